@@ -1,0 +1,26 @@
+"""Clustering of data that lies on many (curved) low-dimensional subspaces, in scikit-learn's manner.
+
+Here "subspace clustering" means unions of subspaces (SSC, LRR, TRR, KTRR), not axis-parallel clusters (CLIQUE, SUBCLU).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+__all__ = ["KTRR", "TRR", "__version__"]
+
+if TYPE_CHECKING:
+    from subspaces.estimators import KTRR, TRR
+
+
+def __getattr__(name: str) -> object:
+    """Load the estimators when first asked for: ``subspaces --help`` must not wait for NumPy."""
+    if name in __all__:
+        return getattr(importlib.import_module("subspaces.estimators"), name)
+    raise AttributeError(f"module 'subspaces' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

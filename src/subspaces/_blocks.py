@@ -1,0 +1,68 @@
+"""Work over blocks of rows: sizes that fit the cache, threads that obey the usual limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+
+from subspaces._typing import Array
+
+T = TypeVar("T")
+
+BLOCK_BYTES = 4 * 2**20
+"""Bytes of one block: small enough to stay in cache through several elementwise passes."""
+
+
+def row_blocks(n_rows: int, bytes_per_row: int, block_bytes: int = BLOCK_BYTES) -> list[tuple[int, int]]:
+    """Split ``range(n_rows)`` into ``(start, stop)`` pairs of about `block_bytes` each."""
+    step = max(1, min(n_rows, block_bytes // max(1, bytes_per_row)))
+    return [(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def map_blocks(function: Callable[[int, int], T], blocks: list[tuple[int, int]]) -> list[T]:
+    """Call ``function(start, stop)`` on every block, on as many threads as OpenMP may use, in order.
+
+    NumPy's elementwise loops release the interpreter lock, so threads are enough. The number follows
+    ``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits`` like scikit-learn's own loops.
+    """
+    n_threads = min(_openmp_effective_n_threads(), len(blocks))
+    if n_threads <= 1:
+        return [function(start, stop) for start, stop in blocks]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(lambda block: function(*block), blocks))
+
+
+TILE = 256
+"""Side of a square tile: 512 kB in float64, so that a tile and its transpose share the cache."""
+
+
+def mirror_lower(
+    matrix: Array, transform: Callable[[Array, slice, slice], None] | None = None, tile: int = TILE
+) -> None:
+    """Copy the lower triangle of a square matrix to its upper one, in place, tile by tile.
+
+    `transform(block, rows, columns)` may first change each tile of the lower triangle in place; it is
+    called once per unordered pair of points, which halves the cost of the elementwise kernels.
+    """
+    n = matrix.shape[0]
+    starts = range(0, n, tile)
+
+    def tile_row(start: int, stop: int) -> None:
+        rows = slice(start, stop)
+        for column_start in range(0, start + 1, tile):
+            columns = slice(column_start, min(column_start + tile, n))
+            block = matrix[rows, columns]
+            if transform is not None:
+                transform(block, rows, columns)
+            if column_start == start:
+                lower = np.tril_indices(block.shape[0], -1)
+                block.T[lower] = block[lower]
+            else:
+                matrix[columns, rows] = block.T
+
+    # long rows first, so that the threads finish together
+    map_blocks(tile_row, [(start, min(start + tile, n)) for start in reversed(starts)])

@@ -1,0 +1,31 @@
+"""Refuse what does not fit before allocating it, with the numbers and the way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_CGROUP_USED = Path("/sys/fs/cgroup/memory.current")
+
+
+def available_bytes() -> int:
+    """Memory this process may still take: what the machine has free, or less inside a container."""
+    free = int(psutil.virtual_memory().available)
+    try:
+        limit = int(_CGROUP_LIMIT.read_text()) - int(_CGROUP_USED.read_text())
+    except (OSError, ValueError):  # no container, or no limit ("max")
+        return free
+    return max(0, min(free, limit))
+
+
+def require(n_bytes: int, what: str, remedy: str) -> None:
+    """Raise MemoryError with the bytes needed, the bytes free and what to do instead."""
+    free = available_bytes()
+    if n_bytes > free:
+        raise MemoryError(f"{what} needs {_readable(n_bytes)} of memory and {_readable(free)} are free. {remedy}")
+
+
+def _readable(n_bytes: int) -> str:
+    return f"{n_bytes / 2**30:.3g} GiB"

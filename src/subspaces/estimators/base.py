@@ -1,0 +1,350 @@
+"""The journey from data to labels, written once. Estimators hold parameters and say which leg they change."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from subspaces import out_of_sample
+from subspaces import partition as cuts
+from subspaces._typing import Array, Labels, Sparse
+from subspaces.affinity import affinity, components, join_components
+from subspaces.embedding import spectral_embedding, unit_rows
+from subspaces.kernels import Kernel, cross, gram
+from subspaces.representation._result import Coefficients
+from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
+from subspaces.truncation import GRAPHS, RANKINGS, truncate
+
+_MAX_SEED = 2**31 - 1
+_PREDICT_BYTES = 64 * 2**20  # kernel values between new and training points held at a time
+
+
+class SubspaceClusterer(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Base of all estimators: validation, the journey, ``predict`` and ``transform``.
+
+    A subclass gives ``_kernel`` (data → kernel matrix, or whatever its representation starts from) and
+    ``_representation`` (that → :class:`~subspaces.representation._result.Coefficients`).
+    """
+
+    n_clusters: int | None
+    scaling: str | None
+    n_nonzero: int
+    by: str
+    graph: str
+    partition: str
+    n_init: int
+    init: str
+    connect: bool
+    out_of_sample: str
+    random_state: Any
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "scaling": [StrOptions(set(SCALINGS)), None],
+        "n_nonzero": [Interval(Integral, 1, None, closed="left")],
+        "by": [StrOptions(set(RANKINGS))],
+        "graph": [StrOptions(set(GRAPHS))],
+        "partition": [StrOptions(set(cuts.PARTITIONS))],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"k-means++", "random"})],
+        "connect": ["boolean"],
+        "out_of_sample": [StrOptions(set(out_of_sample.RULES))],
+        "random_state": ["random_state"],
+    }
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, m), dense, sparse or a dataframe; (n, n) with ``kernel="precomputed"``
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        self._check_clusters(X.shape[0])
+        self._seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
+        self.timings_: dict[str, float] = {}
+        self._remember(X)
+        if self._all_equal(X):
+            return self._one_cluster(X.shape[0])
+
+        kernel, representation, truncation, affinity, embedding, partition = self._legs()
+        self.labels_: Labels = partition(embedding(affinity(truncation(representation(kernel(X))))))
+
+        self.n_clusters_ = len(np.unique(self.labels_))
+        self._network = self._fit_network()
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> Labels:
+        """Cluster the rows of X and return their labels."""
+        return self.fit(X).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, **kwargs: Any) -> Array:
+        """Cluster the rows of X and return their spectral embedding."""
+        return self.fit(X).embedding_
+
+    def predict(self, X: Any) -> Labels:
+        """Label new points with the rule ``out_of_sample``; training points keep their labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, m); kernel values to the training points with ``kernel="precomputed"``
+        """
+        X = self._validated_new(X)
+        labels = np.empty(X.shape[0], dtype=np.intp)
+        for rows, known in self._new_blocks(X):
+            new = rows[known < 0]
+            labels[rows[known >= 0]] = self.labels_[known[known >= 0]]
+            if len(new):
+                labels[new] = self._label_new(apply_scaling(X[new], self._scaling))
+        return labels
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates in the spectral embedding: a training point's own, a new point's from its neighbours.
+
+        A new point lies at the mean of the training points that represent it, weighted by the size of their
+        truncated coefficients, scaled to unit length like all rows of the embedding.
+        """
+        X = self._validated_new(X)
+        Y = self.embedding_
+        out = np.zeros((X.shape[0], Y.shape[1]), dtype=Y.dtype)
+        for rows, known in self._new_blocks(X):
+            new = rows[known < 0]
+            out[rows[known >= 0]] = Y[known[known >= 0]]
+            if len(new):
+                out[new] = unit_rows(abs(self._codes(apply_scaling(X[new], self._scaling))) @ Y)
+        return out
+
+    @property
+    def embedding_(self) -> Array:
+        """Spectral embedding Y with unit rows; for ``partition="modularity"``, which needs none, computed when read."""
+        check_is_fitted(self, "labels_")
+        if self._embedding is None:
+            return self._spectral(self.affinity_matrix_, self.n_clusters_)[0]
+        return self._embedding
+
+    # ---------------------------------------------------------------- the legs
+
+    def _kernel(self, X: Array | Sparse) -> Any:
+        raise NotImplementedError
+
+    def _representation(self, K: Any) -> Coefficients:
+        raise NotImplementedError
+
+    def _truncation(self, coefficients: Coefficients) -> Sparse:
+        self._coefficients = coefficients
+        self.penalty_ = coefficients.penalty
+        return truncate(coefficients, self.n_nonzero, graph=self.graph, by=self.by)
+
+    def _affinity(self, coefficients: Sparse) -> Sparse:
+        self.coefficients_ = coefficients
+        W = affinity(coefficients)
+        self.n_components_, _ = components(W)
+        if self.connect and self.n_clusters is not None and self.n_components_ > self.n_clusters:
+            W = join_components(W, self._coefficients, self.n_clusters)
+        del self._coefficients  # the last reader of the untruncated coefficients was here
+        self.affinity_matrix_ = W
+        return W
+
+    def _embed(self, W: Sparse) -> Array | Sparse:
+        self._embedding: Array | None = None
+        if self.partition == "modularity":
+            return W
+        assert self.n_clusters is not None
+        self._embedding, self.eigenvalues_ = self._spectral(W, self.n_clusters)
+        return self._embedding
+
+    def _partition(self, Y: Array | Sparse) -> Labels:
+        n = Y.shape[0]
+        if self.n_clusters == n:
+            return np.arange(n, dtype=np.intp)
+        connected = np.asarray(self.affinity_matrix_.sum(axis=1)).ravel() > 0
+        if self.partition == "modularity":
+            W = Y[connected][:, connected]
+            found = cuts.cut_by_modularity(W, self.n_clusters, seed=self._seed)
+        else:
+            assert self.n_clusters is not None
+            found = cuts.cut_embedding(
+                Y[connected],
+                min(self.n_clusters, int(connected.sum())),
+                method=self.partition,
+                n_init=self.n_init,
+                init=self.init,
+                seed=self._seed,
+            )
+        # nothing is known about a point without edges: it goes to the largest cluster
+        labels = np.full(n, np.bincount(found).argmax(), dtype=np.intp)
+        labels[connected] = found
+        return labels
+
+    def _legs(self) -> list[Callable[[Any], Any]]:
+        """The six legs, each timed and announced to scikit-learn's callbacks."""
+        names = ("kernel", "representation", "truncation", "affinity", "embed", "partition")
+        context = self._init_callback_context(max_subtasks=len(names))
+        context.call_on_fit_task_begin(estimator=self)
+
+        def timed(name: str) -> Callable[[Any], Any]:
+            leg = getattr(self, f"_{name}")
+
+            def run(value: Any) -> Any:
+                task = context.subcontext(task_name=name)
+                task.call_on_fit_task_begin(estimator=self)
+                start = time.perf_counter()
+                result = leg(value)
+                self.timings_[name] = time.perf_counter() - start
+                task.call_on_fit_task_end(estimator=self)
+                if name == names[-1]:
+                    context.call_on_fit_task_end(estimator=self)
+                return result
+
+            return run
+
+        return [timed(name) for name in names]
+
+    # ---------------------------------------------------------------- fit's small helpers
+
+    def _check_clusters(self, n: int) -> None:
+        if self.n_clusters is None and self.partition != "modularity":
+            raise ValueError(
+                f'n_clusters=None needs partition="modularity", which finds the number itself; got {self.partition!r}.'
+            )
+        if self.n_clusters is not None and self.n_clusters > n:
+            raise ValueError(f"n_clusters={self.n_clusters} must not exceed the number of points, n_samples={n}.")
+
+    def _remember(self, X: Array | Sparse) -> None:
+        """Keep what new points are compared with: the training points, never an n × n matrix."""
+        self._scaling = fit_scaling(X, self.scaling)
+        self._X = None if self._is_precomputed() else X
+        self._prints = None if self._X is None else out_of_sample.fingerprints(X)
+
+    def _is_precomputed(self) -> bool:
+        return getattr(self, "kernel", None) == "precomputed"
+
+    def _all_equal(self, X: Array | Sparse) -> bool:
+        if self._is_precomputed():
+            return False
+        if sparse.issparse(X):
+            return abs(X - X[[0] * X.shape[0]]).nnz == 0
+        return bool((X == X[0]).all())
+
+    def _one_cluster(self, n: int) -> Self:
+        """All points are equal: there is one cluster, and saying anything else would be an invention."""
+        if self.n_clusters not in (1, None):
+            warnings.warn(
+                f"all {n} points are equal: 1 cluster found instead of n_clusters={self.n_clusters}.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self.labels_ = np.zeros(n, dtype=np.intp)
+        self.n_clusters_, self.n_components_, self.penalty_ = 1, 1, None
+        self.coefficients_ = sparse.csc_array((n, n))
+        self.affinity_matrix_ = sparse.csr_array((n, n))
+        self._embedding = np.ones((n, 1))
+        self._network = None
+        return self
+
+    def _spectral(self, W: Sparse, n_vectors: int) -> tuple[Array, Array]:
+        found = spectral_embedding(W, n_vectors)
+        if found.n_components > n_vectors:
+            warnings.warn(
+                f"the graph has {found.n_components} connected components, more than the {n_vectors} clusters asked "
+                "for: which of them share a label is arbitrary. Use connect=True or a larger n_nonzero.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return unit_rows(found.vectors), found.eigenvalues
+
+    def _fit_network(self) -> Any:
+        if self.out_of_sample != "network" or self._X is None or self.n_clusters_ == 1:
+            return None
+        return out_of_sample.fit_network(apply_scaling(self._X, self._scaling), self.labels_, self._seed)
+
+    # ---------------------------------------------------------------- new points
+
+    def _validated_new(self, X: Any) -> Array | Sparse:
+        check_is_fitted(self, "labels_")
+        return validate_data(self, X, accept_sparse="csr", dtype=self._X_dtype(), reset=False)
+
+    def _X_dtype(self) -> Any:
+        return self.affinity_matrix_.dtype if self._X is None else self._X.dtype
+
+    def _new_blocks(self, X: Array | Sparse) -> list[tuple[Array, Labels]]:
+        """Rows of X in blocks of bounded memory, each with the training point it equals (−1: none)."""
+        n = len(self.labels_)
+        step = max(1, _PREDICT_BYTES // (8 * n))
+        known = (
+            np.full(X.shape[0], -1, dtype=np.intp)
+            if self._X is None or self._prints is None
+            else out_of_sample.find_training_points(X, self._X, self._prints)
+        )
+        bounds = range(0, X.shape[0], step)
+        return [(np.arange(start, min(start + step, X.shape[0])), known[start : start + step]) for start in bounds]
+
+    def _label_new(self, X: Array | Sparse) -> Labels:
+        if self.n_clusters_ == 1:
+            return np.zeros(X.shape[0], dtype=np.intp)
+        if self._network is not None:
+            return np.asarray(self._network.predict(X), dtype=np.intp)
+        if self.out_of_sample == "residual" and self._X is not None:
+            scores = out_of_sample.residual_scores(
+                cross(X, self._scaled_train(), self._new_point_kernel()),
+                self._gram_of,
+                self.labels_,
+                self.n_clusters_,
+                self._penalty(),
+            )
+        else:
+            scores = out_of_sample.vote(self._codes(X), self.labels_, self.n_clusters_)
+        return np.asarray(scores.argmax(axis=1), dtype=np.intp)
+
+    def _codes(self, X: Array | Sparse) -> Sparse:
+        gram_of = None if self._X is None else self._gram_of
+        to_train = np.asarray(X) if self._X is None else cross(X, self._scaled_train(), self._new_point_kernel())
+        return out_of_sample.neighbor_codes(to_train, gram_of, self._penalty(), self.n_nonzero)
+
+    def _scaled_train(self) -> Array | Sparse:
+        return apply_scaling(self._X, self._scaling)
+
+    def _gram_of(self, members: Array) -> Array:
+        assert self._X is not None
+        return gram(apply_scaling(self._X[members], self._scaling), self._new_point_kernel())
+
+    def _new_point_kernel(self) -> Kernel:
+        return Kernel("linear")
+
+    def _penalty(self) -> float:
+        return self.penalty_ if self.penalty_ is not None else 1.0
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+POSITIVE_REAL = Interval(Real, 0, None, closed="neither")

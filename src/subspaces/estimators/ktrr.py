@@ -1,0 +1,252 @@
+"""KTRR and TRR: ridge self-representation in a kernel space or in the input space, truncated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils._param_validation import StrOptions
+
+from subspaces import _memory
+from subspaces._typing import Array, Sparse
+from subspaces.estimators.base import POSITIVE_REAL, SubspaceClusterer
+from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, features, fit_kernel, gram, n_features_out
+from subspaces.representation._result import Coefficients
+from subspaces.representation.ridge import ridge, ridge_low_rank
+from subspaces.scaling import apply_scaling
+
+
+class KTRR(SubspaceClusterer):
+    """Kernel truncated regression representation (KTRR), Algorithm 1 of the paper.
+
+    Each point is written as a ridge combination of all others in a kernel space (closed form), only the strongest
+    coefficients are kept, and the resulting graph is cut.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=8
+        Number of subspaces L. None lets ``partition="modularity"`` find it.
+    kernel : str or callable, default="rbf"
+        See :func:`subspaces.kernels.fit_kernel`: ``"rbf"`` exp(−d²/σ²), ``"exponential"``, ``"inverse_square"``,
+        ``"inverse_distance"`` (bounded forms of the paper's 1/d² and 1/d), ``"quadratic"``, ``"cubic"``,
+        ``"polynomial"``, ``"linear"``, ``"cosine"``, ``"correntropy"`` (robust to corrupted features),
+        ``"precomputed"``, or a callable ``kernel(X, Y)``.
+    bandwidth : {"rms", "mean", "median"} or float, default="rms"
+        σ of the distance kernels: root mean squared distance, mean distance, median distance or a number.
+    kernel_params : dict or None
+        ``degree``, ``gamma``, ``coef0`` of the polynomial kernel; keywords of a callable.
+    scaling : {None, "unit", "max", "standard"}, default=None
+        Scaling of the input; ``"unit"`` scales each row to length 1, as the authors' program did.
+    reg : float, default=1.0
+        λ divided by the mean diagonal of the kernel matrix.
+    n_nonzero : int, default=5
+        η, coefficients kept per point.
+    by : {"magnitude", "value"}, default="magnitude"
+        What "largest" means.
+    graph : {"symmetric", "column"}, default="symmetric"
+        ``"column"`` truncates the columns of C as printed; ``"symmetric"`` scales and symmetrises first, as the
+        authors' program did (:mod:`subspaces.truncation`).
+    solver : {"auto", "dense", "low_rank"}, default="auto"
+        ``"dense"``: Cholesky inverse of the n × n kernel matrix. ``"low_rank"``: the same coefficients through an
+        explicit feature map, no n × n array; for the linear, cosine, quadratic and correntropy kernels. ``"auto"``
+        takes it when the map has at most half as many features as there are points.
+    partition : {"kmeans", "qr", "discretize", "modularity"}, default="kmeans"
+        How the graph is cut: k-means, QR or discretisation of the spectral embedding, or Leiden communities.
+    n_init : int, default=20
+        Starts of k-means.
+    init : {"k-means++", "random"}, default="k-means++"
+        Starting rule of k-means; the authors' program used random points and hundreds of starts.
+    connect : bool, default=True
+        When the graph has more components than clusters, tie the smallest ones to the rest by their strongest
+        coefficients (:func:`subspaces.affinity.join_components`).
+    out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
+        Rule of :meth:`predict` for new points (:mod:`subspaces.out_of_sample`).
+    random_state : int, RandomState or None, default=0
+        Seed of k-means, Leiden and the network. 0 gives the same labels every time.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n,)
+    n_clusters_ : number of clusters found
+    coefficients_ : sparse (n, n), truncated coefficients; the affinity is their magnitude plus its transpose
+    affinity_matrix_ : sparse (n, n)
+    embedding_ : array of shape (n, k), spectral embedding with unit rows
+    eigenvalues_ : of the normalised Laplacian, ascending
+    n_components_ : connected components of the graph before any repair
+    kernel_ : the kernel with its bandwidth
+    penalty_ : λ used
+    solver_ : "dense" or "low_rank"
+    timings_ : seconds of each leg
+
+    References
+    ----------
+    Zhen, Peng, Wang, Yao: Kernel truncated regression representation for robust subspace clustering,
+    Information Sciences 524 (2020) 59-76.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import KTRR
+    >>> angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    >>> ring = np.c_[np.cos(angle), np.sin(angle)]
+    >>> X = np.vstack([ring, 3 * ring])
+    >>> labels = KTRR(n_clusters=2).fit_predict(X)
+    >>> len(set(labels[:60])), len(set(labels[60:])), labels[0] != labels[60]
+    (1, 1, np.True_)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SubspaceClusterer._parameter_constraints,
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE_REAL],
+        "kernel_params": [dict, None],
+        "reg": [POSITIVE_REAL],
+        "solver": [StrOptions({"auto", "dense", "low_rank"})],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = 8,
+        *,
+        kernel: str | Callable[[Array, Array], Array] = "rbf",
+        bandwidth: float | str = "rms",
+        kernel_params: Mapping[str, Any] | None = None,
+        scaling: str | None = None,
+        reg: float = 1.0,
+        n_nonzero: int = 5,
+        by: str = "magnitude",
+        graph: str = "symmetric",
+        solver: str = "auto",
+        partition: str = "kmeans",
+        n_init: int = 20,
+        init: str = "k-means++",
+        connect: bool = True,
+        out_of_sample: str = "neighbors",
+        random_state: Any = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.kernel_params = kernel_params
+        self.scaling = scaling
+        self.reg = reg
+        self.n_nonzero = n_nonzero
+        self.by = by
+        self.graph = graph
+        self.solver = solver
+        self.partition = partition
+        self.n_init = n_init
+        self.init = init
+        self.connect = connect
+        self.out_of_sample = out_of_sample
+        self.random_state = random_state
+
+    def _kernel(self, X: Array | Sparse) -> Array | Sparse:
+        """Data → kernel matrix, or its feature map where that is the smaller one."""
+        X = apply_scaling(X, self._scaling)
+        self.kernel_ = self._settled_kernel(X)
+        self.solver_ = self._chosen_solver(X)
+        if self.solver_ == "low_rank":
+            return features(X, self.kernel_)
+        _memory.require(
+            int(1.25 * X.shape[0] ** 2 * X.dtype.itemsize),
+            f"the {X.shape[0]} × {X.shape[0]} kernel matrix",
+            "Fit a sample and let predict label the rest; or use a kernel with a small feature map (linear, cosine, "
+            'quadratic, correntropy) and solver="low_rank", which needs no such matrix; float32 input halves it.',
+        )
+        return gram(X, self.kernel_)
+
+    def _representation(self, K: Array | Sparse) -> Coefficients:
+        if self.solver_ == "low_rank":
+            return ridge_low_rank(K, self.reg)
+        return ridge(K, self.reg, overwrite=True)
+
+    def _settled_kernel(self, X: Array | Sparse) -> Kernel:
+        bandwidth = self.bandwidth
+        if not isinstance(bandwidth, str):
+            bandwidth = float(np.ldexp(bandwidth, -self._scaling.exponent))
+        return fit_kernel(X, self.kernel, bandwidth, self.kernel_params)
+
+    def _chosen_solver(self, X: Array | Sparse) -> str:
+        n, m = X.shape
+        r = n_features_out(self.kernel_, m, sparse.issparse(X))
+        if self.solver == "low_rank" and r is None:
+            raise ValueError(
+                f'solver="low_rank" needs a kernel with an explicit feature map (linear, cosine, quadratic, '
+                f"correntropy); got kernel={self.kernel!r}."
+            )
+        if self.solver != "auto":
+            return self.solver
+        return "low_rank" if r is not None and 2 * r <= n else "dense"
+
+    def _new_point_kernel(self) -> Kernel:
+        return self.kernel_
+
+
+class TRR(KTRR):
+    """Truncated regression representation (TRR): KTRR with the linear kernel, for unions of linear subspaces.
+
+    Parameters
+    ----------
+    n_clusters, scaling, reg, n_nonzero, by, graph, solver, partition, n_init, init, connect
+        As in :class:`KTRR`.
+    out_of_sample, random_state
+        As in :class:`KTRR`. With fewer than half as many features as points no n × n matrix is made.
+
+    References
+    ----------
+    Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import TRR
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(size=(50, 2)) @ rng.normal(size=(2, 9)) for _ in range(3)])
+    >>> labels = TRR(n_clusters=3, reg=0.01).fit_predict(X)
+    >>> [len(set(labels[i : i + 50])) for i in (0, 50, 100)]
+    [1, 1, 1]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: rule
+        for name, rule in KTRR._parameter_constraints.items()
+        if name not in ("kernel", "bandwidth", "kernel_params")
+    }
+
+    kernel = "linear"
+    bandwidth = "rms"
+    kernel_params = None
+
+    def __init__(
+        self,
+        n_clusters: int | None = 8,
+        *,
+        scaling: str | None = None,
+        reg: float = 0.1,
+        n_nonzero: int = 5,
+        by: str = "magnitude",
+        graph: str = "symmetric",
+        solver: str = "auto",
+        partition: str = "kmeans",
+        n_init: int = 20,
+        init: str = "k-means++",
+        connect: bool = True,
+        out_of_sample: str = "neighbors",
+        random_state: Any = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.scaling = scaling
+        self.reg = reg
+        self.n_nonzero = n_nonzero
+        self.by = by
+        self.graph = graph
+        self.solver = solver
+        self.partition = partition
+        self.n_init = n_init
+        self.init = init
+        self.connect = connect
+        self.out_of_sample = out_of_sample
+        self.random_state = random_state

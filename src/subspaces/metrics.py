@@ -1,0 +1,465 @@
+"""How well do the labels of a clustering agree with known classes: every score from one contingency table.
+
+Each score takes ``(labels_true, labels_pred)`` like scikit-learn's: two array-likes of shape (n_samples,)
+(arrays, lists, Series) of integers, strings or any hashable labels, and returns a float. The names of the
+clusters and the order of the points never matter. A label −1 (noise, for some methods) is a label like
+any other: its points form one cluster. The table costs one pass over the points, whatever the scores.
+
+No points, missing labels (NaN, NaT, None) and lengths that differ raise a ValueError. Where a formula
+reads 0/0 the score is 1 if both labellings are the same partition (one cluster against one class, a
+single point, each point on its own twice) and 0 otherwise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+from subspaces._blocks import row_blocks
+from subspaces._typing import Array, Labels
+
+Average: TypeAlias = Literal["max", "arithmetic", "geometric", "min"]
+
+DENSE_CELLS = 2**20
+"""Tables of up to this many cells are dense (8 MB); larger ones, mostly zeros, are sparse."""
+
+CONSTANT = "constant label"
+"""Row of a score table that puts all points into one cluster: what a score gives for no work at all."""
+
+
+@dataclass(frozen=True)
+class Contingency:
+    """Number of points that each class and each cluster share.
+
+    Attributes
+    ----------
+    counts : ndarray or csr_array of shape (n_classes, n_clusters), int64
+        ``counts[a, b]`` points have the class ``classes[a]`` and the cluster ``clusters[b]``.
+    classes, clusters : ndarray
+        The distinct labels, sorted (in order of appearance if they cannot be compared).
+    """
+
+    counts: Any
+    classes: Array
+    clusters: Array
+
+    def cells(self) -> tuple[Labels, Labels, Array]:
+        """Row, column and count of every cell that is not zero."""
+        cells = sparse.coo_array(self.counts)
+        return cells.row.astype(np.intp), cells.col.astype(np.intp), cells.data
+
+
+def contingency(labels_true: ArrayLike, labels_pred: ArrayLike) -> Contingency:
+    """Count the points that each class and each cluster share.
+
+    The counts are dense up to `DENSE_CELLS` cells and a ``csr_array`` above: O(n) memory in any case.
+
+    Examples
+    --------
+    >>> table = contingency(["cat", "cat", "dog"], [5, 7, 7])
+    >>> table.counts
+    array([[1, 1],
+           [0, 1]])
+    >>> table.classes, table.clusters
+    (array(['cat', 'dog'], dtype='<U3'), array([5, 7]))
+    """
+    return _tabulate(_encode(labels_true, "labels_true"), _encode(labels_pred, "labels_pred"))
+
+
+def accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """Share of points labelled correctly under the best one-to-one naming of clusters (the paper's AC).
+
+    max over matchings π of Σ_b n_{π(b) b} / n, symmetric. With more clusters than classes, the points of
+    the clusters left over count as errors, unlike in `purity`.
+
+    Examples
+    --------
+    >>> accuracy([0, 0, 1, 1], ["b", "b", "a", "c"])
+    0.75
+    """
+    return _accuracy(contingency(labels_true, labels_pred))
+
+
+def best_matching(labels_true: ArrayLike, labels_pred: ArrayLike) -> Array:
+    """Rename the clusters after the classes that `accuracy` matches them with.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        `labels_pred` in the names of `labels_true`; the share of equal entries is the accuracy. Clusters
+        left over, or matched with a class they share no point with, get new names in the order of their
+        old ones: numbers count on from the largest class (as int64 or float64), for other labels
+        "unmatched 1", "unmatched 2", …. Without such clusters the dtype of the classes stays.
+
+    Examples
+    --------
+    >>> best_matching([1, 1, 2, 2, 2], [0, 0, 9, 9, 4])
+    array([1, 1, 2, 2, 3])
+    """
+    true, pred = _encode(labels_true, "labels_true"), _encode(labels_pred, "labels_pred")
+    rows, columns = _match(_tabulate(true, pred))
+    unmatched = np.setdiff1d(np.arange(len(pred.values)), columns)
+    names = _with_new_names(true.values, unmatched.size)
+    name_of = np.empty(len(pred.values), dtype=np.intp)
+    name_of[columns], name_of[unmatched] = rows, len(true.values) + np.arange(unmatched.size)
+    renamed: Array = names[name_of][pred.codes]
+    return renamed
+
+
+def normalized_mutual_info(labels_true: ArrayLike, labels_pred: ArrayLike, average: Average = "max") -> float:
+    """Mutual information of classes and clusters, divided by an average of their two entropies (NMI).
+
+    The default is not scikit-learn's: the field's usual MATLAB routine (Cai's ``MutualInfo``) divides by
+    the larger entropy, and the KTRR paper's figures fit that. On the same labels "arithmetic"
+    (scikit-learn) and "geometric" (other MATLAB programs) give higher values.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        Classes and clusters of the same points; the score is symmetric in them.
+    average : {"max", "arithmetic", "geometric", "min"}, default="max"
+        Average of the two entropies to divide by.
+
+    Examples
+    --------
+    >>> round(normalized_mutual_info([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]), 6)
+    0.42062
+    >>> round(normalized_mutual_info([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2], average="arithmetic"), 6)
+    0.515804
+    """
+    return _normalized_mutual_info(contingency(labels_true, labels_pred), average)
+
+
+def adjusted_rand(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """Rand index adjusted for chance (ARI, Hubert and Arabie 1985).
+
+    1 for the same partition, 0 on average for random labels, possibly negative; symmetric.
+
+    Examples
+    --------
+    >>> round(adjusted_rand([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]), 6)
+    0.242424
+    """
+    return _pair_scores(contingency(labels_true, labels_pred))["ari"]
+
+
+def pairwise_f_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """Harmonic mean of `pairwise_precision` and `pairwise_recall` (the paper's F-score); symmetric.
+
+    Not adjusted for chance: a constant label on L large balanced classes scores about 2 / (L + 1).
+
+    Examples
+    --------
+    >>> round(pairwise_f_score([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]), 6)
+    0.444444
+    """
+    return _pair_scores(contingency(labels_true, labels_pred))["f_score"]
+
+
+def pairwise_precision(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """Share of the pairs within clusters that also lie within a class.
+
+    Examples
+    --------
+    >>> round(pairwise_precision([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]), 6)
+    0.666667
+    """
+    return _pair_scores(contingency(labels_true, labels_pred))["precision"]
+
+
+def pairwise_recall(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """Share of the pairs within classes that also lie within a cluster.
+
+    Examples
+    --------
+    >>> round(pairwise_recall([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]), 6)
+    0.333333
+    """
+    return _pair_scores(contingency(labels_true, labels_pred))["recall"]
+
+
+def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """Share of points that belong to the largest class of their cluster; not symmetric.
+
+    It grows with the number of clusters, up to 1 when each point is its own: never read it as accuracy.
+
+    Examples
+    --------
+    >>> purity([0, 0, 1, 1], [0, 1, 2, 3]), accuracy([0, 0, 1, 1], [0, 1, 2, 3])
+    (1.0, 0.5)
+    """
+    return _purity(contingency(labels_true, labels_pred))
+
+
+def clustering_scores(labels_true: ArrayLike, labels_pred: ArrayLike) -> dict[str, float]:
+    """All scores of one labelling from one table; NMI is divided by the larger entropy.
+
+    Examples
+    --------
+    >>> list(clustering_scores([0, 0, 1, 1], [1, 1, 0, 0]))
+    ['accuracy', 'nmi', 'ari', 'f_score', 'precision', 'recall', 'purity']
+    """
+    return _scores(contingency(labels_true, labels_pred))
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Scores of several labellings: `rows` as fractions, ``str(table)`` as plain text in percent."""
+
+    rows: dict[str, dict[str, float]]
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return a copy of the rows, as fractions."""
+        return {name: dict(scores) for name, scores in self.rows.items()}
+
+    def to_markdown(self) -> str:
+        """Return the table as Markdown, in percent."""
+        header, *body = self._cells()
+        rule = ["---"] + ["---:"] * (len(header) - 1)
+        escaped = [[cell.replace("|", "\\|") for cell in row] for row in body]
+        return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *escaped])
+
+    def __str__(self) -> str:
+        cells = self._cells()
+        first, *widths = (max(map(len, column)) for column in zip(*cells, strict=True))
+        return "\n".join("  ".join([row[0].ljust(first), *map(str.rjust, row[1:], widths)]) for row in cells)
+
+    def _cells(self) -> list[list[str]]:
+        # "z" prints a tiny negative ARI as 0.0, not -0.0
+        body = [[name, *(f"{100 * s:z.1f}" for s in scores.values())] for name, scores in self.rows.items()]
+        return [["%", *self.rows[CONSTANT]], *body]
+
+
+def score_table(labels_true: ArrayLike, labels_pred: ArrayLike | Mapping[str, ArrayLike]) -> ScoreTable:
+    """Compare labellings with the classes, and with putting all points into one cluster (last row).
+
+    `labels_pred` maps names to labellings; a single labelling gets the name "labels".
+
+    Examples
+    --------
+    >>> print(score_table([0, 0, 1, 1], {"halves": [1, 1, 0, 0]}))
+    %               accuracy    nmi    ari  f_score  precision  recall  purity
+    halves             100.0  100.0  100.0    100.0      100.0   100.0   100.0
+    constant label      50.0    0.0    0.0     50.0       33.3   100.0    50.0
+    """
+    single = not isinstance(labels_pred, Mapping)
+    named: Any = {"labels": labels_pred} if single else labels_pred
+    if CONSTANT in named:
+        raise ValueError(f"labels_pred must not name a row {CONSTANT!r}, every table adds its own: rename it")
+    true = _encode(labels_true, "labels_true")
+    tables = {}
+    for name, labels in named.items():
+        argument = "labels_pred" if single else f"labels_pred[{name!r}]"
+        tables[str(name)] = _tabulate(true, _encode(labels, argument))
+    tables[CONSTANT] = _tabulate(true, _Encoded(np.zeros(1, np.intp), np.zeros_like(true.codes), CONSTANT))
+    return ScoreTable({name: _scores(table) for name, table in tables.items()})
+
+
+class _Encoded(NamedTuple):
+    """Labels as codes: point i has the label ``values[codes[i]]``, and every value occurs."""
+
+    values: Array
+    codes: Labels
+    argument: str
+
+
+def _encode(labels: ArrayLike, argument: str) -> _Encoded:
+    """Number the distinct labels from 0, in O(n) for all but scattered numbers."""
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{argument} must be one-dimensional and not empty, got shape {array.shape}")
+    kind = array.dtype.kind
+    # NumPy would make [1, "1"] equal strings, and [2**63, 2**63 + 1, -1] doubles of which two are equal
+    exact = list(labels) if isinstance(labels, list | tuple) else None
+    if kind in "OUST" or (exact and kind == "f" and not float(abs(array).max()) < 2**53):
+        return _encode_objects(exact or array.tolist(), argument)
+    if kind in "fcmM" and np.isnan(array).any():
+        raise ValueError(_MISSING.format(argument, "NaN"))
+    whole = array
+    if kind == "b" or (kind == "f" and (array == np.trunc(array)).all() and float(abs(array).max()) <= 2**53):
+        whole = array.astype(np.int64)  # MATLAB stores integer labels as doubles
+    if whole.dtype.kind not in "iu" or int(whole.max()) - int(whole.min()) > 4 * whole.size + 1024:
+        values, codes = np.unique(array, return_inverse=True)
+        return _Encoded(values, codes, argument)
+    # In int64 because differences of int8 overflow; those of unsigned numbers cannot
+    wide = whole if whole.dtype.kind == "u" else whole.astype(np.int64, copy=False)
+    smallest = wide.min()
+    codes = (wide - smallest).astype(np.intp, copy=False)
+    present = np.bincount(codes) > 0
+    values = (np.flatnonzero(present).astype(wide.dtype) + smallest).astype(array.dtype)
+    return _Encoded(values, codes if present.all() else (np.cumsum(present) - 1)[codes], argument)
+
+
+_MISSING = "{} must not hold missing labels, got {}: drop those points or give them a label such as -1"
+
+
+def _encode_objects(labels: list[Any], argument: str) -> _Encoded:
+    """Number strings and other objects by hashing: faster than sorting, and they need not be comparable."""
+    distinct = list(dict.fromkeys(labels))
+    for label in distinct:
+        # Only NaN and its like differ from themselves; pandas.NA answers neither True nor False
+        if label is None or type(label).__name__ == "NAType" or label != label:
+            raise ValueError(_MISSING.format(argument, repr(label)))
+    with contextlib.suppress(TypeError):
+        distinct.sort()
+    values = np.fromiter(distinct, dtype=object, count=len(distinct))
+    if all(isinstance(label, str) for label in distinct):
+        values = values.astype(np.str_)
+    code_of = {label: code for code, label in enumerate(distinct)}
+    return _Encoded(values, np.fromiter(map(code_of.__getitem__, labels), np.intp, len(labels)), argument)
+
+
+def _tabulate(true: _Encoded, pred: _Encoded) -> Contingency:
+    n_points, shape = len(true.codes), (len(true.values), len(pred.values))
+    if n_points != len(pred.codes):
+        raise ValueError(
+            f"{true.argument} and {pred.argument} must label the same points, "
+            f"got lengths {n_points} and {len(pred.codes)}"
+        )
+    if shape[0] * shape[1] <= DENSE_CELLS:
+        counts: Any = np.zeros(shape[0] * shape[1], dtype=np.int64)
+        for start, stop in row_blocks(n_points, bytes_per_row=8):
+            cell = true.codes[start:stop] * shape[1] + pred.codes[start:stop]
+            counts += np.bincount(cell, minlength=counts.size)
+        counts = counts.reshape(shape)
+    else:
+        ones = np.ones(n_points, dtype=np.int64)
+        counts = sparse.coo_array((ones, (true.codes, pred.codes)), shape=shape).tocsr()
+    return Contingency(counts, true.values, pred.values)
+
+
+def _with_new_names(classes: Array, n_new: int) -> Array:
+    """Append names that no class has: numbers above the largest where they stay exact, words otherwise."""
+    kind = classes.dtype.kind
+    if n_new == 0:
+        return classes
+    if kind in "biuf" and abs(float(classes.max())) + n_new < (2**53 if kind == "f" else 2**62):
+        dtype = np.float64 if kind == "f" else np.int64
+        numbers = math.floor(classes.max()) + np.arange(1, n_new + 1, dtype=dtype)
+        return np.concatenate([classes.astype(dtype), numbers])
+    taken = set(classes.tolist())
+    words = (word for i in itertools.count(1) if (word := f"unmatched {i}") not in taken)
+    new = np.array(list(itertools.islice(words, n_new)))
+    return np.concatenate([classes, new], dtype=np.str_ if kind == "U" else np.object_)
+
+
+def _match(table: Contingency) -> tuple[Labels, Labels]:
+    """Rows and columns of the one-to-one matching that keeps most points, without empty cells."""
+    if isinstance(table.counts, np.ndarray):
+        rows, columns = linear_sum_assignment(table.counts, maximize=True)
+        shared = table.counts[rows, columns] > 0
+        return rows[shared], columns[shared]
+    rows, columns, counts = table.cells()
+    matched: list[tuple[Labels, Labels]] = []
+    while counts.size:
+        # A cell is in a best matching if it outweighs the two cells that it could displace. Taking those
+        # first leaves SciPy, whose time grows with the square of the table, only the doubtful rest.
+        certain = np.flatnonzero(counts >= _largest_other(rows, counts) + _largest_other(columns, counts))
+        certain = certain[np.unique(rows[certain], return_index=True)[1]]
+        certain = certain[np.unique(columns[certain], return_index=True)[1]]
+        matched.append((rows[certain], columns[certain]))
+        rest = ~(np.isin(rows, rows[certain]) | np.isin(columns, columns[certain]))
+        rows, columns, counts = rows[rest], columns[rest], counts[rest]
+        if counts.size and 100 * certain.size <= counts.size:
+            matched.append(_match_sparse(rows, columns, counts))
+            break
+    return np.concatenate([r for r, _ in matched]), np.concatenate([c for _, c in matched])
+
+
+def _largest_other(groups: Labels, counts: Array) -> Array:
+    """For each cell the largest count among the other cells of its group (row or column), 0 if alone."""
+    order = np.lexsort((counts, groups))
+    groups, counts = groups[order], counts[order]
+    last = np.flatnonzero(np.append(groups[1:] != groups[:-1], True))
+    sizes = np.diff(last, prepend=-1)
+    others = np.repeat(counts[last], sizes)
+    others[last] = np.where(sizes > 1, counts[last - 1], 0)
+    result = np.empty_like(others)
+    result[order] = others
+    return result
+
+
+def _match_sparse(rows: Labels, columns: Labels, counts: Array) -> tuple[Labels, Labels]:
+    (row_names, rows), (column_names, columns) = (np.unique(x, return_inverse=True) for x in (rows, columns))
+    if len(row_names) > len(column_names):
+        by_column = _match_sparse(column_names[columns], row_names[rows], counts)
+        return by_column[1], by_column[0]
+    # SciPy wants every row matched: a private spare column for each row says "unmatched". One more on every
+    # cell, spare or not, changes no comparison and keeps the spare ones from being zeros, which are no edges.
+    n_rows, n_columns = len(row_names), len(column_names)
+    spare = np.arange(n_rows)
+    weights = np.append(counts + 1.0, np.ones(n_rows))
+    cells: Any = (weights, (np.append(rows, spare), np.append(columns, n_columns + spare)))
+    graph = sparse.coo_array(cells, shape=(n_rows, n_columns + n_rows)).tocsr()
+    row, column = min_weight_full_bipartite_matching(graph, maximize=True)
+    real = column < n_columns
+    return row_names[row[real]], column_names[column[real]]
+
+
+def _accuracy(table: Contingency) -> float:
+    return int(table.counts[_match(table)].sum()) / int(table.counts.sum())
+
+
+def _purity(table: Contingency) -> float:
+    return int(table.counts.max(axis=0).sum()) / int(table.counts.sum())
+
+
+def _pair_scores(table: Contingency) -> dict[str, float]:
+    """Scores from the pairs of points that lie together in both labellings, only in one, in neither."""
+    counts = table.counts
+    both = _n_pairs(table.cells()[2])
+    in_classes, in_clusters = _n_pairs(counts.sum(axis=1)), _n_pairs(counts.sum(axis=0))
+    n_points = int(counts.sum())
+    all_pairs = n_points * (n_points - 1) // 2
+    if both == in_classes == in_clusters:
+        return dict.fromkeys(("ari", "f_score", "precision", "recall"), 1.0)
+    # (both − expected) / (mean − expected), expected = in_classes in_clusters / all_pairs, in whole numbers
+    expected = in_classes * in_clusters
+    return {
+        "ari": 2 * (both * all_pairs - expected) / ((in_classes + in_clusters) * all_pairs - 2 * expected),
+        "f_score": 2 * both / (in_classes + in_clusters),
+        "precision": both / in_clusters if in_clusters else 0.0,
+        "recall": both / in_classes if in_classes else 0.0,
+    }
+
+
+def _n_pairs(sizes: Array) -> int:
+    """Σ s (s − 1) / 2 as a Python integer: products of pair counts exceed int64 from n = 10^5 on."""
+    exact = sizes.astype(object if sizes.sum() >= 2**31 else np.int64)  # below, the squares fit int64
+    return int((exact * (exact - 1)).sum()) // 2
+
+
+def _normalized_mutual_info(table: Contingency, average: Average) -> float:
+    rows, columns, counts = table.cells()
+    n_points = float(table.counts.sum())
+    classes, clusters = (table.counts.sum(axis=axis).astype(np.float64) for axis in (1, 0))
+    # fsum: the result does not depend on the order of the labels, and the same partition gives exactly 1
+    ratio = counts * n_points / (classes[rows] * clusters[columns])
+    information = math.fsum((counts / n_points * np.log(ratio)).tolist())
+    entropies = [math.fsum((sizes / n_points * np.log(n_points / sizes)).tolist()) for sizes in (classes, clusters)]
+    averages = {
+        "max": max(entropies),
+        "arithmetic": sum(entropies) / 2,
+        "geometric": math.sqrt(entropies[0] * entropies[1]),
+        "min": min(entropies),
+    }
+    if average not in averages:
+        raise ValueError(f"average must be one of {', '.join(averages)}, got {average!r}")
+    if len(classes) == len(clusters) == 1:
+        return 1.0
+    return min(1.0, max(0.0, information) / averages[average]) if min(entropies) > 0 else 0.0
+
+
+def _scores(table: Contingency) -> dict[str, float]:
+    scores = {"accuracy": _accuracy(table), "nmi": _normalized_mutual_info(table, "max")}
+    return scores | _pair_scores(table) | {"purity": _purity(table)}

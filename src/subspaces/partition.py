@@ -1,0 +1,122 @@
+"""Y or W → labels: k-means with restarts, QR, discretisation of the embedding, or modularity of the graph itself."""
+
+from __future__ import annotations
+
+import graspologic_native
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.cluster._spectral import cluster_qr, discretize
+
+from subspaces._typing import Array, Labels, Sparse
+
+PARTITIONS = ("kmeans", "qr", "discretize", "modularity")
+
+_MAX_RESOLUTION = 1e4
+
+
+def cut_embedding(
+    Y: Array,
+    n_clusters: int,
+    *,
+    method: str = "kmeans",
+    n_init: int = 20,
+    init: str = "k-means++",
+    seed: int = 0,
+) -> Labels:
+    """Labels from the rows of a spectral embedding.
+
+    Parameters
+    ----------
+    Y : array of shape (n, k), rows scaled to unit length
+    method : ``"kmeans"`` (best of `n_init` starts), ``"qr"`` (pivoted QR, no randomness) or ``"discretize"`` (rotation
+        towards indicator vectors)
+    init : ``"k-means++"``, or ``"random"`` samples as the authors' program (needs hundreds of starts)
+    """
+    if n_clusters == 1:
+        return np.zeros(Y.shape[0], dtype=np.intp)
+    if method == "kmeans":
+        model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed, max_iter=1000)
+        return model.fit(Y).labels_.astype(np.intp)
+    if method == "qr":
+        return np.asarray(cluster_qr(Y), dtype=np.intp)
+    return np.asarray(discretize(Y, random_state=seed), dtype=np.intp)
+
+
+def cut_by_modularity(W: Sparse, n_clusters: int | None = None, *, resolution: float = 1.0, seed: int = 0) -> Labels:
+    """Communities of the graph by the Leiden algorithm, merged to `n_clusters` when that is given.
+
+    Without `n_clusters` the number is found: the partition of largest modularity. With it the resolution is raised
+    until at least that many communities come out; the surplus is merged pair by pair, each time the pair whose
+    union costs least modularity.
+
+    References
+    ----------
+    Traag, Waltman, van Eck (2019), From Louvain to Leiden: guaranteeing well-connected communities.
+    """
+    W = sparse.csr_array(W)
+    labels = _leiden(W, resolution, seed)
+    if n_clusters is None:
+        return labels
+    while labels.max() + 1 < n_clusters and resolution < _MAX_RESOLUTION:
+        resolution *= 1.5
+        labels = _leiden(W, resolution, seed)
+    return merge_communities(W, labels, n_clusters)
+
+
+def merge_communities(W: Sparse, labels: Labels, n_clusters: int) -> Labels:
+    """Merge communities until `n_clusters` are left, each time the pair with the largest change of modularity.
+
+    Joining a and b changes the modularity by 2 (e_ab − d_a d_b), e_ab being the share of the edge weight between them
+    and d the shares of degree.
+    """
+    n_found = int(labels.max()) + 1
+    if n_found <= n_clusters:
+        return labels
+    indicator = sparse.csr_array((np.ones(len(labels)), (np.arange(len(labels)), labels)))
+    between = (indicator.T @ W.astype(np.float64) @ indicator).toarray()
+    between /= between.sum()
+    degree = between.sum(axis=1)
+    gain = between - np.outer(degree, degree)
+    np.fill_diagonal(gain, -np.inf)
+    target = np.arange(n_found)
+    for _ in range(n_found - n_clusters):
+        a, b = divmod(int(gain.argmax()), n_found)
+        # both terms of the gain add up when communities join
+        gain[a] += gain[b]
+        gain[:, a] += gain[:, b]
+        gain[a, a] = -np.inf
+        gain[b], gain[:, b] = -np.inf, -np.inf
+        target[target == b] = a
+    return np.unique(target[labels], return_inverse=True)[1].astype(np.intp)
+
+
+def modularity(W: Sparse, labels: Labels, resolution: float = 1.0) -> float:
+    """Share of the edge weight inside clusters minus its expectation in a random graph of the same degrees."""
+    W = sparse.coo_array(W)
+    degree = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
+    inside = W.data[labels[W.row] == labels[W.col]].sum(dtype=np.float64)
+    per_cluster = np.bincount(labels, weights=degree)
+    total = degree.sum()
+    return float(inside / total - resolution * ((per_cluster / total) ** 2).sum())
+
+
+def _leiden(W: Sparse, resolution: float, seed: int) -> Labels:
+    """Leiden communities as consecutive labels; points without edges are communities of their own."""
+    n = W.shape[0]
+    _, membership = graspologic_native.leiden_csr(
+        W.indptr.astype(np.int64),
+        W.indices.astype(np.int32),
+        W.data.astype(np.float64),
+        n,
+        resolution=resolution,
+        iterations=10,
+        seed=seed,
+    )
+    labels = np.full(n, -1, dtype=np.intp)
+    labels[np.fromiter(membership.keys(), np.intp, len(membership))] = np.fromiter(
+        membership.values(), np.intp, len(membership)
+    )
+    missing = np.flatnonzero(labels < 0)
+    labels[missing] = labels.max() + 1 + np.arange(len(missing))
+    return np.unique(labels, return_inverse=True)[1].astype(np.intp)

@@ -1,0 +1,68 @@
+"""What a representation returns: the coefficients, read block by block, and how they were reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from subspaces._typing import Array, Sparse
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Convergence record of an iterative solver, one entry per iteration (or per check).
+
+    A closed form has no trace. ``primal`` and ``dual`` are relative residuals, the quantities compared
+    with the tolerance; ``objective`` is filled when the solver computes it.
+    """
+
+    converged: bool
+    n_iter: int
+    primal: list[float] = field(default_factory=list)
+    dual: list[float] = field(default_factory=list)
+    objective: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Self-expression coefficients C (n × n), column i represents point i, never copied as a whole.
+
+    ``columns(start, stop)`` gives columns ``start:stop`` of C as the *rows* of a fresh (stop − start, n)
+    array the caller may overwrite; ``rows(start, stop)`` does the same for the rows of C. The graph
+    builders read C through these two only, so a closed form that never stores C and a solver that returns
+    a dense or sparse matrix look alike to them.
+    """
+
+    n_points: int
+    dtype: np.dtype[Any]
+    columns: Callable[[int, int], Array]
+    rows: Callable[[int, int], Array]
+    trace: Trace | None = None
+    penalty: float | None = None
+    """λ that a ridge representation really used."""
+
+
+def from_dense(C: Array, trace: Trace | None = None) -> Coefficients:
+    """Wrap a dense coefficient matrix."""
+    return Coefficients(
+        n_points=C.shape[0],
+        dtype=C.dtype,
+        columns=lambda start, stop: C[:, start:stop].T.copy(),
+        rows=lambda start, stop: C[start:stop].copy(),
+        trace=trace,
+    )
+
+
+def from_sparse(C: Sparse, trace: Trace | None = None) -> Coefficients:
+    """Wrap a sparse coefficient matrix (any SciPy format)."""
+    by_column, by_row = C.tocsc(), C.tocsr()
+    return Coefficients(
+        n_points=C.shape[0],
+        dtype=C.dtype,
+        columns=lambda start, stop: by_column[:, start:stop].T.toarray(),
+        rows=lambda start, stop: by_row[start:stop].toarray(),
+        trace=trace,
+    )

@@ -1,0 +1,106 @@
+"""C → C with only the largest entries of each column, block by block while the coefficients are produced.
+
+Two rules. ``graph="column"`` is the printed one (eq. 3.11): each column of C keeps its η largest entries.
+``graph="symmetric"`` is what the authors' program does (and TRR's before it): |C| with each column divided by its
+largest entry, plus its transpose, and of that symmetric matrix each column keeps its η largest entries. Either way
+the affinity is afterwards W = |C_η| + |C_η|ᵀ.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from subspaces._blocks import map_blocks, row_blocks
+from subspaces._typing import Array, Sparse
+from subspaces.representation._result import Coefficients
+
+GRAPHS = ("column", "symmetric")
+RANKINGS = ("magnitude", "value")
+
+
+def truncate(
+    coefficients: Coefficients,
+    n_nonzero: int,
+    *,
+    graph: str = "column",
+    by: str = "magnitude",
+) -> Sparse:
+    """Keep the η = `n_nonzero` largest entries of each column (eq. 3.11 and 3.12).
+
+    Parameters
+    ----------
+    coefficients : Coefficients of any representation
+    n_nonzero : η; n − 1 or more keeps everything
+    graph : ``"column"`` or ``"symmetric"``, see the module
+    by : ``"magnitude"`` ranks by |c|; ``"value"`` by c itself, so that negative entries go first
+
+    Returns
+    -------
+    csc_array of shape (n, n)
+        No explicit zeros, no diagonal. Of entries equal to the η-th largest those with the smallest row index stay.
+    """
+    n = coefficients.n_points
+    n_nonzero = min(n_nonzero, n - 1)
+    blocks = row_blocks(n, n * coefficients.dtype.itemsize)
+    inverse_peaks = _inverse_peaks(coefficients, blocks) if graph == "symmetric" else None
+
+    def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
+        if inverse_peaks is None:
+            columns = coefficients.columns(start, stop)
+            keys = np.abs(columns) if by == "magnitude" else columns
+        else:
+            columns = np.abs(coefficients.columns(start, stop))
+            columns *= inverse_peaks[start:stop, None]
+            across = np.abs(coefficients.rows(start, stop))
+            across *= inverse_peaks
+            columns += across
+            keys = columns
+        return largest_per_row(columns, keys, n_nonzero)
+
+    parts = map_blocks(one_block, blocks)
+    counts, indices, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    index_type = np.int32 if indptr[-1] < 2**31 else np.int64
+    return sparse.csc_array((values, indices.astype(index_type), indptr.astype(index_type)), shape=(n, n))
+
+
+def largest_per_row(values: Array, keys: Array, k: int) -> tuple[Array, Array, Array]:
+    """The entries of each row whose keys are the k largest: counts per row, column indices, values.
+
+    Instead of a partial sort of every row: fold the row into g groups and take each group's maximum (one pass at
+    memory speed). The k-th largest of these g maxima is at most the k-th largest key, so only the few entries not
+    below it can be among the k largest; those alone are sorted. Zeros are never kept; of equal keys the smaller
+    column index wins. Columns come out in increasing order.
+    """
+    n_rows, n = keys.shape
+    n_groups = min(n, max(256, 16 * k))
+    size = n // n_groups
+    peaks = keys[:, : n_groups * size].reshape(n_rows, size, n_groups).max(axis=1)
+    kth = min(k, n_groups)
+    threshold = np.partition(peaks, n_groups - kth, axis=1)[:, n_groups - kth, None]
+    flat = np.flatnonzero(keys >= threshold)
+    row, column = np.divmod(flat, n)
+    found, found_keys = values.ravel()[flat], keys.ravel()[flat]
+    nonzero = found != 0
+    row, column, found, found_keys = row[nonzero], column[nonzero], found[nonzero], found_keys[nonzero]
+    # rank within the row by decreasing key; the sort is stable, so equal keys keep their column order
+    order = np.argsort(-found_keys, kind="stable")
+    order = order[np.argsort(row[order], kind="stable")]
+    first = np.searchsorted(row[order], np.arange(n_rows))
+    rank = np.arange(len(order)) - first[row[order]]
+    kept = np.sort(order[rank < k])
+    counts = np.bincount(row[kept], minlength=n_rows)
+    return counts, column[kept], found[kept]
+
+
+def _inverse_peaks(coefficients: Coefficients, blocks: list[tuple[int, int]]) -> Array:
+    """1 / largest magnitude of each column; 0 for a column of zeros."""
+
+    def peaks_of(start: int, stop: int) -> Array:
+        columns = coefficients.columns(start, stop)
+        peaks: Array = np.maximum(columns.max(axis=1), -columns.min(axis=1))
+        return peaks
+
+    peaks = np.concatenate(map_blocks(peaks_of, blocks))
+    return np.divide(1, peaks, out=np.zeros_like(peaks), where=peaks > 0)
