@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 __all__ = ["KTRR", "TRR", "__version__"]
 
 if TYPE_CHECKING:
-    from subspaces.estimators import KTRR, TRR
+    from subspaces.estimators.ktrr import KTRR, TRR
 
 
 def __getattr__(name: str) -> object:

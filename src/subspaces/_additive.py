@@ -18,12 +18,12 @@ from scipy import sparse
 from scipy.linalg import get_blas_funcs
 
 from subspaces._blocks import mirror_lower
-from subspaces._typing import Array
+from subspaces._typing import Array, Data
 
 TOLERANCE = 1e-7
 """Largest error of the series in one kernel value."""
 
-_WIDEST_RANGE = 50.0  # in units of s; beyond 5 s the kernel is zero anyway, so wider values are clipped
+_WIDEST_RANGE = 1000.0  # in units of s; the number of frequencies grows with it, so values further out are clipped
 _CHUNK_BYTES = 64 * 2**20
 
 
@@ -43,7 +43,7 @@ class CosineMap:
         return 1 + 2 * len(self.frequencies) * len(self.centre)
 
 
-def fit_cosine_map(X: Array, s: float) -> CosineMap:
+def fit_cosine_map(X: Data, s: float) -> CosineMap:
     """Frequencies and weights for data in the range of X, accurate to ``TOLERANCE``.
 
     The series has period 2L. Its error is the Gaussian's tail beyond 2L − R (R: the range of a feature) plus the
@@ -61,7 +61,7 @@ def fit_cosine_map(X: Array, s: float) -> CosineMap:
     return CosineMap(centre, full_range / 2, frequencies, weights, float(s * np.sqrt(np.pi) / period))
 
 
-def features(X: Array, cosine: CosineMap) -> Array:
+def features(X: Data, cosine: CosineMap) -> Array:
     """Feature map Z of all features at once, shape (n, 1 + 2 × frequencies × m)."""
     X = _dense(X)
     Z = np.empty((X.shape[0], cosine.n_features_out), dtype=X.dtype)
@@ -70,7 +70,7 @@ def features(X: Array, cosine: CosineMap) -> Array:
     return Z
 
 
-def gram(X: Array, cosine: CosineMap) -> Array:
+def gram(X: Data, cosine: CosineMap) -> Array:
     """Z Zᵀ, summed over chunks of features so that Z never exists as a whole."""
     X = _dense(X)
     n = X.shape[0]
@@ -83,7 +83,7 @@ def gram(X: Array, cosine: CosineMap) -> Array:
     return K
 
 
-def cross(X: Array, Y: Array, cosine: CosineMap) -> Array:
+def cross(X: Data, Y: Data, cosine: CosineMap) -> Array:
     """Kernel values between new points X and training points Y."""
     X, Y = _dense(X), _dense(Y)
     K: Array = np.full((X.shape[0], Y.shape[0]), cosine.constant, dtype=Y.dtype)
@@ -113,5 +113,5 @@ def _chunk_features(X: Array, cosine: CosineMap, start: int, stop: int, out: Arr
     return out
 
 
-def _dense(X: Array) -> Array:
+def _dense(X: Data) -> Array:
     return X.toarray() if sparse.issparse(X) else X

@@ -13,13 +13,13 @@ from subspaces._typing import Array
 
 T = TypeVar("T")
 
-BLOCK_BYTES = 4 * 2**20
+BLOCK_BYTES = 2**20
 """Bytes of one block: small enough to stay in cache through several elementwise passes."""
 
 
-def row_blocks(n_rows: int, bytes_per_row: int, block_bytes: int = BLOCK_BYTES) -> list[tuple[int, int]]:
-    """Split ``range(n_rows)`` into ``(start, stop)`` pairs of about `block_bytes` each."""
-    step = max(1, min(n_rows, block_bytes // max(1, bytes_per_row)))
+def row_blocks(n_rows: int, bytes_per_row: int, block_bytes: int | None = None) -> list[tuple[int, int]]:
+    """Split ``range(n_rows)`` into ``(start, stop)`` pairs of about `block_bytes` (default ``BLOCK_BYTES``) each."""
+    step = max(1, min(n_rows, (block_bytes or BLOCK_BYTES) // max(1, bytes_per_row)))
     return [(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
@@ -40,15 +40,13 @@ TILE = 256
 """Side of a square tile: 512 kB in float64, so that a tile and its transpose share the cache."""
 
 
-def mirror_lower(
-    matrix: Array, transform: Callable[[Array, slice, slice], None] | None = None, tile: int = TILE
-) -> None:
+def mirror_lower(matrix: Array, transform: Callable[[Array, slice, slice], None] | None = None) -> None:
     """Copy the lower triangle of a square matrix to its upper one, in place, tile by tile.
 
     `transform(block, rows, columns)` may first change each tile of the lower triangle in place; it is
     called once per unordered pair of points, which halves the cost of the elementwise kernels.
     """
-    n = matrix.shape[0]
+    n, tile = matrix.shape[0], TILE
     starts = range(0, n, tile)
 
     def tile_row(start: int, stop: int) -> None:

@@ -14,4 +14,7 @@ Labels = npt.NDArray[np.intp]
 """One integer label per point."""
 
 Sparse = Any
-"""A SciPy sparse array (CSR or CSC); SciPy's own stubs are not precise enough to name it."""
+"""A SciPy sparse array (CSR or CSC)."""
+
+Data = Any
+"""Points as rows: a dense array or a sparse one."""

@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array, Labels, Sparse
 from subspaces.representation._result import Coefficients
+from subspaces.truncation import column_peaks, symmetrised_columns
 
 
 def affinity(coefficients: Sparse) -> Sparse:
@@ -33,8 +34,10 @@ def components(W: Sparse) -> tuple[int, Labels]:
     Components are numbered by decreasing size (ties: by their first point). Points without any edge get −1: a
     component is evidence of a cluster, a point nothing is known about is not.
     """
+    if (W.data == 0).any():  # a stored zero is no edge
+        W = W.copy()
+        W.eliminate_zeros()
     _, raw = connected_components(W, directed=False)
-    # stored zeros do not count as edges
     isolated = np.asarray(W.sum(axis=1)).ravel() == 0
     sizes = np.bincount(raw, weights=~isolated)
     order = np.argsort(-sizes, kind="stable")
@@ -50,54 +53,60 @@ def join_components(W: Sparse, coefficients: Coefficients, n_clusters: int) -> S
 
     A truncated graph often falls into more pieces than there are clusters; its eigenvectors then only say which
     piece a point is in. Each piece, from the smallest up, is tied to the rest by the strongest coefficient (before
-    truncation) that leaves it, with the weight |c_ij|/max_i |c_ij| + |c_ji|/max_j |c_ji| that the strongest edges of
-    a point have. Points without any edge are treated as pieces of their own. Pieces without any coefficient to the
-    rest stay as they are.
+    truncation) that leaves it, with the weight |c_ij|/max_k |c_kj| + |c_ji|/max_k |c_ki| that the symmetric graph
+    gives it. Points without any edge are treated as pieces of their own, unless all their coefficients are zero:
+    nothing can tie those, and they do not count. Pieces without any coefficient to the rest stay as they are.
     """
+    peaks = column_peaks(coefficients)
     while True:
         n_found, labels = components(W)
-        pieces = labels.copy()
-        loose = np.flatnonzero(labels < 0)
-        pieces[loose] = n_found + np.arange(len(loose))
+        loose = np.flatnonzero((labels < 0) & (peaks > 0))
         n_pieces = n_found + len(loose)
         if n_pieces <= n_clusters:
             return W
-        edges = _strongest_edges_out(coefficients, pieces, n_pieces)
-        W, joined = _add_edges(W, edges, pieces, n_pieces, n_pieces - n_clusters)
-        if joined == 0:
+        pieces = labels.copy()
+        pieces[loose] = n_found + np.arange(len(loose))
+        edges = _strongest_edges_out(coefficients, peaks, pieces, n_pieces)
+        W, n_joined = _add_edges(W, edges, pieces, n_pieces, n_pieces - n_clusters)
+        if n_joined == 0:
             return W
 
 
-def _strongest_edges_out(coefficients: Coefficients, pieces: Labels, n_pieces: int) -> tuple[Array, Array, Array]:
+def _strongest_edges_out(
+    coefficients: Coefficients, peaks: Array, pieces: Labels, n_pieces: int
+) -> tuple[Array, Array, Array]:
     """For each piece: the point inside, the point outside and the weight of its strongest way out."""
-    inside = np.zeros(n_pieces, dtype=np.intp)
-    outside = np.zeros(n_pieces, dtype=np.intp)
-    weight = np.zeros(n_pieces)
     n = coefficients.n_points
+    outside, weight = np.zeros(n, dtype=np.intp), np.zeros(n)
     for start, stop in row_blocks(n, n * coefficients.dtype.itemsize):
-        columns = np.abs(coefficients.columns(start, stop))
-        peaks = columns.max(axis=1)
-        columns[pieces[start:stop, None] == pieces] = 0
-        best = columns.argmax(axis=1)
-        strength = columns[np.arange(stop - start), best] / np.where(peaks > 0, peaks, 1)
-        for i in np.flatnonzero(strength > weight[pieces[start:stop]]):
-            piece = pieces[start + i]
-            if strength[i] > weight[piece]:
-                inside[piece], outside[piece], weight[piece] = start + i, best[i], strength[i]
-    return inside, outside, weight
+        block = symmetrised_columns(coefficients, peaks, start, stop)
+        block[pieces[start:stop, None] == pieces] = 0
+        outside[start:stop] = block.argmax(axis=1)
+        weight[start:stop] = block[np.arange(stop - start), outside[start:stop]]
+    order = np.lexsort((-weight, pieces))
+    order = order[pieces[order] >= 0]
+    first = order[np.searchsorted(pieces[order], np.arange(n_pieces))]
+    return first, outside[first], weight[first]
 
 
 def _add_edges(
     W: Sparse, edges: tuple[Array, Array, Array], pieces: Labels, n_pieces: int, n_joins: int
 ) -> tuple[Sparse, int]:
-    """Add at most `n_joins` of the proposed edges, smallest pieces first, skipping those joined meanwhile."""
+    """Add at most `n_joins` of the proposed edges, smallest pieces first, skipping those joined meanwhile.
+
+    Only pieces up to twice the smallest size that can be tied take part: what they become is looked at again before
+    any larger piece is joined.
+    """
     inside, outside, weight = edges
-    sizes = np.bincount(pieces, minlength=n_pieces)
+    sizes = np.bincount(pieces[pieces >= 0], minlength=n_pieces)
+    smallest = sizes[weight > 0].min(initial=len(pieces))
     group = np.arange(n_pieces)
-    chosen = []
+    chosen: list[int] = []
     for piece in np.lexsort((-weight, sizes)):
         other = pieces[outside[piece]]
-        if weight[piece] > 0 and group[piece] != group[other] and len(chosen) < n_joins:
+        if weight[piece] <= 0 or sizes[piece] > 2 * smallest or len(chosen) == n_joins:
+            continue
+        if group[piece] != group[other]:
             group[group == group[piece]] = group[other]
             chosen.append(piece)
     i, j, w = inside[chosen], outside[chosen], weight[chosen].astype(W.dtype)

@@ -24,7 +24,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from subspaces import _additive
 from subspaces._blocks import map_blocks, mirror_lower, row_blocks
-from subspaces._typing import Array
+from subspaces._typing import Array, Data
 
 DISTANCE_KERNELS = ("rbf", "exponential", "inverse_square", "inverse_distance")
 DOT_KERNELS = ("linear", "cosine", "quadratic", "cubic", "polynomial")
@@ -57,7 +57,7 @@ class Kernel:
 
 
 def fit_kernel(
-    X: Array,
+    X: Data,
     kernel: KernelLike = "rbf",
     bandwidth: float | str = "rms",
     params: Mapping[str, Any] | None = None,
@@ -118,12 +118,14 @@ def fit_kernel(
     if kernel in DISTANCE_KERNELS:
         return Kernel(kernel, bandwidth=resolve_bandwidth(X, bandwidth))
     if kernel == "correntropy":
-        s = bandwidth if not isinstance(bandwidth, str) else _per_feature(X, bandwidth)
-        return Kernel(kernel, bandwidth=float(s), additive=_additive.fit_cosine_map(X, float(s)))
+        s = resolve_bandwidth(X, bandwidth)
+        if isinstance(bandwidth, str):
+            s /= float(np.sqrt(X.shape[1]))
+        return Kernel(kernel, bandwidth=s, additive=_additive.fit_cosine_map(X, s))
     return Kernel(kernel)
 
 
-def gram(X: Array, kernel: Kernel) -> Array:
+def gram(X: Data, kernel: Kernel) -> Array:
     """Gram matrix K (eq. 3.8) of the rows of X: exactly symmetric, in X's dtype, one n × n array in all."""
     if kernel.name == "precomputed":
         return checked_gram(X, "the precomputed kernel matrix")
@@ -150,7 +152,7 @@ def gram(X: Array, kernel: Kernel) -> Array:
     return K
 
 
-def cross(X: Array, Y: Array, kernel: Kernel) -> Array:
+def cross(X: Data, Y: Data, kernel: Kernel) -> Array:
     """Kernel values between the rows of X (new points) and those of Y (training points), shape (n_X, n_Y)."""
     if kernel.name == "precomputed":
         return np.asarray(X)
@@ -161,8 +163,8 @@ def cross(X: Array, Y: Array, kernel: Kernel) -> Array:
         return _additive.cross(X, Y, kernel.additive)
     if kernel.name == "cosine":
         X, Y = normalize(X), normalize(Y)
-    elif kernel.name in DISTANCE_KERNELS and not sparse.issparse(X):
-        origin = Y.mean(axis=0, dtype=np.float64).astype(Y.dtype)
+    elif kernel.name in DISTANCE_KERNELS and not (sparse.issparse(X) or sparse.issparse(Y)):
+        origin = _origin(Y)
         X, Y = X - origin, Y - origin
     K: Array = np.ascontiguousarray(safe_sparse_dot(X, Y.T, dense_output=True))
     x_norms, y_norms = _squared_norms(X), _squared_norms(Y)
@@ -177,7 +179,7 @@ def cross(X: Array, Y: Array, kernel: Kernel) -> Array:
     return K
 
 
-def features(X: Array, kernel: Kernel) -> Array | None:
+def features(X: Data, kernel: Kernel) -> Data | None:
     """Exact explicit feature map Z with K = Z Zᵀ, or None where there is none of finite size.
 
     Linear: X itself. Cosine: its unit rows. Quadratic: all products x_i x_j (eq. 3.23), m(m+1)/2 of them.
@@ -210,7 +212,7 @@ def n_features_out(kernel: Kernel, n_features: int, is_sparse: bool = False) -> 
     return None
 
 
-def resolve_bandwidth(X: Array, bandwidth: float | str) -> float:
+def resolve_bandwidth(X: Data, bandwidth: float | str) -> float:
     """σ from a rule (``"rms"``, ``"mean"``, ``"median"``) or a positive number; see :func:`fit_kernel`."""
     if not isinstance(bandwidth, str):
         if not (np.isfinite(bandwidth) and bandwidth > 0):
@@ -256,7 +258,7 @@ def checked_gram(K: Array, what: str) -> Array:
     return K
 
 
-def _lower_products(X: Array) -> Array:
+def _lower_products(X: Data) -> Array:
     """X Xᵀ with its lower triangle filled (BLAS syrk: half the work of a full product)."""
     if sparse.issparse(X):
         product: Array = np.ascontiguousarray((X @ X.T).toarray())
@@ -309,22 +311,28 @@ def _to_squared_distances(products: Array, row_norms: Array, column_norms: Array
     np.maximum(products, 0, out=products)
 
 
-def _centred(X: Array) -> Array:
-    """X minus its mean: distances do not change and cancellation in ‖x‖² + ‖y‖² − 2xᵀy becomes harmless."""
+def _centred(X: Data) -> Array:
+    """X minus its middle: distances do not change and cancellation in ‖x‖² + ‖y‖² − 2xᵀy becomes harmless."""
     if sparse.issparse(X):
         return X
-    centred: Array = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+    centred: Array = X - _origin(X)
     return centred
 
 
-def _squared_norms(X: Array) -> Array:
+def _origin(X: Array) -> Array:
+    """The median of up to 256 evenly spaced rows: near the bulk of the points even when one of them is far out."""
+    middle: Array = np.median(X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], 256)).astype(int)], axis=0)
+    return middle.astype(X.dtype, copy=False)
+
+
+def _squared_norms(X: Data) -> Array:
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     norms: Array = np.einsum("ij,ij->i", X, X)
     return norms
 
 
-def _distance_blocks(X: Array, reduce: Callable[[Array, int], Any]) -> list[Any]:
+def _distance_blocks(X: Data, reduce: Callable[[Array, int], Any]) -> list[Any]:
     X = _centred(X)
     norms = _squared_norms(X)
 
@@ -338,21 +346,19 @@ def _distance_blocks(X: Array, reduce: Callable[[Array, int], Any]) -> list[Any]
     return [block_value(start, stop) for start, stop in blocks]
 
 
-def _mean_distance(X: Array) -> float:
+def _mean_distance(X: Data) -> float:
     sums = _distance_blocks(X, lambda distances, start: distances.sum(dtype=np.float64))
     return float(sum(sums) / X.shape[0] ** 2)
 
 
-def _median_distance(X: Array) -> float:
-    rows = _distance_blocks(X, lambda distances, start: distances[np.tri(*distances.shape, k=start - 1, dtype=bool)])
+def _median_distance(X: Data) -> float:
+    rows = _distance_blocks(
+        X, lambda distances, start: distances[np.tri(len(distances), distances.shape[1], start - 1, bool)]
+    )
     return float(np.median(np.concatenate(rows)))
 
 
-def _per_feature(X: Array, rule: str) -> float:
-    return resolve_bandwidth(X, rule) / float(np.sqrt(X.shape[1]))
-
-
-def _call(kernel: Kernel, X: Array, Y: Array) -> Array:
+def _call(kernel: Kernel, X: Data, Y: Data) -> Array:
     assert kernel.function is not None
     try:
         K = np.asarray(kernel.function(X, Y, **kernel.params))

@@ -20,7 +20,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from subspaces._typing import Array, Labels, Sparse
+from subspaces._typing import Array, Data, Labels, Sparse
 from subspaces.truncation import largest_per_row
 
 RULES = ("residual", "neighbors", "network")
@@ -65,7 +65,7 @@ def neighbor_codes(to_train: Array, gram_of: Callable[[Array], Array] | None, pe
     """
     n_new, n = to_train.shape
     n_candidates = min(n, max(_CANDIDATES, 4 * n_nonzero))
-    counts, columns, values = [], [], []
+    counts, columns, values = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0, to_train.dtype)]
     step = max(1, _GRAM_SIDE // n_candidates)
     for start in range(0, n_new, step):
         block = to_train[start : start + step]
@@ -95,7 +95,7 @@ def vote(codes: Sparse, labels: Labels, n_clusters: int) -> Array:
     return np.asarray((abs(codes) @ indicator).toarray())
 
 
-def fit_network(X: Array | Sparse, labels: Labels, seed: int) -> Any:
+def fit_network(X: Data, labels: Labels, seed: int) -> Any:
     """The paper's classifier: one hidden layer of 10 units on standardised features.
 
     Trained on the full batch by L-BFGS, the nearest kept relative of the conjugate gradients in the toolbox the
@@ -111,32 +111,36 @@ def fit_network(X: Array | Sparse, labels: Labels, seed: int) -> Any:
         return model.fit(X, labels)
 
 
-def find_training_points(X: Array | Sparse, X_train: Array | Sparse, prints_train: Array) -> Labels:
+def find_training_points(X: Data, X_train: Data, prints_train: Array) -> Labels:
     """Index of the training row equal to each row of X, −1 where there is none.
 
     Rows are matched by 64-bit fingerprints and then compared in full, so a collision cannot do harm.
     """
     order = np.argsort(prints_train, kind="stable")
+    sorted_prints = prints_train[order]
     prints = fingerprints(X)
-    place = np.searchsorted(prints_train[order], prints)
-    index = order[np.minimum(place, len(order) - 1)]
-    matches = np.flatnonzero(prints_train[index] == prints)
-    if len(matches):
-        gap = X[matches] != X_train[index[matches]]
-        differs = np.asarray(gap.sum(axis=1)).ravel() > 0
-        matches = matches[~differs]
+    place = np.searchsorted(sorted_prints, prints)
     found = np.full(X.shape[0], -1, dtype=np.intp)
-    found[matches] = index[matches]
-    return found
+    open_rows = np.arange(X.shape[0])
+    while True:  # one round unless different training rows share a fingerprint
+        open_rows = open_rows[place[open_rows] < len(order)]
+        open_rows = open_rows[sorted_prints[place[open_rows]] == prints[open_rows]]
+        if len(open_rows) == 0:
+            return found
+        index = order[place[open_rows]]
+        equal = np.asarray((X[open_rows] != X_train[index]).sum(axis=1)).ravel() == 0
+        found[open_rows[equal]] = index[equal]
+        open_rows = open_rows[~equal]
+        place[open_rows] += 1
 
 
-def fingerprints(X: Array | Sparse) -> Array:
+def fingerprints(X: Data) -> Array:
     """A 64-bit number per row that depends on the values only: sparse and dense rows agree.
 
-    The bits of each value times a fixed odd number per feature, summed modulo 2⁶⁴; exact integer arithmetic, so the
-    number does not depend on how the rows are split into blocks. A zero has the bits 0 and adds nothing.
+    The mixed bits of each value times a fixed odd number per feature, summed modulo 2⁶⁴; exact integer arithmetic, so
+    the number does not depend on how the rows are split into blocks. A zero has the bits 0 and adds nothing.
     """
-    multipliers = np.random.default_rng(0).integers(0, 2**63, X.shape[1], dtype=np.uint64) * 2 + np.uint64(1)
+    multipliers: Array = np.random.default_rng(0).integers(0, 2**63, X.shape[1], dtype=np.uint64) * 2 + np.uint64(1)
     if sparse.issparse(X):
         X = sparse.csr_array(X)
         terms = _bits(X.data) * multipliers[X.indices]
@@ -146,10 +150,19 @@ def fingerprints(X: Array | Sparse) -> Array:
     out = np.empty(X.shape[0], dtype=np.uint64)
     step = max(1, 2**20 // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):
-        out[start : start + step] = (_bits(X[start : start + step]) * multipliers).sum(axis=1, dtype=np.uint64)
+        terms = _bits(X[start : start + step]) * multipliers
+        out[start : start + step] = terms.sum(axis=1, dtype=np.uint64)
     return out
 
 
 def _bits(values: Array) -> Array:
-    """Bit patterns as uint64; −0.0 counts as 0.0."""
-    return (values.astype(np.float64) + 0.0).view(np.uint64)
+    """Bit patterns as uint64, mixed; 0.0 and −0.0 give 0.
+
+    Small whole numbers differ in their highest bits only, which a multiplication modulo 2⁶⁴ would push out: the mixing
+    brings these down first (the finalizer of MurmurHash3).
+    """
+    bits: Array = (values.astype(np.float64) + 0.0).view(np.uint64)
+    bits ^= bits >> np.uint64(33)
+    bits *= np.uint64(0xFF51AFD7ED558CCD)
+    bits ^= bits >> np.uint64(33)
+    return bits

@@ -35,7 +35,7 @@ def cut_embedding(
     """
     if n_clusters == 1:
         return np.zeros(Y.shape[0], dtype=np.intp)
-    if method == "kmeans":
+    if method == "kmeans" or Y.shape[1] != n_clusters:  # the other two make one cluster per column
         model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed, max_iter=1000)
         return model.fit(Y).labels_.astype(np.intp)
     if method == "qr":
@@ -47,14 +47,16 @@ def cut_by_modularity(W: Sparse, n_clusters: int | None = None, *, resolution: f
     """Communities of the graph by the Leiden algorithm, merged to `n_clusters` when that is given.
 
     Without `n_clusters` the number is found: the partition of largest modularity. With it the resolution is raised
-    until at least that many communities come out; the surplus is merged pair by pair, each time the pair whose
-    union costs least modularity.
+    until at least that many communities come out; the surplus is merged pair by pair
+    (:func:`merge_communities`).
 
     References
     ----------
     Traag, Waltman, van Eck (2019), From Louvain to Leiden: guaranteeing well-connected communities.
     """
     W = sparse.csr_array(W)
+    if not W.sum() > 0:
+        raise ValueError("the affinity graph has no edge, so it has no communities.")
     labels = _leiden(W, resolution, seed)
     if n_clusters is None:
         return labels
@@ -65,10 +67,11 @@ def cut_by_modularity(W: Sparse, n_clusters: int | None = None, *, resolution: f
 
 
 def merge_communities(W: Sparse, labels: Labels, n_clusters: int) -> Labels:
-    """Merge communities until `n_clusters` are left, each time the pair with the largest change of modularity.
+    """Merge communities until `n_clusters` are left, each time the connected pair that costs least modularity.
 
     Joining a and b changes the modularity by 2 (e_ab − d_a d_b), e_ab being the share of the edge weight between them
-    and d the shares of degree.
+    and d the shares of degree. Pairs without any edge between them come last whatever their change: by modularity
+    alone two small pieces that have nothing in common are joined before the neighbouring pieces of a large cluster.
     """
     n_found = int(labels.max()) + 1
     if n_found <= n_clusters:
@@ -77,16 +80,18 @@ def merge_communities(W: Sparse, labels: Labels, n_clusters: int) -> Labels:
     between = (indicator.T @ W.astype(np.float64) @ indicator).toarray()
     between /= between.sum()
     degree = between.sum(axis=1)
-    gain = between - np.outer(degree, degree)
-    np.fill_diagonal(gain, -np.inf)
     target = np.arange(n_found)
     for _ in range(n_found - n_clusters):
-        a, b = divmod(int(gain.argmax()), n_found)
-        # both terms of the gain add up when communities join
-        gain[a] += gain[b]
-        gain[:, a] += gain[:, b]
-        gain[a, a] = -np.inf
-        gain[b], gain[:, b] = -np.inf, -np.inf
+        change = between - np.outer(degree, degree)
+        change[between == 0] -= 2  # below every change a connected pair can have
+        np.fill_diagonal(change, -np.inf)
+        merged = np.unique(target)
+        alive = np.ix_(merged, merged)
+        a, b = np.unravel_index(change[alive].argmax(), (len(merged), len(merged)))
+        a, b = merged[a], merged[b]
+        between[a] += between[b]
+        between[:, a] += between[:, b]
+        degree[a] += degree[b]
         target[target == b] = a
     return np.unique(target[labels], return_inverse=True)[1].astype(np.intp)
 

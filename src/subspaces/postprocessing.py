@@ -7,7 +7,7 @@ sparse array or `Coefficients`; column i belongs to point i.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -151,9 +151,12 @@ def column_mass_affinity(C: Matrix, share: float = 1.0) -> Sparse:
            [2., 0., 1.],
            [1., 1., 0.]])
     """
-    matrix = csc_array(_matrix(C), copy=True)
-    matrix.setdiag(0)
-    matrix.eliminate_zeros()
+    matrix = _matrix(C).copy()
+    if issparse(matrix):
+        matrix = csc_array(matrix)
+        matrix.setdiag(0)
+    else:
+        np.fill_diagonal(matrix, 0)
     magnitudes = np.abs(scale_columns_to_max(keep_column_mass(matrix, share)))
     return csc_array(magnitudes + magnitudes.T)
 
@@ -195,8 +198,10 @@ def row_space_affinity(C: Matrix, power: float = 4, *, rank_tol: float = 1e-4) -
     matrix = _matrix(C)
     # U and Σ from C Cᵀ: several times faster than an SVD of C. Its squared condition costs digits only below
     # σ = 1e-8 σ₁, far under rank_tol, in double precision; in single it would not be enough.
-    gram = matrix.astype(np.float64) @ matrix.T.astype(np.float64)
-    values, vectors = eigh(gram.toarray() if issparse(gram) else gram, overwrite_a=True, check_finite=False)
+    precise: Sparse = matrix.astype(np.float64, copy=False)
+    gram = precise @ precise.T
+    gram = gram.toarray() if issparse(gram) else gram
+    values, vectors = eigh(gram, overwrite_a=True, check_finite=False)
     singular = np.sqrt(np.maximum(values, 0))
     kept = singular > rank_tol * singular[-1]
     return _angle_affinity(vectors[:, kept], singular[kept], power, matrix.dtype, signed=False)
@@ -209,7 +214,7 @@ def dscnet_affinity(
     *,
     share: float = 0.04,
     power: float = 8.0,
-    unit_diagonal: bool = False,
+    unit_diagonal: bool = True,
 ) -> Array:
     """DSC-Net's graph: cut C, take its leading low-rank part, raise the angles to a power.
 
@@ -227,10 +232,12 @@ def dscnet_affinity(
         K.
     subspace_dim : int
         d, the dimension given to each cluster.
-    share, power, unit_diagonal
-        ρ, α and a line found in one script only. Published settings (d, ρ, α): COIL20 and COIL100 12, 0.04, 8
-        (with the unit diagonal for COIL20); ORL 3, 0.2, 1; Extended Yale B with K subjects 10,
-        max(0.4 − 0.1 ⌊(K − 1)/10⌋, 0.1), 3.5.
+    share, power : float
+        ρ and α. Published (d, ρ, α): COIL20 and COIL100 12, 0.04, 8; ORL 3, 0.2, 1; Extended Yale B with K
+        subjects 10, max(0.4 − 0.1 ⌊(K − 1)/10⌋, 0.1), 3.5.
+    unit_diagonal : bool
+        The authors do so for COIL20 only. Without it a C with zero diagonal has as much negative as positive
+        spectrum, and step 3 takes both alike.
 
     Returns
     -------
@@ -239,8 +246,10 @@ def dscnet_affinity(
 
     Notes
     -----
-    It is not a safe default: it lifts well-regularised coefficients a lot and can ruin others (with KTRR on
-    COIL20 without truncation, at λ ≤ 1). Report results with and without it.
+    It is not a safe default; report results with and without it. KTRR's coefficients on COIL20 (Gaussian
+    kernel, σ the mean distance, pixels as they are, λ = 10; accuracy and NMI by scikit-learn's discretising
+    spectral clustering): |C| + |C|ᵀ 68.9 / 79.0, this graph 92.9 / 97.6, without the unit diagonal 87.6 / 94.4,
+    with rows of X scaled to unit length 84.9 / 94.9; and at λ = 1 it collapses (29.0 / 42.7).
 
     References
     ----------
@@ -278,19 +287,22 @@ def _leading_eigenpairs(symmetric: Sparse, rank: int) -> tuple[Array, Array]:
     # A fixed start gives the same bits every time. Not the ones of the original program: on a graph of equal
     # blocks they lie in a small invariant subspace, and Lanczos never leaves it.
     start = np.random.default_rng(0).standard_normal(n_points).astype(symmetric.dtype)
-    return cast("tuple[Array, Array]", eigsh(symmetric, k=rank, which="LM", v0=start))
+    values, vectors = eigsh(symmetric, k=rank, which="LM", v0=start)
+    return values, vectors
 
 
 def _angle_affinity(vectors: Array, singular: Array, power: float, dtype: np.dtype[Any], signed: bool) -> Array:
-    """|cos|^power (or max(cos, 0)^power if signed) between the rows of UΣ^½.
+    """Power of |cos| (of max(cos, 0) if signed) between the rows of UΣ^½.
 
     The signs of the singular vectors cancel in M Mᵀ, so the result does not depend on the eigensolver's.
     """
-    rows = vectors * np.sqrt(singular)
+    # Rounding, in the spectrum or in the row of a point without coefficients, must not become unit vectors. A row
+    # below sqrt(eps) of the longest is lost in the rounding of M Mᵀ anyway.
+    eps = np.finfo(vectors.dtype).eps
+    rows = vectors * np.sqrt(singular * (singular > len(vectors) * eps * singular.max(initial=0)))
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    # What is left of an all-zero row is rounding, which unit length would turn into random edges.
-    floor = norms.max(initial=0.0) * len(rows) * np.finfo(rows.dtype).eps
-    rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > floor).astype(dtype, copy=False)
+    rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > np.sqrt(eps) * norms.max(initial=0))
+    rows = rows.astype(dtype, copy=False)
     affinity = rows @ rows.T
     if signed:
         np.clip(affinity, 0, 1, out=affinity)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from subspaces._typing import Array, Sparse
+from subspaces._typing import Array, Data
 
 SCALINGS = ("unit", "max", "standard")
+
+_FAR = 40  # powers of two from 1 beyond which magnitudes are brought back; float32 squares overflow at 64
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Scaling:
     unit_rows: bool = False
 
 
-def fit_scaling(X: Array | Sparse, rule: str | None) -> Scaling:
+def fit_scaling(X: Data, rule: str | None) -> Scaling:
     """Settle a scaling rule on data.
 
     ``None`` leaves the data alone; ``"unit"`` scales each row to length 1 (zero rows stay zero); ``"max"`` divides
@@ -37,23 +40,23 @@ def fit_scaling(X: Array | Sparse, rule: str | None) -> Scaling:
     values = X.data if sparse.issparse(X) else X
     largest = float(np.abs(values).max(initial=0))
     exponent = int(np.frexp(largest)[1])
-    exponent = exponent if largest > 0 and abs(exponent) > 40 else 0
-    if rule == "unit":
-        return Scaling(exponent, unit_rows=True)
+    exponent = exponent if largest > 0 and abs(exponent) > _FAR else 0
+    if rule == "unit":  # each row has its own magnitude there
+        return Scaling(unit_rows=True)
     if rule == "max":
-        return Scaling(exponent, factor=np.asarray(2.0**exponent / largest if largest > 0 else 1.0))
+        return Scaling(exponent, factor=np.asarray(1 / np.ldexp(largest, -exponent) if largest > 0 else 1.0))
     if rule == "standard":
         scaled = apply_scaling(X, Scaling(exponent))
         if sparse.issparse(scaled):
-            mean = np.asarray(scaled.mean(axis=0)).ravel()
-            deviation = np.sqrt(np.maximum(np.asarray(scaled.multiply(scaled).mean(axis=0)).ravel() - mean**2, 0))
-            return Scaling(exponent, factor=_inverse(deviation))
-        deviation = scaled.std(axis=0, dtype=np.float64)
-        return Scaling(exponent, scaled.mean(axis=0, dtype=np.float64), _inverse(deviation))
+            mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
+            variance = np.asarray(scaled.multiply(scaled).mean(axis=0), dtype=np.float64).ravel() - mean**2
+            return Scaling(exponent, factor=_inverse_deviation(variance, scaled))
+        mean, variance = scaled.mean(axis=0, dtype=np.float64), scaled.var(axis=0, dtype=np.float64)
+        return Scaling(exponent, mean, _inverse_deviation(variance, scaled))
     return Scaling(exponent)
 
 
-def apply_scaling(X: Array | Sparse, scaling: Scaling) -> Array | Sparse:
+def apply_scaling(X: Data, scaling: Scaling) -> Data:
     """Scale points with what :func:`fit_scaling` found; a copy only where something changes."""
     if scaling.exponent:
         X = _times_power_of_two(X, -scaling.exponent)
@@ -63,17 +66,33 @@ def apply_scaling(X: Array | Sparse, scaling: Scaling) -> Array | Sparse:
         factor = scaling.factor.astype(X.dtype)
         X = sparse.csr_array(X.multiply(factor)) if sparse.issparse(X) else X * factor
     if scaling.unit_rows:
-        X = normalize(X)
+        X = normalize(_rows_near_one(X))
     return X
 
 
-def _inverse(deviation: Array) -> Array:
-    return np.divide(1, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+def _inverse_deviation(variance: Array, X: Data) -> Array:
+    """1/√variance; 0 for a constant feature, whose computed variance is rounding."""
+    high, low = X.max(axis=0), X.min(axis=0)
+    if sparse.issparse(high):
+        high, low = high.toarray().ravel(), low.toarray().ravel()
+    varies = (high > low) & (variance > 0)
+    return np.divide(1, np.sqrt(np.abs(variance)), out=np.zeros_like(variance), where=varies)
 
 
-def _times_power_of_two(X: Array | Sparse, exponent: int) -> Array | Sparse:
+def _times_power_of_two(X: Data, exponent: Any) -> Data:
+    """X times two to an exponent, one for all or one per row: exact."""
     if sparse.issparse(X):
-        X = X.copy()
-        X.data = np.ldexp(X.data, exponent)
+        X = sparse.csr_array(X, copy=True)
+        exponents = np.repeat(np.broadcast_to(exponent, X.shape[:1]), np.diff(X.indptr))
+        X.data = np.ldexp(X.data, exponents)
         return X
-    return np.ldexp(X, exponent)
+    return np.ldexp(X, np.reshape(exponent, (-1, 1)))
+
+
+def _rows_near_one(X: Data) -> Data:
+    """Bring rows of extreme magnitude near one, so that their squares neither overflow nor vanish."""
+    largest = abs(X).max(axis=1)
+    largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
+    exponents = np.frexp(largest)[1]
+    extreme = np.abs(exponents) > _FAR
+    return _times_power_of_two(X, np.where(extreme, -exponents, 0)) if extreme.any() else X

@@ -42,22 +42,19 @@ def truncate(
     """
     n = coefficients.n_points
     n_nonzero = min(n_nonzero, n - 1)
-    blocks = row_blocks(n, n * coefficients.dtype.itemsize)
-    inverse_peaks = _inverse_peaks(coefficients, blocks) if graph == "symmetric" else None
+    peaks = column_peaks(coefficients) if graph == "symmetric" else None
 
     def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
-        if inverse_peaks is None:
-            columns = coefficients.columns(start, stop)
-            keys = np.abs(columns) if by == "magnitude" else columns
+        if peaks is not None:
+            columns = keys = symmetrised_columns(coefficients, peaks, start, stop)
         else:
-            columns = np.abs(coefficients.columns(start, stop))
-            columns *= inverse_peaks[start:stop, None]
-            across = np.abs(coefficients.rows(start, stop))
-            across *= inverse_peaks
-            columns += across
-            keys = columns
+            columns = coefficients.columns(start, stop)
+            keys = np.abs(columns) if by == "magnitude" else columns.copy()
+            if by == "value":  # the zero on the diagonal is no entry: it must not shut out negative ones
+                keys[np.arange(stop - start), np.arange(start, stop)] = -np.inf
         return largest_per_row(columns, keys, n_nonzero)
 
+    blocks = row_blocks(n, n * coefficients.dtype.itemsize)
     parts = map_blocks(one_block, blocks)
     counts, indices, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     indptr = np.concatenate([[0], np.cumsum(counts)])
@@ -82,25 +79,37 @@ def largest_per_row(values: Array, keys: Array, k: int) -> tuple[Array, Array, A
     flat = np.flatnonzero(keys >= threshold)
     row, column = np.divmod(flat, n)
     found, found_keys = values.ravel()[flat], keys.ravel()[flat]
-    nonzero = found != 0
-    row, column, found, found_keys = row[nonzero], column[nonzero], found[nonzero], found_keys[nonzero]
     # rank within the row by decreasing key; the sort is stable, so equal keys keep their column order
     order = np.argsort(-found_keys, kind="stable")
     order = order[np.argsort(row[order], kind="stable")]
     first = np.searchsorted(row[order], np.arange(n_rows))
     rank = np.arange(len(order)) - first[row[order]]
     kept = np.sort(order[rank < k])
+    kept = kept[found[kept] != 0]
     counts = np.bincount(row[kept], minlength=n_rows)
     return counts, column[kept], found[kept]
 
 
-def _inverse_peaks(coefficients: Coefficients, blocks: list[tuple[int, int]]) -> Array:
-    """1 / largest magnitude of each column; 0 for a column of zeros."""
+def column_peaks(coefficients: Coefficients) -> Array:
+    """Largest magnitude of each column of C."""
 
     def peaks_of(start: int, stop: int) -> Array:
         columns = coefficients.columns(start, stop)
         peaks: Array = np.maximum(columns.max(axis=1), -columns.min(axis=1))
         return peaks
 
-    peaks = np.concatenate(map_blocks(peaks_of, blocks))
-    return np.divide(1, peaks, out=np.zeros_like(peaks), where=peaks > 0)
+    n = coefficients.n_points
+    return np.concatenate(map_blocks(peaks_of, row_blocks(n, n * coefficients.dtype.itemsize)))
+
+
+def symmetrised_columns(coefficients: Coefficients, peaks: Array, start: int, stop: int) -> Array:
+    """Columns ``start:stop`` of Ā + Āᵀ, where Ā is |C| with each column divided by its largest entry."""
+    divisors = np.where(peaks > 0, peaks, 1)  # a column of zeros stays one
+    columns = coefficients.columns(start, stop)
+    np.abs(columns, out=columns)
+    columns /= divisors[start:stop, None]
+    across = coefficients.rows(start, stop)
+    np.abs(across, out=across)
+    across /= divisors
+    columns += across
+    return columns

@@ -17,9 +17,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from subspaces import out_of_sample
+from subspaces import out_of_sample as new_points
 from subspaces import partition as cuts
-from subspaces._typing import Array, Labels, Sparse
+from subspaces._typing import Array, Data, Labels, Sparse
 from subspaces.affinity import affinity, components, join_components
 from subspaces.embedding import spectral_embedding, unit_rows
 from subspaces.kernels import Kernel, cross, gram
@@ -62,7 +62,7 @@ class SubspaceClusterer(
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"k-means++", "random"})],
         "connect": ["boolean"],
-        "out_of_sample": [StrOptions(set(out_of_sample.RULES))],
+        "out_of_sample": [StrOptions(set(new_points.RULES))],
         "random_state": ["random_state"],
     }
 
@@ -145,7 +145,7 @@ class SubspaceClusterer(
 
     # ---------------------------------------------------------------- the legs
 
-    def _kernel(self, X: Array | Sparse) -> Any:
+    def _kernel(self, X: Data) -> Any:
         raise NotImplementedError
 
     def _representation(self, K: Any) -> Coefficients:
@@ -166,7 +166,7 @@ class SubspaceClusterer(
         self.affinity_matrix_ = W
         return W
 
-    def _embed(self, W: Sparse) -> Array | Sparse:
+    def _embed(self, W: Sparse) -> Data:
         self._embedding: Array | None = None
         if self.partition == "modularity":
             return W
@@ -174,7 +174,7 @@ class SubspaceClusterer(
         self._embedding, self.eigenvalues_ = self._spectral(W, self.n_clusters)
         return self._embedding
 
-    def _partition(self, Y: Array | Sparse) -> Labels:
+    def _partition(self, Y: Data) -> Labels:
         n = Y.shape[0]
         if self.n_clusters == n:
             return np.arange(n, dtype=np.intp)
@@ -231,21 +231,21 @@ class SubspaceClusterer(
         if self.n_clusters is not None and self.n_clusters > n:
             raise ValueError(f"n_clusters={self.n_clusters} must not exceed the number of points, n_samples={n}.")
 
-    def _remember(self, X: Array | Sparse) -> None:
+    def _remember(self, X: Data) -> None:
         """Keep what new points are compared with: the training points, never an n × n matrix."""
         self._scaling = fit_scaling(X, self.scaling)
         self._X = None if self._is_precomputed() else X
-        self._prints = None if self._X is None else out_of_sample.fingerprints(X)
+        self._prints = None if self._X is None else new_points.fingerprints(X)
 
     def _is_precomputed(self) -> bool:
         return getattr(self, "kernel", None) == "precomputed"
 
-    def _all_equal(self, X: Array | Sparse) -> bool:
+    def _all_equal(self, X: Data) -> bool:
         if self._is_precomputed():
             return False
         if sparse.issparse(X):
             return abs(X - X[[0] * X.shape[0]]).nnz == 0
-        return bool((X == X[0]).all())
+        return bool((X[0] == X).all())
 
     def _one_cluster(self, n: int) -> Self:
         """All points are equal: there is one cluster, and saying anything else would be an invention."""
@@ -277,36 +277,36 @@ class SubspaceClusterer(
     def _fit_network(self) -> Any:
         if self.out_of_sample != "network" or self._X is None or self.n_clusters_ == 1:
             return None
-        return out_of_sample.fit_network(apply_scaling(self._X, self._scaling), self.labels_, self._seed)
+        return new_points.fit_network(apply_scaling(self._X, self._scaling), self.labels_, self._seed)
 
     # ---------------------------------------------------------------- new points
 
-    def _validated_new(self, X: Any) -> Array | Sparse:
+    def _validated_new(self, X: Any) -> Data:
         check_is_fitted(self, "labels_")
         return validate_data(self, X, accept_sparse="csr", dtype=self._X_dtype(), reset=False)
 
     def _X_dtype(self) -> Any:
         return self.affinity_matrix_.dtype if self._X is None else self._X.dtype
 
-    def _new_blocks(self, X: Array | Sparse) -> list[tuple[Array, Labels]]:
+    def _new_blocks(self, X: Data) -> list[tuple[Array, Labels]]:
         """Rows of X in blocks of bounded memory, each with the training point it equals (−1: none)."""
         n = len(self.labels_)
         step = max(1, _PREDICT_BYTES // (8 * n))
         known = (
             np.full(X.shape[0], -1, dtype=np.intp)
             if self._X is None or self._prints is None
-            else out_of_sample.find_training_points(X, self._X, self._prints)
+            else new_points.find_training_points(X, self._X, self._prints)
         )
         bounds = range(0, X.shape[0], step)
         return [(np.arange(start, min(start + step, X.shape[0])), known[start : start + step]) for start in bounds]
 
-    def _label_new(self, X: Array | Sparse) -> Labels:
+    def _label_new(self, X: Data) -> Labels:
         if self.n_clusters_ == 1:
             return np.zeros(X.shape[0], dtype=np.intp)
         if self._network is not None:
             return np.asarray(self._network.predict(X), dtype=np.intp)
         if self.out_of_sample == "residual" and self._X is not None:
-            scores = out_of_sample.residual_scores(
+            scores = new_points.residual_scores(
                 cross(X, self._scaled_train(), self._new_point_kernel()),
                 self._gram_of,
                 self.labels_,
@@ -314,15 +314,15 @@ class SubspaceClusterer(
                 self._penalty(),
             )
         else:
-            scores = out_of_sample.vote(self._codes(X), self.labels_, self.n_clusters_)
+            scores = new_points.vote(self._codes(X), self.labels_, self.n_clusters_)
         return np.asarray(scores.argmax(axis=1), dtype=np.intp)
 
-    def _codes(self, X: Array | Sparse) -> Sparse:
+    def _codes(self, X: Data) -> Sparse:
         gram_of = None if self._X is None else self._gram_of
         to_train = np.asarray(X) if self._X is None else cross(X, self._scaled_train(), self._new_point_kernel())
-        return out_of_sample.neighbor_codes(to_train, gram_of, self._penalty(), self.n_nonzero)
+        return new_points.neighbor_codes(to_train, gram_of, self._penalty(), self.n_nonzero)
 
-    def _scaled_train(self) -> Array | Sparse:
+    def _scaled_train(self) -> Data:
         return apply_scaling(self._X, self._scaling)
 
     def _gram_of(self, members: Array) -> Array:

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils._param_validation import StrOptions
 
 from subspaces import _memory
-from subspaces._typing import Array, Sparse
+from subspaces._typing import Array, Data
 from subspaces.estimators.base import POSITIVE_REAL, SubspaceClusterer
 from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, features, fit_kernel, gram, n_features_out
 from subspaces.representation._result import Coefficients
@@ -143,7 +143,7 @@ class KTRR(SubspaceClusterer):
         self.out_of_sample = out_of_sample
         self.random_state = random_state
 
-    def _kernel(self, X: Array | Sparse) -> Array | Sparse:
+    def _kernel(self, X: Data) -> Data:
         """Data → kernel matrix, or its feature map where that is the smaller one."""
         X = apply_scaling(X, self._scaling)
         self.kernel_ = self._settled_kernel(X)
@@ -158,18 +158,18 @@ class KTRR(SubspaceClusterer):
         )
         return gram(X, self.kernel_)
 
-    def _representation(self, K: Array | Sparse) -> Coefficients:
+    def _representation(self, K: Data) -> Coefficients:
         if self.solver_ == "low_rank":
             return ridge_low_rank(K, self.reg)
         return ridge(K, self.reg, overwrite=True)
 
-    def _settled_kernel(self, X: Array | Sparse) -> Kernel:
+    def _settled_kernel(self, X: Data) -> Kernel:
         bandwidth = self.bandwidth
         if not isinstance(bandwidth, str):
             bandwidth = float(np.ldexp(bandwidth, -self._scaling.exponent))
         return fit_kernel(X, self.kernel, bandwidth, self.kernel_params)
 
-    def _chosen_solver(self, X: Array | Sparse) -> str:
+    def _chosen_solver(self, X: Data) -> str:
         n, m = X.shape
         r = n_features_out(self.kernel_, m, sparse.issparse(X))
         if self.solver == "low_rank" and r is None:

@@ -17,7 +17,7 @@ from scipy.linalg import eigh, get_lapack_funcs
 from scipy.sparse.linalg import eigsh
 
 from subspaces._blocks import mirror_lower
-from subspaces._typing import Array, Sparse
+from subspaces._typing import Array, Data
 from subspaces.representation._result import Coefficients
 
 
@@ -57,7 +57,7 @@ def ridge(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficient
            [0.  , 0.  , 0.  , 0.33],
            [0.  , 0.  , 2.99, 0.  ]])
     """
-    K = np.array(K, copy=not overwrite or None, order="C")
+    K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
     U, lam = _invert(K, penalty(K.diagonal(), reg))
     diagonal = U.diagonal().copy()
 
@@ -72,7 +72,7 @@ def ridge(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficient
     return Coefficients(U.shape[0], U.dtype, columns, rows, penalty=lam)
 
 
-def ridge_low_rank(Z: Array | Sparse, reg: float = 1.0) -> Coefficients:
+def ridge_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
     """The same coefficients for K = Z Zᵀ with fewer features r than points n: no n × n array exists.
 
     By Woodbury, λU = I − HHᵀ with H = Z (ZᵀZ + λI)^(−1/2), hence c_ji = h_jᵀh_i / (1 − ‖h_i‖²). Costs O(nr²) and,
@@ -149,7 +149,7 @@ def _raised_penalty(K: Array, lam: float) -> float:
 def _smallest_eigenvalue(K: Array) -> float:
     if K.shape[0] < 100:
         return float(eigh(K, eigvals_only=True, subset_by_index=[0, 0])[0])
-    start = np.random.default_rng(0).standard_normal(K.shape[0]).astype(K.dtype)
+    start = np.random.default_rng(0).standard_normal((K.shape[0],)).astype(K.dtype)
     values = eigsh(K, k=1, which="SA", v0=start, ncv=40, tol=1e-3, return_eigenvectors=False)
     # a Ritz value lies above the eigenvalue: allow for its tolerance
     return float(values[0]) - 1e-3 * abs(float(values[0]))

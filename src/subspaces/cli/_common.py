@@ -1,0 +1,138 @@
+"""What every command shares: errors in one line, exit codes, warnings, progress, threads.
+
+Exit codes: 0 all is well, 1 the computation failed, 2 the command or the input file is wrong, 130 interrupted.
+Nothing heavy is imported here: ``subspaces --help`` must answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+
+
+class Commands(TyperGroup):
+    """The group of all commands; every way a command can end passes through `main`."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
+        """Run a command and leave with its exit code; errors become one line, never a traceback."""
+        arguments = list(sys.argv[1:] if args is None else args) or ["--help"]
+        _accept_any_text()
+        try:
+            with one_line_warnings():
+                code = super().main(arguments, *rest, **{**options, "standalone_mode": False})
+        except Exception as error:
+            if "--debug" in arguments or os.environ.get("SUBSPACES_DEBUG", "0") not in ("", "0"):
+                traceback.print_exc()
+            code = _report(error)
+        if code == INTERRUPTED:
+            complain("interrupted")
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _report(error: Exception) -> int:
+    """Say in one line what went wrong; return the exit code."""
+    if isinstance(error, typer.Abort):
+        return INTERRUPTED
+    if hasattr(error, "format_message"):  # a usage error; typer's class for it moved between versions
+        context = getattr(error, "ctx", None)
+        help_of = f" (see: {context.command_path} --help)" if context else ""
+        complain(f"error: {error.format_message()}{help_of}")
+        return WRONG_INPUT
+    from subspaces.io import FileError
+
+    if isinstance(error, FileError):
+        complain(f"error: {error}")
+        return WRONG_INPUT
+    if isinstance(error, MemoryError):
+        complain(f"error: not enough memory; {str(error) or 'use fewer points'}")
+    elif isinstance(error, OSError) and error.filename is not None:
+        complain(f"error: {error.filename}: {error.strerror}")
+    elif isinstance(error, ImportError):
+        complain(f"error: {error}; is the installation complete?")
+    else:
+        complain(f"error: {str(error) or type(error).__name__} (--debug shows where)")
+    return FAILED
+
+
+def one_line(text: object) -> str:
+    """Text of unknown origin, safe for a terminal: one line, control characters escaped."""
+    joined = " ".join(str(text).split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
+
+
+def complain(text: object) -> None:
+    """Print one line to standard error; plain text, so brackets from a file are never read as markup."""
+    typer.echo(one_line(text), err=True)
+
+
+@contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Show warnings as one line each, without the place in the source that raised them."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
+        yield
+
+
+def _accept_any_text() -> None:
+    """Let terminals without Unicode show an escape instead of failing on a name."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def progress_bar(estimator: Any, wanted: bool) -> Iterator[None]:
+    """Show the legs of a fit on standard error, if a person is watching."""
+    if wanted and sys.stderr.isatty() and hasattr(estimator, "set_callbacks"):
+        import rich
+        from sklearn.callback import ProgressBar
+
+        rich.reconfigure(stderr=True)  # scikit-learn's bar writes to rich's global console
+        estimator.set_callbacks(ProgressBar())
+    yield
+
+
+@contextmanager
+def limited_threads(n_threads: int | None) -> Iterator[None]:
+    """Keep BLAS, OpenMP and the libraries loaded later to `n_threads` threads; None leaves them alone."""
+    if n_threads is None:
+        yield
+        return
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, str(n_threads)))
+    try:
+        import sklearn  # noqa: F401  (loads the libraries that are limited next)
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(n_threads):
+            yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def plain(value: Any) -> Any:
+    """Turn a parameter or result into what JSON can say."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

@@ -1,0 +1,169 @@
+"""The options of the commands: name, what it takes and what it says of itself in ``--help``.
+
+An option that is not given is None, so that the method keeps its own default.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import typer
+
+METHOD, DATA, OUTPUT = "How to cluster", "What to read", "What to write"
+
+# The library has these names too (a test compares them), but reading them there would import NumPy.
+Kernel = Literal[
+    "rbf",
+    "exponential",
+    "inverse_square",
+    "inverse_distance",
+    "linear",
+    "cosine",
+    "quadratic",
+    "cubic",
+    "polynomial",
+    "correntropy",
+    "precomputed",
+]
+Scaling = Literal["none", "unit", "max", "standard"]
+Partition = Literal["kmeans", "qr", "discretize", "modularity"]
+
+
+def _option(*names: str, value: str | None = None, panel: str, help: str, **more: Any) -> Any:
+    return typer.Option(*names, metavar=value, help=help, rich_help_panel=panel, show_default=False, **more)
+
+
+FileArgument = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="Points, one per row: .csv, .tsv, .parquet, .npy, .npz or .mat."),
+]
+ClustersOption = Annotated[
+    int | None,
+    _option(
+        "-k",
+        "--clusters",
+        value="NUMBER",
+        panel=METHOD,
+        help="Number of clusters; left out, it is found by modularity.",
+        min=1,
+    ),
+]
+MethodOption = Annotated[str, _option("--method", value="NAME", panel=METHOD, help="ktrr (the default) or trr.")]
+KernelOption = Annotated[
+    Kernel | None,
+    _option("--kernel", value="NAME", panel=METHOD, help="One of " + ", ".join(get_args(Kernel)) + "."),
+]
+BandwidthOption = Annotated[
+    str | None,
+    _option(
+        "--bandwidth",
+        value="RULE",
+        panel=METHOD,
+        help="Width of the kernel: mean, rms or median of the distances, or a number.",
+    ),
+]
+RegOption = Annotated[
+    float | None,
+    _option(
+        "--reg",
+        value="NUMBER",
+        panel=METHOD,
+        help="Weight of the ridge, relative to the kernel's mean diagonal.",
+    ),
+]
+NonzeroOption = Annotated[
+    int | None,
+    _option("--n-nonzero", value="NUMBER", panel=METHOD, help="Coefficients kept for each point."),
+]
+ScalingOption = Annotated[
+    Scaling | None,
+    _option(
+        "--scaling",
+        value="RULE",
+        panel=METHOD,
+        help="none, unit (points of length 1), max (largest value 1) or standard (features of variance 1).",
+    ),
+]
+PartitionOption = Annotated[
+    Partition | None,
+    _option(
+        "--partition",
+        value="NAME",
+        panel=METHOD,
+        help="How the graph is cut: kmeans, qr, discretize or modularity.",
+    ),
+]
+SeedOption = Annotated[
+    int | None,
+    _option(
+        "--seed",
+        value="NUMBER",
+        panel=METHOD,
+        help="Seed of all random choices (0 if not given).",
+        min=0,
+        max=2**32 - 1,
+    ),
+]
+ThreadsOption = Annotated[
+    int | None,
+    _option("--threads", value="NUMBER", panel=METHOD, help="Most threads to use (all if not given).", min=1),
+]
+LabelOption = Annotated[
+    str | None,
+    _option(
+        "--label",
+        value="NAME",
+        panel=DATA,
+        help="Column or array with the true classes: kept out of the points, used to score the result.",
+    ),
+]
+IdOption = Annotated[
+    str | None,
+    _option(
+        "--id",
+        value="NAME",
+        panel=DATA,
+        help="Column or array that names the points: kept out of them, written beside the labels.",
+    ),
+]
+IgnoreOption = Annotated[
+    list[str] | None,
+    _option("--ignore", value="NAME", panel=DATA, help="Column to leave out; may be given several times."),
+]
+ArrayOption = Annotated[
+    str | None,
+    _option(
+        "--array",
+        value="NAME",
+        panel=DATA,
+        help="Array with the points in a .npz or .mat file; left out, X or the only matrix.",
+    ),
+]
+HeaderOption = Annotated[
+    bool | None,
+    _option(
+        "--header/--no-header",
+        panel=DATA,
+        help="The first line of a text file names its columns, or not; left out, the file decides.",
+    ),
+]
+OutputOption = Annotated[
+    Path | None,
+    _option(
+        "-o",
+        "--output",
+        value="FILE",
+        panel=OUTPUT,
+        help="File for the labels: .csv, .tsv, .parquet, .json or .npy.",
+    ),
+]
+FolderOption = Annotated[
+    Path, _option("-o", "--output", value="FOLDER", panel=OUTPUT, help="Folder for the files; left out, demo.")
+]
+ForceOption = Annotated[bool, _option("--force", panel=OUTPUT, help="Replace the file if it exists.")]
+JsonOption = Annotated[bool, _option("--json", panel=OUTPUT, help="Print one JSON document and nothing else.")]
+QuietOption = Annotated[bool, _option("--quiet", "-q", panel=OUTPUT, help="Print only errors and warnings.")]
+DebugOption = Annotated[
+    bool, _option("--debug", panel=OUTPUT, help="Show the traceback of an error (or set SUBSPACES_DEBUG=1).")
+]

@@ -1,0 +1,42 @@
+"""``subspaces``: the commands are listed here, each lives in its own file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from subspaces.cli._common import Commands
+from subspaces.cli.cluster import cluster
+from subspaces.cli.demo import demo
+
+app = typer.Typer(
+    name="subspaces",
+    cls=Commands,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from subspaces import __version__
+
+        typer.echo(f"subspaces {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Cluster points that lie on several low-dimensional, possibly curved, subspaces.
+
+    Start with "subspaces demo", then "subspaces cluster FILE -k NUMBER".
+    """
+
+
+app.command()(cluster)
+app.command()(demo)

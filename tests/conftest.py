@@ -1,0 +1,44 @@
+"""Fixtures shared by all tests: one seed, threads that do not fight, and real data where there is any."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.linalg  # noqa: F401  (threadpoolctl limits only what is already loaded)
+import sklearn.cluster  # noqa: F401
+from hypothesis import settings
+from threadpoolctl import threadpool_limits
+
+# the same examples on every run: a failure in CI must be a failure at home
+settings.register_profile("subspaces", deadline=None, derandomize=True, database=None, max_examples=50)
+settings.load_profile("subspaces")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One BLAS and OpenMP thread per xdist worker, as in scikit-learn's own tests."""
+    if os.environ.get("PYTEST_XDIST_WORKER_COUNT") is not None:
+        threadpool_limits(1)
+
+
+@pytest.fixture
+def seed() -> int:
+    """Seed of the whole run (environment variable SUBSPACES_TEST_SEED); tests must hold for any."""
+    return int(os.environ.get("SUBSPACES_TEST_SEED", "42"))
+
+
+@pytest.fixture
+def rng(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture(scope="session")
+def data_home() -> Path:
+    """Folder of the real data sets: SUBSPACES_DATA, or ../shared/data beside the checkout."""
+    named = os.environ.get("SUBSPACES_DATA")
+    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no real data: the folder {folder} does not exist; set SUBSPACES_DATA to the one that holds it")
+    return folder

@@ -1,0 +1,386 @@
+"""Contract of every estimator: scikit-learn's own checks, and what users of this package rely on."""
+
+from __future__ import annotations
+
+import io
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import skops.io
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.callback import ProgressBar
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+from subspaces import KTRR, TRR
+from subspaces.estimators import ESTIMATORS
+from subspaces.estimators import base as base_module
+
+ALL = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
+PARTITIONS = ("kmeans", "qr", "discretize", "modularity")
+
+
+def union_of_subspaces(seed, sizes=(40, 40, 40), dimension=3, ambient=20, noise=0.01):
+    rng = np.random.default_rng(seed)
+    bases = [np.linalg.qr(rng.standard_normal((ambient, dimension)))[0] for _ in sizes]
+    X = np.vstack([rng.standard_normal((n, dimension)) @ B.T for n, B in zip(sizes, bases, strict=True)])
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X + noise * rng.standard_normal(X.shape), np.repeat(np.arange(len(sizes)), sizes)
+
+
+@pytest.fixture
+def data(seed):
+    return union_of_subspaces(seed)
+
+
+@parametrize_with_checks(
+    [cls(n_clusters=3) for cls in ESTIMATORS.values()]
+    + [
+        KTRR(n_clusters=3, partition="modularity"),
+        KTRR(n_clusters=3, kernel="quadratic", graph="column", out_of_sample="residual"),
+        KTRR(n_clusters=3, kernel="correntropy", out_of_sample="network"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_recovers_subspaces_with_defaults(cls, data):
+    X, y = data
+    assert adjusted_rand_score(y, cls(n_clusters=3).fit_predict(X)) > 0.9
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("graph", ["column", "symmetric"])
+def test_every_cut_of_every_graph(partition, graph, data):
+    X, y = data
+    model = KTRR(n_clusters=3, partition=partition, graph=graph).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    assert model.n_clusters_ == 3
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "rbf",
+        "exponential",
+        "inverse_square",
+        "inverse_distance",
+        "linear",
+        "cosine",
+        "quadratic",
+        "cubic",
+        "polynomial",
+    ],
+)
+def test_every_kernel(kernel, data):
+    X, y = data
+    assert adjusted_rand_score(y, KTRR(n_clusters=3, kernel=kernel, reg=0.1).fit_predict(X)) > 0.9
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_fitted_attributes(cls, data):
+    X, _ = data
+    model = cls(n_clusters=3).fit(X)
+    n = len(X)
+    assert model.labels_.shape == (n,)
+    assert set(model.labels_) == {0, 1, 2}
+    assert sparse.issparse(model.coefficients_)
+    assert sparse.issparse(model.affinity_matrix_)
+    assert model.coefficients_.shape == model.affinity_matrix_.shape == (n, n)
+    assert abs(model.affinity_matrix_ - model.affinity_matrix_.T).max() == 0
+    assert model.coefficients_.diagonal().max() == 0
+    assert model.embedding_.shape[0] == n
+    np.testing.assert_allclose(np.linalg.norm(model.embedding_, axis=1), 1)
+    assert model.n_components_ >= 1
+    assert set(model.timings_) == {"kernel", "representation", "truncation", "affinity", "embed", "partition"}
+    assert all(seconds >= 0 for seconds in model.timings_.values())
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_no_dense_square_array_is_kept(cls, data):
+    X, _ = data
+    model = cls(n_clusters=3).fit(X)
+    n = len(X)
+    for value in vars(model).values():
+        assert not (isinstance(value, np.ndarray) and value.size >= n * n)
+    assert len(pickle.dumps(model)) < 8 * n * n + X.nbytes
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("partition", ["kmeans", "modularity"])
+def test_float32_stays_float32_and_agrees(cls, partition, data):
+    X, _ = data
+    double = cls(n_clusters=3, partition=partition).fit(X)
+    single = cls(n_clusters=3, partition=partition).fit(X.astype(np.float32))
+    assert single.affinity_matrix_.dtype == single.embedding_.dtype == single.coefficients_.dtype == np.float32
+    assert adjusted_rand_score(double.labels_, single.labels_) == 1
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_same_labels_from_every_container(cls, data):
+    X, _ = data
+    names = [f"f{i}" for i in range(X.shape[1])]
+    reference = cls(n_clusters=3).fit(X).labels_
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    containers = [
+        X.tolist(),
+        np.asfortranarray(X),
+        np.repeat(X, 2, axis=0)[::2],
+        read_only,
+        pd.DataFrame(X, columns=names),
+        pl.DataFrame(X, schema=names),
+        sparse.csr_array(X),
+        sparse.csc_matrix(X),
+        sparse.coo_array(X),
+    ]
+    for container in containers:
+        assert adjusted_rand_score(reference, cls(n_clusters=3).fit(container).labels_) == 1
+    assert list(cls(n_clusters=3).fit(pl.DataFrame(X, schema=names)).feature_names_in_) == names
+
+
+def test_memory_mapped_input(tmp_path, data):
+    X, _ = data
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    np.testing.assert_array_equal(KTRR(3).fit(mapped).labels_, KTRR(3).fit(X).labels_)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "quadratic"])
+def test_dense_equals_sparse_equals_precomputed(kernel, data):
+    from subspaces.kernels import fit_kernel, gram
+
+    X, _ = data
+    K = gram(X, fit_kernel(X, kernel))
+    models = [
+        KTRR(3, kernel=kernel, solver="dense").fit(X),
+        KTRR(3, kernel=kernel, solver="dense").fit(sparse.csr_array(X)),
+        KTRR(3, kernel="precomputed").fit(K),
+    ]
+    for model in models[1:]:
+        np.testing.assert_allclose(
+            model.affinity_matrix_.toarray(), models[0].affinity_matrix_.toarray(), rtol=1e-6, atol=1e-9
+        )
+        assert adjusted_rand_score(models[0].labels_, model.labels_) == 1
+
+
+@pytest.mark.parametrize("kernel", ["linear", "cosine", "quadratic", "correntropy"])
+def test_low_rank_solver_gives_the_same_graph(kernel, seed):
+    X, _ = union_of_subspaces(seed, ambient=6, dimension=2, sizes=(200, 200, 200))
+    dense = KTRR(3, kernel=kernel, solver="dense").fit(X)
+    low_rank = KTRR(3, kernel=kernel, solver="low_rank").fit(X)
+    assert low_rank.solver_ == "low_rank"
+    np.testing.assert_allclose(
+        low_rank.affinity_matrix_.toarray(), dense.affinity_matrix_.toarray(), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_auto_solver_follows_the_shape(seed):
+    tall, _ = union_of_subspaces(seed, ambient=10)
+    wide, _ = union_of_subspaces(seed, ambient=500)
+    assert TRR(3).fit(tall).solver_ == "low_rank"
+    assert TRR(3).fit(wide).solver_ == "dense"
+    assert KTRR(3).fit(tall).solver_ == "dense"
+    with pytest.raises(ValueError, match="feature map"):
+        KTRR(3, solver="low_rank").fit(tall)
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("rule", ["neighbors", "residual", "network"])
+def test_predict(cls, rule, seed):
+    X, y = union_of_subspaces(seed, sizes=(60, 60, 60))
+    train, new = np.arange(180) % 2 == 0, np.arange(180) % 2 == 1
+    model = cls(n_clusters=3, out_of_sample=rule).fit(X[train])
+    np.testing.assert_array_equal(model.predict(X[train]), model.labels_)
+    predicted = model.predict(X[new])
+    assert adjusted_rand_score(y[new], predicted) > (0.5 if rule == "network" else 0.85)
+    np.testing.assert_array_equal(predicted, np.concatenate([model.predict(X[new][:7]), model.predict(X[new][7:])]))
+    np.testing.assert_array_equal(model.predict(X[new][:1]), predicted[:1])
+
+
+def test_predict_does_not_depend_on_the_block_size(monkeypatch, data):
+    X, _ = data
+    model = KTRR(3).fit(X[::2])
+    expected, coordinates = model.predict(X), model.transform(X)
+    monkeypatch.setattr(base_module, "_PREDICT_BYTES", 2000)
+    np.testing.assert_array_equal(model.predict(X), expected)
+    np.testing.assert_allclose(model.transform(X), coordinates, atol=1e-9)
+
+
+def test_predict_with_a_precomputed_kernel(data):
+    from subspaces.kernels import cross, fit_kernel, gram
+
+    X, y = data
+    kernel = fit_kernel(X[::2])
+    model = KTRR(3, kernel="precomputed").fit(gram(X[::2], kernel))
+    predicted = model.predict(cross(X[1::2], X[::2], kernel))
+    assert adjusted_rand_score(y[1::2], predicted) > 0.85
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("partition", ["kmeans", "modularity"])
+def test_transform(cls, partition, data):
+    X, _ = data
+    model = cls(n_clusters=3, partition=partition).fit(X[::2])
+    np.testing.assert_allclose(model.transform(X[::2]), model.embedding_)
+    coordinates = model.transform(X[1::2])
+    assert coordinates.shape == (60, model.embedding_.shape[1])
+    np.testing.assert_allclose(np.linalg.norm(coordinates, axis=1), 1)
+    assert len(model.get_feature_names_out()) == coordinates.shape[1]
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_round_trips(cls, data):
+    X, _ = data
+    model = cls(n_clusters=3).fit(X[::2])
+    expected = model.predict(X)
+    buffer = io.BytesIO()
+    joblib.dump(model, buffer)
+    buffer.seek(0)
+    data_bytes = skops.io.dumps(model)
+    trusted = skops.io.get_untrusted_types(data=data_bytes)
+    assert all(name.startswith(("subspaces.", "scipy.sparse.")) for name in trusted), trusted
+    copies = [pickle.loads(pickle.dumps(model)), joblib.load(buffer), skops.io.loads(data_bytes, trusted=trusted)]
+    for copy in copies:
+        np.testing.assert_array_equal(copy.predict(X), expected)
+    assert not hasattr(clone(model), "labels_")
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_same_labels_every_time_and_on_any_number_of_threads(cls, partition, data):
+    X, _ = data
+    reference = cls(n_clusters=3, partition=partition).fit(X)
+    np.testing.assert_array_equal(cls(n_clusters=3, partition=partition).fit(X).labels_, reference.labels_)
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            again = cls(n_clusters=3, partition=partition).fit(X)
+        np.testing.assert_array_equal(again.labels_, reference.labels_)
+
+
+def test_progress_is_silent_unless_asked_for(capsys, data):
+    X, _ = data
+    KTRR(3).fit(X)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+    model = KTRR(3).set_callbacks(ProgressBar())
+    assert len(model.fit(X).labels_) == len(X)
+
+
+def test_in_a_pipeline(data):
+    X, y = data
+    pipeline = make_pipeline(StandardScaler(with_mean=False), KTRR(3))
+    assert adjusted_rand_score(y, pipeline.fit_predict(X)) > 0.9
+
+
+def test_number_of_clusters_found_by_modularity(data):
+    X, _ = data
+    model = KTRR(n_clusters=None, partition="modularity").fit(X)
+    assert model.n_clusters_ == len(set(model.labels_)) >= 3
+
+
+# ---------------------------------------------------------------- bad input and borders
+
+
+def test_unfitted_predict():
+    with pytest.raises(NotFittedError):
+        KTRR(3).predict(np.ones((3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters"),
+        ({"n_clusters": 2.5}, "n_clusters"),
+        ({"reg": 0}, "reg"),
+        ({"reg": -1.0}, "reg"),
+        ({"n_nonzero": 0}, "n_nonzero"),
+        ({"n_nonzero": 2.5}, "n_nonzero"),
+        ({"kernel": "gaussian"}, "kernel"),
+        ({"bandwidth": -1.0}, "bandwidth"),
+        ({"partition": "ward"}, "partition"),
+        ({"n_clusters": 500}, "n_clusters=500 .* n_samples=120"),
+        ({"n_clusters": None}, "modularity"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message, data):
+    with pytest.raises(ValueError, match=message):
+        KTRR(**{"n_clusters": 3, **parameters}).fit(data[0])
+
+
+def test_refuses_what_does_not_fit_in_memory(monkeypatch, data):
+    from subspaces import _memory
+
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 1000)
+    with pytest.raises(MemoryError, match=r"120 × 120 kernel matrix needs .*low_rank"):
+        KTRR(3).fit(data[0])
+    TRR(3).fit(data[0])
+
+
+def test_all_points_equal():
+    with pytest.warns(ConvergenceWarning, match="1 cluster"):
+        model = KTRR(3).fit(np.ones((10, 4)))
+    assert model.n_clusters_ == 1
+    assert set(model.labels_) == {0}
+    assert set(model.predict(np.zeros((2, 4)))) == {0}
+
+
+def test_one_cluster_and_as_many_clusters_as_points(data):
+    X = data[0][:12]
+    assert set(KTRR(1).fit(X).labels_) == {0}
+    assert sorted(KTRR(12).fit(X).labels_) == list(range(12))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_a_zero_row_gets_a_label_and_harms_nobody(kernel, data):
+    X, y = data
+    X = np.vstack([X, np.zeros(X.shape[1])])
+    model = KTRR(3, kernel=kernel, reg=0.1).fit(X)
+    assert np.isfinite(model.embedding_).all()
+    assert adjusted_rand_score(y, model.labels_[:-1]) > 0.9
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("copies", [2, 3])
+def test_copies_of_a_point_share_its_label(cls, copies, data):
+    X, y = data
+    labels = cls(n_clusters=3, n_nonzero=6).fit_predict(np.repeat(X, copies, axis=0))
+    labels = labels.reshape(-1, copies)
+    assert (labels == labels[:, :1]).mean() > 0.98
+    assert adjusted_rand_score(y, labels[:, 0]) > 0.9
+
+
+def test_more_components_than_clusters(seed):
+    X, _ = union_of_subspaces(seed, sizes=(30,) * 6, noise=0.0, ambient=40)
+    with pytest.warns(UserWarning, match="connected components"):
+        loose = TRR(n_clusters=3, connect=False).fit(X)
+    joined = TRR(n_clusters=3, connect=True).fit(X)
+    assert loose.n_components_ == joined.n_components_ > 3
+    assert joined.n_clusters_ == 3
+
+
+def test_fit_again_leaves_nothing_of_the_first(data):
+    X, _ = data
+    model = KTRR(3).fit(X[:, :5])
+    model.fit(X)
+    np.testing.assert_array_equal(model.labels_, KTRR(3).fit(X).labels_)
+    assert set(vars(model)) == set(vars(KTRR(3).fit(X)))
+
+
+def test_kernel_params_are_honoured_and_left_alone(data):
+    X, _ = data
+    params = {"degree": 2, "coef0": 0.5}
+    model = KTRR(3, kernel="polynomial", kernel_params=params).fit(X)
+    assert params == {"degree": 2, "coef0": 0.5}
+    assert model.kernel_.params["degree"] == 2

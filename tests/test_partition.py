@@ -1,0 +1,205 @@
+"""Partitions of perfect graphs, modularity against its double sum, and merging against recomputation from scratch."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from subspaces.embedding import spectral_embedding, unit_rows
+from subspaces.partition import cut_by_modularity, cut_embedding, merge_communities, modularity
+
+EMBEDDING_METHODS = ["kmeans", "qr", "discretize"]
+
+
+def random_graph(n: int, rng: np.random.Generator, density: float = 0.3) -> np.ndarray:
+    A = np.triu(rng.random((n, n)) * (rng.random((n, n)) < density), 1)
+    A[np.arange(n - 1), np.arange(1, n)] += 0.2
+    return A + A.T
+
+
+def blocks(sizes: list[int], rng: np.random.Generator) -> tuple[sparse.csr_array, np.ndarray]:
+    """Disconnected blocks in random order, and the truth."""
+    W = sparse.csr_array(sparse.block_diag([0.5 * (1 - np.eye(size)) + random_graph(size, rng) for size in sizes]))
+    truth = np.repeat(np.arange(len(sizes)), sizes)
+    order = rng.permutation(len(truth))
+    return W[order][:, order], truth[order]
+
+
+def double_sum(A: np.ndarray, labels: np.ndarray, resolution: float = 1.0) -> float:
+    degree, total = A.sum(axis=1), A.sum()
+    value = 0.0
+    for i, j in itertools.product(range(len(A)), repeat=2):
+        if labels[i] == labels[j]:
+            value += A[i, j] - resolution * degree[i] * degree[j] / total
+    return value / total
+
+
+# ------------------------------------------------------------------ cutting the embedding
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("method", EMBEDDING_METHODS)
+@pytest.mark.parametrize("sizes", [[20, 30], [5, 6, 40, 7], [12] * 10])
+def test_perfect_blocks_are_recovered(sizes, method, dtype, rng):
+    W, truth = blocks(sizes, rng)
+    Y = unit_rows(spectral_embedding(W.astype(dtype), len(sizes)).vectors)
+    before = Y.copy()
+    labels = cut_embedding(Y, len(sizes), method=method, seed=3)
+    assert labels.dtype == np.intp
+    assert labels.shape == truth.shape
+    assert_array_equal(np.unique(labels), np.arange(len(sizes)))
+    assert adjusted_rand_score(truth, labels) == 1
+    assert_array_equal(Y, before)
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_kmeans_starts(init, rng):
+    W, truth = blocks([15, 20, 25], rng)
+    Y = unit_rows(spectral_embedding(W, 3).vectors)
+    assert adjusted_rand_score(truth, cut_embedding(Y, 3, init=init, n_init=30, seed=0)) == 1
+
+
+@pytest.mark.parametrize("method", EMBEDDING_METHODS)
+def test_one_cluster(method, rng):
+    assert_array_equal(cut_embedding(rng.standard_normal((7, 1)), 1, method=method), np.zeros(7))
+
+
+@pytest.mark.parametrize("method", EMBEDDING_METHODS)
+def test_more_columns_than_clusters(method, rng):
+    """A graph with five components has five null vectors; three clusters asked for are three clusters."""
+    W, _ = blocks([10, 12, 14, 16, 18], rng)
+    Y = unit_rows(spectral_embedding(W, 3).vectors)
+    assert Y.shape[1] == 5
+    labels = cut_embedding(Y, 3, method=method, seed=0)
+    assert len(np.unique(labels)) <= 3
+    assert labels.max() < 3
+
+
+@pytest.mark.parametrize("method", EMBEDDING_METHODS)
+def test_cuts_are_determined_by_the_seed(method, rng):
+    Y = unit_rows(rng.standard_normal((80, 4)))
+    first = cut_embedding(Y, 4, method=method, n_init=2, seed=11)
+    assert_array_equal(first, cut_embedding(Y, 4, method=method, n_init=2, seed=11))
+
+
+# ------------------------------------------------------------------ modularity
+
+
+@pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
+def test_modularity_is_the_double_sum(resolution, rng):
+    A = random_graph(25, rng)
+    labels = rng.integers(0, 4, 25)
+    for convert in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
+        assert_allclose(modularity(convert(A), labels, resolution), double_sum(A, labels, resolution), atol=1e-12)
+    assert_allclose(modularity(sparse.csr_array(A.astype(np.float32)), labels), double_sum(A, labels), atol=1e-6)
+    assert_allclose(modularity(sparse.csr_array(A), np.zeros(25, dtype=int)), 0, atol=1e-12)
+
+
+def greedy_merge(A: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Try every pair at every step and recompute the modularity of the whole graph."""
+    labels = labels.copy()
+    while len(np.unique(labels)) > n_clusters:
+        best, choice = -np.inf, labels
+        for a, b in itertools.combinations(np.unique(labels), 2):
+            merged = np.where(labels == b, a, labels)
+            value = double_sum(A, merged)
+            if value > best:
+                best, choice = value, merged
+        labels = choice
+    return labels
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 4, 7])
+def test_merging_is_greedy_and_exact_in_number(n_clusters, rng):
+    A = random_graph(28, rng, 0.2)
+    labels = rng.permutation(np.repeat(np.arange(7), 4))
+    before = labels.copy()
+    merged = merge_communities(sparse.csr_array(A), labels, n_clusters)
+    assert_array_equal(labels, before)
+    assert_array_equal(np.unique(merged), np.arange(n_clusters))
+    assert adjusted_rand_score(greedy_merge(A, labels, n_clusters), merged) == 1
+
+
+@given(st.integers(2, 12), st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_merging_any_communities(n_found, n_clusters, seed):
+    rng = np.random.default_rng(seed)
+    A = random_graph(24, rng, 0.1)
+    labels = np.r_[np.arange(n_found), rng.integers(0, n_found, 24 - n_found)]
+    merged = merge_communities(sparse.csr_array(A), labels, n_clusters)
+    assert_array_equal(np.unique(merged), np.arange(min(n_found, n_clusters)))
+    for community in range(n_found):  # communities are only joined, never split
+        assert len(np.unique(merged[labels == community])) == 1
+
+
+# ------------------------------------------------------------------ Leiden
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sizes", [[20, 30], [10, 11, 40, 12], [12] * 10])
+def test_modularity_recovers_perfect_blocks(sizes, dtype, rng):
+    W, truth = blocks(sizes, rng)
+    labels = cut_by_modularity(W.astype(dtype), len(sizes), seed=1)
+    assert labels.dtype == np.intp
+    assert_array_equal(np.unique(labels), np.arange(len(sizes)))
+    assert adjusted_rand_score(truth, labels) == 1
+
+
+def test_number_of_clusters_is_found(rng):
+    W, truth = blocks([15] * 6, rng)
+    assert adjusted_rand_score(truth, cut_by_modularity(W, None, seed=1)) == 1
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_modularity_cut_does_not_depend_on_the_scale_of_weights(scale, rng):
+    W, truth = blocks([15] * 6, rng)
+    assert adjusted_rand_score(truth, cut_by_modularity(W * scale, None, seed=1)) == 1
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 4, 5, 9, 30, 60])
+def test_any_number_of_clusters_is_reached(n_clusters, rng):
+    """Fewer than the communities: merged. More: the resolution is raised until there are enough."""
+    W, truth = blocks([15] * 4, rng)
+    labels = cut_by_modularity(W, n_clusters, seed=1)
+    assert_array_equal(np.unique(labels), np.arange(n_clusters))
+    if n_clusters >= 4:
+        for label in range(n_clusters):
+            assert len(np.unique(truth[labels == label])) == 1
+
+
+def test_leiden_is_at_least_as_good_as_the_truth(rng):
+    W, truth = blocks([20] * 5, rng)
+    noise = sparse.random_array((100, 100), density=0.02, rng=rng)
+    W = sparse.csr_array(W + noise + noise.T)
+    W.setdiag(0)
+    assert modularity(W, cut_by_modularity(W, None, seed=0)) >= modularity(W, truth) - 1e-9
+
+
+def test_modularity_cut_is_determined_by_the_seed(rng):
+    W = sparse.csr_array(random_graph(150, rng, 0.05))
+    for n_clusters in (None, 3, 20):
+        assert_array_equal(cut_by_modularity(W, n_clusters, seed=5), cut_by_modularity(W, n_clusters, seed=5))
+
+
+def test_points_without_edges_are_communities_of_their_own(rng):
+    W, truth = blocks([10, 12], rng)
+    W = sparse.csr_array(sparse.block_diag([W, sparse.csr_array((3, 3))]))
+    labels = cut_by_modularity(W, None, seed=0)
+    assert adjusted_rand_score(np.r_[truth, 2, 3, 4], labels) == 1
+
+
+@pytest.mark.parametrize("n_clusters", [None, 2])
+def test_graph_without_edges(n_clusters):
+    """No Rust panic (a BaseException that nobody catches): either singletons or a ValueError that says why."""
+    try:
+        labels = cut_by_modularity(sparse.csr_array((4, 4)), n_clusters)
+    except ValueError as error:
+        assert "edge" in str(error)  # noqa: PT017
+    else:
+        assert len(np.unique(labels)) == (4 if n_clusters is None else n_clusters)

@@ -1,0 +1,145 @@
+"""Scaling rules, exactness of the power of two, and magnitudes at the ends of the floating-point range."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
+
+RULES = [None, *SCALINGS]
+
+
+def scaled(X, rule):
+    return apply_scaling(X, fit_scaling(X, rule))
+
+
+def dense(X) -> np.ndarray:
+    return X.toarray() if sparse.issparse(X) else X
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rules_are_what_they_say(dtype, rng):
+    X = (rng.standard_normal((40, 5)) + 2).astype(dtype)
+    X64 = X.astype(np.float64)
+    expected = {
+        None: X64,
+        "unit": X64 / np.sqrt((X64**2).sum(axis=1, keepdims=True)),
+        "max": X64 / np.abs(X64).max(),
+        "standard": (X64 - X64.mean(axis=0)) / X64.std(axis=0),
+    }
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    for rule, value in expected.items():
+        before = X.copy()
+        out = scaled(X, rule)
+        assert out.dtype == dtype
+        assert_allclose(out, value, rtol=tolerance, atol=tolerance)
+        assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_new_points_get_the_scaling_of_the_training_points(rule, dtype, rng):
+    X = (rng.standard_normal((30, 4)) * 5 + 1).astype(dtype)
+    scaling = fit_scaling(X, rule)
+    assert_allclose(apply_scaling(X[3:9], scaling), apply_scaling(X, scaling)[3:9], rtol=1e-6)
+
+
+@pytest.mark.parametrize("rule", [None, "unit", "max"])
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 1e200])
+@pytest.mark.parametrize("convert", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
+def test_sparse_is_dense(rule, scale, convert, rng):
+    X = rng.standard_normal((30, 6)) * (rng.random((30, 6)) < 0.5) * scale
+    X[4] = 0
+    S = convert(X)
+    before = S.copy()
+    out = scaled(S, rule)
+    assert sparse.issparse(out)
+    assert_allclose(out.toarray(), scaled(X, rule), rtol=1e-12)
+    assert_array_equal(S.toarray(), before.toarray())
+
+
+def test_sparse_standard_divides_only(rng):
+    X = rng.standard_normal((50, 6)) * (rng.random((50, 6)) < 0.5) + 0.0
+    out = scaled(sparse.csr_array(X), "standard")
+    assert_allclose(out.toarray(), X / X.std(axis=0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("value", [0.1, 1.0, 1e6 + 0.1, -3.3, 1e-9])
+@pytest.mark.parametrize("n", [3, 10, 1000])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_constant_features_become_zero(value, n, convert, dtype, rng):
+    """The standard deviation of equal numbers is rounding, not information."""
+    X = np.c_[np.full(n, value), rng.standard_normal(n)].astype(dtype)
+    assert_array_equal(dense(scaled(convert(X), "standard"))[:, 0], 0)
+
+
+def test_zero_rows_and_all_zeros(rng):
+    X = rng.standard_normal((5, 3))
+    X[1] = 0
+    assert_allclose(np.linalg.norm(scaled(X, "unit"), axis=1), [1, 0, 1, 1, 1], rtol=1e-12)
+    for rule in RULES:
+        for zeros in (np.zeros((4, 3)), sparse.csr_array((4, 3))):
+            assert_array_equal(dense(scaled(zeros, rule)), np.zeros((4, 3)))
+
+
+@given(st.integers(-1000, 900))
+def test_power_of_two_is_exact(exponent):
+    """Data times 2^k is, after the exponent is taken out, the same data bit for bit (up to another power of two)."""
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    shifted = scaled(np.ldexp(X, exponent), None)
+    mantissa, powers = np.frexp(shifted / X)
+    assert (mantissa == 0.5).all()
+    assert len(np.unique(powers)) == 1
+    assert 2.0**-41 < np.abs(shifted).max() < 2.0**41
+    assert_allclose(scaled(np.ldexp(X, exponent), "unit"), scaled(X, "unit"), rtol=1e-14)
+    assert_allclose(scaled(np.ldexp(X, exponent), "max"), scaled(X, "max"), rtol=1e-14)
+
+
+def test_ordinary_data_is_left_alone(rng):
+    X = rng.standard_normal((6, 3))
+    assert scaled(X, None) is X
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-200, 1e-150, 1e150, 1e200, 1.7e308])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_extreme_magnitudes_stay_finite_and_useful(rule, scale, convert):
+    X = np.array([[1, 0, 0.5], [0.25, 1, 0], [0, -0.5, 1], [1, 1, 1], [0.5, 0, 0]])
+    if scale < 1e-300:
+        X = (X * 4).round()  # denormals have few digits, so whole multiples of the smallest
+    with np.errstate(all="raise", under="ignore"):
+        out = dense(scaled(convert(X * scale), rule))
+    assert np.isfinite(out).all()
+    with np.errstate(all="raise"):
+        assert (out**2).sum() > 0  # squares neither overflow nor vanish
+    expected = dense(scaled(convert(X), rule))
+    if rule is not None:
+        assert_allclose(out, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("scale", [2.0**-149, 1e-38, 1e-30, 1e30, 3e38])
+def test_extreme_magnitudes_in_float32(rule, scale):
+    X = np.array([[1, 0, 0.5], [0.25, 1, 0], [0, -0.5, 1], [1, 1, 1], [0.5, 0, 0]])
+    X = (X * 4).round() if scale < 1 else X
+    out = scaled((X * scale).astype(np.float32), rule)
+    assert out.dtype == np.float32
+    assert np.isfinite(out).all()
+    assert (out**2).sum() > 0
+    if rule is not None:
+        assert_allclose(out, scaled(X, rule), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("small", [1e-170, 1e-200, 1e-300])
+@pytest.mark.parametrize("large", [1.0, 1e200])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_unit_rows_of_very_different_lengths(small, large, convert):
+    """A row has length 1 or is zero; its own magnitude decides, not that of other rows."""
+    X = np.array([[3 * large, 4 * large], [3 * small, 4 * small], [0.0, 0.0]])
+    assert_allclose(dense(scaled(convert(X), "unit")), [[0.6, 0.8], [0.6, 0.8], [0, 0]], rtol=1e-9)
