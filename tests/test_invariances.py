@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from subspaces import KTRR, TRR, _blocks
+from subspaces import KTRR, SC, TRR, _blocks
 from subspaces.estimators import ESTIMATORS
 from test_estimators import union_of_subspaces
 
@@ -25,10 +25,12 @@ def test_permutation_of_points(cls, seed):
     order = np.random.default_rng(seed).permutation(len(X))
     W, permuted = graph(cls(3), X), graph(cls(3), X[order])
     np.testing.assert_allclose(permuted, W[np.ix_(order, order)], rtol=1e-6, atol=1e-9)
-    assert adjusted_rand_score(cls(3).fit_predict(X)[order], cls(3).fit_predict(X[order])) > 0.98
+    if cls is not SC:  # its graph has no clusters here, so rounding decides between equally bad cuts
+        assert adjusted_rand_score(cls(3).fit_predict(X)[order], cls(3).fit_predict(X[order])) > 0.98
 
 
-@pytest.mark.parametrize("cls", ALL)
+# an ℓ1 error counts features, which a rotation mixes
+@pytest.mark.parametrize("cls", [p for p in ALL if p.id not in ("lrr1", "latlrr")])
 def test_rotation_of_features(cls, seed):
     X, _ = union_of_subspaces(seed)
     Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((X.shape[1],) * 2))[0]

@@ -9,10 +9,32 @@ import importlib
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-__all__ = ["KTRR", "TRR", "__version__"]
+__all__ = [
+    "KTRR",
+    "TRR",
+    "LSR1",
+    "LSR2",
+    "SSC",
+    "KSSC",
+    "EnSC",
+    "SSCOMP",
+    "LRR1",
+    "LRR2",
+    "LatLRR",
+    "KLRR",
+    "SMCE",
+    "LSA",
+    "TSC",
+    "SC",
+    "__version__",
+]
 
 if TYPE_CHECKING:
     from subspaces.estimators.ktrr import KTRR, TRR
+    from subspaces.estimators.local import LSA, SC, SMCE, TSC
+    from subspaces.estimators.low_rank import KLRR, LRR1, LRR2, LatLRR
+    from subspaces.estimators.lsr import LSR1, LSR2
+    from subspaces.estimators.ssc import KSSC, SSC, SSCOMP, EnSC
 
 
 def __getattr__(name: str) -> object:

@@ -15,13 +15,12 @@ from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
 from subspaces.representation._result import Coefficients
 
-GRAPHS = ("column", "symmetric")
 RANKINGS = ("magnitude", "value")
 
 
 def truncate(
     coefficients: Coefficients,
-    n_nonzero: int,
+    n_nonzero: int | None,
     *,
     graph: str = "column",
     by: str = "magnitude",
@@ -31,17 +30,19 @@ def truncate(
     Parameters
     ----------
     coefficients : Coefficients of any representation
-    n_nonzero : η; n − 1 or more keeps everything
+    n_nonzero : η; n − 1 or more keeps everything off the diagonal, None the diagonal as well
     graph : ``"column"`` or ``"symmetric"``, see the module
     by : ``"magnitude"`` ranks by |c|; ``"value"`` by c itself, so that negative entries go first
 
     Returns
     -------
     csc_array of shape (n, n)
-        No explicit zeros, no diagonal. Of entries equal to the η-th largest those with the smallest row index stay.
+        No explicit zeros. Of entries equal to the η-th largest those with the smallest row index stay.
     """
-    n = coefficients.n_points
-    n_nonzero = min(n_nonzero, n - 1)
+    n, whole = coefficients.n_points, coefficients.matrix
+    if whole is not None and graph == "column" and (n_nonzero is None or np.diff(whole.indptr).max() <= n_nonzero):
+        return whole  # nothing to cut
+    n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
     peaks = column_peaks(coefficients) if graph == "symmetric" else None
 
     def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
@@ -71,6 +72,9 @@ def largest_per_row(values: Array, keys: Array, k: int) -> tuple[Array, Array, A
     column index wins. Columns come out in increasing order.
     """
     n_rows, n = keys.shape
+    if k >= n:
+        row, column = np.nonzero(values)
+        return np.bincount(row, minlength=n_rows), column, values[row, column]
     n_groups = min(n, max(256, 16 * k))
     size = n // n_groups
     peaks = keys[:, : n_groups * size].reshape(n_rows, size, n_groups).max(axis=1)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,47 +18,55 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from subspaces import _memory
 from subspaces import out_of_sample as new_points
 from subspaces import partition as cuts
 from subspaces._typing import Array, Data, Labels, Sparse
 from subspaces.affinity import affinity, components, join_components
 from subspaces.embedding import spectral_embedding, unit_rows
-from subspaces.kernels import Kernel, cross, gram
+from subspaces.graphs import GRAPHS, build_graph
+from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, cross, fit_kernel, gram
 from subspaces.representation._result import Coefficients
+from subspaces.representation.ridge import penalty
 from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
-from subspaces.truncation import GRAPHS, RANKINGS, truncate
+from subspaces.truncation import RANKINGS
 
 _MAX_SEED = 2**31 - 1
 _PREDICT_BYTES = 64 * 2**20  # kernel values between new and training points held at a time
 
 
+@dataclass(eq=False, repr=False)
 class SubspaceClusterer(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
     """Base of all estimators: validation, the journey, ``predict`` and ``transform``.
 
-    A subclass gives ``_kernel`` (data → kernel matrix, or whatever its representation starts from) and
-    ``_representation`` (that → :class:`~subspaces.representation._result.Coefficients`).
+    Parameters are dataclass fields, so that a subclass lists only its own and its signature shows all. A subclass
+    gives ``_representation`` (points or kernel matrix → :class:`~subspaces.representation._result.Coefficients`) and,
+    where it does not start from the points themselves, ``_kernel``.
     """
 
-    n_clusters: int | None
-    scaling: str | None
-    n_nonzero: int
-    by: str
-    graph: str
-    partition: str
-    n_init: int
-    init: str
-    connect: bool
-    out_of_sample: str
-    random_state: Any
+    n_clusters: int | None = 8
+    _: KW_ONLY
+    scaling: str | None = None
+    n_nonzero: int | None = 5
+    by: str = "magnitude"
+    graph: str = "symmetric"
+    graph_params: Mapping[str, Any] | None = None
+    partition: str = "kmeans"
+    n_init: int = 20
+    init: str = "k-means++"
+    connect: bool = True
+    out_of_sample: str = "neighbors"
+    random_state: Any = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "scaling": [StrOptions(set(SCALINGS)), None],
-        "n_nonzero": [Interval(Integral, 1, None, closed="left")],
+        "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
         "by": [StrOptions(set(RANKINGS))],
         "graph": [StrOptions(set(GRAPHS))],
+        "graph_params": [dict, None],
         "partition": [StrOptions(set(cuts.PARTITIONS))],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"k-means++", "random"})],
@@ -65,6 +74,10 @@ class SubspaceClusterer(
         "out_of_sample": [StrOptions(set(new_points.RULES))],
         "random_state": ["random_state"],
     }
+
+    cost: ClassVar[str]
+    """What a fit costs, in a few words; listed by ``subspaces methods`` like `reference`."""
+    reference: ClassVar[str]
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -146,15 +159,41 @@ class SubspaceClusterer(
     # ---------------------------------------------------------------- the legs
 
     def _kernel(self, X: Data) -> Any:
-        raise NotImplementedError
+        """Data → what the representation starts from: here the scaled points themselves."""
+        X = apply_scaling(X, self._scaling)
+        self.kernel_ = self._settled_kernel(X)
+        self._require_memory(X, 2.25)
+        return X.toarray() if sparse.issparse(X) else X
 
     def _representation(self, K: Any) -> Coefficients:
         raise NotImplementedError
 
+    def _settled_kernel(self, X: Data) -> Kernel:
+        return Kernel("linear")
+
+    def _require_memory(self, X: Data, n_squares: float) -> None:
+        """Refuse before allocating `n_squares` n × n arrays that do not fit."""
+        _memory.require(
+            int(n_squares * X.shape[0] ** 2 * X.dtype.itemsize),
+            f"the {X.shape[0]} × {X.shape[0]} matrix of {type(self).__name__}",
+            "Fit a sample and let predict label the rest; or use TRR, or KTRR with a linear, cosine, quadratic or "
+            'correntropy kernel and solver="low_rank", which make no such matrix; float32 input halves it.',
+        )
+
     def _truncation(self, coefficients: Coefficients) -> Sparse:
         self._coefficients = coefficients
+        self.trace_ = coefficients.trace
+        if self.trace_ is not None:
+            self.n_iter_ = self.trace_.n_iter
         self.penalty_ = coefficients.penalty
-        return truncate(coefficients, self.n_nonzero, graph=self.graph, by=self.by)
+        return build_graph(
+            coefficients,
+            self.graph,
+            n_nonzero=self.n_nonzero,
+            by=self.by,
+            n_clusters=self.n_clusters,
+            params=self.graph_params,
+        )
 
     def _affinity(self, coefficients: Sparse) -> Sparse:
         self.coefficients_ = coefficients
@@ -256,7 +295,8 @@ class SubspaceClusterer(
                 stacklevel=4,
             )
         self.labels_ = np.zeros(n, dtype=np.intp)
-        self.n_clusters_, self.n_components_, self.penalty_ = 1, 1, None
+        self.n_clusters_, self.n_components_, self.penalty_, self.trace_ = 1, 1, None, None
+        self.kernel_ = Kernel("linear")
         self.coefficients_ = sparse.csc_array((n, n))
         self.affinity_matrix_ = sparse.csr_array((n, n))
         self._embedding = np.ones((n, 1))
@@ -307,7 +347,7 @@ class SubspaceClusterer(
             return np.asarray(self._network.predict(X), dtype=np.intp)
         if self.out_of_sample == "residual" and self._X is not None:
             scores = new_points.residual_scores(
-                cross(X, self._scaled_train(), self._new_point_kernel()),
+                cross(X, self._scaled_train(), self.kernel_),
                 self._gram_of,
                 self.labels_,
                 self.n_clusters_,
@@ -319,21 +359,22 @@ class SubspaceClusterer(
 
     def _codes(self, X: Data) -> Sparse:
         gram_of = None if self._X is None else self._gram_of
-        to_train = np.asarray(X) if self._X is None else cross(X, self._scaled_train(), self._new_point_kernel())
-        return new_points.neighbor_codes(to_train, gram_of, self._penalty(), self.n_nonzero)
+        to_train = np.asarray(X) if self._X is None else cross(X, self._scaled_train(), self.kernel_)
+        return new_points.neighbor_codes(to_train, gram_of, self._penalty(), self.n_nonzero or 5)
 
     def _scaled_train(self) -> Data:
         return apply_scaling(self._X, self._scaling)
 
     def _gram_of(self, members: Array) -> Array:
         assert self._X is not None
-        return gram(apply_scaling(self._X[members], self._scaling), self._new_point_kernel())
-
-    def _new_point_kernel(self) -> Kernel:
-        return Kernel("linear")
+        return gram(apply_scaling(self._X[members], self._scaling), self.kernel_)
 
     def _penalty(self) -> float:
-        return self.penalty_ if self.penalty_ is not None else 1.0
+        """λ of the training points' representation; a method without one lends 0.1 times the mean diagonal of K."""
+        if self.penalty_ is not None or self._X is None:
+            return self.penalty_ or 1.0
+        some = np.linspace(0, len(self.labels_) - 1, min(len(self.labels_), 256)).astype(int)
+        return penalty(self._gram_of(some).diagonal(), 0.1)
 
     @property
     def _n_features_out(self) -> int:
@@ -347,4 +388,32 @@ class SubspaceClusterer(
         return tags
 
 
-POSITIVE_REAL = Interval(Real, 0, None, closed="neither")
+POSITIVE = Interval(Real, 0, None, closed="neither")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelClusterer(SubspaceClusterer):
+    """Base of the methods that see the data through a kernel only."""
+
+    kernel: str | Callable[[Array, Array], Array] = "rbf"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SubspaceClusterer._parameter_constraints,
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
+        "kernel_params": [dict, None],
+    }
+
+    def _kernel(self, X: Data) -> Data:
+        X = apply_scaling(X, self._scaling)
+        self.kernel_ = self._settled_kernel(X)
+        self._require_memory(X, 3.25)
+        return gram(X, self.kernel_)
+
+    def _settled_kernel(self, X: Data) -> Kernel:
+        bandwidth = self.bandwidth
+        if not isinstance(bandwidth, str):
+            bandwidth = float(np.ldexp(bandwidth, -self._scaling.exponent))
+        return fit_kernel(X, self.kernel, bandwidth, self.kernel_params)

@@ -2,23 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import StrOptions
 
-from subspaces import _memory
-from subspaces._typing import Array, Data
-from subspaces.estimators.base import POSITIVE_REAL, SubspaceClusterer
-from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, features, fit_kernel, gram, n_features_out
+from subspaces._typing import Data
+from subspaces.estimators.base import POSITIVE, KernelClusterer, SubspaceClusterer
+from subspaces.kernels import features, gram, n_features_out
 from subspaces.representation._result import Coefficients
 from subspaces.representation.ridge import ridge, ridge_low_rank
 from subspaces.scaling import apply_scaling
 
 
-class KTRR(SubspaceClusterer):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RidgeClusterer(SubspaceClusterer):
+    """What KTRR and TRR share: the closed form, dense or through a feature map."""
+
+    reg: float = 1.0
+    solver: str = "auto"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SubspaceClusterer._parameter_constraints,
+        "reg": [POSITIVE],
+        "solver": [StrOptions({"auto", "dense", "low_rank"})],
+    }
+
+    def _kernel(self, X: Data) -> Data:
+        """Data → kernel matrix, or its feature map where that is the smaller one."""
+        X = apply_scaling(X, self._scaling)
+        self.kernel_ = self._settled_kernel(X)
+        self.solver_ = self._chosen_solver(X)
+        if self.solver_ == "low_rank":
+            return features(X, self.kernel_)
+        self._require_memory(X, 1.25)
+        return gram(X, self.kernel_)
+
+    def _representation(self, K: Data) -> Coefficients:
+        if self.solver_ == "low_rank":
+            return ridge_low_rank(K, self.reg)
+        return ridge(K, self.reg, overwrite=True)
+
+    def _chosen_solver(self, X: Data) -> str:
+        n, m = X.shape
+        r = n_features_out(self.kernel_, m, sparse.issparse(X))
+        if self.solver == "low_rank" and r is None:
+            raise ValueError(
+                f'solver="low_rank" needs a kernel with an explicit feature map (linear, cosine, quadratic, '
+                f"correntropy); got {self.kernel_.name!r}."
+            )
+        if self.solver != "auto":
+            return self.solver
+        return "low_rank" if r is not None and 2 * r <= n else "dense"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KTRR(RidgeClusterer, KernelClusterer):
     """Kernel truncated regression representation (KTRR), Algorithm 1 of the paper.
 
     Each point is written as a ridge combination of all others in a kernel space (closed form), only the strongest
@@ -41,13 +81,16 @@ class KTRR(SubspaceClusterer):
         Scaling of the input; ``"unit"`` scales each row to length 1, as the authors' program did.
     reg : float, default=1.0
         λ divided by the mean diagonal of the kernel matrix.
-    n_nonzero : int, default=5
-        η, coefficients kept per point.
+    n_nonzero : int or None, default=5
+        η, coefficients kept per point; None keeps all.
     by : {"magnitude", "value"}, default="magnitude"
         What "largest" means.
-    graph : {"symmetric", "column"}, default="symmetric"
+    graph : {"symmetric", "column", "mass", "row_space", "dscnet"}, default="symmetric"
         ``"column"`` truncates the columns of C as printed; ``"symmetric"`` scales and symmetrises first, as the
-        authors' program did (:mod:`subspaces.truncation`).
+        authors' program did; the others are the treatments of SSC, LRR and DSC-Net
+        (:func:`subspaces.graphs.build_graph`).
+    graph_params : dict or None
+        Parameters of the last three graphs.
     solver : {"auto", "dense", "low_rank"}, default="auto"
         ``"dense"``: Cholesky inverse of the n × n kernel matrix. ``"low_rank"``: the same coefficients through an
         explicit feature map, no n × n array; for the linear, cosine, quadratic and correntropy kernels. ``"auto"``
@@ -98,99 +141,20 @@ class KTRR(SubspaceClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        "kernel": [StrOptions(set(KERNELS)), callable],
-        "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE_REAL],
-        "kernel_params": [dict, None],
-        "reg": [POSITIVE_REAL],
-        "solver": [StrOptions({"auto", "dense", "low_rank"})],
+        **KernelClusterer._parameter_constraints,
+        **RidgeClusterer._parameter_constraints,
     }
-
-    def __init__(
-        self,
-        n_clusters: int | None = 8,
-        *,
-        kernel: str | Callable[[Array, Array], Array] = "rbf",
-        bandwidth: float | str = "rms",
-        kernel_params: Mapping[str, Any] | None = None,
-        scaling: str | None = None,
-        reg: float = 1.0,
-        n_nonzero: int = 5,
-        by: str = "magnitude",
-        graph: str = "symmetric",
-        solver: str = "auto",
-        partition: str = "kmeans",
-        n_init: int = 20,
-        init: str = "k-means++",
-        connect: bool = True,
-        out_of_sample: str = "neighbors",
-        random_state: Any = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.kernel_params = kernel_params
-        self.scaling = scaling
-        self.reg = reg
-        self.n_nonzero = n_nonzero
-        self.by = by
-        self.graph = graph
-        self.solver = solver
-        self.partition = partition
-        self.n_init = n_init
-        self.init = init
-        self.connect = connect
-        self.out_of_sample = out_of_sample
-        self.random_state = random_state
-
-    def _kernel(self, X: Data) -> Data:
-        """Data → kernel matrix, or its feature map where that is the smaller one."""
-        X = apply_scaling(X, self._scaling)
-        self.kernel_ = self._settled_kernel(X)
-        self.solver_ = self._chosen_solver(X)
-        if self.solver_ == "low_rank":
-            return features(X, self.kernel_)
-        _memory.require(
-            int(1.25 * X.shape[0] ** 2 * X.dtype.itemsize),
-            f"the {X.shape[0]} × {X.shape[0]} kernel matrix",
-            "Fit a sample and let predict label the rest; or use a kernel with a small feature map (linear, cosine, "
-            'quadratic, correntropy) and solver="low_rank", which needs no such matrix; float32 input halves it.',
-        )
-        return gram(X, self.kernel_)
-
-    def _representation(self, K: Data) -> Coefficients:
-        if self.solver_ == "low_rank":
-            return ridge_low_rank(K, self.reg)
-        return ridge(K, self.reg, overwrite=True)
-
-    def _settled_kernel(self, X: Data) -> Kernel:
-        bandwidth = self.bandwidth
-        if not isinstance(bandwidth, str):
-            bandwidth = float(np.ldexp(bandwidth, -self._scaling.exponent))
-        return fit_kernel(X, self.kernel, bandwidth, self.kernel_params)
-
-    def _chosen_solver(self, X: Data) -> str:
-        n, m = X.shape
-        r = n_features_out(self.kernel_, m, sparse.issparse(X))
-        if self.solver == "low_rank" and r is None:
-            raise ValueError(
-                f'solver="low_rank" needs a kernel with an explicit feature map (linear, cosine, quadratic, '
-                f"correntropy); got kernel={self.kernel!r}."
-            )
-        if self.solver != "auto":
-            return self.solver
-        return "low_rank" if r is not None and 2 * r <= n else "dense"
-
-    def _new_point_kernel(self) -> Kernel:
-        return self.kernel_
+    cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"
+    reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
 
-class TRR(KTRR):
+@dataclass(eq=False, repr=False, kw_only=True)
+class TRR(RidgeClusterer):
     """Truncated regression representation (TRR): KTRR with the linear kernel, for unions of linear subspaces.
 
     Parameters
     ----------
-    n_clusters, scaling, reg, n_nonzero, by, graph, solver, partition, n_init, init, connect
+    n_clusters, scaling, reg, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
         As in :class:`KTRR`.
     out_of_sample, random_state
         As in :class:`KTRR`. With fewer than half as many features as points no n × n matrix is made.
@@ -210,43 +174,7 @@ class TRR(KTRR):
     [1, 1, 1]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: rule
-        for name, rule in KTRR._parameter_constraints.items()
-        if name not in ("kernel", "bandwidth", "kernel_params")
-    }
+    reg: float = 0.1
 
-    kernel = "linear"
-    bandwidth = "rms"
-    kernel_params = None
-
-    def __init__(
-        self,
-        n_clusters: int | None = 8,
-        *,
-        scaling: str | None = None,
-        reg: float = 0.1,
-        n_nonzero: int = 5,
-        by: str = "magnitude",
-        graph: str = "symmetric",
-        solver: str = "auto",
-        partition: str = "kmeans",
-        n_init: int = 20,
-        init: str = "k-means++",
-        connect: bool = True,
-        out_of_sample: str = "neighbors",
-        random_state: Any = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.scaling = scaling
-        self.reg = reg
-        self.n_nonzero = n_nonzero
-        self.by = by
-        self.graph = graph
-        self.solver = solver
-        self.partition = partition
-        self.n_init = n_init
-        self.init = init
-        self.connect = connect
-        self.out_of_sample = out_of_sample
-        self.random_state = random_state
+    cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
+    reference: ClassVar[str] = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"

@@ -43,6 +43,8 @@ class Coefficients:
     trace: Trace | None = None
     penalty: float | None = None
     """λ that a ridge representation really used."""
+    matrix: Sparse = None
+    """The whole of C (CSC) where it is sparse from the start."""
 
 
 def from_dense(C: Array, trace: Trace | None = None) -> Coefficients:
@@ -65,4 +67,5 @@ def from_sparse(C: Sparse, trace: Trace | None = None) -> Coefficients:
         columns=lambda start, stop: by_column[:, start:stop].T.toarray(),
         rows=lambda start, stop: by_row[start:stop].toarray(),
         trace=trace,
+        matrix=by_column,
     )

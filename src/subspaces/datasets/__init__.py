@@ -1,0 +1,45 @@
+"""Data to try the methods on: the paper's data sets, points whose truth is known, and damage done on purpose."""
+
+from __future__ import annotations
+
+from subspaces.datasets._load import balanced_subset, get_data_home
+from subspaces.datasets.corruption import add_gaussian_noise, salt_and_pepper
+from subspaces.datasets.loaders import (
+    load_coil20,
+    load_coil100,
+    load_covtype,
+    load_mnist,
+    load_orl,
+    load_usps,
+    load_yaleb,
+)
+from subspaces.datasets.synthetic import (
+    BENCHMARKS,
+    make_benchmark,
+    make_circles_union,
+    make_helices,
+    make_spheres,
+    make_subspaces,
+    make_three_curves,
+)
+
+__all__ = [
+    "BENCHMARKS",
+    "add_gaussian_noise",
+    "balanced_subset",
+    "get_data_home",
+    "load_coil20",
+    "load_coil100",
+    "load_covtype",
+    "load_mnist",
+    "load_orl",
+    "load_usps",
+    "load_yaleb",
+    "make_benchmark",
+    "make_circles_union",
+    "make_helices",
+    "make_spheres",
+    "make_subspaces",
+    "make_three_curves",
+    "salt_and_pepper",
+]

@@ -1,0 +1,125 @@
+"""Damage done to images on purpose, as in the paper's study of robustness (its Figs. 6 to 8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array, check_random_state
+
+from subspaces._blocks import row_blocks
+from subspaces._typing import Array
+
+
+def add_gaussian_noise(
+    X: npt.ArrayLike,
+    snr_db: float,
+    *,
+    per_image: bool = False,
+    random_state: int | np.random.RandomState | None = None,
+) -> Array:
+    """Add white Gaussian noise at a given ratio of signal to noise.
+
+    The noise has the variance ``power / 10**(snr_db / 10)``, where the power of the signal is the mean square of the
+    values: over the whole set by default, so that dark images suffer more than bright ones, or of each image.
+    Nothing is clipped; values may leave their range.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Images as rows; integers become float64.
+    snr_db : float
+        Ratio of the powers in decibels: 10 means ten times, 20 a hundred times as much signal as noise.
+    per_image : bool, default=False
+        Whether the ratio holds for each image with its own power instead of for the set.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the noise.
+
+    Returns
+    -------
+    array of shape (n_samples, n_features)
+        The noisy images; `X` is untouched.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.datasets import add_gaussian_noise
+    >>> X = np.full((100, 100), 3.0)
+    >>> noise = add_gaussian_noise(X, 20, random_state=0) - X
+    >>> round(float(noise.std()), 1)
+    0.3
+    """
+    signal: Array = check_array(X, dtype=[np.float64, np.float32])
+    if np.isnan(snr_db) or snr_db == -np.inf:
+        raise ValueError(f"snr_db must be a number of decibels; got {snr_db}")
+    power = np.square(signal, dtype=np.float64).mean(axis=1 if per_image else None, keepdims=True)
+    deviation = np.sqrt(power * 10.0 ** (-snr_db / 10))
+    noisy: Array = check_random_state(random_state).standard_normal(signal.shape).astype(signal.dtype, copy=False)
+    noisy *= deviation.astype(signal.dtype)
+    noisy += signal
+    return noisy
+
+
+def salt_and_pepper(
+    X: npt.ArrayLike,
+    ratio: float,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Array:
+    """Set a given share of the pixels of every image to white or black.
+
+    Every image loses exactly ``ratio * n_features`` pixels (rounded) at random places: half of them become `high`
+    (salt), half `low` (pepper); of an odd number the last one is either by chance.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Images as rows, of any numeric type.
+    ratio : float
+        Share of the pixels, in [0, 1].
+    low, high : float, default=None
+        Black and white; by default the least and the greatest value in `X`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the choice.
+
+    Returns
+    -------
+    array of shape (n_samples, n_features)
+        The damaged images in the type of `X`, which is untouched.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.datasets import salt_and_pepper
+    >>> X = np.full((5, 40), 100, dtype=np.uint8)
+    >>> damaged = salt_and_pepper(X, 0.2, low=0, high=255, random_state=0)
+    >>> np.sum(damaged == 255, axis=1).tolist(), np.sum(damaged == 0, axis=1).tolist()
+    ([4, 4, 4, 4, 4], [4, 4, 4, 4, 4])
+    """
+    damaged: Array = check_array(X, dtype="numeric", copy=True, order="C")
+    if not 0 <= ratio <= 1:
+        raise ValueError(f"ratio must be in [0, 1]; got {ratio}")
+    black = _as_value("low", damaged.min() if low is None else low, damaged.dtype)
+    white = _as_value("high", damaged.max() if high is None else high, damaged.dtype)
+    rng = check_random_state(random_state)
+    n_images, n_pixels = damaged.shape
+    n_damaged = int(np.floor(ratio * n_pixels + 0.5))
+    for start, stop in row_blocks(n_images, 8 * n_pixels):
+        # A whole sort: what a partial one leaves in front is not in random order, and salt would prefer some places.
+        places = rng.random_sample((stop - start, n_pixels)).argsort(axis=1)[:, :n_damaged]
+        n_salt = (n_damaged + rng.randint(2, size=(stop - start, 1))) // 2
+        values = np.where(np.arange(n_damaged) < n_salt, white, black)
+        np.put_along_axis(damaged[start:stop], places, values, axis=1)
+    return damaged
+
+
+def _as_value(name: str, value: Any, dtype: np.dtype) -> Any:
+    """The value in the type of the images, refused where that type cannot hold it."""
+    with np.errstate(invalid="ignore"):  # -1.0 as uint8: found by the comparison
+        held = np.asarray(value).astype(dtype) if np.isfinite(value) else None
+    if held is None or (dtype.kind in "iu" and held != value):
+        raise ValueError(f"{name} must be a value that images of type {dtype} can hold; got {value!r}")
+    return held[()]

@@ -1,0 +1,389 @@
+"""Points whose truth is known: unions of linear and affine subspaces, and of curves and spheres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from sklearn.utils import check_random_state
+
+from subspaces._typing import Array, Labels
+
+Seed = int | np.random.RandomState | None
+Counts = int | Sequence[int]
+
+BENCHMARKS: dict[str, dict[str, Any]] = {
+    "uos2000": {"n_subspaces": 10, "dimension": 5, "ambient": 30, "n_points": 200, "noise": 0.01},
+    "uos10000": {"n_subspaces": 10, "dimension": 5, "ambient": 30, "n_points": 1000, "noise": 0.01},
+    "hard2000": {"n_subspaces": 5, "dimension": 6, "ambient": 9, "n_points": 400, "noise": 0.0},
+    "hard10000": {"n_subspaces": 5, "dimension": 6, "ambient": 9, "n_points": 2000, "noise": 0.0},
+}
+"""Arguments of `make_subspaces` for the unions on which methods and packages are compared."""
+
+
+def make_subspaces(
+    n_subspaces: int = 3,
+    dimension: Counts = 3,
+    ambient: int = 30,
+    n_points: Counts = 50,
+    *,
+    noise: float = 0.0,
+    affine: bool = False,
+    angle: float | None = None,
+    on_sphere: bool = True,
+    random_state: Seed = None,
+) -> tuple[Array, Labels]:
+    """Draw points from a union of linear (or affine) subspaces.
+
+    Parameters
+    ----------
+    n_subspaces : int, default=3
+        Number of subspaces.
+    dimension : int or sequence of int, default=3
+        Dimension of all subspaces, or of each.
+    ambient : int, default=30
+        Dimension of the space they lie in.
+    n_points : int or sequence of int, default=50
+        Points on each subspace, the same number or one for each.
+    noise : float, default=0
+        Standard deviation of the Gaussian noise added to every coordinate.
+    affine : bool, default=False
+        Whether every subspace is moved by a vector of length 1 at right angles to it, in a random direction.
+    angle : float, default=None
+        All principal angles between any two subspaces, in degrees from 0 (they coincide, excluded) to 90; needs
+        ``ambient >= n_subspaces * max(dimension)``. By default the subspaces are random and independent.
+    on_sphere : bool, default=True
+        Whether points are uniform on the unit sphere of their subspace; otherwise they are Gaussian with mean 0
+        and variance 1 in each of its directions. (The unit sphere of a line is two points.)
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : array of shape (n_samples, ambient)
+        Points, one subspace after the other.
+    y : array of shape (n_samples,)
+        Subspace of each point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.datasets import make_subspaces
+    >>> X, y = make_subspaces(2, dimension=[1, 4], ambient=10, n_points=20, random_state=0)
+    >>> [int(np.linalg.matrix_rank(X[y == k])) for k in (0, 1)]
+    [1, 4]
+    """
+    rng = check_random_state(random_state)
+    sizes = _per_cluster("n_points", n_points, n_subspaces)
+    dimensions = _per_cluster("dimension", dimension, n_subspaces)
+    if max(dimensions) + affine > _whole("ambient", ambient):
+        room = "; affine subspaces need one more" if affine else ""
+        raise ValueError(f"ambient must be at least the dimension of the subspaces; got {ambient}, {dimension}{room}")
+    if angle is None:
+        bases = [_random_basis(ambient, d, rng) for d in dimensions]
+    else:
+        bases = _bases_at_angle(angle, ambient, dimensions, rng)
+    parts = []
+    for basis, size in zip(bases, sizes, strict=True):
+        coordinates = rng.standard_normal((size, basis.shape[1]))
+        if on_sphere:
+            coordinates /= np.linalg.norm(coordinates, axis=1, keepdims=True)
+        points = coordinates @ basis.T
+        parts.append(points + _normal_to(basis, rng) if affine else points)
+    return _finish(parts, None, noise, rng)
+
+
+def make_benchmark(name: str, *, random_state: Seed = None) -> tuple[Array, Labels]:
+    """Draw one of the unions of subspaces on which methods and packages are compared.
+
+    ``"hard2000"`` and ``"hard10000"``: 5 subspaces of dimension 6 in 9 dimensions, no noise. Any two meet in at least 3
+    dimensions, and the nearest neighbours of a point are mostly on other subspaces: only self-expression helps.
+    ``"uos2000"`` and ``"uos10000"``: 10 subspaces of dimension 5 in 30 dimensions, noise 0.01; nearest neighbours are
+    mostly right. The number is that of the points, which are uniform on the unit spheres of equally large subspaces.
+
+    Parameters
+    ----------
+    name : {"uos2000", "uos10000", "hard2000", "hard10000"}
+        Which one.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : array of shape (n_samples, 30) or (n_samples, 9)
+        Points.
+    y : array of shape (n_samples,)
+        Subspace of each point.
+
+    Examples
+    --------
+    >>> from subspaces.datasets import make_benchmark
+    >>> make_benchmark("hard2000", random_state=0)[0].shape
+    (2000, 9)
+    """
+    if name not in BENCHMARKS:
+        raise ValueError(f"name must be one of {', '.join(BENCHMARKS)}; got {name!r}")
+    return make_subspaces(**BENCHMARKS[name], random_state=random_state)
+
+
+def make_three_curves(
+    n_points: Counts = 50, *, noise: float = 0.0, ambient: int = 2, random_state: Seed = None
+) -> tuple[Array, Labels]:
+    """Draw points from three curves in the plane that a quadratic map makes straight: the idea of the paper's Fig. 1.
+
+    The curves are ``x₂ = a x₁²`` with a = 0.3, 1 and 3 and 0.2 ≤ x₁ ≤ 1. In the coordinates (x₁², x₂) they are three
+    lines through the origin, so points of one curve represent each other linearly there, and only there. (The paper
+    prints a sketch without formulas; these curves are our choice.)
+
+    Parameters
+    ----------
+    n_points : int or sequence of 3 int, default=50
+        Points on each curve.
+    noise : float, default=0
+        Standard deviation of the Gaussian noise added to every coordinate.
+    ambient : int, default=2
+        Dimension of the space; above 2 the plane is turned into it at random.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : array of shape (n_samples, ambient)
+        Points, one curve after the other.
+    y : array of shape (n_samples,)
+        Curve of each point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.datasets import make_three_curves
+    >>> X, y = make_three_curves(random_state=0)
+    >>> hidden = np.column_stack([X[:, 0] ** 2, X[:, 1]])
+    >>> [int(np.linalg.matrix_rank(hidden[y == k])) for k in range(3)]
+    [1, 1, 1]
+    """
+    rng = check_random_state(random_state)
+    parts = []
+    for bend, size in zip((0.3, 1.0, 3.0), _per_cluster("n_points", n_points, 3), strict=True):
+        x = rng.uniform(0.2, 1.0, size)
+        parts.append(np.column_stack([x, bend * x**2]))
+    return _finish(parts, ambient, noise, rng)
+
+
+def make_circles_union(
+    n_circles: int = 2,
+    n_points: Counts = 100,
+    *,
+    distance: float = 1.5,
+    noise: float = 0.0,
+    ambient: int = 2,
+    random_state: Seed = None,
+) -> tuple[Array, Labels]:
+    """Draw points from circles of radius 1 in one plane whose centres stand in a row.
+
+    Below a distance of 2 neighbouring circles cross, and no method that only looks at neighbours keeps them apart.
+
+    Parameters
+    ----------
+    n_circles : int, default=2
+        Number of circles.
+    n_points : int or sequence of int, default=100
+        Points on each circle.
+    distance : float, default=1.5
+        Distance between the centres of neighbours; the first centre is the origin.
+    noise : float, default=0
+        Standard deviation of the Gaussian noise added to every coordinate.
+    ambient : int, default=2
+        Dimension of the space; above 2 the plane is turned into it at random.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : array of shape (n_samples, ambient)
+        Points, one circle after the other.
+    y : array of shape (n_samples,)
+        Circle of each point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.datasets import make_circles_union
+    >>> X, y = make_circles_union(3, distance=1.2, random_state=0)
+    >>> bool(np.allclose(np.linalg.norm(X[y == 2] - [2.4, 0], axis=1), 1))
+    True
+    """
+    rng = check_random_state(random_state)
+    parts = []
+    for k, size in enumerate(_per_cluster("n_points", n_points, _whole("n_circles", n_circles))):
+        turn = rng.uniform(0, 2 * np.pi, size)
+        parts.append(np.column_stack([np.cos(turn) + k * distance, np.sin(turn)]))
+    return _finish(parts, ambient, noise, rng)
+
+
+def make_helices(
+    n_helices: int = 2,
+    n_points: Counts = 200,
+    *,
+    n_turns: float = 2.0,
+    noise: float = 0.0,
+    ambient: int = 3,
+    random_state: Seed = None,
+) -> tuple[Array, Labels]:
+    """Draw points from helices wound around one axis, equally far apart.
+
+    Helix k of L is ``(cos(t + 2πk/L), sin(t + 2πk/L), t / 2π)`` with t from 0 to 2π times `n_turns`.
+
+    Parameters
+    ----------
+    n_helices : int, default=2
+        Number of helices.
+    n_points : int or sequence of int, default=200
+        Points on each helix.
+    n_turns : float, default=2
+        Turns of each helix, which is also its height; the radius is 1.
+    noise : float, default=0
+        Standard deviation of the Gaussian noise added to every coordinate.
+    ambient : int, default=3
+        Dimension of the space; above 3 the helices are turned into it at random.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : array of shape (n_samples, ambient)
+        Points, one helix after the other.
+    y : array of shape (n_samples,)
+        Helix of each point.
+
+    Examples
+    --------
+    >>> from subspaces.datasets import make_helices
+    >>> X, y = make_helices(3, n_points=50, random_state=0)
+    >>> X.shape
+    (150, 3)
+    """
+    rng = check_random_state(random_state)
+    parts = []
+    for k, size in enumerate(_per_cluster("n_points", n_points, _whole("n_helices", n_helices))):
+        t = rng.uniform(0, 2 * np.pi * n_turns, size)
+        phase = t + 2 * np.pi * k / n_helices
+        parts.append(np.column_stack([np.cos(phase), np.sin(phase), t / (2 * np.pi)]))
+    return _finish(parts, ambient, noise, rng)
+
+
+def make_spheres(
+    n_spheres: int = 2,
+    dimension: int = 2,
+    n_points: Counts = 200,
+    *,
+    noise: float = 0.0,
+    ambient: int | None = None,
+    random_state: Seed = None,
+) -> tuple[Array, Labels]:
+    """Draw points uniformly from spheres of radius 1, 2, ... around the origin.
+
+    All span the same linear space, so linear methods see one cluster.
+
+    Parameters
+    ----------
+    n_spheres : int, default=2
+        Number of spheres.
+    dimension : int, default=2
+        Dimension of the spheres: 1 for circles, 2 for the usual sphere.
+    n_points : int or sequence of int, default=200
+        Points on each sphere.
+    noise : float, default=0
+        Standard deviation of the Gaussian noise added to every coordinate.
+    ambient : int, default=None
+        Dimension of the space, ``dimension + 1`` by default; above that the spheres are turned into it at random.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : array of shape (n_samples, ambient)
+        Points, one sphere after the other.
+    y : array of shape (n_samples,)
+        Sphere of each point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.datasets import make_spheres
+    >>> X, y = make_spheres(2, dimension=3, random_state=0)
+    >>> bool(np.allclose(np.linalg.norm(X, axis=1), y + 1))
+    True
+    """
+    rng = check_random_state(random_state)
+    _whole("dimension", dimension)
+    parts = []
+    for k, size in enumerate(_per_cluster("n_points", n_points, _whole("n_spheres", n_spheres))):
+        directions = rng.standard_normal((size, dimension + 1))
+        parts.append((k + 1) * directions / np.linalg.norm(directions, axis=1, keepdims=True))
+    return _finish(parts, ambient, noise, rng)
+
+
+def _finish(parts: list[Array], ambient: int | None, noise: float, rng: np.random.RandomState) -> tuple[Array, Labels]:
+    """Stack the clusters, turn them into the ambient space without changing a distance, add noise, label."""
+    X = np.concatenate(parts)
+    n_natural = X.shape[1]
+    if ambient is not None and _whole("ambient", ambient) < n_natural:
+        raise ValueError(f"ambient must be at least {n_natural}; got {ambient}")
+    if ambient is not None and ambient > n_natural:
+        X = X @ _random_basis(ambient, n_natural, rng).T
+    if not isinstance(noise, Real) or not 0 <= noise < np.inf:
+        raise ValueError(f"noise must be a standard deviation, 0 or more; got {noise!r}")
+    if noise > 0:
+        X += noise * rng.standard_normal(X.shape)
+    return X, np.repeat(np.arange(len(parts), dtype=np.intp), [len(part) for part in parts])
+
+
+def _random_basis(ambient: int, dimension: int, rng: np.random.RandomState) -> Array:
+    """Orthonormal columns that span a uniformly distributed subspace."""
+    basis: Array = scipy.linalg.qr(rng.standard_normal((ambient, dimension)), mode="economic")[0]
+    return basis
+
+
+def _bases_at_angle(angle: float, ambient: int, dimensions: list[int], rng: np.random.RandomState) -> list[Array]:
+    """Orthonormal bases any two of which have only this principal angle.
+
+    With G = cos(angle) off the diagonal and 1 on it, and G = TTᵀ, basis k is Σⱼ Tₖⱼ Eⱼ for blocks Eⱼ of one orthonormal
+    matrix: the product of bases k and l is then Gₖₗ I, whose singular values are the cosines of the principal angles.
+    """
+    n_subspaces, largest = len(dimensions), max(dimensions)
+    if not 0 < angle <= 90:
+        raise ValueError(f"angle must be above 0 and at most 90 degrees; got {angle}")
+    if ambient < n_subspaces * largest:
+        need = f"n_subspaces * max(dimension) = {n_subspaces * largest}"
+        raise ValueError(f"ambient must be at least {need} when angle is given; got {ambient}")
+    cosines = np.full((n_subspaces, n_subspaces), np.cos(np.deg2rad(angle)))
+    np.fill_diagonal(cosines, 1)
+    weights = np.linalg.cholesky(cosines)
+    blocks = _random_basis(ambient, n_subspaces * largest, rng).reshape(ambient, n_subspaces, largest)
+    return [np.tensordot(blocks[:, :, :d], weights[k], axes=(1, 0)) for k, d in enumerate(dimensions)]
+
+
+def _normal_to(basis: Array, rng: np.random.RandomState) -> Array:
+    """A random unit vector at right angles to a subspace."""
+    vector: Array = rng.standard_normal((basis.shape[0],))
+    vector -= basis @ (basis.T @ vector)
+    normal: Array = vector / np.linalg.norm(vector)
+    return normal
+
+
+def _per_cluster(name: str, value: Counts, n_clusters: int) -> list[int]:
+    """One whole number for each cluster from one for all or a sequence."""
+    values = [value] * n_clusters if isinstance(value, Integral) else list(value)  # type: ignore[arg-type]
+    if len(values) != n_clusters:
+        raise ValueError(f"{name} must be one number or {n_clusters} of them; got {len(values)}")
+    return [_whole(name, number) for number in values]
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+    return int(value)

@@ -1,0 +1,229 @@
+"""SSC and KSSC, and the sparse methods users pick today: EnSC and SSC-OMP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.preprocessing import normalize
+from sklearn.utils._param_validation import Interval
+
+from subspaces._typing import Array, Sparse
+from subspaces.estimators.base import POSITIVE, KernelClusterer, SubspaceClusterer
+from subspaces.representation._result import Coefficients, Trace, from_dense, from_sparse
+from subspaces.representation.elastic_net import elastic_net
+from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
+from subspaces.representation.sparse import kssc, ssc
+
+ITERATIONS: dict[str, list[Any]] = {"tol": [POSITIVE], "max_iter": [Interval(Integral, 1, None, closed="left")]}
+_L1 = {"alpha": [POSITIVE], "affine": ["boolean"], **ITERATIONS}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SSC(SubspaceClusterer):
+    """Sparse subspace clustering (SSC): each point by as few others as possible.
+
+    min ‖C‖₁ (+ λ_e‖E‖₁) + ½λ‖X − XC − E‖², diag(C) = 0, and 1ᵀC = 1 for affine subspaces. Solves the stated problem
+    (the authors' program does not: it converges elsewhere). Wins where subspaces intersect and noise is small; few
+    coefficients may leave a subspace in pieces.
+
+    Parameters
+    ----------
+    alpha : float, default=20
+        λ = alpha/μ, μ the smallest over points of the largest |xᵢᵀxⱼ|; below 1 some points get no coefficient.
+    affine : bool, default=False
+        Subspaces need not contain the origin.
+    outliers : bool, default=False
+        Allow sparse large errors E in the data (corrupted features).
+    tol, max_iter
+        When the optimality conditions count as met, and after how many rounds to give up.
+    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
+        As in :class:`~subspaces.KTRR`; ``graph="mass"`` is the authors' treatment of C.
+    out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import SSC
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = SSC(n_clusters=2).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    scaling: str | None = "unit"
+    graph: str = "mass"
+    n_nonzero: int | None = None
+    alpha: float = 20.0
+    affine: bool = False
+    outliers: bool = False
+    tol: float = 1e-4
+    max_iter: int = 200
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SubspaceClusterer._parameter_constraints,
+        **_L1,
+        "outliers": ["boolean"],
+    }
+    cost: ClassVar[str] = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
+    reference: ClassVar[str] = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
+
+    def _representation(self, X: Array) -> Coefficients:
+        return from_dense(
+            *ssc(X, alpha=self.alpha, affine=self.affine, outliers=self.outliers, tol=self.tol, max_iter=self.max_iter)
+        )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KSSC(KernelClusterer):
+    """Kernel sparse subspace clustering (KSSC): SSC in a kernel space.
+
+    min ‖C‖₁ + ½λ tr((I − C)ᵀK(I − C)), diag(C) = 0. For curved subspaces; needs the kernel matrix only.
+
+    Parameters
+    ----------
+    alpha, affine, tol, max_iter
+        As in :class:`SSC`, with kernel values for inner products.
+    kernel, bandwidth, kernel_params
+        As in :class:`~subspaces.KTRR`.
+    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
+        As in :class:`SSC`.
+    out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import KSSC
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = KSSC(n_clusters=2, kernel="linear").fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    graph: str = "mass"
+    n_nonzero: int | None = None
+    alpha: float = 20.0
+    affine: bool = False
+    tol: float = 1e-4
+    max_iter: int = 200
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**KernelClusterer._parameter_constraints, **_L1}
+    cost: ClassVar[str] = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
+    reference: ClassVar[str] = "Patel, Vidal: Kernel sparse subspace clustering, ICIP 2014"
+
+    def _representation(self, K: Array) -> Coefficients:
+        return from_dense(*kssc(K, alpha=self.alpha, affine=self.affine, tol=self.tol, max_iter=self.max_iter))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class EnSC(SubspaceClusterer):
+    """Elastic-net subspace clustering (EnSC): sparse like SSC, connected like LSR.
+
+    Per point min τ‖c‖₁ + ½(1 − τ)‖c‖² + ½γ‖x − Xᵀc‖², c_i = 0, by an active set over all points at once. The most
+    accurate linear method where subspaces intersect.
+
+    Parameters
+    ----------
+    gamma : float, default=50
+        Weight of the data term relative to its smallest useful value, as in the authors' program.
+    l1_ratio : float in (0, 1], default=0.9
+        τ; 1 is SSC.
+    tol, max_iter
+        When the optimality conditions count as met, and after how many rounds to give up.
+    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
+        As in :class:`~subspaces.KTRR`; the columns of C are scaled to length 1 first, as in the authors' program.
+    out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import EnSC
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = EnSC(n_clusters=2).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    scaling: str | None = "unit"
+    graph: str = "column"
+    n_nonzero: int | None = None
+    gamma: float = 50.0
+    l1_ratio: float = 0.9
+    tol: float = 1e-6
+    max_iter: int = 100
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SubspaceClusterer._parameter_constraints,
+        **ITERATIONS,
+        "gamma": [POSITIVE],
+        "l1_ratio": [Interval(Real, 0, 1, closed="right")],
+    }
+    cost: ClassVar[str] = "a few seconds at n = 2000; O(n² m) per round of the active set, no n × n array"
+    reference: ClassVar[str] = "You, Li, Robinson, Vidal: Oracle based active set algorithm, CVPR 2016"
+
+    def _representation(self, X: Array) -> Coefficients:
+        return unit_columns(
+            *elastic_net(X, gamma=self.gamma, l1_ratio=self.l1_ratio, tol=self.tol, max_iter=self.max_iter)
+        )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SSCOMP(SubspaceClusterer):
+    """SSC by orthogonal matching pursuit (SSC-OMP): greedy, fast, for clean data.
+
+    Each point picks up to η others, one at a time, the one most correlated with what is left of it.
+
+    Parameters
+    ----------
+    n_nonzero : int, default=5
+        η, largest number of coefficients per point; the dimension of the subspaces is a good value.
+    offset : float, default=0.1
+        Size, relative to a typical point, of a constant feature that is appended: points on opposite sides of the
+        origin are then told apart, and subspaces need not quite contain it. 0 is the authors' program.
+    tol : float, default=1e-6
+        A point is done when what is left of it is shorter than this.
+    n_clusters, scaling, by, graph, graph_params, partition, n_init, init, connect
+        As in :class:`~subspaces.KTRR`; the columns of C are scaled to length 1 first, as in the authors' program.
+    out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import SSCOMP
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = SSCOMP(n_clusters=2, n_nonzero=3).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    graph: str = "column"
+    n_nonzero: int | None = 5
+    offset: float = 0.1
+    tol: float = 1e-6
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SubspaceClusterer._parameter_constraints,
+        "n_nonzero": [Interval(Integral, 1, None, closed="left")],
+        "offset": [Interval(Real, 0, None, closed="left")],
+        "tol": [POSITIVE],
+    }
+    cost: ClassVar[str] = "O(η n² m), no n × n array"
+    reference: ClassVar[str] = "You, Robinson, Vidal: Scalable SSC by orthogonal matching pursuit, CVPR 2016"
+
+    def _representation(self, X: Array) -> Coefficients:
+        assert self.n_nonzero is not None
+        if self.offset:
+            length = self.offset * np.sqrt(np.einsum("ij,ij->i", X, X).mean())
+            X = np.column_stack([X, np.full(len(X), length, dtype=X.dtype)])
+        return unit_columns(*orthogonal_matching_pursuit(X, n_nonzero=self.n_nonzero, tol=self.tol))
+
+
+def unit_columns(C: Sparse, trace: Trace) -> Coefficients:
+    """Columns of C scaled to length 1; columns of zeros stay."""
+    return from_sparse(normalize(C.tocsc(), axis=0).astype(np.result_type(C.dtype, np.float32)), trace)

@@ -1,0 +1,77 @@
+"""The choice of graph builder, the same for every method: from coefficients to the matrix whose |·| + |·|ᵀ is W."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from subspaces._typing import Array, Sparse
+from subspaces.postprocessing import dscnet_affinity, keep_column_mass, row_space_affinity, scale_columns_to_max
+from subspaces.representation._result import Coefficients
+from subspaces.truncation import truncate
+
+GRAPHS = ("symmetric", "column", "mass", "row_space", "dscnet")
+
+_PARAMS = {
+    "symmetric": (),
+    "column": (),
+    "mass": ("share",),
+    "row_space": ("power",),
+    "dscnet": ("subspace_dim", "share", "power"),
+}
+
+
+def build_graph(
+    coefficients: Coefficients,
+    graph: str,
+    *,
+    n_nonzero: int | None = None,
+    by: str = "magnitude",
+    n_clusters: int | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> Sparse:
+    """Treat coefficients the way a published method does; the affinity is |T| + |T|ᵀ of the result T.
+
+    ================ ========================================================================== =================
+    graph            treatment                                                                  params
+    ================ ========================================================================== =================
+    ``"column"``     η largest per column, as printed for KTRR and TRR (LSR: η = None)
+    ``"symmetric"``  columns to maximum 1, symmetrised, η largest per column (authors' program)
+    ``"mass"``       largest entries until they hold `share` of the column, columns to maximum 1 share (1)
+                     (SSC)
+    ``"row_space"``  cosines between rows of U Σ^½ of C's SVD, to a `power` (LRR)               power (4)
+    ``"dscnet"``     mass, rank d·L + 1, row-space cosines to a `power` (DSC-Net)               subspace_dim (12),
+                                                                                                share (0.04),
+                                                                                                power (8)
+    ================ ========================================================================== =================
+
+    `n_nonzero` truncates under the first two only. Under ``"row_space"`` and ``"dscnet"`` nearly every pair of points
+    is joined: the result is sparse in form, entries that vanish beside the largest are left out.
+    """
+    params = dict(params or {})
+    unknown = set(params) - set(_PARAMS[graph])
+    if unknown:
+        allowed = list(_PARAMS[graph]) or "nothing"
+        raise ValueError(f"graph_params of graph={graph!r} may hold {allowed}; got {sorted(unknown)}.")
+    if graph in ("column", "symmetric"):
+        return truncate(coefficients, n_nonzero, graph=graph, by=by)
+    if graph == "mass":
+        return scale_columns_to_max(keep_column_mass(coefficients, params.get("share", 1.0)))
+    if graph == "row_space":
+        return _half_sparse(row_space_affinity(coefficients, **params))
+    if n_clusters is None:
+        raise ValueError('graph="dscnet" needs n_clusters: the rank it keeps follows from it.')
+    subspace_dim = params.pop("subspace_dim", 12)
+    return _half_sparse(dscnet_affinity(coefficients, n_clusters, subspace_dim, **params))
+
+
+def _half_sparse(W: Array) -> Sparse:
+    """W/2 without its diagonal and without what rounding cannot tell from zero."""
+    np.fill_diagonal(W, 0)
+    W[np.finfo(W.dtype).eps * W.max(initial=0) > W] = 0
+    half = sparse.csc_array(W)
+    half.data /= 2
+    return half

@@ -1,0 +1,182 @@
+"""What the low-rank representations share: the reduction to the row space and the nuclear norm's shrinkage."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+from sklearn.exceptions import ConvergenceWarning
+
+from subspaces._typing import Array
+from subspaces.representation._result import Trace
+
+RELAXATION = 1.6
+"""Over-relaxation of ADMM: any value below 2 converges, this one took the fewest iterations on faces and on
+synthetic subspaces (a third fewer than none)."""
+
+SMALLEST_LEVEL = 32
+"""Directions below which a coarser level costs more to set up than it saves."""
+
+
+class LowRank(NamedTuple):
+    """The matrix ``left @ right.T`` with its nonzero singular values; ``right`` has orthonormal columns."""
+
+    left: Array
+    right: Array
+    singular_values: Array
+
+    def dense(self) -> Array:
+        """The matrix itself."""
+        return np.asarray(self.left @ self.right.T)
+
+
+def as_float(X: Array) -> Array:
+    """`X` itself if it is float32 or float64, else a float64 copy."""
+    X = np.asarray(X)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def squared_norm(M: Array) -> float:
+    """Squared Frobenius norm."""
+    return float(np.einsum("ij,ij->", M, M))
+
+
+def thin_svd(X: Array) -> tuple[Array, Array, Array]:
+    """Singular value decomposition of `X` up to its numerical rank r.
+
+    Returns
+    -------
+    V : (n, r), singular_values : (r,) decreasing, U : (m, r)
+        ``X = V @ diag(singular_values) @ U.T``. Points are rows here, so V spans the row space of the papers.
+    """
+    n, m = X.shape
+    epsilon = float(np.finfo(X.dtype).eps)
+    # The Gram matrix of the short side is several times cheaper than an SVD, but squares the condition number:
+    # taken only where both factors stay orthonormal to sqrt(epsilon).
+    values, short = scipy.linalg.eigh(X.T @ X if m <= n else X @ X.T, driver="evd")
+    if values[0] > values[-1] * epsilon**0.5:
+        singular_values = np.sqrt(values[::-1])
+        short = np.ascontiguousarray(short[:, ::-1])
+        if m <= n:
+            return (X @ short) / singular_values, singular_values, short
+        return short, singular_values, (X.T @ short) / singular_values
+    V, singular_values, Ut = scipy.linalg.svd(X, full_matrices=False)
+    rank = int(np.count_nonzero(singular_values > singular_values[0] * epsilon * max(n, m)))
+    return np.ascontiguousarray(V[:, :rank]), singular_values[:rank], np.ascontiguousarray(Ut[:rank].T)
+
+
+def singular_value_shrinkage(M: Array, expected_rank: int) -> LowRank:
+    """Proximal step of the nuclear norm at a tall matrix `M`: every singular value less one, or zero.
+
+    The eigenvectors of the small Gram matrix replace an SVD. The error of a kept singular value s is about
+    ``epsilon * s_max**2 / s``, and the solvers here are scaled so that ``s_max`` is of order one and s above one.
+    `expected_rank` (the rank found last time) only selects the faster eigensolver.
+    """
+    gram = M.T @ M
+    if 3 * expected_rank < len(gram):
+        values, right = scipy.linalg.eigh(
+            gram, driver="evr", subset_by_value=(1.0, np.inf), overwrite_a=True, check_finite=False
+        )
+    else:
+        values, right = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+        first = int(np.searchsorted(values, 1.0, side="right"))
+        values, right = values[first:], right[:, first:]
+    before = np.sqrt(values)
+    return LowRank((M @ right) * ((before - 1) / before), right, before - 1)
+
+
+def squared_error_match(spectrum: Array, reg: float, n_terms: int) -> tuple[Array, float]:
+    r"""The squared-error problem nearest to one with an error norm: a closed form to start from.
+
+    An error norm that is a sum of `n_terms` sizes acts like squared errors of weight ``reg / size``. With one
+    common size, :math:`\min \|B\|_* + \frac{reg}{2\,size} \|\Sigma(V^T - B)\|_F^2` has the solution
+    :math:`B = \mathrm{diag}(kept) V^T`, :math:`kept_k = \max(0, 1 - size / (reg\,\sigma_k^2))`; the size is the root
+    mean square of the errors that solution leaves, found by iteration.
+
+    Returns
+    -------
+    kept : share of every direction that is kept, size : the common size of the errors.
+    """
+    scale = float(np.sqrt(spectrum.sum() / n_terms))
+    size = 1e-3 * scale
+    for _ in range(100):
+        kept = np.maximum(0, 1 - size / (reg * spectrum))
+        # Where everything can be represented the size falls to zero; it only has to stay divisible.
+        size = max(float(np.sqrt((spectrum * (1 - kept) ** 2).sum() / n_terms)), 1e-12 * scale)
+    return kept, size
+
+
+def levels(rank: int, n_kept: int) -> list[int]:
+    """Numbers of leading directions to solve on in turn, the last one all of them.
+
+    A solution on the leading half of the spectrum is a few iterations away from the whole one, and an
+    iteration there costs between a quarter and an eighth. So most iterations are spent where they are cheap.
+    `n_kept` directions are expected to matter; a level without room for them would only mislead. The last
+    level is the whole problem, hence what is converged to does not depend on the others.
+    """
+    sizes = []
+    size = max(SMALLEST_LEVEL, 2 * n_kept)
+    while size <= 0.8 * rank:
+        sizes.append(size)
+        size *= 2
+    return [*sizes, rank]
+
+
+class Residuals:
+    """Residuals of the iterations so far, compared with the tolerance, and the trace made of them."""
+
+    def __init__(self, tol: float, max_iter: int) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+        self.primal: list[float] = []
+        self.dual: list[float] = []
+        self.objective: list[float] = []
+
+    def budget(self, is_last_level: bool) -> int:
+        """Iterations a level may take: all that remain, or half of them where a finer level follows."""
+        remaining = self.max_iter - len(self.primal)
+        return remaining if is_last_level else remaining // 2
+
+    def add(self, primal: float, dual: float, objective: float) -> bool:
+        """Record one iteration; True when both residuals are within the tolerance."""
+        self.primal.append(primal)
+        self.dual.append(dual)
+        self.objective.append(objective)
+        return max(primal, dual) <= self.tol
+
+    def trace(self) -> Trace:
+        """The trace, with a ``ConvergenceWarning`` if the last residuals are above the tolerance."""
+        converged = max(self.primal[-1], self.dual[-1]) <= self.tol
+        if not converged:
+            warnings.warn(
+                f"stopped after max_iter={self.max_iter} iterations with relative residuals {self.primal[-1]:.1e} "
+                f"(primal) and {self.dual[-1]:.1e} (dual) above tol={self.tol:g}; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return Trace(converged, len(self.primal), self.primal, self.dual, self.objective)
+
+
+def closed_form_trace() -> Trace:
+    """The trace of a solution that needed no iteration."""
+    return Trace(converged=True, n_iter=0)
+
+
+def check_arguments(reg: float, tol: float, max_iter: int) -> None:
+    """Raise ``ValueError`` for arguments no solver here can work with."""
+    if not reg > 0:
+        raise ValueError(f"reg must be positive, got {reg!r}; use numpy.inf for data without errors")
+    if not tol > 0:
+        raise ValueError(f"tol must be positive, got {tol!r}; 1e-3 is fast, 1e-6 accurate")
+    if max_iter < 1:
+        raise ValueError(f"max_iter must be at least 1, got {max_iter!r}")
+
+
+def check_start(start: Array, size: int, dtype: np.dtype[np.generic], name: str = "start") -> Array:
+    """`start` as a (size, size) array of the given dtype, or a ``ValueError``."""
+    start = np.asarray(start, dtype=dtype)
+    if start.shape != (size, size):
+        raise ValueError(f"{name} must have shape ({size}, {size}) for this X, got {start.shape}")
+    return start

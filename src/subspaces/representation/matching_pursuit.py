@@ -1,0 +1,150 @@
+"""Orthogonal matching pursuit: a code of at most η atoms for every point, chosen greedily among the others.
+
+Sparse subspace clustering by matching pursuit (You, Robinson and Vidal, CVPR 2016) adds, step by step, the atom
+most correlated with what is left of the point, and projects the point anew on all atoms chosen. All points of a
+batch take their steps together, so that the correlations of a step are one matrix product.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from subspaces._blocks import map_blocks, row_blocks
+from subspaces._typing import Array, Sparse
+from subspaces.representation._result import Trace
+
+BATCH_BYTES = 8 * 2**20
+"""Bytes of one (batch, n) block of correlations."""
+
+MIN_BATCH, MAX_BATCH = 32, 256
+"""Points per batch: below, Python's overhead shows; above, nothing is won."""
+
+
+def orthogonal_matching_pursuit(X: Array, n_nonzero: int = 10, tol: float = 1e-6) -> tuple[Sparse, Trace]:
+    r"""Coefficients of every point over at most `n_nonzero` others, chosen by orthogonal matching pursuit.
+
+    Greedy approximation of :math:`\min \|x_i - \sum_j c_{ji} x_j\|_2` subject to :math:`\|c_i\|_0 \le \eta`
+    and :math:`c_{ii} = 0`.
+
+    Parameters
+    ----------
+    X : array of shape (n, m)
+        Points as rows, usually of unit length: longer ones are chosen more readily.
+    n_nonzero : int, default=10
+        Most atoms η per point; about the dimension of the subspaces.
+    tol : float, default=1e-6
+        A point is complete when its residual is no longer than `tol` times the point itself. Where that is below
+        rounding, ten times the machine precision is used.
+
+    Returns
+    -------
+    coefficients : csc_array of shape (n, n)
+        C with zero diagonal; column i represents point i. Zero for a point that is zero or orthogonal to all
+        others.
+    trace : Trace
+        ``primal`` is the largest residual over all points after each step, relative to the point. The pursuit
+        always ends, so ``converged`` is true.
+
+    References
+    ----------
+    C. You, D. Robinson, R. Vidal, "Scalable Sparse Subspace Clustering by Orthogonal Matching Pursuit", CVPR 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -2.0]])
+    >>> coefficients, trace = orthogonal_matching_pursuit(X, n_nonzero=2)
+    >>> coefficients.toarray().round(2)
+    array([[ 0.  ,  0.8 , -1.33,  0.  ,  0.  ],
+           [ 1.25,  0.  ,  1.67,  0.  ,  0.  ],
+           [-0.75,  0.6 ,  0.  ,  0.  ,  0.  ],
+           [ 0.  ,  0.  ,  0.  ,  0.  , -2.  ],
+           [ 0.  ,  0.  ,  0.  , -0.5 ,  0.  ]])
+    """
+    if X.ndim != 2 or X.shape[0] < 1:
+        raise ValueError(f"X must be a two-dimensional array with points as rows, got shape {X.shape}.")
+    if not np.isfinite(X).all():
+        raise ValueError("X must be finite, got NaN or infinity. Remove or impute these points.")
+    if n_nonzero < 1:
+        raise ValueError(f"n_nonzero must be at least 1, got {n_nonzero}. Try the dimension of the subspaces.")
+    n_points, n_features = X.shape
+    n_steps = min(n_nonzero, n_points - 1, n_features)
+    # A common factor does not change the code; with entries up to one no product overflows.
+    atoms = X / (np.abs(X).max(initial=0) or 1)
+    batch = min(MAX_BATCH, max(MIN_BATCH, BATCH_BYTES // (n_points * atoms.itemsize)))
+    blocks = row_blocks(n_points, 1, batch)
+    with threadpool_limits(1, user_api="blas"):  # the threads are those of the batches
+        parts = map_blocks(lambda start, stop: _pursue(atoms, start, stop, n_steps, tol), blocks)
+    residuals = np.max([residuals for _, residuals in parts], axis=0)
+    rows = sparse.vstack([codes for codes, _ in parts], format="csr")
+    return rows.T, Trace(converged=True, n_iter=n_steps, primal=residuals.tolist())
+
+
+def _pursue(atoms: Array, start: int, stop: int, n_steps: int, tol: float) -> tuple[Sparse, Array]:
+    """Codes of the points ``start:stop`` as sparse rows, and their largest relative residual after each step.
+
+    The atoms chosen for a point are A = R Q with orthonormal rows in Q and a lower triangular R, so a step costs one
+    projection; in the end the code solves Rᵀ c = Q x.
+    """
+    residuals = atoms[start:stop].copy()
+    lengths = _norms(residuals)
+    relative = np.sign(lengths)
+    Q = np.zeros((stop - start, n_steps, atoms.shape[1]), dtype=atoms.dtype)
+    R = np.zeros((stop - start, n_steps, n_steps), dtype=atoms.dtype)
+    R[:, np.arange(n_steps), np.arange(n_steps)] = 1
+    projections = np.zeros((stop - start, n_steps), dtype=atoms.dtype)
+    chosen = np.full((stop - start, n_steps), -1, dtype=np.int32)
+    largest = np.zeros(n_steps)
+    rounding = 10 * np.finfo(atoms.dtype).eps
+    live = np.arange(stop - start)
+    for step in range(n_steps):
+        live = live[relative[live] > max(tol, rounding)]
+        best = _most_correlated(atoms, residuals[live], start + live, chosen[live, :step])
+        overlap, rest = _orthogonalised(atoms[best], Q[live, :step])
+        height = _norms(rest)
+        # An atom in the span of those chosen is orthogonal to the residual, and then all atoms are.
+        new = height > rounding * _norms(atoms[best])
+        live, best, rest, height = live[new], best[new], rest[new], height[new]
+        chosen[live, step] = best
+        Q[live, step] = rest / height[:, None]
+        R[live, step, :step] = overlap[new]
+        R[live, step, step] = height
+        projections[live, step] = np.vecdot(Q[live, step], residuals[live])
+        residuals[live] -= projections[live, step, None] * Q[live, step]
+        relative[live] = _norms(residuals[live]) / lengths[live]
+        largest[step] = relative.max()
+    codes = np.linalg.solve(R.transpose(0, 2, 1), projections[:, :, None])[:, :, 0]
+    filled = chosen >= 0
+    ends = np.concatenate([[0], np.cumsum(np.count_nonzero(filled, axis=1))]).astype(np.int32)
+    rows = sparse.csr_array((codes[filled], chosen[filled], ends), shape=(stop - start, atoms.shape[0]))
+    rows.sort_indices()
+    return rows, largest
+
+
+def _norms(vectors: Array) -> Array:
+    """Length of each row."""
+    norms: Array = np.sqrt(np.vecdot(vectors, vectors))
+    return norms
+
+
+def _most_correlated(atoms: Array, residuals: Array, own: Array, chosen: Array) -> Array:
+    """Atom with the largest absolute correlation to each residual, not the point itself and not chosen before."""
+    correlations = residuals @ atoms.T
+    np.abs(correlations, out=correlations)
+    correlations[np.arange(len(own)), own] = -1
+    np.put_along_axis(correlations, chosen, -1, axis=1)
+    best: Array = correlations.argmax(axis=1)
+    return best
+
+
+def _orthogonalised(vectors: Array, Q: Array) -> tuple[Array, Array]:
+    """Components of each vector along the rows of its Q, and what is left of it.
+
+    Gram-Schmidt twice: once loses orthogonality when little is left, twice is enough.
+    """
+    first = (Q @ vectors[:, :, None])[:, :, 0]
+    rest = vectors - (first[:, None, :] @ Q)[:, 0]
+    second = (Q @ rest[:, :, None])[:, :, 0]
+    return first + second, rest - (second[:, None, :] @ Q)[:, 0]
