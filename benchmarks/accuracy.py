@@ -2,7 +2,8 @@
 
     SUBSPACES_DATA=folder python benchmarks/accuracy.py [--runs 10]
 
-Mean ± standard deviation over `--runs` seeds of every cut; data sets that are not in the folder are left out with a word.
+Mean ± standard deviation over `--runs` seeds of every cut; data sets that are not in the folder are left out with a
+word.
 """
 
 from __future__ import annotations

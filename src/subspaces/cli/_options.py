@@ -49,7 +49,12 @@ ClustersOption = Annotated[
         min=1,
     ),
 ]
-MethodOption = Annotated[str, _option("--method", value="NAME", panel=METHOD, help="ktrr (the default) or trr.")]
+MethodOption = Annotated[
+    str,
+    _option(
+        "--method", value="NAME", panel=METHOD, help='ktrr (the default) or another that "subspaces methods" lists.'
+    ),
+]
 KernelOption = Annotated[
     Kernel | None,
     _option("--kernel", value="NAME", panel=METHOD, help="One of " + ", ".join(get_args(Kernel)) + "."),

@@ -9,6 +9,7 @@ import typer
 from subspaces.cli._common import Commands
 from subspaces.cli.cluster import cluster
 from subspaces.cli.demo import demo
+from subspaces.cli.methods import methods
 
 app = typer.Typer(
     name="subspaces",
@@ -34,9 +35,10 @@ def _main(
 ) -> None:
     """Cluster points that lie on several low-dimensional, possibly curved, subspaces.
 
-    Start with "subspaces demo", then "subspaces cluster FILE -k NUMBER".
+    Start with "subspaces demo", then "subspaces cluster FILE -k NUMBER"; "subspaces methods" lists what there is.
     """
 
 
 app.command()(cluster)
 app.command()(demo)
+app.command()(methods)

@@ -166,8 +166,7 @@ def _coil_block_sums(path: Path) -> tuple[Array, Array]:
     require_pillow("COIL's PNG images")
     with reading(path):
         if path.is_dir():
-            members = {file.name: file.read_bytes for file in path.iterdir() if file.stat().st_size <= MAX_IMAGE_BYTES}
-            return _stack_coil(path, members)
+            return _stack_coil(path, {file.name: file.read_bytes for file in path.iterdir()})
         with zipfile.ZipFile(path) as archive:
             return _stack_coil(path, _zip_members(path, archive))
 

@@ -150,11 +150,7 @@ def _check(X: Array, gamma: float, l1_ratio: float, max_iter: int) -> None:
 
 
 def _scaled_atoms(X: Array) -> Array:
-    """Copy X with the longest row of length one and a zero row appended.
-
-    A common factor does not change the codes, and without it no product overflows. The zero row pads short lists of
-    atoms: its coefficient is always zero.
-    """
+    """Copy X with the longest row of length one, so that nothing overflows, and a zero row that pads lists of atoms."""
     atoms = np.zeros((X.shape[0] + 1, X.shape[1]), dtype=np.result_type(X.dtype, np.float32))
     peak = np.abs(X).max(initial=0)
     if peak > 0:

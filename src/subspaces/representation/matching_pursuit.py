@@ -101,11 +101,12 @@ def _pursue(atoms: Array, start: int, stop: int, n_steps: int, tol: float) -> tu
     live = np.arange(stop - start)
     for step in range(n_steps):
         live = live[relative[live] > max(tol, rounding)]
-        best = _most_correlated(atoms, residuals[live], start + live, chosen[live, :step])
+        best, strength = _most_correlated(atoms, residuals[live], start + live, chosen[live, :step])
         overlap, rest = _orthogonalised(atoms[best], Q[live, :step])
         height = _norms(rest)
-        # An atom in the span of those chosen is orthogonal to the residual, and then all atoms are.
-        new = height > rounding * _norms(atoms[best])
+        # What is left of the point may be orthogonal to all atoms; those in the span of the chosen ones always are.
+        noise = rounding * _norms(atoms[best])
+        new = (height > noise) & (strength > noise * _norms(residuals[live]))
         live, best, rest, height = live[new], best[new], rest[new], height[new]
         chosen[live, step] = best
         Q[live, step] = rest / height[:, None]
@@ -129,14 +130,14 @@ def _norms(vectors: Array) -> Array:
     return norms
 
 
-def _most_correlated(atoms: Array, residuals: Array, own: Array, chosen: Array) -> Array:
-    """Atom with the largest absolute correlation to each residual, not the point itself and not chosen before."""
+def _most_correlated(atoms: Array, residuals: Array, own: Array, chosen: Array) -> tuple[Array, Array]:
+    """Atom with the largest absolute correlation to each residual, neither the point nor chosen before, and that."""
     correlations = residuals @ atoms.T
     np.abs(correlations, out=correlations)
     correlations[np.arange(len(own)), own] = -1
     np.put_along_axis(correlations, chosen, -1, axis=1)
-    best: Array = correlations.argmax(axis=1)
-    return best
+    best = correlations.argmax(axis=1)
+    return best, correlations[np.arange(len(own)), best]
 
 
 def _orthogonalised(vectors: Array, Q: Array) -> tuple[Array, Array]:

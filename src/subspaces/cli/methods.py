@@ -1,0 +1,72 @@
+"""``subspaces methods``: what there is to choose from."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Annotated, Any
+
+import typer
+
+from subspaces.cli import _options as options
+from subspaces.cli._common import plain
+
+
+def methods(
+    name: Annotated[str | None, typer.Argument(help="Show the whole description of one method.")] = None,
+    as_json: options.JsonOption = False,
+    debug: options.DebugOption = False,
+) -> None:
+    """List every method: what it is, its own parameters, its cost and its reference.
+
+    The parameters that all methods share (scaling, n_nonzero, graph, partition and so on) come last.
+
+    Example: subspaces methods ssc
+    """
+    from subspaces.estimators import ESTIMATORS
+
+    if name is not None and name not in ESTIMATORS:
+        raise typer.BadParameter(f"'{name}' is not one of {', '.join(ESTIMATORS)}", param_hint="NAME")
+    if as_json:
+        chosen = ESTIMATORS if name is None else {name: ESTIMATORS[name]}
+        typer.echo(json.dumps({key: describe(cls) for key, cls in chosen.items()}))
+    elif name is not None:
+        typer.echo(inspect.getdoc(ESTIMATORS[name]))
+    else:
+        for key, cls in ESTIMATORS.items():
+            _print(key, describe(cls))
+        typer.echo(f"all methods: {_settings(shared_parameters())}")
+        typer.echo("\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it.")
+
+
+def describe(cls: Any) -> dict[str, Any]:
+    """Summary, own parameters with defaults, cost and reference of one estimator."""
+    shared = shared_parameters()
+    parameters = plain(cls().get_params())
+    own = {key: value for key, value in parameters.items() if key not in shared or shared[key] != value}
+    own.pop("n_clusters", None)
+    return {
+        "class": cls.__name__,
+        "summary": (inspect.getdoc(cls) or "").splitlines()[0],
+        "parameters": own,
+        "cost": cls.cost,
+        "reference": cls.reference,
+    }
+
+
+def shared_parameters() -> dict[str, Any]:
+    """Parameters of the journey that every estimator has, with their usual defaults."""
+    from subspaces.estimators.base import SubspaceClusterer
+
+    return plain(SubspaceClusterer().get_params())
+
+
+def _print(key: str, method: dict[str, Any]) -> None:
+    typer.echo(f"{key}: {method['summary']}")
+    typer.echo(f"    parameters  {_settings(method['parameters'])}")
+    typer.echo(f"    cost        {method['cost']}")
+    typer.echo(f"    reference   {method['reference']}\n")
+
+
+def _settings(parameters: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in parameters.items())
