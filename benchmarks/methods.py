@@ -41,7 +41,7 @@ GRID: dict[str, list[dict[str, Any]]] = {
     "lsr2": combinations(reg=[1e-3, 1e-2, 0.1, 1]),
     "ssc": combinations(alpha=[5, 20, 50]),
     "kssc": combinations(scaling=["unit"], alpha=[5, 20, 50]),
-    "ensc": combinations(gamma=[10, 50, 200]),
+    "ensc": combinations(scaling=["unit", None], gamma=[10, 50]),
     "sscomp": combinations(scaling=["unit", None], n_nonzero=[3, 5, 10]),
     "tsc": combinations(n_nonzero=[5, 10, 20]),
     "lrr1": combinations(reg=[0.01, 0.1, 1], graph=["row_space", "column"]),

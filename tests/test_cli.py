@@ -481,3 +481,26 @@ def test_demo_folder_must_be_one(table):
 
 def test_every_estimator_has_a_name_in_lower_case():
     assert all(name == name.lower() for name in ESTIMATORS)
+
+
+def test_methods_lists_every_estimator():
+    result = run("methods")
+    assert result.exit_code == 0
+    for name, cls in ESTIMATORS.items():
+        assert f"{name}: " in result.stdout
+        assert cls.reference in result.stdout
+        assert cls.cost in result.stdout
+    document = json.loads(run("methods", "--json").stdout)
+    assert set(document) == set(ESTIMATORS)
+    assert "Parameters" in run("methods", "ssc").stdout
+    assert run("methods", "nope").exit_code == 2
+
+
+@pytest.mark.parametrize("method", ["ssc", "lrr2", "tsc"])
+def test_cluster_runs_any_method(tmp_path, method):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "X.npy", np.kron(np.eye(2), rng.normal(size=(15, 3))))
+    result = run("cluster", str(tmp_path / "X.npy"), "-k", "2", "--method", method, "--json")
+    assert result.exit_code == 0, result.stderr
+    labels = json.loads(result.stdout)["labels"]
+    assert len(set(labels[:15])) == len(set(labels[15:])) == 1

@@ -149,7 +149,6 @@ class EnSC(SubspaceClusterer):
     (1, 1)
     """
 
-    scaling: str | None = "unit"
     graph: str = "column"
     n_nonzero: int | None = None
     gamma: float = 50.0

@@ -108,6 +108,14 @@ def squared_error_match(spectrum: Array, reg: float, n_terms: int) -> tuple[Arra
     return kept, size
 
 
+def multipliers_of_errors(errors: Array, threshold: float) -> Array:
+    """Scaled multipliers of an l1 norm for errors given without them: plus or minus `threshold`, by sign.
+
+    Errors below a tenth of it are taken for zeros not quite reached, whose multiplier is in between.
+    """
+    return np.clip(10 * errors, -threshold, threshold)
+
+
 def levels(rank: int, n_kept: int) -> list[int]:
     """Numbers of leading directions to solve on in turn, the last one all of them.
 

@@ -16,6 +16,7 @@ from subspaces.representation._nuclear import (
     check_start,
     closed_form_trace,
     levels,
+    multipliers_of_errors,
     singular_value_shrinkage,
     squared_error_match,
     squared_norm,
@@ -118,7 +119,7 @@ def _solve(
     ranks = [int(np.count_nonzero(kept))] * 2
     errors = X - (B * singular_values) @ U.T - (V * singular_values) @ H.T
     # Without a start the coefficients are zero and the data, taken for errors, tell nothing about multipliers.
-    Y_F = np.clip(errors, -threshold, threshold) if B.any() or H.any() else np.zeros_like(X)
+    Y_F = multipliers_of_errors(errors, threshold) if B.any() or H.any() else np.zeros_like(X)
     for level in levels(rank, ranks[0]):
         bases = _Bases(X, V[:, :level], singular_values[:level], U[:, :level], penalty)
         parts = bases.with_errors(B[:, :level], H[:, :level])

@@ -17,6 +17,7 @@ from subspaces.representation._nuclear import (
     check_start,
     closed_form_trace,
     levels,
+    multipliers_of_errors,
     singular_value_shrinkage,
     squared_error_match,
     squared_norm,
@@ -78,8 +79,8 @@ def lrr(
     With :math:`X = U \Sigma V^T` of rank r an optimal Z is :math:`V B`, B with r rows, so singular values are only ever
     taken of r × n matrices. The l21 norm does not see the rotation U and leads to the problem of `kernel_lrr` with
     the linear kernel. For the l1 norm, ADMM with constant penalties alternates the shrinkage of B and E with a
-    projection on the constraint, for which :math:`\Sigma` gives a diagonal system. Published programs let the penalty grow
-    geometrically instead, and stop near, not at, the minimum.
+    projection on the constraint, for which :math:`\Sigma` gives a diagonal system. Published programs let the
+    penalty grow geometrically instead, and stop near, not at, the minimum.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def _solve_l1(
         coefficients, Y_F = np.zeros((n, rank), dtype=X.dtype), np.zeros_like(X)
     else:
         coefficients = initial
-        Y_F = np.clip(X - (initial * singular_values) @ U.T, -threshold, threshold)
+        Y_F = multipliers_of_errors(X - (initial * singular_values) @ U.T, threshold)
     for level in levels(rank, expected_rank):
         D = U[:, :level] * singular_values[:level]
         B = np.ascontiguousarray(coefficients[:, :level])
