@@ -23,12 +23,16 @@ from sklearn.exceptions import ConvergenceWarning
 from subspaces._typing import Array, Labels, Sparse
 from subspaces.affinity import components
 
-DENSE_SIZE = 500
+DENSE_SIZE = 600
 """Components up to this size go to LAPACK: nothing can be missed there, and it is fast enough."""
+
+FULL_GRAPH_SIZE = 4000
+"""Graphs up to this size that join more than a tenth of all pairs go there too: products with them are dense anyway."""
 
 MULTIGRID_SIZE = 50_000
 """Components from this size up go to LOBPCG with algebraic multigrid when pyamg is installed."""
 
+_RESTARTS = 300  # of Lanczos, some 40 products with S each, before a slower solver takes over
 _RESIDUAL = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
 
 # ARPACK draws a new direction when it runs out of them; newer SciPy lets us seed that
@@ -83,7 +87,9 @@ def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:
     degree = np.asarray(W.sum(axis=1)).ravel()
     with np.errstate(divide="ignore"):
         inverse_root = np.where(degree > 0, 1 / np.sqrt(degree), 0).astype(W.dtype)
-    S = sparse.csr_array(W.multiply(inverse_root[:, None]).multiply(inverse_root))
+    S = W.copy()
+    S.data *= inverse_root[S.indices]
+    S.data *= np.repeat(inverse_root, np.diff(S.indptr))
     n_vectors = min(n_vectors, int((labels >= 0).sum()))
     vectors = np.zeros((W.shape[0], max(n_vectors, n_components)), dtype=W.dtype)
     root = np.sqrt(degree).astype(W.dtype)
@@ -131,11 +137,9 @@ def _remaining_vectors(
 def leading_pairs(S: Sparse, null: Array, k: int) -> tuple[Array, Array]:
     """The k largest eigenpairs of S, the known `null` vector (eigenvalue 1) excluded, by a solver fit for the size."""
     n = S.shape[0]
-    if n <= max(DENSE_SIZE, 4 * k):
-        dense = S.toarray()
-        dense -= 3 * np.outer(null, null)  # 1 becomes −2, below every other eigenvalue
-        values, vectors = eigh(dense, subset_by_index=[n - k, n - 1])
-        return values[::-1], vectors[:, ::-1]
+    nearly_full = n <= FULL_GRAPH_SIZE and S.nnz > 0.1 * n**2
+    if n <= max(DENSE_SIZE, 4 * k) or nearly_full:
+        return _dense_pairs(S, np.ones(1), null[:, None], k)
     if n >= MULTIGRID_SIZE:
         try:
             return _multigrid_pairs(S, null, k)
@@ -151,14 +155,15 @@ def _lanczos_pairs(S: Sparse, null: Array, k: int) -> tuple[Array, Array]:
     orthogonal to everything found; if that beats the smallest found, it takes its place and the search goes on.
     """
     one = np.ones(1, dtype=S.dtype)
-    values, vectors = _lanczos(S, one, null[:, None], k, tol=0)
+    tight = 100 * float(np.finfo(S.dtype).eps)
+    values, vectors = _lanczos(S, one, null[:, None], k, tol=tight)
     for _ in range(k):
         known_values, known = np.r_[one, values], np.hstack([null[:, None], vectors])
         gap_tolerance = 1e-3 * max(1 - float(values[-1]), 1e-6)
         more_values, _ = _lanczos(S, known_values, known, 1, tol=0.1 * gap_tolerance)
         if more_values[0] <= values[-1] + gap_tolerance:
             break
-        more_values, more = _lanczos(S, known_values, known, 1, tol=0)
+        more_values, more = _lanczos(S, known_values, known, 1, tol=tight)
         values, vectors = np.r_[values, more_values], np.hstack([vectors, more])
         order = np.argsort(-values, kind="stable")[:k]
         values, vectors = values[order], vectors[:, order]
@@ -175,16 +180,22 @@ def _lanczos(S: Sparse, known_values: Array, known: Array, k: int, tol: float) -
     seeded = {"rng": rng} if _TAKES_RNG else {}
     ncv = min(n, max(3 * k + 1, 60))
     try:
-        values, vectors = eigsh(operator, k=k, which="LA", v0=start, ncv=ncv, tol=tol, maxiter=100 * n, **seeded)
-    except ArpackNoConvergence as error:
-        warnings.warn(
-            f"Lanczos found {len(error.eigenvalues)} of {k} eigenvectors; LOBPCG takes over.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-        start = rng.standard_normal((n, k)).astype(S.dtype)
-        values, vectors = lobpcg(S, start, Y=known, largest=True, tol=1e-6, maxiter=500)
-        return values, vectors
+        values, vectors = eigsh(operator, k=k, which="LA", v0=start, ncv=ncv, tol=tol, maxiter=_RESTARTS, **seeded)
+    except ArpackNoConvergence:
+        if n <= FULL_GRAPH_SIZE:
+            return _dense_pairs(S, known_values, known, k)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the residuals are checked by the caller
+            return lobpcg(S, rng.standard_normal((n, k)).astype(S.dtype), Y=known, largest=True, tol=1e-7, maxiter=500)
+    return values[::-1], vectors[:, ::-1]
+
+
+def _dense_pairs(S: Sparse, known_values: Array, known: Array, k: int) -> tuple[Array, Array]:
+    """The same by LAPACK: slower, but nothing can be missed."""
+    dense = S.toarray()
+    dense -= (known * (known_values + 2)) @ known.T
+    n = len(dense)
+    values, vectors = eigh(dense, subset_by_index=[n - k, n - 1], overwrite_a=True, check_finite=False)
     return values[::-1], vectors[:, ::-1]
 
 

@@ -95,10 +95,11 @@ def largest_per_row(values: Array, keys: Array, k: int) -> tuple[Array, Array, A
 
 
 def column_peaks(coefficients: Coefficients) -> Array:
-    """Largest magnitude of each column of C."""
+    """Largest magnitude of each column of C, or of its symmetric core M: what the symmetric graph divides by."""
+    read = coefficients.core or coefficients.columns
 
     def peaks_of(start: int, stop: int) -> Array:
-        columns = coefficients.columns(start, stop)
+        columns = read(start, stop)
         peaks: Array = np.maximum(columns.max(axis=1), -columns.min(axis=1))
         return peaks
 
@@ -107,13 +108,18 @@ def column_peaks(coefficients: Coefficients) -> Array:
 
 
 def symmetrised_columns(coefficients: Coefficients, peaks: Array, start: int, stop: int) -> Array:
-    """Columns ``start:stop`` of Ā + Āᵀ, where Ā is |C| with each column divided by its largest entry."""
+    """Columns ``start:stop`` of Ā + Āᵀ, where Ā is |C| with each column divided by its largest entry.
+
+    With C = M diag(s) the factors s cancel in Ā: the symmetric core M gives the same graph and is read once.
+    """
     divisors = np.where(peaks > 0, peaks, 1)  # a column of zeros stays one
-    columns = coefficients.columns(start, stop)
-    np.abs(columns, out=columns)
-    columns /= divisors[start:stop, None]
-    across = coefficients.rows(start, stop)
-    np.abs(across, out=across)
+    if coefficients.core is not None:
+        across = np.abs(coefficients.core(start, stop))
+        columns: Array = across / divisors[start:stop, None]
+    else:
+        columns = np.abs(coefficients.columns(start, stop))
+        columns /= divisors[start:stop, None]
+        across = np.abs(coefficients.rows(start, stop))
     across /= divisors
     columns += across
     return columns

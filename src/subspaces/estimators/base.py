@@ -75,6 +75,8 @@ class SubspaceClusterer(
         "random_state": ["random_state"],
     }
 
+    _n_squares: ClassVar[float] = 3.25
+    """n × n arrays that a fit holds at its peak; 0 for a method that makes none."""
     cost: ClassVar[str]
     """What a fit costs, in a few words; listed by ``subspaces methods`` like `reference`."""
     reference: ClassVar[str]
@@ -162,7 +164,7 @@ class SubspaceClusterer(
         """Data → what the representation starts from: here the scaled points themselves."""
         X = apply_scaling(X, self._scaling)
         self.kernel_ = self._settled_kernel(X)
-        self._require_memory(X, 2.25)
+        self._require_memory(X, self._n_squares)
         return X.toarray() if sparse.issparse(X) else X
 
     def _representation(self, K: Any) -> Coefficients:
@@ -184,7 +186,7 @@ class SubspaceClusterer(
         self._coefficients = coefficients
         self.trace_ = coefficients.trace
         if self.trace_ is not None:
-            self.n_iter_ = self.trace_.n_iter
+            self.n_iter_ = max(1, self.trace_.n_iter)
         self.penalty_ = coefficients.penalty
         return build_graph(
             coefficients,
@@ -409,7 +411,7 @@ class KernelClusterer(SubspaceClusterer):
     def _kernel(self, X: Data) -> Data:
         X = apply_scaling(X, self._scaling)
         self.kernel_ = self._settled_kernel(X)
-        self._require_memory(X, 3.25)
+        self._require_memory(X, self._n_squares)
         return gram(X, self.kernel_)
 
     def _settled_kernel(self, X: Data) -> Kernel:

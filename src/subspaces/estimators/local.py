@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from subspaces._typing import Array, Sparse
+from subspaces._typing import Array, Data, Sparse
 from subspaces.estimators.base import POSITIVE, SubspaceClusterer
 from subspaces.estimators.ssc import ITERATIONS
 from subspaces.postprocessing import keep_column_mass
@@ -62,6 +62,7 @@ class SMCE(SubspaceClusterer):
         "reg": [POSITIVE],
         "n_neighbors": [_COUNT],
     }
+    _n_squares: ClassVar[float] = 0
     cost: ClassVar[str] = "neighbour search, then n small problems at once"
     reference: ClassVar[str] = "Elhamifar, Vidal: Sparse manifold clustering and embedding, NIPS 2011"
 
@@ -156,6 +157,7 @@ class TSC(SubspaceClusterer):
         **SubspaceClusterer._parameter_constraints,
         "n_nonzero": [_COUNT],
     }
+    _n_squares: ClassVar[float] = 0
     cost: ClassVar[str] = "one product XXᵀ in blocks, no n × n array"
     reference: ClassVar[str] = "Heckel, Bölcskei: Robust subspace clustering via thresholding, IEEE Trans. IT 61 (2015)"
 
@@ -173,7 +175,7 @@ class SC(SubspaceClusterer):
     Parameters
     ----------
     bandwidth : float or None
-        σ; None takes the mean distance.
+        σ; None makes 2σ² the mean of the squared distances.
     n_neighbors : int or None
         Join each point to this many neighbours only; None joins all pairs.
     n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
@@ -204,6 +206,9 @@ class SC(SubspaceClusterer):
     }
     cost: ClassVar[str] = "one product XXᵀ and n² exponentials"
     reference: ClassVar[str] = "Ng, Jordan, Weiss: On spectral clustering, NIPS 2001"
+
+    def _require_memory(self, X: Data, n_squares: float) -> None:
+        super()._require_memory(X, n_squares if self.n_neighbors is None else 0)
 
     def _representation(self, X: Array) -> Coefficients:
         n_neighbors = None if self.n_neighbors is None else min(self.n_neighbors, X.shape[0] - 1)

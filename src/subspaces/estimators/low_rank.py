@@ -100,7 +100,7 @@ class LatLRR(SubspaceClusterer):
 
     Parameters
     ----------
-    reg : float, default=0.5
+    reg : float, default=0.1
         λ, for points of unit length (``scaling="unit"``).
     tol, max_iter, n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
         As in :class:`LRR2`.
@@ -120,7 +120,7 @@ class LatLRR(SubspaceClusterer):
     scaling: str | None = "unit"
     graph: str = "row_space"
     n_nonzero: int | None = None
-    reg: float = 0.5
+    reg: float = 0.1
     tol: float = 1e-3
     max_iter: int = 1000
 
@@ -141,10 +141,10 @@ class KLRR(KernelClusterer):
 
     Parameters
     ----------
-    reg : float, default=1.0
+    reg : float, default=10.0
         λ.
-    error : {"l21", "fro"}, default="l21"
-        Which error is measured.
+    error : {"fro", "l21"}, default="fro"
+        Which error is measured; ``"l21"`` lets whole points be wrong.
     tol, max_iter
         As in :class:`LRR2`; no meaning for the closed form.
     kernel, bandwidth, kernel_params
@@ -166,8 +166,8 @@ class KLRR(KernelClusterer):
 
     graph: str = "row_space"
     n_nonzero: int | None = None
-    reg: float = 1.0
-    error: str = "l21"
+    reg: float = 10.0
+    error: str = "fro"
     tol: float = 1e-3
     max_iter: int = 500
 
@@ -177,7 +177,7 @@ class KLRR(KernelClusterer):
         "reg": [POSITIVE],
         "error": [StrOptions({"l21", "fro"})],
     }
-    cost: ClassVar[str] = "one eigendecomposition of K; tens of SVDs of its rank for the l21 error"
+    cost: ClassVar[str] = "one eigendecomposition of K; tens of SVDs of its rank more for the l21 error"
     reference: ClassVar[str] = "Xiao, Tan, Xu, Dong: Robust kernel low-rank representation, TNNLS 27 (2016)"
 
     def _representation(self, K: Array) -> Coefficients:

@@ -22,7 +22,7 @@ class LSR1(RidgeClusterer):
 
     Parameters
     ----------
-    reg : float, default=0.01
+    reg : float, default=0.1
         λ divided by the mean squared length of a point.
     n_clusters, scaling, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
         As in :class:`~subspaces.KTRR`; ``n_nonzero=None`` and ``graph="column"`` keep all coefficients.
@@ -40,7 +40,7 @@ class LSR1(RidgeClusterer):
     """
 
     scaling: str | None = "unit"
-    reg: float = 0.01
+    reg: float = 0.1
     n_nonzero: int | None = None
     graph: str = "column"
 
@@ -56,7 +56,7 @@ class LSR2(LSR1):
 
     Parameters
     ----------
-    reg : float, default=0.01
+    reg : float, default=0.1
         λ divided by the mean squared length of a point.
     n_clusters, scaling, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
         As in :class:`LSR1`.

@@ -162,6 +162,7 @@ class EnSC(SubspaceClusterer):
         "gamma": [POSITIVE],
         "l1_ratio": [Interval(Real, 0, 1, closed="right")],
     }
+    _n_squares: ClassVar[float] = 0
     cost: ClassVar[str] = "a few seconds at n = 2000; O(n² m) per round of the active set, no n × n array"
     reference: ClassVar[str] = "You, Li, Robinson, Vidal: Oracle based active set algorithm, CVPR 2016"
 
@@ -212,6 +213,7 @@ class SSCOMP(SubspaceClusterer):
         "offset": [Interval(Real, 0, None, closed="left")],
         "tol": [POSITIVE],
     }
+    _n_squares: ClassVar[float] = 0
     cost: ClassVar[str] = "O(η n² m), no n × n array"
     reference: ClassVar[str] = "You, Robinson, Vidal: Scalable SSC by orthogonal matching pursuit, CVPR 2016"
 

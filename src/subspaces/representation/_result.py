@@ -43,6 +43,8 @@ class Coefficients:
     trace: Trace | None = None
     penalty: float | None = None
     """λ that a ridge representation really used."""
+    core: Callable[[int, int], Array] | None = None
+    """Rows ``start:stop`` of a symmetric hollow matrix M with C = M diag(s), s > 0, where there is one; read only."""
     matrix: Sparse = None
     """The whole of C (CSC) where it is sparse from the start."""
 

@@ -23,7 +23,7 @@ from subspaces.representation._nuclear import (
     thin_svd,
 )
 from subspaces.representation._result import Trace
-from subspaces.representation.low_rank import THRESHOLD_SHARE
+from subspaces.representation.low_rank import error_penalty
 
 Parts = tuple[Array, Array, Array]
 """Coefficients of the points, of the features, and the errors."""
@@ -113,13 +113,12 @@ def _solve(
     `penalty`), then project on the constraint; `multipliers` are scaled by the penalties.
     """
     rank = len(singular_values)
-    threshold = THRESHOLD_SHARE * float(np.sqrt(squared_norm(X) / X.size))
-    penalty = reg / threshold
+    penalty = error_penalty(X, reg)
     kept, _ = squared_error_match(singular_values**2, reg, X.size)
     ranks = [int(np.count_nonzero(kept))] * 2
     errors = X - (B * singular_values) @ U.T - (V * singular_values) @ H.T
     # Without a start the coefficients are zero and the data, taken for errors, tell nothing about multipliers.
-    Y_F = multipliers_of_errors(errors, threshold) if B.any() or H.any() else np.zeros_like(X)
+    Y_F = multipliers_of_errors(errors, reg / penalty) if B.any() or H.any() else np.zeros_like(X)
     for level in levels(rank, ranks[0]):
         bases = _Bases(X, V[:, :level], singular_values[:level], U[:, :level], penalty)
         parts = bases.with_errors(B[:, :level], H[:, :level])
@@ -128,7 +127,7 @@ def _solve(
             J = singular_value_shrinkage(parts[0] + multipliers[0], ranks[0])
             S = singular_value_shrinkage(parts[1] + multipliers[1], ranks[1])
             E = parts[2] + multipliers[2]
-            E -= np.clip(E, -threshold, threshold)
+            E -= np.clip(E, -reg / penalty, reg / penalty)
             ranks = [len(J.singular_values), len(S.singular_values)]
             objective = float(J.singular_values.sum() + S.singular_values.sum()) + reg * float(np.abs(E).sum())
             parts, multipliers, primal, dual = _step(bases, (J.dense(), S.dense(), E), parts, multipliers)
@@ -161,9 +160,9 @@ class _Bases:
     def __init__(self, X: Array, V: Array, singular_values: Array, U: Array, penalty: float) -> None:
         self.X, self.V, self.U, self.penalty = X, V, U, penalty
         self.G, self.D = V * singular_values, U * singular_values
-        squares = penalty * singular_values**2
+        self.squares = penalty * singular_values**2
         self.cross = penalty * np.multiply.outer(singular_values, singular_values)
-        self.squares, self.determinant = squares, 1 + squares[:, None] + squares
+        self.determinant = 1 + self.squares[:, None] + self.squares
 
     def with_errors(self, B: Array, H: Array) -> Parts:
         """B, H and the errors they leave."""
@@ -179,14 +178,15 @@ class _Bases:
         With ``R = X - F`` the normal equations couple B and H only through ``V.T @ B`` and ``U.T @ H``, entry by
         entry.
         """
+        squares, cross = self.squares, self.cross
         R = self.X - F
         B = B + self.penalty * (R @ self.D)
         H = H + self.penalty * (R.T @ self.G)
         core_B, core_H = self.V.T @ B, H.T @ self.U
-        coupling_B = self.cross * ((1 + self.squares) * core_H - self.cross * core_B) / self.determinant
-        coupling_H = self.cross * ((1 + self.squares[:, None]) * core_B - self.cross * core_H) / self.determinant
-        B = (B - self.V @ coupling_B) / (1 + self.squares)
-        H = (H - self.U @ coupling_H.T) / (1 + self.squares)
+        coupling_B = cross * ((1 + squares) * core_H - cross * core_B) / self.determinant
+        coupling_H = cross * ((1 + squares[:, None]) * core_B - cross * core_H) / self.determinant
+        B = (B - self.V @ coupling_B) / (1 + squares)
+        H = (H - self.U @ coupling_H.T) / (1 + squares)
         return self.with_errors(B, H)
 
     def norm(self, parts: Parts) -> float:

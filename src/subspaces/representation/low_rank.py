@@ -30,8 +30,8 @@ THRESHOLD_SHARE = 1 / 3
 """Entrywise threshold of the l1 solver over the root mean square of the data.
 
 It fixes the penalty of the errors. On faces and on synthetic subspaces with dense, sparse and gross errors this
-share was within a few iterations of the best one over a hundredfold range of `reg`, and better than adaptive
-rules; a fixed penalty keeps the convergence guarantee.
+share was within a few iterations of the best one over a hundredfold range of `reg`, and better than rules that
+adapt; a constant penalty keeps the guarantee of convergence.
 """
 
 
@@ -111,6 +111,11 @@ def lrr(
     return (V @ low.right) @ low.left.T, trace
 
 
+def error_penalty(X: Array, reg: float) -> float:
+    """Penalty of ADMM for entrywise errors of the data X; that of the coefficients is one."""
+    return reg / (THRESHOLD_SHARE * float(np.sqrt(squared_norm(X) / X.size)))
+
+
 def _solve_l1(
     X: Array, singular_values: Array, U: Array, reg: float, tol: float, max_iter: int, initial: Array | None
 ) -> tuple[LowRank, Trace]:
@@ -121,8 +126,7 @@ def _solve_l1(
     """
     n, m = X.shape
     rank = len(singular_values)
-    threshold = THRESHOLD_SHARE * float(np.sqrt(squared_norm(X) / X.size))
-    penalty = reg / threshold
+    penalty = error_penalty(X, reg)
     kept, _ = squared_error_match(singular_values**2, reg, n * m)
     expected_rank = int(np.count_nonzero(kept))
     residuals = Residuals(tol, max_iter)
@@ -130,7 +134,7 @@ def _solve_l1(
         coefficients, Y_F = np.zeros((n, rank), dtype=X.dtype), np.zeros_like(X)
     else:
         coefficients = initial
-        Y_F = multipliers_of_errors(X - (initial * singular_values) @ U.T, threshold)
+        Y_F = multipliers_of_errors(X - (initial * singular_values) @ U.T, reg / penalty)
     for level in levels(rank, expected_rank):
         D = U[:, :level] * singular_values[:level]
         B = np.ascontiguousarray(coefficients[:, :level])
@@ -140,7 +144,7 @@ def _solve_l1(
         for _ in range(residuals.budget(level == rank)):
             low = singular_value_shrinkage(B + Y_B, expected_rank)
             expected_rank = len(low.singular_values)
-            primal, dual, size = _l1_sweep(X, D, gains, low, penalty, threshold, B, F, Y_B, Y_F)
+            primal, dual, size = _l1_sweep(X, D, gains, low, penalty, reg / penalty, B, F, Y_B, Y_F)
             if residuals.add(primal, dual, float(low.singular_values.sum()) + reg * size):
                 break
         coefficients[:, :level] = B

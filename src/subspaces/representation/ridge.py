@@ -59,17 +59,21 @@ def ridge(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficient
     """
     K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
     U, lam = _invert(K, penalty(K.diagonal(), reg))
-    diagonal = U.diagonal().copy()
+    scale = -1 / U.diagonal()
+    np.fill_diagonal(U, 0)  # c_ii = 0, once for all blocks
 
     def columns(start: int, stop: int) -> Array:
-        block = U[start:stop] * (-1 / diagonal[start:stop, None])
-        return _without_diagonal(block, start)
+        block: Array = U[start:stop] * scale[start:stop, None]
+        return block
 
     def rows(start: int, stop: int) -> Array:
-        block = U[start:stop] * (-1 / diagonal)
-        return _without_diagonal(block, start)
+        block: Array = U[start:stop] * scale
+        return block
 
-    return Coefficients(U.shape[0], U.dtype, columns, rows, penalty=lam)
+    def core(start: int, stop: int) -> Array:
+        return U[start:stop]
+
+    return Coefficients(U.shape[0], U.dtype, columns, rows, penalty=lam, core=core)
 
 
 def ridge_unconstrained(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficients:
@@ -95,17 +99,18 @@ def ridge_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
     # 1 − ‖h‖² is the share of a point that the others cannot explain; rounding must not make it zero
     unexplained = np.maximum(1 - np.einsum("ij,ij->i", H, H), np.finfo(H.dtype).eps)
 
+    def core(start: int, stop: int) -> Array:
+        block: Array = H[start:stop] @ H.T
+        block[np.arange(stop - start), np.arange(start, stop)] = 0
+        return block
+
     def columns(start: int, stop: int) -> Array:
-        block = H[start:stop] @ H.T
-        block /= unexplained[start:stop, None]
-        return _without_diagonal(block, start)
+        return core(start, stop) / unexplained[start:stop, None]
 
     def rows(start: int, stop: int) -> Array:
-        block = H[start:stop] @ H.T
-        block /= unexplained
-        return _without_diagonal(block, start)
+        return core(start, stop) / unexplained
 
-    return Coefficients(H.shape[0], H.dtype, columns, rows, penalty=lam)
+    return Coefficients(H.shape[0], H.dtype, columns, rows, penalty=lam, core=core)
 
 
 def ridge_unconstrained_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
@@ -200,9 +205,3 @@ def _warn_if_ill_conditioned(factor_diagonal: Array) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-def _without_diagonal(block: Array, start: int) -> Array:
-    n = block.shape[0]
-    block[np.arange(n), np.arange(start, start + n)] = 0
-    return block
