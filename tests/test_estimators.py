@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 from subspaces import KTRR, TRR
 from subspaces.estimators import ESTIMATORS
 from subspaces.estimators import base as base_module
+from subspaces.estimators import new_points as new_points_module
 
 ALL = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
 # SC is here to be compared with: it looks at distances, and points of two subspaces may be close
@@ -219,7 +220,7 @@ def test_predict_does_not_depend_on_the_block_size(monkeypatch, data):
     X, _ = data
     model = KTRR(3).fit(X[::2])
     expected, coordinates = model.predict(X), model.transform(X)
-    monkeypatch.setattr(base_module, "_PREDICT_BYTES", 2000)
+    monkeypatch.setattr(new_points_module, "_PREDICT_BYTES", 2000)
     np.testing.assert_array_equal(model.predict(X), expected)
     np.testing.assert_allclose(model.transform(X), coordinates, atol=1e-9)
 
@@ -382,6 +383,28 @@ def test_fit_again_leaves_nothing_of_the_first(data):
     model.fit(X)
     np.testing.assert_array_equal(model.labels_, KTRR(3).fit(X).labels_)
     assert set(vars(model)) == set(vars(KTRR(3).fit(X)))
+
+
+def test_a_failed_fit_leaves_nothing(monkeypatch, data):
+    X, _ = data
+    model = KTRR(3).fit(X)
+    before = set(vars(KTRR(3)))
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(base_module, "spectral_embedding", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert {name for name in vars(model) if not name.startswith("_skl") and name != "_callback_fit_ctx"} == before
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_scaling_a_precomputed_kernel_is_refused(data):
+    K = data[0] @ data[0].T
+    with pytest.raises(ValueError, match="scaling='unit' has no meaning"):
+        KTRR(3, kernel="precomputed", scaling="unit").fit(K)
 
 
 def test_kernel_params_are_honoured_and_left_alone(data):

@@ -24,22 +24,22 @@ from subspaces import partition as cuts
 from subspaces._typing import Array, Data, Labels, Sparse
 from subspaces.affinity import affinity, components, join_components
 from subspaces.embedding import spectral_embedding, unit_rows
+from subspaces.estimators.new_points import NewPointsMixin
 from subspaces.graphs import GRAPHS, build_graph
-from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, cross, fit_kernel, gram
+from subspaces.kernels import Kernel
 from subspaces.representation._result import Coefficients
-from subspaces.representation.ridge import penalty
-from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
+from subspaces.scaling import SCALINGS, Scaling, apply_scaling, fit_scaling
 from subspaces.truncation import RANKINGS
 
 _MAX_SEED = 2**31 - 1
-_PREDICT_BYTES = 64 * 2**20  # kernel values between new and training points held at a time
+_STATE = ("_X", "_prints", "_scaling", "_seed", "_coefficients", "_embedding", "_network")
 
 
 @dataclass(eq=False, repr=False)
 class SubspaceClusterer(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    NewPointsMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
-    """Base of all estimators: validation, the journey, ``predict`` and ``transform``.
+    """Base of all estimators: validation and the journey; ``predict`` and ``transform`` come from the mixin.
 
     Parameters are dataclass fields, so that a subclass lists only its own and its signature shows all. A subclass
     gives ``_representation`` (points or kernel matrix → :class:`~subspaces.representation._result.Coefficients`) and,
@@ -95,6 +95,14 @@ class SubspaceClusterer(
         -------
         self
         """
+        self._forget()
+        try:
+            return self._fit(X)
+        except BaseException:  # an error or Ctrl-C leaves an unfitted estimator, not half of one
+            self._forget()
+            raise
+
+    def _fit(self, X: Any) -> Self:
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
         self._check_clusters(X.shape[0])
         self._seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
@@ -110,6 +118,11 @@ class SubspaceClusterer(
         self._network = self._fit_network()
         return self
 
+    def _forget(self) -> None:
+        """Remove everything an earlier fit left."""
+        for name in [name for name in vars(self) if name.endswith("_") or name in _STATE]:
+            delattr(self, name)
+
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> Labels:
         """Cluster the rows of X and return their labels."""
         return self.fit(X).labels_
@@ -117,38 +130,6 @@ class SubspaceClusterer(
     def fit_transform(self, X: Any, y: Any = None, **kwargs: Any) -> Array:
         """Cluster the rows of X and return their spectral embedding."""
         return self.fit(X).embedding_
-
-    def predict(self, X: Any) -> Labels:
-        """Label new points with the rule ``out_of_sample``; training points keep their labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, m); kernel values to the training points with ``kernel="precomputed"``
-        """
-        X = self._validated_new(X)
-        labels = np.empty(X.shape[0], dtype=np.intp)
-        for rows, known in self._new_blocks(X):
-            new = rows[known < 0]
-            labels[rows[known >= 0]] = self.labels_[known[known >= 0]]
-            if len(new):
-                labels[new] = self._label_new(apply_scaling(X[new], self._scaling))
-        return labels
-
-    def transform(self, X: Any) -> Array:
-        """Coordinates in the spectral embedding: a training point's own, a new point's from its neighbours.
-
-        A new point lies at the mean of the training points that represent it, weighted by the size of their
-        truncated coefficients, scaled to unit length like all rows of the embedding.
-        """
-        X = self._validated_new(X)
-        Y = self.embedding_
-        out = np.zeros((X.shape[0], Y.shape[1]), dtype=Y.dtype)
-        for rows, known in self._new_blocks(X):
-            new = rows[known < 0]
-            out[rows[known >= 0]] = Y[known[known >= 0]]
-            if len(new):
-                out[new] = unit_rows(abs(self._codes(apply_scaling(X[new], self._scaling))) @ Y)
-        return out
 
     @property
     def embedding_(self) -> Array:
@@ -271,10 +252,14 @@ class SubspaceClusterer(
             )
         if self.n_clusters is not None and self.n_clusters > n:
             raise ValueError(f"n_clusters={self.n_clusters} must not exceed the number of points, n_samples={n}.")
+        if self.scaling is not None and self._is_precomputed():
+            raise ValueError(
+                f'scaling={self.scaling!r} has no meaning with kernel="precomputed": scale the points first.'
+            )
 
     def _remember(self, X: Data) -> None:
         """Keep what new points are compared with: the training points, never an n × n matrix."""
-        self._scaling = fit_scaling(X, self.scaling)
+        self._scaling = Scaling() if self._is_precomputed() else fit_scaling(X, self.scaling)
         self._X = None if self._is_precomputed() else X
         self._prints = None if self._X is None else new_points.fingerprints(X)
 
@@ -321,63 +306,6 @@ class SubspaceClusterer(
             return None
         return new_points.fit_network(apply_scaling(self._X, self._scaling), self.labels_, self._seed)
 
-    # ---------------------------------------------------------------- new points
-
-    def _validated_new(self, X: Any) -> Data:
-        check_is_fitted(self, "labels_")
-        return validate_data(self, X, accept_sparse="csr", dtype=self._X_dtype(), reset=False)
-
-    def _X_dtype(self) -> Any:
-        return self.affinity_matrix_.dtype if self._X is None else self._X.dtype
-
-    def _new_blocks(self, X: Data) -> list[tuple[Array, Labels]]:
-        """Rows of X in blocks of bounded memory, each with the training point it equals (−1: none)."""
-        n = len(self.labels_)
-        step = max(1, _PREDICT_BYTES // (8 * n))
-        known = (
-            np.full(X.shape[0], -1, dtype=np.intp)
-            if self._X is None or self._prints is None
-            else new_points.find_training_points(X, self._X, self._prints)
-        )
-        bounds = range(0, X.shape[0], step)
-        return [(np.arange(start, min(start + step, X.shape[0])), known[start : start + step]) for start in bounds]
-
-    def _label_new(self, X: Data) -> Labels:
-        if self.n_clusters_ == 1:
-            return np.zeros(X.shape[0], dtype=np.intp)
-        if self._network is not None:
-            return np.asarray(self._network.predict(X), dtype=np.intp)
-        if self.out_of_sample == "residual" and self._X is not None:
-            scores = new_points.residual_scores(
-                cross(X, self._scaled_train(), self.kernel_),
-                self._gram_of,
-                self.labels_,
-                self.n_clusters_,
-                self._penalty(),
-            )
-        else:
-            scores = new_points.vote(self._codes(X), self.labels_, self.n_clusters_)
-        return np.asarray(scores.argmax(axis=1), dtype=np.intp)
-
-    def _codes(self, X: Data) -> Sparse:
-        gram_of = None if self._X is None else self._gram_of
-        to_train = np.asarray(X) if self._X is None else cross(X, self._scaled_train(), self.kernel_)
-        return new_points.neighbor_codes(to_train, gram_of, self._penalty(), self.n_nonzero or 5)
-
-    def _scaled_train(self) -> Data:
-        return apply_scaling(self._X, self._scaling)
-
-    def _gram_of(self, members: Array) -> Array:
-        assert self._X is not None
-        return gram(apply_scaling(self._X[members], self._scaling), self.kernel_)
-
-    def _penalty(self) -> float:
-        """λ of the training points' representation; a method without one lends 0.1 times the mean diagonal of K."""
-        if self.penalty_ is not None or self._X is None:
-            return self.penalty_ or 1.0
-        some = np.linspace(0, len(self.labels_) - 1, min(len(self.labels_), 256)).astype(int)
-        return penalty(self._gram_of(some).diagonal(), 0.1)
-
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
@@ -391,31 +319,3 @@ class SubspaceClusterer(
 
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class KernelClusterer(SubspaceClusterer):
-    """Base of the methods that see the data through a kernel only."""
-
-    kernel: str | Callable[[Array, Array], Array] = "rbf"
-    bandwidth: float | str = "rms"
-    kernel_params: Mapping[str, Any] | None = None
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        "kernel": [StrOptions(set(KERNELS)), callable],
-        "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
-        "kernel_params": [dict, None],
-    }
-
-    def _kernel(self, X: Data) -> Data:
-        X = apply_scaling(X, self._scaling)
-        self.kernel_ = self._settled_kernel(X)
-        self._require_memory(X, self._n_squares)
-        return gram(X, self.kernel_)
-
-    def _settled_kernel(self, X: Data) -> Kernel:
-        bandwidth = self.bandwidth
-        if not isinstance(bandwidth, str):
-            bandwidth = float(np.ldexp(bandwidth, -self._scaling.exponent))
-        return fit_kernel(X, self.kernel, bandwidth, self.kernel_params)

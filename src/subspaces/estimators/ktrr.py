@@ -9,7 +9,8 @@ from scipy import sparse
 from sklearn.utils._param_validation import StrOptions
 
 from subspaces._typing import Data
-from subspaces.estimators.base import POSITIVE, KernelClusterer, SubspaceClusterer
+from subspaces.estimators.base import POSITIVE, SubspaceClusterer
+from subspaces.estimators.kernelised import KernelClusterer
 from subspaces.kernels import features, gram, n_features_out
 from subspaces.representation._result import Coefficients
 from subspaces.representation.ridge import ridge, ridge_low_rank

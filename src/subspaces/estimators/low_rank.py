@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils._param_validation import StrOptions
 
 from subspaces._typing import Array
-from subspaces.estimators.base import POSITIVE, KernelClusterer, SubspaceClusterer
+from subspaces.estimators.base import POSITIVE, SubspaceClusterer
+from subspaces.estimators.kernelised import KernelClusterer
 from subspaces.estimators.ssc import ITERATIONS
 from subspaces.representation._result import Coefficients, from_dense
 from subspaces.representation.kernel_low_rank import kernel_lrr

@@ -90,7 +90,9 @@ def kernel_lrr(
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be a square kernel matrix, got shape {K.shape}")
     values, vectors = scipy.linalg.eigh(K, driver="evd")
-    first = int(np.searchsorted(values, values[-1] * len(K) * float(np.finfo(K.dtype).eps), side="right"))
+    # sqrt(n): the usual n would cut real directions of a smooth kernel in float32
+    rounding = float(values[-1] * np.finfo(K.dtype).eps) * len(K) ** 0.5
+    first = int(np.searchsorted(values, rounding, side="right"))
     V, spectrum = np.ascontiguousarray(vectors[:, first:][:, ::-1]), values[first:][::-1]
     if np.isinf(reg) or error == "fro" or not len(spectrum):
         return squared_error_coefficients(V, spectrum, reg), closed_form_trace()

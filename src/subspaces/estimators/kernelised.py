@@ -1,0 +1,43 @@
+"""What the methods share that see the data through a kernel only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from subspaces._typing import Array, Data
+from subspaces.estimators.base import POSITIVE, SubspaceClusterer
+from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, fit_kernel, gram
+from subspaces.scaling import apply_scaling
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelClusterer(SubspaceClusterer):
+    """Base of the methods that see the data through a kernel only."""
+
+    kernel: str | Callable[[Array, Array], Array] = "rbf"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SubspaceClusterer._parameter_constraints,
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
+        "kernel_params": [dict, None],
+    }
+
+    def _kernel(self, X: Data) -> Data:
+        X = apply_scaling(X, self._scaling)
+        self.kernel_ = self._settled_kernel(X)
+        self._require_memory(X, self._n_squares)
+        return gram(X, self.kernel_)
+
+    def _settled_kernel(self, X: Data) -> Kernel:
+        bandwidth = self.bandwidth
+        if not isinstance(bandwidth, str):
+            bandwidth = float(np.ldexp(bandwidth, -self._scaling.exponent))
+        return fit_kernel(X, self.kernel, bandwidth, self.kernel_params)

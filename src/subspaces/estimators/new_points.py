@@ -1,0 +1,121 @@
+"""``predict`` and ``transform``: how a fitted estimator treats points it has not seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from subspaces import out_of_sample as new_points
+from subspaces._typing import Array, Data, Labels, Sparse
+from subspaces.embedding import unit_rows
+from subspaces.kernels import Kernel, cross, gram
+from subspaces.representation.ridge import penalty
+from subspaces.scaling import Scaling, apply_scaling
+
+_PREDICT_BYTES = 64 * 2**20  # kernel values between new and training points held at a time
+
+
+class NewPointsMixin:
+    """Labels and coordinates of new points from what ``fit`` kept: the training points and their labels."""
+
+    n_nonzero: int | None
+    out_of_sample: str
+    labels_: Labels
+    n_clusters_: int
+    penalty_: float | None
+    kernel_: Kernel
+    affinity_matrix_: Sparse
+    embedding_: Any
+    _X: Data
+    _prints: Array | None
+    _scaling: Scaling
+    _network: Any
+
+    def predict(self, X: Any) -> Labels:
+        """Label new points with the rule ``out_of_sample``; training points keep their labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, m); kernel values to the training points with ``kernel="precomputed"``
+        """
+        X = self._validated_new(X)
+        labels = np.empty(X.shape[0], dtype=np.intp)
+        for rows, known in self._new_blocks(X):
+            new = rows[known < 0]
+            labels[rows[known >= 0]] = self.labels_[known[known >= 0]]
+            if len(new):
+                labels[new] = self._label_new(apply_scaling(X[new], self._scaling))
+        return labels
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates in the spectral embedding: a training point's own, a new point's from its neighbours.
+
+        A new point lies at the mean of the training points that represent it, weighted by the size of their
+        truncated coefficients, scaled to unit length like all rows of the embedding.
+        """
+        X = self._validated_new(X)
+        Y = self.embedding_
+        out = np.zeros((X.shape[0], Y.shape[1]), dtype=Y.dtype)
+        for rows, known in self._new_blocks(X):
+            new = rows[known < 0]
+            out[rows[known >= 0]] = Y[known[known >= 0]]
+            if len(new):
+                out[new] = unit_rows(abs(self._codes(apply_scaling(X[new], self._scaling))) @ Y)
+        return out
+
+    def _validated_new(self, X: Any) -> Data:
+        check_is_fitted(self, "labels_")
+        return validate_data(self, X, accept_sparse="csr", dtype=self._X_dtype(), reset=False)
+
+    def _X_dtype(self) -> Any:
+        return self.affinity_matrix_.dtype if self._X is None else self._X.dtype
+
+    def _new_blocks(self, X: Data) -> list[tuple[Array, Labels]]:
+        """Rows of X in blocks of bounded memory, each with the training point it equals (−1: none)."""
+        n = len(self.labels_)
+        step = max(1, _PREDICT_BYTES // (8 * n))
+        known = (
+            np.full(X.shape[0], -1, dtype=np.intp)
+            if self._X is None or self._prints is None
+            else new_points.find_training_points(X, self._X, self._prints)
+        )
+        bounds = range(0, X.shape[0], step)
+        return [(np.arange(start, min(start + step, X.shape[0])), known[start : start + step]) for start in bounds]
+
+    def _label_new(self, X: Data) -> Labels:
+        if self.n_clusters_ == 1:
+            return np.zeros(X.shape[0], dtype=np.intp)
+        if self._network is not None:
+            return np.asarray(self._network.predict(X), dtype=np.intp)
+        if self.out_of_sample == "residual" and self._X is not None:
+            scores = new_points.residual_scores(
+                cross(X, self._scaled_train(), self.kernel_),
+                self._gram_of,
+                self.labels_,
+                self.n_clusters_,
+                self._penalty(),
+            )
+        else:
+            scores = new_points.vote(self._codes(X), self.labels_, self.n_clusters_)
+        return np.asarray(scores.argmax(axis=1), dtype=np.intp)
+
+    def _codes(self, X: Data) -> Sparse:
+        gram_of = None if self._X is None else self._gram_of
+        to_train = np.asarray(X) if self._X is None else cross(X, self._scaled_train(), self.kernel_)
+        return new_points.neighbor_codes(to_train, gram_of, self._penalty(), self.n_nonzero or 5)
+
+    def _scaled_train(self) -> Data:
+        return apply_scaling(self._X, self._scaling)
+
+    def _gram_of(self, members: Array) -> Array:
+        assert self._X is not None
+        return gram(apply_scaling(self._X[members], self._scaling), self.kernel_)
+
+    def _penalty(self) -> float:
+        """λ of the training points' representation; a method without one lends 0.1 times the mean diagonal of K."""
+        if self.penalty_ is not None or self._X is None:
+            return self.penalty_ or 1.0
+        some = np.linspace(0, len(self.labels_) - 1, min(len(self.labels_), 256)).astype(int)
+        return penalty(self._gram_of(some).diagonal(), 0.1)
