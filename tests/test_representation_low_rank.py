@@ -356,7 +356,7 @@ def test_stopping_early_warns_and_stays_finite(rng, solver, reg, max_iter):
 def test_float32_stays_and_agrees(rng, solver, reg):
     X = subspaces_with_noise(rng)
     Z, _ = solver(X, reg=reg, tol=1e-4)
-    single, trace = solver(X.astype(np.float32), reg=reg, tol=1e-4)
+    single, trace = solver(X.astype(np.float32), reg=np.float64(reg), tol=1e-4)
     assert single.dtype == np.float32
     assert trace.converged
     assert_allclose(single, Z, atol=5e-3 * np.abs(Z).max())

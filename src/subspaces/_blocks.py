@@ -57,8 +57,7 @@ def mirror_lower(matrix: Array, transform: Callable[[Array, slice, slice], None]
             if transform is not None:
                 transform(block, rows, columns)
             if column_start == start:
-                lower = np.tril_indices(block.shape[0], -1)
-                block.T[lower] = block[lower]
+                block[:] = np.tril(block) + np.tril(block, -1).T
             else:
                 matrix[columns, rows] = block.T
 

