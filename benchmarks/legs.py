@@ -1,6 +1,6 @@
 """Share of each leg: the whole Extended Yale B run (2414 faces, kernel to labels), best of a few fits.
 
-    SUBSPACES_DATA=folder python benchmarks/legs.py
+Run it by ``SUBSPACES_DATA=folder python benchmarks/legs.py``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def main() -> None:
-    X, y = datasets.load_yaleb(return_X_y=True, **({"data_home": BESIDE} if BESIDE.is_dir() else {}))
+    X = datasets.load_yaleb(**({"data_home": BESIDE} if BESIDE.is_dir() else {})).data
     for name, parameters in {
         "k-means cut": {},
         "modularity cut": {"partition": "modularity"},

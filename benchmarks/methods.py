@@ -151,6 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="*", default=list(DATA))
     parser.add_argument("--methods", nargs="*", default=["k-means", *GRID])
+    parser.add_argument("--defaults", action="store_true", help="leave the grid out")
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
     done = finished()
@@ -161,7 +162,7 @@ def main() -> None:
     for data in arguments.data:
         X, y = load(data)
         for method in arguments.methods:
-            for parameters in [{}, *GRID.get(method, [])]:
+            for parameters in [{}, *([] if arguments.defaults else GRID.get(method, []))]:
                 if key(data, method, parameters) in done:
                     continue
                 row = run(data, X, y, method, parameters)

@@ -289,6 +289,24 @@ def test_scale_of_data_only_rescales_reg(rng, solver, reg):
     assert scaled_trace.n_iter == trace.n_iter
 
 
+@pytest.mark.parametrize(("solver", "reg"), ITERATIVE)
+@pytest.mark.parametrize("scale", [2.0**-50, 2.0**50])
+def test_float32_at_any_scale(rng, solver, reg, scale):
+    X = subspaces_with_noise(rng).astype(np.float32)
+    Z, _ = solver(X, reg=reg)
+    assert_array_equal(solver(np.float32(scale) * X, reg=reg / scale)[0], Z)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("solver", [lrr1, lrr2, linear_klrr, latent])
+def test_large_reg_still_converges(rng, solver, dtype):
+    X = subspaces_with_noise(rng).astype(dtype)
+    Z, trace = solver(X, reg=1e4)
+    assert trace.converged
+    if solver is not latent:
+        assert_allclose(np.trace(Z), np.linalg.matrix_rank(X), rtol=0.01)
+
+
 # --- iterations -------------------------------------------------------------------------------------------------
 
 

@@ -32,10 +32,16 @@ class LowRank(NamedTuple):
         return np.asarray(self.left @ self.right.T)
 
 
-def as_float(X: Array) -> Array:
-    """`X` itself if it is float32 or float64, else a float64 copy."""
+def scaled_copy(X: Array) -> tuple[Array, float]:
+    """`X` over a power of two near its largest entry, as float32 or float64, and that power.
+
+    The problems only trade the scale of the data against `reg`; at scale one their squares neither underflow
+    nor overflow in float32. A power of two changes no digit.
+    """
     X = np.asarray(X)
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    largest = float(np.abs(X).max(initial=0))
+    scale = 2.0 ** float(np.frexp(largest)[1]) if np.isfinite(largest) else 1.0
+    return X / np.asarray(scale, dtype=X.dtype if X.dtype == np.float32 else np.float64), scale
 
 
 def squared_norm(M: Array) -> float:

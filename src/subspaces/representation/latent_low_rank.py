@@ -11,12 +11,12 @@ from subspaces._typing import Array
 from subspaces.representation._nuclear import (
     RELAXATION,
     Residuals,
-    as_float,
     check_arguments,
     check_start,
     closed_form_trace,
     levels,
     multipliers_of_errors,
+    scaled_copy,
     singular_value_shrinkage,
     squared_error_match,
     squared_norm,
@@ -90,9 +90,10 @@ def latent_lrr(
            [0. , 0. , 0.5]])
     """
     reg = check_arguments(reg, tol, max_iter)
-    X = as_float(X)
+    X, scale = scaled_copy(X)
     if X.ndim != 2:
         raise ValueError(f"X must have one row per point, got {X.ndim} dimension(s)")
+    reg *= scale
     V, singular_values, U = thin_svd(X)
     if np.isinf(reg) or not len(singular_values):
         return LatentLowRank(V @ V.T / 2, U @ U.T / 2, closed_form_trace())
@@ -178,15 +179,14 @@ class _Bases:
         With ``R = X - F`` the normal equations couple B and H only through ``V.T @ B`` and ``U.T @ H``, entry by
         entry.
         """
-        squares, cross = self.squares, self.cross
         R = self.X - F
-        B = B + self.penalty * (R @ self.D)
-        H = H + self.penalty * (R.T @ self.G)
+        RD, RG = R @ self.D, R.T @ self.G
+        squares, cross = self.squares, self.cross
         core_B, core_H = self.V.T @ B, H.T @ self.U
-        coupling_B = cross * ((1 + squares) * core_H - cross * core_B) / self.determinant
-        coupling_H = cross * ((1 + squares[:, None]) * core_B - cross * core_H) / self.determinant
-        B = (B - self.V @ coupling_B) / (1 + squares)
-        H = (H - self.U @ coupling_H.T) / (1 + squares)
+        next_B = (1 + squares[:, None]) * core_B + self.penalty * (self.V.T @ RD) - cross * core_H
+        next_H = (1 + squares) * core_H + self.penalty * (RG.T @ self.U) - cross * core_B
+        B = (B + self.penalty * RD - self.V @ (cross * next_H / self.determinant)) / (1 + squares)
+        H = (H + self.penalty * RG - self.U @ (cross * next_B / self.determinant).T) / (1 + squares)
         return self.with_errors(B, H)
 
     def norm(self, parts: Parts) -> float:
