@@ -1,0 +1,1 @@
+"""Methods for many points: cost linear in n, no n × n array."""

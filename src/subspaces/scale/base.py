@@ -1,0 +1,122 @@
+"""What the methods for many points share: validation, scaling, seeds, and labels of new points."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from subspaces._blocks import row_blocks
+from subspaces._typing import Array, Labels
+from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
+
+_MAX_SEED = 2**31 - 1
+_BLOCK_BYTES = 64 * 2**20
+
+
+@dataclass(eq=False, repr=False)
+class LargeClusterer(ClusterMixin, BaseEstimator):
+    """Base of the methods whose cost is linear in n.
+
+    A subclass gives ``_cluster`` (scaled points → labels) and ``_label_new`` (scaled new points → labels); everything
+    it learns it keeps in attributes that end in an underscore or are listed in ``_state``.
+    """
+
+    n_clusters: int = 8
+    _: KW_ONLY
+    scaling: str | None = None
+    random_state: Any = 0
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "scaling": [StrOptions(set(SCALINGS)), None],
+        "random_state": ["random_state"],
+    }
+    _state: ClassVar[tuple[str, ...]] = ()
+    """Private attributes of a fit, forgotten before the next."""
+    cost: ClassVar[str]
+    """What a fit costs, in a few words; listed by ``subspaces methods`` like `reference`."""
+    reference: ClassVar[str]
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, m)
+        y : ignored
+        """
+        self._forget()
+        try:
+            return self._fit(X)
+        except BaseException:  # an error or Ctrl-C leaves an unfitted estimator, not half of one
+            self._forget()
+            raise
+
+    def _fit(self, X: Any) -> Self:
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        if self.n_clusters > len(X):
+            raise ValueError(f"n_clusters={self.n_clusters} must not exceed the number of points, n_samples={len(X)}.")
+        self._seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
+        self.timings_: dict[str, float] = {}
+        self._dtype = X.dtype
+        self._scaling = fit_scaling(X, self.scaling)
+        if (X[0] == X).all():
+            self.labels_ = self._one_cluster(len(X))
+        else:
+            self.labels_ = np.asarray(self._cluster(apply_scaling(X, self._scaling)), dtype=np.intp)
+        self.n_clusters_ = len(np.unique(self.labels_))
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> Labels:
+        """Cluster the rows of X and return their labels."""
+        return self.fit(X).labels_
+
+    def predict(self, X: Any) -> Labels:
+        """Label new points, block by block."""
+        check_is_fitted(self, "labels_")
+        X = validate_data(self, X, dtype=self._dtype, reset=False)
+        labels = np.zeros(len(X), dtype=np.intp)
+        if self.n_clusters_ > 1:
+            for start, stop in row_blocks(len(X), X.shape[1] * X.itemsize, _BLOCK_BYTES):
+                labels[start:stop] = self._label_new(apply_scaling(X[start:stop], self._scaling))
+        return labels
+
+    def _cluster(self, X: Array) -> Labels:
+        raise NotImplementedError
+
+    def _label_new(self, X: Array) -> Labels:
+        raise NotImplementedError
+
+    @contextmanager
+    def _timed(self, leg: str) -> Iterator[None]:
+        """Add the seconds of a leg to ``timings_``."""
+        start = time.perf_counter()
+        yield
+        self.timings_[leg] = self.timings_.get(leg, 0.0) + time.perf_counter() - start
+
+    def _forget(self) -> None:
+        private = ("_seed", "_dtype", "_scaling", *self._state)
+        for name in [name for name in vars(self) if name.endswith("_") or name in private]:
+            delattr(self, name)
+
+    def _one_cluster(self, n: int) -> Labels:
+        if self.n_clusters > 1:
+            warnings.warn(
+                f"all {n} points are equal: 1 cluster found instead of n_clusters={self.n_clusters}.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return np.zeros(n, dtype=np.intp)
