@@ -21,7 +21,8 @@ import subspaces
 from subspaces.cli import _options
 from subspaces.cli._common import progress_bar
 from subspaces.cli.main import app
-from subspaces.estimators import ESTIMATORS, KTRR
+from subspaces.estimators import KTRR
+from subspaces.methods import METHODS
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals, pipes or terminals")
 
@@ -480,18 +481,18 @@ def test_demo_folder_must_be_one(table):
 
 
 def test_every_estimator_has_a_name_in_lower_case():
-    assert all(name == name.lower() for name in ESTIMATORS)
+    assert all(name == name.lower() for name in METHODS)
 
 
 def test_methods_lists_every_estimator():
     result = run("methods")
     assert result.exit_code == 0
-    for name, cls in ESTIMATORS.items():
+    for name, cls in METHODS.items():
         assert f"{name}: " in result.stdout
         assert cls.reference in result.stdout
         assert cls.cost in result.stdout
     document = json.loads(run("methods", "--json").stdout)
-    assert set(document) == set(ESTIMATORS)
+    assert set(document) == set(METHODS)
     assert "Parameters" in run("methods", "ssc").stdout
     assert run("methods", "nope").exit_code == 2
 

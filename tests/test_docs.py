@@ -9,8 +9,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from subspaces.estimators import ESTIMATORS
+from subspaces import deep
+from subspaces.deep import DEEP
 from subspaces.graphs import GRAPHS
+from subspaces.methods import METHODS
 from subspaces.partition import PARTITIONS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,6 +28,7 @@ SECTIONS = [
     "Example",
 ]
 MAX_LINES = 80  # a page is read in a minute or not at all
+NO_TORCH = "PyTorch is not installed: pip install subspaces[deep]"
 
 on_every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
@@ -70,11 +73,13 @@ def broken_links(page: Path) -> list[str]:
     return broken
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", [*METHODS, *DEEP])
 def test_every_method_has_its_page(name):
     page = DOCS / "methods" / f"{name}.md"
-    assert page.exists(), f"{name} is listed in ESTIMATORS and needs {page.relative_to(ROOT)}"
-    text, cls = read(page), ESTIMATORS[name]
+    assert page.exists(), f"{name} is a method and needs {page.relative_to(ROOT)}"
+    if name in DEEP:
+        pytest.importorskip("torch", reason=NO_TORCH)
+    text, cls = read(page), getattr(deep, DEEP[name]) if name in DEEP else METHODS[name]
     found = sections(text)
     assert text.startswith(f"# {cls.__name__}: ")
     assert list(found) == SECTIONS
@@ -85,14 +90,13 @@ def test_every_method_has_its_page(name):
 
 
 def test_no_page_without_a_method():
-    assert {page.stem for page in (DOCS / "methods").glob("*.md")} == {"index", *ESTIMATORS}
+    assert {page.stem for page in (DOCS / "methods").glob("*.md")} == {"index", *METHODS, *DEEP}
 
 
 def test_index_lists_every_method():
     table = [line for line in read(DOCS / "methods" / "index.md").splitlines() if line.startswith("| [")]
-    assert [line.split("|")[1].strip() for line in table] == [
-        f"[{cls.__name__}]({name}.md)" for name, cls in ESTIMATORS.items()
-    ]
+    classes = {name: cls.__name__ for name, cls in METHODS.items()} | DEEP
+    assert [line.split("|")[1].strip() for line in table] == [f"[{cls}]({name}.md)" for name, cls in classes.items()]
 
 
 @pytest.mark.parametrize("choice", [*GRAPHS, *PARTITIONS])
@@ -104,6 +108,8 @@ def test_graphs_page_explains_every_choice(choice):
 @pytest.mark.filterwarnings("error::UserWarning")
 @on_every_page
 def test_examples_run(page):
+    if "from subspaces.deep import" in read(page):
+        pytest.importorskip("torch", reason=NO_TORCH)
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     runner.run(examples(page), out=report.append)

@@ -30,6 +30,7 @@ def test_rules_are_what_they_say(dtype, rng):
         None: X64,
         "unit": X64 / np.sqrt((X64**2).sum(axis=1, keepdims=True)),
         "max": X64 / np.abs(X64).max(),
+        "minmax": (X64 - X64.min(axis=0)) / (X64.max(axis=0) - X64.min(axis=0)),
         "standard": (X64 - X64.mean(axis=0)) / X64.std(axis=0),
     }
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
@@ -69,14 +70,42 @@ def test_sparse_standard_divides_only(rng):
     assert_allclose(out.toarray(), X / X.std(axis=0), rtol=1e-10)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_sparse_minmax_divides_only(scale, rng):
+    X = rng.standard_normal((50, 6)) * (rng.random((50, 6)) < 0.5) * scale
+    X[:, 2] = 0
+    expected = X / np.where(X.any(axis=0), np.abs(X).max(axis=0), 1)
+    assert_allclose(scaled(sparse.csr_array(X), "minmax").toarray(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_minmax_of_new_points_may_leave_the_range_but_training_points_fill_it(dtype, rng):
+    X = (rng.standard_normal((30, 4)) * 10.0 ** rng.integers(-3, 6, 4)).astype(dtype)
+    scaling = fit_scaling(X, "minmax")
+    out = apply_scaling(X, scaling)
+    assert_array_equal(out.min(axis=0), 0)
+    assert_allclose(out.max(axis=0), 1, rtol=4 * np.finfo(dtype).eps)
+    wide = 2 * X.max(axis=0, keepdims=True) - X.min(axis=0, keepdims=True)
+    assert_allclose(apply_scaling(wide, scaling), 2, rtol=16 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_minmax_of_a_feature_that_vanishes_beside_the_others(dtype, rng):
+    X = rng.standard_normal((20, 2)).astype(dtype)
+    X[:, 1] = np.finfo(dtype).smallest_subnormal * rng.permutation(20)
+    with np.errstate(all="raise", under="ignore"):
+        assert_array_equal(scaled(X, "minmax")[:, 1], 0)
+
+
+@pytest.mark.parametrize("rule", ["minmax", "standard"])
 @pytest.mark.parametrize("value", [0.1, 1.0, 1e6 + 0.1, -3.3, 1e-9])
 @pytest.mark.parametrize("n", [3, 10, 1000])
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_constant_features_become_zero(value, n, convert, dtype, rng):
+def test_constant_features_become_zero(rule, value, n, convert, dtype, rng):
     """The standard deviation of equal numbers is rounding, not information."""
     X = np.c_[np.full(n, value), rng.standard_normal(n)].astype(dtype)
-    assert_array_equal(dense(scaled(convert(X), "standard"))[:, 0], 0)
+    assert_array_equal(dense(scaled(convert(X), rule))[:, 0], 0)
 
 
 def test_zero_rows_and_all_zeros(rng):

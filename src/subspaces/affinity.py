@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array, Labels, Sparse
 from subspaces.representation._result import Coefficients
-from subspaces.truncation import column_peaks, symmetrised_columns
+from subspaces.truncation import column_peaks, symmetrised, symmetrised_columns
 
 
 def affinity(coefficients: Sparse) -> Sparse:
@@ -78,15 +78,27 @@ def _strongest_edges_out(
     """For each piece: the point inside, the point outside and the weight of its strongest way out."""
     n = coefficients.n_points
     outside, weight = np.zeros(n, dtype=np.intp), np.zeros(n)
+    if coefficients.matrix is not None:
+        S = sparse.coo_array(symmetrised(coefficients.matrix))
+        out = np.flatnonzero(pieces[S.row] != pieces[S.col])
+        out = out[np.lexsort((-S.col[out], S.data[out]))]  # of several the last is written: the strongest, first column
+        outside[S.row[out]], weight[S.row[out]] = S.col[out], S.data[out]
+    else:
+        _read_edges_out(coefficients, peaks, pieces, outside, weight)
+    order = np.lexsort((-weight, pieces))
+    order = order[pieces[order] >= 0]
+    first = order[np.searchsorted(pieces[order], np.arange(n_pieces))]
+    return first, outside[first], weight[first]
+
+
+def _read_edges_out(coefficients: Coefficients, peaks: Array, pieces: Labels, outside: Labels, weight: Array) -> None:
+    """Each point's strongest coefficient to another piece, from blocks of the untruncated coefficients."""
+    n = coefficients.n_points
     for start, stop in row_blocks(n, n * coefficients.dtype.itemsize):
         block = symmetrised_columns(coefficients, peaks, start, stop)
         block[pieces[start:stop, None] == pieces] = 0
         outside[start:stop] = block.argmax(axis=1)
         weight[start:stop] = block[np.arange(stop - start), outside[start:stop]]
-    order = np.lexsort((-weight, pieces))
-    order = order[pieces[order] >= 0]
-    first = order[np.searchsorted(pieces[order], np.arange(n_pieces))]
-    return first, outside[first], weight[first]
 
 
 def _add_edges(

@@ -143,12 +143,12 @@ def gram(X: Data, kernel: Kernel) -> Array:
             _to_squared_distances(block, squared_norms[rows], squared_norms[columns])
             if rows == columns:
                 np.fill_diagonal(block, 0)
-            _profile(block, kernel)
+            apply_profile(block, kernel)
 
         mirror_lower(K, transform)
         return K
     K = _lower_products(normalize(X) if kernel.name == "cosine" else X)
-    mirror_lower(K, lambda block, rows, columns: _profile(block, kernel))
+    mirror_lower(K, lambda block, rows, columns: apply_profile(block, kernel))
     return K
 
 
@@ -173,7 +173,7 @@ def cross(X: Data, Y: Data, kernel: Kernel) -> Array:
         block = K[start:stop]
         if kernel.name in DISTANCE_KERNELS:
             _to_squared_distances(block, x_norms[start:stop], y_norms)
-        _profile(block, kernel)
+        apply_profile(block, kernel)
 
     map_blocks(apply, row_blocks(K.shape[0], K.shape[1] * K.itemsize))
     return K
@@ -271,7 +271,7 @@ def _lower_products(X: Data) -> Array:
     return K
 
 
-def _profile(block: Array, kernel: Kernel) -> None:
+def apply_profile(block: Array, kernel: Kernel) -> None:
     """Apply the kernel's scalar function to a block of squared distances or dot products, in place."""
     if kernel.name == "rbf":
         block *= -1 / _sigma(kernel) ** 2

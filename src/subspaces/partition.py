@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import graspologic_native
 import numpy as np
 from scipy import sparse
@@ -43,12 +45,15 @@ def cut_embedding(
     return np.asarray(discretize(Y, random_state=seed), dtype=np.intp)
 
 
-def cut_by_modularity(W: Sparse, n_clusters: int | None = None, *, resolution: float = 1.0, seed: int = 0) -> Labels:
+def cut_by_modularity(
+    W: Sparse, n_clusters: int | None = None, *, resolution: float = 1.0, seed: int = 0, iterations: int = 10
+) -> Labels:
     """Communities of the graph by the Leiden algorithm, merged to `n_clusters` when that is given.
 
     Without `n_clusters` the number is found: the partition of largest modularity. With it the resolution is raised
     until at least that many communities come out; the surplus is merged pair by pair
-    (:func:`merge_communities`).
+    (:func:`merge_communities`). `iterations` of Leiden: 3 come within 0.002 of the modularity of 10 in a third of the
+    time.
 
     References
     ----------
@@ -57,12 +62,12 @@ def cut_by_modularity(W: Sparse, n_clusters: int | None = None, *, resolution: f
     W = sparse.csr_array(W)
     if not W.sum() > 0:
         raise ValueError("the affinity graph has no edge, so it has no communities.")
-    labels = _leiden(W, resolution, seed)
+    labels = _leiden(W, resolution, seed, iterations)
     if n_clusters is None:
         return labels
     while labels.max() + 1 < n_clusters and resolution < _MAX_RESOLUTION:
         resolution *= 1.5
-        labels = _leiden(W, resolution, seed)
+        labels = _leiden(W, resolution, seed, iterations)
     return merge_communities(W, labels, n_clusters)
 
 
@@ -73,27 +78,33 @@ def merge_communities(W: Sparse, labels: Labels, n_clusters: int) -> Labels:
     and d the shares of degree. Pairs without any edge between them come last whatever their change: by modularity
     alone two small pieces that have nothing in common are joined before the neighbouring pieces of a large cluster.
     """
+    target = np.arange(int(labels.max()) + 1)
+    for kept, gone in merge_steps(W, labels, n_clusters):
+        target[target == gone] = kept
+    return np.unique(target[labels], return_inverse=True)[1].astype(np.intp)
+
+
+def merge_steps(W: Sparse, labels: Labels, n_clusters: int = 1) -> Iterator[tuple[int, int]]:
+    """The merges of :func:`merge_communities` one by one: the community that stays and the one that joins it."""
     n_found = int(labels.max()) + 1
     if n_found <= n_clusters:
-        return labels
+        return
     indicator = sparse.csr_array((np.ones(len(labels)), (np.arange(len(labels)), labels)))
     between = (indicator.T @ W.astype(np.float64) @ indicator).toarray()
     between /= between.sum()
     degree = between.sum(axis=1)
-    target = np.arange(n_found)
+    alive = np.arange(n_found)
     for _ in range(n_found - n_clusters):
         change = between - np.outer(degree, degree)
         change[between == 0] -= 2  # below every change a connected pair can have
         np.fill_diagonal(change, -np.inf)
-        merged = np.unique(target)
-        alive = np.ix_(merged, merged)
-        a, b = np.unravel_index(change[alive].argmax(), (len(merged), len(merged)))
-        a, b = merged[a], merged[b]
+        a, b = np.unravel_index(change[np.ix_(alive, alive)].argmax(), (len(alive), len(alive)))
+        a, b = alive[a], alive[b]
         between[a] += between[b]
         between[:, a] += between[:, b]
         degree[a] += degree[b]
-        target[target == b] = a
-    return np.unique(target[labels], return_inverse=True)[1].astype(np.intp)
+        alive = alive[alive != b]
+        yield int(a), int(b)
 
 
 def modularity(W: Sparse, labels: Labels, resolution: float = 1.0) -> float:
@@ -106,7 +117,7 @@ def modularity(W: Sparse, labels: Labels, resolution: float = 1.0) -> float:
     return float(inside / total - resolution * ((per_cluster / total) ** 2).sum())
 
 
-def _leiden(W: Sparse, resolution: float, seed: int) -> Labels:
+def _leiden(W: Sparse, resolution: float, seed: int, iterations: int = 10) -> Labels:
     """Leiden communities as consecutive labels; points without edges are communities of their own."""
     n = W.shape[0]
     _, membership = graspologic_native.leiden_csr(
@@ -115,7 +126,7 @@ def _leiden(W: Sparse, resolution: float, seed: int) -> Labels:
         W.data.astype(np.float64),
         n,
         resolution=resolution,
-        iterations=10,
+        iterations=iterations,
         seed=seed,
     )
     labels = np.full(n, -1, dtype=np.intp)

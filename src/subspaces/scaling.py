@@ -11,7 +11,7 @@ from sklearn.preprocessing import normalize
 
 from subspaces._typing import Array, Data
 
-SCALINGS = ("unit", "max", "standard")
+SCALINGS = ("unit", "max", "minmax", "standard")
 
 _FAR = 40  # powers of two from 1 beyond which magnitudes are brought back; float32 squares overflow at 64
 
@@ -34,17 +34,24 @@ def fit_scaling(X: Data, rule: str | None) -> Scaling:
     """Settle a scaling rule on data.
 
     ``None`` leaves the data alone; ``"unit"`` scales each row to length 1 (zero rows stay zero); ``"max"`` divides
-    everything by the largest magnitude; ``"standard"`` gives each feature mean 0 and variance 1 (constant features
-    become 0; sparse data is only divided, not shifted).
+    everything by the largest magnitude; ``"minmax"`` takes each feature to [0, 1]; ``"standard"`` gives each feature
+    mean 0 and variance 1. Under the last two constant features become 0, and sparse data is only divided, by the
+    largest magnitude or the deviation of each feature, not shifted.
     """
     values = X.data if sparse.issparse(X) else X
-    largest = float(np.abs(values).max(initial=0))
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))  # np.abs would copy all of X
     exponent = int(np.frexp(largest)[1])
     exponent = exponent if largest > 0 and abs(exponent) > _FAR else 0
     if rule == "unit":  # each row has its own magnitude there
         return Scaling(unit_rows=True)
     if rule == "max":
         return Scaling(exponent, factor=np.asarray(1 / np.ldexp(largest, -exponent) if largest > 0 else 1.0))
+    if rule == "minmax":
+        scaled = apply_scaling(X, Scaling(exponent))
+        low, high = _range(scaled)
+        if sparse.issparse(scaled):
+            return Scaling(exponent, factor=_inverse(np.maximum(high, -low), high > low, X.dtype))
+        return Scaling(exponent, low, _inverse(high - low, high > low, X.dtype))
     if rule == "standard":
         scaled = apply_scaling(X, Scaling(exponent))
         if sparse.issparse(scaled):
@@ -72,11 +79,22 @@ def apply_scaling(X: Data, scaling: Scaling) -> Data:
 
 def _inverse_deviation(variance: Array, X: Data) -> Array:
     """1/√variance; 0 for a constant feature, whose computed variance is rounding."""
-    high, low = X.max(axis=0), X.min(axis=0)
-    if sparse.issparse(high):
-        high, low = high.toarray().ravel(), low.toarray().ravel()
+    low, high = _range(X)
     varies = (high > low) & (variance > 0)
     return np.divide(1, np.sqrt(np.abs(variance)), out=np.zeros_like(variance), where=varies)
+
+
+def _inverse(size: Array, varies: Array, dtype: Any) -> Array:
+    """1/size; 0 for a constant feature, and for one so small beside the others that 1/size would overflow."""
+    return np.divide(1, size, out=np.zeros_like(size), where=varies & (size >= np.finfo(dtype).tiny))
+
+
+def _range(X: Data) -> tuple[Array, Array]:
+    """Smallest and largest value of each feature, in float64."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    if sparse.issparse(high):
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
 
 def _times_power_of_two(X: Data, exponent: Any) -> Data:

@@ -26,7 +26,7 @@ Kernel = Literal[
     "correntropy",
     "precomputed",
 ]
-Scaling = Literal["none", "unit", "max", "standard"]
+Scaling = Literal["none", "unit", "max", "minmax", "standard"]
 Partition = Literal["kmeans", "qr", "discretize", "modularity"]
 
 
@@ -87,7 +87,8 @@ ScalingOption = Annotated[
         "--scaling",
         value="RULE",
         panel=METHOD,
-        help="none, unit (points of length 1), max (largest value 1) or standard (features of variance 1).",
+        help="none, unit (points of length 1), max (largest value 1), minmax (features from 0 to 1) or standard "
+        "(features of variance 1).",
     ),
 ]
 PartitionOption = Annotated[

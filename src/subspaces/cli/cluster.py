@@ -90,10 +90,10 @@ def _number_or_name(text: str | None) -> float | str | None:
 
 def build(method: str, n_clusters: int | None, n_points: int, given: dict[str, Any]) -> Any:
     """Make the estimator called `method` with the options that were given, and check that they go together."""
-    from subspaces.estimators import ESTIMATORS
+    from subspaces.methods import METHODS
 
-    if method not in ESTIMATORS:
-        raise typer.BadParameter(f"'{method}' is not one of {', '.join(ESTIMATORS)}", param_hint="--method")
+    if method not in METHODS:
+        raise typer.BadParameter(f"'{method}' is not one of {', '.join(METHODS)}", param_hint="--method")
     if n_clusters is not None and n_clusters > n_points:
         problem = f"{n_clusters} clusters of {n_points} points; ask for fewer"
         raise typer.BadParameter(problem, param_hint="-k")
@@ -102,12 +102,12 @@ def build(method: str, n_clusters: int | None, n_points: int, given: dict[str, A
         raise typer.BadParameter(problem, param_hint="-k")
     if given.get("scaling") == "none":
         given["scaling"] = None
-    known = ESTIMATORS[method]().get_params()
+    known = METHODS[method]().get_params()
     for name in given:
         if name not in known:
             option = "--seed" if name == "random_state" else "--" + name.replace("_", "-")
             raise typer.BadParameter(f"has no meaning for the method {method}", param_hint=option)
-    return ESTIMATORS[method](n_clusters=n_clusters, **given)
+    return METHODS[method](n_clusters=n_clusters, **given)
 
 
 def fit(estimator: Any, data: Dataset, show: bool) -> None:
@@ -134,7 +134,7 @@ def describe(method: str, estimator: Any, data: Dataset, seconds: float) -> dict
         "method": method,
         "parameters": plain(estimator.get_params()),
         "n_clusters": int(estimator.n_clusters_),
-        "n_components": int(estimator.n_components_),
+        "n_components": getattr(estimator, "n_components_", None),
         "seconds": seconds,
         "timings": plain(estimator.timings_),
         "notes": list(data.notes),

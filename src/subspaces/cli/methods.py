@@ -23,17 +23,17 @@ def methods(
 
     Example: subspaces methods ssc
     """
-    from subspaces.estimators import ESTIMATORS
+    from subspaces.methods import METHODS
 
-    if name is not None and name not in ESTIMATORS:
-        raise typer.BadParameter(f"'{name}' is not one of {', '.join(ESTIMATORS)}", param_hint="NAME")
+    if name is not None and name not in METHODS:
+        raise typer.BadParameter(f"'{name}' is not one of {', '.join(METHODS)}", param_hint="NAME")
     if as_json:
-        chosen = ESTIMATORS if name is None else {name: ESTIMATORS[name]}
+        chosen = METHODS if name is None else {name: METHODS[name]}
         typer.echo(json.dumps({key: describe(cls) for key, cls in chosen.items()}))
     elif name is not None:
-        typer.echo(inspect.getdoc(ESTIMATORS[name]))
+        typer.echo(inspect.getdoc(METHODS[name]))
     else:
-        for key, cls in ESTIMATORS.items():
+        for key, cls in METHODS.items():
             _print(key, describe(cls))
         typer.echo(f"all methods: {_settings(shared_parameters())}")
         typer.echo("\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it.")

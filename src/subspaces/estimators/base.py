@@ -32,7 +32,18 @@ from subspaces.scaling import SCALINGS, Scaling, apply_scaling, fit_scaling
 from subspaces.truncation import RANKINGS
 
 _MAX_SEED = 2**31 - 1
-_STATE = ("_X", "_prints", "_scaling", "_seed", "_coefficients", "_embedding", "_network")
+_STATE = (
+    "_X",
+    "_prints",
+    "_scaling",
+    "_seed",
+    "_coefficients",
+    "_embedding",
+    "_network",
+    "_cells",
+    "_global",
+    "_micro",
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -182,11 +193,14 @@ class SubspaceClusterer(
         self.coefficients_ = coefficients
         W = affinity(coefficients)
         self.n_components_, _ = components(W)
-        if self.connect and self.n_clusters is not None and self.n_components_ > self.n_clusters:
+        if self._connects(W.shape[0]) and self.n_clusters is not None and self.n_components_ > self.n_clusters:
             W = join_components(W, self._coefficients, self.n_clusters)
         del self._coefficients  # the last reader of the untruncated coefficients was here
         self.affinity_matrix_ = W
         return W
+
+    def _connects(self, n: int) -> bool:
+        return self.connect
 
     def _embed(self, W: Sparse) -> Data:
         self._embedding: Array | None = None

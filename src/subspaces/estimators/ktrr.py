@@ -5,69 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from scipy import sparse
 from sklearn.utils._param_validation import StrOptions
 
-from subspaces._typing import Data
-from subspaces.estimators.base import POSITIVE, SubspaceClusterer
+from subspaces.estimators.automatic import AutomaticClusterer
 from subspaces.estimators.kernelised import KernelClusterer
-from subspaces.kernels import features, gram, n_features_out
-from subspaces.representation._result import Coefficients
-from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.scaling import apply_scaling
+from subspaces.selection import AUTO
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RidgeClusterer(SubspaceClusterer):
-    """What KTRR and TRR share: the closed form, dense or through a feature map."""
-
-    reg: float = 1.0
-    solver: str = "auto"
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        "reg": [POSITIVE],
-        "solver": [StrOptions({"auto", "dense", "low_rank"})],
-    }
-
-    def _kernel(self, X: Data) -> Data:
-        """Data → kernel matrix, or its feature map where that is the smaller one."""
-        X = apply_scaling(X, self._scaling)
-        self.kernel_ = self._settled_kernel(X)
-        self.solver_ = self._chosen_solver(X)
-        if self.solver_ == "low_rank":
-            return features(X, self.kernel_)
-        self._require_memory(X, 1.25)
-        return gram(X, self.kernel_)
-
-    def _representation(self, K: Data) -> Coefficients:
-        if self.solver_ == "low_rank":
-            return ridge_low_rank(K, self.reg)
-        return ridge(K, self.reg, overwrite=True)
-
-    def _chosen_solver(self, X: Data) -> str:
-        n, m = X.shape
-        r = n_features_out(self.kernel_, m, sparse.issparse(X))
-        if self.solver == "low_rank" and r is None:
-            raise ValueError(
-                f'solver="low_rank" needs a kernel with an explicit feature map (linear, cosine, quadratic, '
-                f"correntropy); got {self.kernel_.name!r}."
-            )
-        if self.solver != "auto":
-            return self.solver
-        return "low_rank" if r is not None and 2 * r <= n else "dense"
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class KTRR(RidgeClusterer, KernelClusterer):
+class KTRR(AutomaticClusterer, KernelClusterer):
     """Kernel truncated regression representation (KTRR), Algorithm 1 of the paper.
 
     Each point is written as a ridge combination of all others in a kernel space (closed form), only the strongest
     coefficients are kept, and the resulting graph is cut.
 
+    `n_clusters`, `kernel`, `scaling`, `reg`, `n_nonzero` and `partition` may each be ``"auto"``: then they are chosen
+    from the points alone (:func:`subspaces.selection.choose`), at the cost of some twenty fits, and ``selection_``
+    shows everything that was tried.
+
     Parameters
     ----------
-    n_clusters : int or None, default=8
+    n_clusters : int, "auto" or None, default=8
         Number of subspaces L. None lets ``partition="modularity"`` find it.
     kernel : str or callable, default="rbf"
         See :func:`subspaces.kernels.fit_kernel`: ``"rbf"`` exp(−d²/σ²), ``"exponential"``, ``"inverse_square"``,
@@ -78,7 +36,7 @@ class KTRR(RidgeClusterer, KernelClusterer):
         σ of the distance kernels: root mean squared distance, mean distance, median distance or a number.
     kernel_params : dict or None
         ``degree``, ``gamma``, ``coef0`` of the polynomial kernel; keywords of a callable.
-    scaling : {None, "unit", "max", "standard"}, default=None
+    scaling : {None, "unit", "max", "standard", "minmax"}, default=None
         Scaling of the input; ``"unit"`` scales each row to length 1, as the authors' program did.
     reg : float, default=1.0
         λ divided by the mean diagonal of the kernel matrix.
@@ -92,10 +50,16 @@ class KTRR(RidgeClusterer, KernelClusterer):
         (:func:`subspaces.graphs.build_graph`).
     graph_params : dict or None
         Parameters of the last three graphs.
-    solver : {"auto", "dense", "low_rank"}, default="auto"
+    solver : {"auto", "dense", "low_rank", "two_scale"}, default="auto"
         ``"dense"``: Cholesky inverse of the n × n kernel matrix. ``"low_rank"``: the same coefficients through an
-        explicit feature map, no n × n array; for the linear, cosine, quadratic and correntropy kernels. ``"auto"``
-        takes it when the map has at most half as many features as there are points.
+        explicit feature map, no n × n array; for the linear, cosine, quadratic and correntropy kernels; above 100,000
+        points the largest ones are found by a search. ``"two_scale"``: landmarks and small local systems, no n × n
+        array, for the kernels of distances (:mod:`subspaces.scale.two_scale`). ``"auto"`` takes ``"low_rank"`` when the
+        map has at most half as many features as there are points, else ``"two_scale"`` above 10,000 points or when the
+        matrix does not fit, else ``"dense"``; ``solver_reason_`` says why.
+    spectral : {"auto", "full", "coarse"}, default="auto"
+        ``"full"`` embeds the points, ``"coarse"`` about 2000 micro-clusters of them (:mod:`subspaces.scale.coarse`);
+        ``"auto"`` does the latter from 30,000 points. The modularity cut needs neither.
     partition : {"kmeans", "qr", "discretize", "modularity"}, default="kmeans"
         How the graph is cut: k-means, QR or discretisation of the spectral embedding, or Leiden communities.
     n_init : int, default=20
@@ -121,7 +85,9 @@ class KTRR(RidgeClusterer, KernelClusterer):
     n_components_ : connected components of the graph before any repair
     kernel_ : the kernel with its bandwidth
     penalty_ : λ used
-    solver_ : "dense" or "low_rank"
+    selection_ : what was tried for the parameters that are ``"auto"``, and why the winner won; None if none is
+    reg_, n_nonzero_, scaling_, partition_ : the values used, given or chosen
+    solver_, solver_reason_ : "dense", "low_rank" or "two_scale", and why
     timings_ : seconds of each leg
 
     References
@@ -143,20 +109,21 @@ class KTRR(RidgeClusterer, KernelClusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClusterer._parameter_constraints,
-        **RidgeClusterer._parameter_constraints,
+        **AutomaticClusterer._parameter_constraints,
+        "kernel": [*KernelClusterer._parameter_constraints["kernel"], StrOptions({AUTO})],
     }
     cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"
     reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TRR(RidgeClusterer):
+class TRR(AutomaticClusterer):
     """Truncated regression representation (TRR): KTRR with the linear kernel, for unions of linear subspaces.
 
     Parameters
     ----------
-    n_clusters, scaling, reg, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
-        As in :class:`KTRR`.
+    n_clusters, scaling, reg, n_nonzero, by, graph, graph_params, solver, spectral, partition, n_init, init, connect
+        As in :class:`KTRR`, ``"auto"`` included.
     out_of_sample, random_state
         As in :class:`KTRR`. With fewer than half as many features as points no n × n matrix is made.
 
@@ -175,7 +142,7 @@ class TRR(RidgeClusterer):
     [1, 1, 1]
     """
 
-    reg: float = 0.1
+    reg: float | str = 0.1
 
     cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
     reference: ClassVar[str] = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from subspaces._typing import Data
-from subspaces.estimators.ktrr import RidgeClusterer
+from subspaces.estimators.ridge import RidgeClusterer
 from subspaces.representation._result import Coefficients
 from subspaces.representation.ridge import ridge_unconstrained, ridge_unconstrained_low_rank
 

@@ -75,7 +75,7 @@ class NewPointsMixin:
     def _new_blocks(self, X: Data) -> list[tuple[Array, Labels]]:
         """Rows of X in blocks of bounded memory, each with the training point it equals (−1: none)."""
         n = len(self.labels_)
-        step = max(1, _PREDICT_BYTES // (8 * n))
+        step = self._rows_at_once(n)
         known = (
             np.full(X.shape[0], -1, dtype=np.intp)
             if self._X is None or self._prints is None
@@ -83,6 +83,9 @@ class NewPointsMixin:
         )
         bounds = range(0, X.shape[0], step)
         return [(np.arange(start, min(start + step, X.shape[0])), known[start : start + step]) for start in bounds]
+
+    def _rows_at_once(self, n: int) -> int:
+        return max(1, _PREDICT_BYTES // (8 * n))
 
     def _label_new(self, X: Data) -> Labels:
         if self.n_clusters_ == 1:
@@ -104,7 +107,12 @@ class NewPointsMixin:
     def _codes(self, X: Data) -> Sparse:
         gram_of = None if self._X is None else self._gram_of
         to_train = np.asarray(X) if self._X is None else cross(X, self._scaled_train(), self.kernel_)
-        return new_points.neighbor_codes(to_train, gram_of, self._penalty(), self.n_nonzero or 5)
+        return new_points.neighbor_codes(to_train, gram_of, self._penalty(), self._n_kept() or 5)
+
+    def _n_kept(self) -> int | None:
+        """η as it was used, also where it was chosen."""
+        kept: int | None = getattr(self, "n_nonzero_", self.n_nonzero)
+        return kept
 
     def _scaled_train(self) -> Data:
         return apply_scaling(self._X, self._scaling)

@@ -10,18 +10,24 @@ import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
 from subspaces._typing import Array
-from subspaces.representation._result import Trace
+from subspaces.representation._result import Factors, Trace
 
 RELAXATION = 1.6
 """Over-relaxation of ADMM: any value below 2 converges, this one took the fewest iterations on faces and on
 synthetic subspaces (a third fewer than none)."""
+
+SUBSPACE_SIZE, SUBSPACE_SHARE = 256, 0.6
+"""Directions from which on, and share of them up to which, singular vectors are updated instead of computed."""
 
 SMALLEST_LEVEL = 32
 """Directions below which a coarser level costs more to set up than it saves."""
 
 
 class LowRank(NamedTuple):
-    """The matrix ``left @ right.T`` with its nonzero singular values; ``right`` has orthonormal columns."""
+    """The matrix ``left @ right.T`` with its nonzero singular values.
+
+    ``right`` has orthonormal columns, those of ``left`` are orthogonal and as long as the singular values.
+    """
 
     left: Array
     right: Array
@@ -30,6 +36,12 @@ class LowRank(NamedTuple):
     def dense(self) -> Array:
         """The matrix itself."""
         return np.asarray(self.left @ self.right.T)
+
+    def represented_by(self, basis: Array) -> Factors:
+        """Singular value decomposition of ``basis @ B.T`` for this matrix B; `basis` has orthonormal columns."""
+        singular_values = self.singular_values.astype(basis.dtype)
+        left = basis @ self.right.astype(basis.dtype, copy=False)
+        return Factors(left, singular_values, self.left.astype(basis.dtype, copy=False) / singular_values)
 
 
 def scaled_copy(X: Array) -> tuple[Array, float]:
@@ -46,7 +58,7 @@ def scaled_copy(X: Array) -> tuple[Array, float]:
 
 def squared_norm(M: Array) -> float:
     """Squared Frobenius norm."""
-    return float(np.einsum("ij,ij->", M, M))
+    return float(np.vdot(M, M))
 
 
 def thin_svd(X: Array) -> tuple[Array, Array, Array]:
@@ -73,24 +85,90 @@ def thin_svd(X: Array) -> tuple[Array, Array, Array]:
     return np.ascontiguousarray(V[:, :rank]), singular_values[:rank], np.ascontiguousarray(Ut[:rank].T)
 
 
-def singular_value_shrinkage(M: Array, expected_rank: int) -> LowRank:
-    """Proximal step of the nuclear norm at a tall matrix `M`: every singular value less one, or zero.
+def singular_value_shrinkage(M: Array, expected_rank: int, threshold: float = 1.0) -> LowRank:
+    """Proximal step of the nuclear norm at a tall matrix `M`: every singular value less `threshold`, or zero.
 
     The eigenvectors of the small Gram matrix replace an SVD. The error of a kept singular value s is about
-    ``epsilon * s_max**2 / s``, and the solvers here are scaled so that ``s_max`` is of order one and s above one.
-    `expected_rank` (the rank found last time) only selects the faster eigensolver.
+    ``epsilon * s_max**2 / s``, and the solvers here are scaled so that ``s_max`` is of order one and s above
+    `threshold`, which is too. `expected_rank` (the rank found last time) only selects the faster eigensolver.
     """
     gram = M.T @ M
     if 3 * expected_rank < len(gram):
         values, right = scipy.linalg.eigh(
-            gram, driver="evr", subset_by_value=(1.0, np.inf), overwrite_a=True, check_finite=False
+            gram, driver="evr", subset_by_value=(threshold**2, np.inf), overwrite_a=True, check_finite=False
         )
     else:
         values, right = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
-        first = int(np.searchsorted(values, 1.0, side="right"))
+        first = int(np.searchsorted(values, threshold**2, side="right"))
         values, right = values[first:], right[:, first:]
     before = np.sqrt(values)
-    return LowRank((M @ right) * ((before - 1) / before), right, before - 1)
+    return LowRank((M @ right) * ((before - threshold) / before), right, before - threshold)
+
+
+class Shrinkage:
+    """`singular_value_shrinkage` of one iterate after the other, warm started.
+
+    From one iterate to the next the leading right singular vectors hardly turn. One step of subspace iteration from
+    the last ones, with room for a few more, replaces the eigendecomposition wherever they are at most
+    `SUBSPACE_SHARE` of all. It is inexact only in directions that have just turned, and exact in the limit; a solver
+    that meets its tolerance asks `confirmed` and goes on with the exact step if that step was not.
+    """
+
+    def __init__(self, expected_rank: int, threshold: float = 1.0) -> None:
+        self.rank = expected_rank
+        self.threshold = threshold
+        self.basis: Array | None = None
+        self.is_exact = True
+        self.stays_exact = False
+
+    def __call__(self, M: Array) -> LowRank:
+        """Every singular value of the tall matrix `M` less the threshold, or zero."""
+        low = None if self.stays_exact or self.basis is None else self._from_basis(M, self.basis)
+        self.is_exact = low is None
+        if low is None:
+            low = self._exact(M)
+        self.rank = len(low.singular_values)
+        return low
+
+    def confirmed(self) -> bool:
+        """Whether the last step was exact; from now on all are."""
+        self.stays_exact = True
+        return self.is_exact
+
+    def _exact(self, M: Array) -> LowRank:
+        n_directions = M.shape[1]
+        room = self.rank + self.rank // 8 + 8
+        if self.stays_exact or n_directions < SUBSPACE_SIZE or room > SUBSPACE_SHARE * n_directions:
+            self.basis = None
+            return singular_value_shrinkage(M, self.rank, self.threshold)
+        values, vectors = scipy.linalg.eigh(M.T @ M, driver="evd", overwrite_a=True, check_finite=False)
+        self.basis = vectors[:, -room:]
+        return self._shrunk(M, values, vectors)
+
+    def _from_basis(self, M: Array, basis: Array) -> LowRank | None:
+        """The step in the space of `basis` after one product with the Gram matrix, None where that is too small."""
+        gram = M.T @ M
+        product = gram @ basis
+        root = scipy.linalg.cholesky(product.T @ product, overwrite_a=True, check_finite=False)
+        Q = scipy.linalg.solve_triangular(root, product.T, trans=1, overwrite_b=True, check_finite=False).T
+        product = gram @ Q
+        values, rotation = scipy.linalg.eigh(Q.T @ product, driver="evd", overwrite_a=True, check_finite=False)
+        # A direction above the threshold that the space misses shows in what the Gram matrix does outside of it.
+        outside = np.random.default_rng(0).standard_normal((len(gram), 8)).astype(gram.dtype)
+        for _ in range(6):
+            outside -= Q @ (Q.T @ outside)
+            outside /= np.linalg.norm(outside, axis=0)
+            outside, before = gram @ outside, outside
+        missed = float(np.vecdot(outside, before, axis=0).max())
+        if max(missed, float(values[0])) > self.threshold**2:
+            return None
+        self.basis = Q @ rotation
+        return self._shrunk(M, values, self.basis)
+
+    def _shrunk(self, M: Array, values: Array, vectors: Array) -> LowRank:
+        first = int(np.searchsorted(values, self.threshold**2, side="right"))
+        before, right = np.sqrt(values[first:]), np.ascontiguousarray(vectors[:, first:])
+        return LowRank((M @ right) * ((before - self.threshold) / before), right, before - self.threshold)
 
 
 def squared_error_match(spectrum: Array, reg: float, n_terms: int) -> tuple[Array, float]:
@@ -112,14 +190,6 @@ def squared_error_match(spectrum: Array, reg: float, n_terms: int) -> tuple[Arra
         # Where everything can be represented the size falls to zero; it only has to stay divisible.
         size = max(float(np.sqrt((spectrum * (1 - kept) ** 2).sum() / n_terms)), 1e-12 * scale)
     return kept, size
-
-
-def multipliers_of_errors(errors: Array, threshold: float) -> Array:
-    """Scaled multipliers of an l1 norm for errors given without them: plus or minus `threshold`, by sign.
-
-    Errors below a tenth of it are taken for zeros not quite reached, whose multiplier is in between.
-    """
-    return np.clip(10 * errors, -threshold, threshold)
 
 
 def levels(rank: int, n_kept: int) -> list[int]:
@@ -153,12 +223,12 @@ class Residuals:
         remaining = self.max_iter - len(self.primal)
         return remaining if is_last_level else remaining // 2
 
-    def add(self, primal: float, dual: float, objective: float) -> bool:
-        """Record one iteration; True when both residuals are within the tolerance."""
+    def add(self, primal: float, dual: float, objective: float, slack: float = 1.0) -> bool:
+        """Record one iteration; True when both residuals are within `slack` times the tolerance."""
         self.primal.append(primal)
         self.dual.append(dual)
         self.objective.append(objective)
-        return max(primal, dual) <= self.tol
+        return max(primal, dual) <= slack * self.tol
 
     def trace(self) -> Trace:
         """The trace, with a ``ConvergenceWarning`` if the last residuals are above the tolerance."""
@@ -168,7 +238,7 @@ class Residuals:
                 f"stopped after max_iter={self.max_iter} iterations with relative residuals {self.primal[-1]:.1e} "
                 f"(primal) and {self.dual[-1]:.1e} (dual) above tol={self.tol:g}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return Trace(converged, len(self.primal), self.primal, self.dual, self.objective)
 

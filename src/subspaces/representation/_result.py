@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,18 @@ class Trace:
     primal: list[float] = field(default_factory=list)
     dual: list[float] = field(default_factory=list)
     objective: list[float] = field(default_factory=list)
+
+
+class Factors(NamedTuple):
+    """Singular value decomposition ``left @ diag(singular_values) @ right.T`` of a matrix of low rank."""
+
+    left: Array
+    singular_values: Array
+    right: Array
+
+    def dense(self) -> Array:
+        """The matrix itself."""
+        return np.asarray((self.left * self.singular_values) @ self.right.T)
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,8 @@ class Coefficients:
     """Rows ``start:stop`` of a symmetric hollow matrix M with C = M diag(s), s > 0, where there is one; read only."""
     matrix: Sparse = None
     """The whole of C (CSC) where it is sparse from the start."""
+    factors: Factors | None = None
+    """The singular value decomposition of C where the solver ends with one."""
 
 
 def from_dense(C: Array, trace: Trace | None = None) -> Coefficients:
@@ -70,4 +84,17 @@ def from_sparse(C: Sparse, trace: Trace | None = None) -> Coefficients:
         rows=lambda start, stop: by_row[start:stop].toarray(),
         trace=trace,
         matrix=by_column,
+    )
+
+
+def from_factors(factors: Factors, trace: Trace | None = None) -> Coefficients:
+    """Wrap coefficients of low rank; no n × n array is made."""
+    left, right = factors.left * factors.singular_values, factors.right
+    return Coefficients(
+        n_points=len(left),
+        dtype=left.dtype,
+        columns=lambda start, stop: right[start:stop] @ left.T,
+        rows=lambda start, stop: left[start:stop] @ right.T,
+        trace=trace,
+        factors=factors,
     )

@@ -13,6 +13,7 @@ from subspaces.representation._nuclear import (
     RELAXATION,
     LowRank,
     Residuals,
+    Shrinkage,
     check_arguments,
     check_start,
     closed_form_trace,
@@ -22,7 +23,7 @@ from subspaces.representation._nuclear import (
     squared_error_match,
     squared_norm,
 )
-from subspaces.representation._result import Trace
+from subspaces.representation._result import Factors, Trace
 
 
 def kernel_lrr(
@@ -84,6 +85,14 @@ def kernel_lrr(
            [0.4, 0.8, 0. ],
            [0. , 0. , 1. ]])
     """
+    factors, trace = kernel_lrr_factors(K, reg=reg, error=error, tol=tol, max_iter=max_iter, start=start)
+    return factors.dense(), trace
+
+
+def kernel_lrr_factors(
+    K: Array, *, reg: float, error: str, tol: float, max_iter: int, start: Array | None = None
+) -> tuple[Factors, Trace]:
+    """`kernel_lrr` with Z as its singular value decomposition, which is how it is found."""
     reg = check_arguments(reg, tol, max_iter)
     if error not in ("l21", "fro"):
         raise ValueError(f"error must be 'l21' or 'fro', got {error!r}")
@@ -100,15 +109,14 @@ def kernel_lrr(
         return squared_error_coefficients(V, spectrum, reg), closed_form_trace()
     initial = None if start is None else check_start(start, len(K), K.dtype).T @ V
     low, trace = solve_l21(V, spectrum, reg, tol, max_iter, initial)
-    return (V @ low.right) @ low.left.T, trace
+    return low.represented_by(V), trace
 
 
-def squared_error_coefficients(V: Array, spectrum: Array, reg: float) -> Array:
+def squared_error_coefficients(V: Array, spectrum: Array, reg: float) -> Factors:
     r"""Closed form :math:`Z = V \mathrm{diag}(\max(0, 1 - 1/(\lambda\Lambda_k))) V^T` of the squared error."""
     kept = np.maximum(0, 1 - 1 / (reg * spectrum))
     n_kept = int(np.count_nonzero(kept))  # the spectrum decreases
-    V = V[:, :n_kept]
-    return (V * kept[:n_kept]) @ V.T
+    return Factors(V[:, :n_kept], kept[:n_kept], V[:, :n_kept])
 
 
 def metric_shrinkage(
@@ -196,14 +204,15 @@ def solve_l21(
             fresh = errors[:, n_solved:level]
             multipliers[:, n_solved:level] = fresh * spectrum[n_solved:level] * weights[:, None]
         P, Y = np.ascontiguousarray(errors[:, :level]), np.ascontiguousarray(multipliers[:, :level])
+        shrink = Shrinkage(expected_rank)
         for _ in range(residuals.budget(level == rank)):
-            low = singular_value_shrinkage(target - P + Y, expected_rank)
-            expected_rank = len(low.singular_values)
+            low = shrink(target - P + Y)
             primal, dual = _sweep(target, low, P, Y, metric, reg, offset, sizes)
             objective = float(low.singular_values.sum()) + reg * float(sizes.sum())
-            if residuals.add(primal, dual, objective):
+            if residuals.add(primal, dual, objective) and shrink.confirmed():
                 break
         errors[:, :level], multipliers[:, :level], n_solved = P, Y, level
+        expected_rank = shrink.rank
     return low, residuals.trace()
 
 

@@ -8,22 +8,31 @@ from typing import NamedTuple
 import numpy as np
 
 from subspaces._typing import Array
+from subspaces.representation._entrywise import (
+    COEFFICIENT_PENALTY,
+    SLACK,
+    STAGES,
+    Dictionary,
+    dictionary,
+    entrywise_match,
+    error_penalty,
+    multipliers_of_errors,
+    refitted,
+    stage_rotation,
+    working_dtype,
+)
 from subspaces.representation._nuclear import (
     RELAXATION,
     Residuals,
+    Shrinkage,
     check_arguments,
     check_start,
     closed_form_trace,
-    levels,
-    multipliers_of_errors,
     scaled_copy,
-    singular_value_shrinkage,
-    squared_error_match,
     squared_norm,
     thin_svd,
 )
-from subspaces.representation._result import Trace
-from subspaces.representation.low_rank import error_penalty
+from subspaces.representation._result import Factors, Trace
 
 Parts = tuple[Array, Array, Array]
 """Coefficients of the points, of the features, and the errors."""
@@ -34,6 +43,14 @@ class LatentLowRank(NamedTuple):
 
     coefficients: Array
     salient: Array
+    trace: Trace
+
+
+class LatentFactors(NamedTuple):
+    """The same with Z and L as their singular value decompositions, which is how they are found."""
+
+    coefficients: Factors
+    salient: Factors
     trace: Trace
 
 
@@ -89,6 +106,14 @@ def latent_lrr(
            [0.2, 0.4, 0. ],
            [0. , 0. , 0.5]])
     """
+    found = latent_lrr_factors(X, reg=reg, tol=tol, max_iter=max_iter, start=start)
+    return LatentLowRank(found.coefficients.dense(), found.salient.dense(), found.trace)
+
+
+def latent_lrr_factors(
+    X: Array, *, reg: float, tol: float, max_iter: int, start: tuple[Array, Array] | None = None
+) -> LatentFactors:
+    """`latent_lrr` without n × n and m × m arrays."""
     reg = check_arguments(reg, tol, max_iter)
     X, scale = scaled_copy(X)
     if X.ndim != 2:
@@ -96,56 +121,86 @@ def latent_lrr(
     reg *= scale
     V, singular_values, U = thin_svd(X)
     if np.isinf(reg) or not len(singular_values):
-        return LatentLowRank(V @ V.T / 2, U @ U.T / 2, closed_form_trace())
-    rank = len(singular_values)
-    B, H = np.zeros((len(X), rank), dtype=X.dtype), np.zeros((X.shape[1], rank), dtype=X.dtype)
+        half = np.full_like(singular_values, 0.5)
+        return LatentFactors(Factors(V, half, V), Factors(U, half, U), closed_form_trace())
+    initial = None
     if start is not None:
-        B = check_start(start[0], len(X), X.dtype, "start[0]").T @ V
-        H = check_start(start[1], X.shape[1], X.dtype, "start[1]") @ U
-    return _solve(X, V, singular_values, U, reg, B, H, Residuals(tol, max_iter))
+        initial = (
+            check_start(start[0], len(X), X.dtype, "start[0]").T @ V,
+            check_start(start[1], X.shape[1], X.dtype, "start[1]") @ U,
+        )
+    return _solve(X, V, singular_values, U, reg, initial, Residuals(tol, max_iter))
 
 
 def _solve(
-    X: Array, V: Array, singular_values: Array, U: Array, reg: float, B: Array, H: Array, residuals: Residuals
-) -> LatentLowRank:
+    X: Array,
+    V: Array,
+    singular_values: Array,
+    U: Array,
+    reg: float,
+    initial: tuple[Array, Array] | None,
+    residuals: Residuals,
+) -> LatentFactors:
     r"""Minimise :math:`\|B\|_* + \|H\|_* + reg \sum |F|` over :math:`F = X - B \Sigma U^T - V \Sigma H^T`.
 
-    B has one row per point, H one per feature. ADMM: shrink the three `parts` B, H and F (penalties one, one and
-    `penalty`), then project on the constraint; `multipliers` are scaled by the penalties.
+    B has one row per point, H one per feature. ADMM: shrink the three `parts` B, H and F (penalties
+    `COEFFICIENT_PENALTY` and, for F, `penalty` times that), then project on the constraint; `multipliers` are scaled
+    by the penalties. `initial` is B and H to start from, or None.
     """
-    rank = len(singular_values)
     penalty = error_penalty(X, reg)
-    kept, _ = squared_error_match(singular_values**2, reg, X.size)
-    ranks = [int(np.count_nonzero(kept))] * 2
-    errors = X - (B * singular_values) @ U.T - (V * singular_values) @ H.T
-    # Without a start the coefficients are zero and the data, taken for errors, tell nothing about multipliers.
-    Y_F = multipliers_of_errors(errors, reg / penalty) if B.any() or H.any() else np.zeros_like(X)
-    for level in levels(rank, ranks[0]):
-        bases = _Bases(X, V[:, :level], singular_values[:level], U[:, :level], penalty)
-        parts = bases.with_errors(B[:, :level], H[:, :level])
-        multipliers = bases.multipliers_of(Y_F)
-        for _ in range(residuals.budget(level == rank)):
-            J = singular_value_shrinkage(parts[0] + multipliers[0], ranks[0])
-            S = singular_value_shrinkage(parts[1] + multipliers[1], ranks[1])
+    kept, slopes = entrywise_match(singular_values, reg, X.size)
+    ranks = (int(np.count_nonzero(kept)),) * 2
+    threshold = reg / (penalty * COEFFICIENT_PENALTY)
+    if initial is None:
+        B, H, Y_F = V * (kept / 2), U * (kept / 2), (V * slopes) @ (U.T / (penalty * COEFFICIENT_PENALTY))
+    else:
+        B, H = initial
+        errors = X - (B * singular_values) @ U.T - (V * singular_values) @ H.T
+        Y_F = multipliers_of_errors(errors, threshold)
+    working = working_dtype(X, residuals.tol)
+    X, B, H, Y_F, D, G = (
+        array.astype(working, copy=False) for array in (X, B, H, Y_F, U * singular_values, V * singular_values)
+    )
+    for stage in STAGES if initial is None else STAGES[1:]:
+        rotations = (
+            stage_rotation(stage, B + penalty * (Y_F @ D), ranks[0]),
+            stage_rotation(stage, H + penalty * (Y_F.T @ G), ranks[1]),
+        )
+        if rotations[0] is None or rotations[1] is None:
+            continue
+        constraint = _Constraint(
+            X, dictionary(U, singular_values, rotations[0]), dictionary(V, singular_values, rotations[1]), penalty
+        )
+        parts = constraint.with_errors(B @ constraint.of_points.rotation, H @ constraint.of_features.rotation)
+        multipliers = constraint.multipliers_of(Y_F)
+        shrink_B, shrink_H = (Shrinkage(rank, 1 / COEFFICIENT_PENALTY) for rank in ranks)
+        for _ in range(residuals.budget(stage == "all")):
+            J, S = shrink_B(parts[0] + multipliers[0]), shrink_H(parts[1] + multipliers[1])
             E = parts[2] + multipliers[2]
-            E -= np.clip(E, -reg / penalty, reg / penalty)
-            ranks = [len(J.singular_values), len(S.singular_values)]
+            E -= np.clip(E, -threshold, threshold)
             objective = float(J.singular_values.sum() + S.singular_values.sum()) + reg * float(np.abs(E).sum())
-            parts, multipliers, primal, dual = _step(bases, (J.dense(), S.dense(), E), parts, multipliers)
-            if residuals.add(primal, dual, objective):
+            parts, multipliers, primal, dual = _step(constraint, (J.dense(), S.dense(), E), parts, multipliers)
+            is_done = residuals.add(primal, dual, objective, SLACK[stage])
+            # not "and": both have to hear that the tolerance is met
+            if is_done and (stage != "all" or all([shrink_B.confirmed(), shrink_H.confirmed()])):
                 break
-        B[:, :level], H[:, :level], Y_F = parts[0], parts[1], multipliers[2]
-    return LatentLowRank((V @ J.right) @ J.left.T, S.left @ (U @ S.right).T, residuals.trace())
+        B, H = parts[0] @ constraint.of_points.rotation.T, parts[1] @ constraint.of_features.rotation.T
+        Y_F, ranks = multipliers[2], (shrink_B.rank, shrink_H.rank)
+    salient = refitted(S, parts[1]).represented_by(U)
+    salient = Factors(salient.right, salient.singular_values, salient.left)
+    return LatentFactors(refitted(J, parts[0]).represented_by(V), salient, residuals.trace())
 
 
-def _step(bases: _Bases, shrunk: Parts, parts: Parts, multipliers: Parts) -> tuple[Parts, Parts, float, float]:
+def _step(
+    constraint: _Constraint, shrunk: Parts, parts: Parts, multipliers: Parts
+) -> tuple[Parts, Parts, float, float]:
     """Project, update the multipliers; the new parts and multipliers with the primal and dual residual."""
     relaxed = _each(lambda new, old: RELAXATION * new + (1 - RELAXATION) * old, shrunk, parts)
-    projected = bases.project(*_each(np.subtract, relaxed, multipliers))
+    projected = constraint.project(*_each(np.subtract, relaxed, multipliers))
     multipliers = _each(lambda y, new, old: y + new - old, multipliers, projected, relaxed)
-    primal = bases.norm(_each(np.subtract, shrunk, projected)) / bases.norm((*projected[:2], bases.X))
-    dual_scale = bases.norm(multipliers)
-    dual = bases.norm(_each(np.subtract, projected, parts)) / dual_scale if dual_scale else 0.0
+    primal = constraint.norm(_each(np.subtract, shrunk, projected)) / constraint.norm((*projected[:2], constraint.X))
+    dual_scale = constraint.norm(multipliers)
+    dual = constraint.norm(_each(np.subtract, projected, parts)) / dual_scale if dual_scale else 0.0
     return projected, multipliers, primal, dual
 
 
@@ -155,19 +210,23 @@ def _each(function: Callable[..., Array], *parts: Parts) -> Parts:
     return B, H, F
 
 
-class _Bases:
-    """The bases a level is solved in, and the constraint ``X = B @ D.T + G @ H.T + F`` written in them."""
+class _Constraint:
+    """The constraint ``X = B @ D.T + G @ H.T + F`` of a stage; D and G are its dictionaries, with orthogonal columns."""
 
-    def __init__(self, X: Array, V: Array, singular_values: Array, U: Array, penalty: float) -> None:
-        self.X, self.V, self.U, self.penalty = X, V, U, penalty
-        self.G, self.D = V * singular_values, U * singular_values
-        self.squares = penalty * singular_values**2
-        self.cross = penalty * np.multiply.outer(singular_values, singular_values)
-        self.determinant = 1 + self.squares[:, None] + self.squares
+    def __init__(self, X: Array, of_points: Dictionary, of_features: Dictionary, penalty: float) -> None:
+        self.X, self.penalty, self.of_points, self.of_features = X, penalty, of_points, of_features
+        self.D, self.G = of_points.atoms, of_features.atoms
+        self.U, self.V = self.D / of_points.singular_values, self.G / of_features.singular_values
+        self.columns = penalty * of_points.singular_values**2
+        self.rows = penalty * of_features.singular_values**2
+        self.coupling = penalty * np.multiply.outer(of_features.singular_values, of_points.singular_values)
+        self.weights = self.coupling / (1 + self.rows[:, None] + self.columns)
 
     def with_errors(self, B: Array, H: Array) -> Parts:
         """B, H and the errors they leave."""
-        return B, H, self.X - B @ self.D.T - self.G @ H.T
+        errors = self.X - B @ self.D.T
+        errors -= self.G @ H.T
+        return B, H, errors
 
     def multipliers_of(self, Y_F: Array) -> Parts:
         """All multipliers from those of the errors: projections keep the three in this relation."""
@@ -179,15 +238,20 @@ class _Bases:
         With ``R = X - F`` the normal equations couple B and H only through ``V.T @ B`` and ``U.T @ H``, entry by
         entry.
         """
-        R = self.X - F
-        RD, RG = R @ self.D, R.T @ self.G
-        squares, cross = self.squares, self.cross
+        R = np.subtract(self.X, F, out=F)
+        next_B, next_H = R @ self.D, R.T @ self.G
+        next_B *= self.penalty
+        next_H *= self.penalty
         core_B, core_H = self.V.T @ B, H.T @ self.U
-        next_B = (1 + squares[:, None]) * core_B + self.penalty * (self.V.T @ RD) - cross * core_H
-        next_H = (1 + squares) * core_H + self.penalty * (RG.T @ self.U) - cross * core_B
-        B = (B + self.penalty * RD - self.V @ (cross * next_H / self.determinant)) / (1 + squares)
-        H = (H + self.penalty * RG - self.U @ (cross * next_B / self.determinant).T) / (1 + squares)
-        return self.with_errors(B, H)
+        mixed_B = (1 + self.rows[:, None]) * core_B + self.V.T @ next_B - self.coupling * core_H
+        mixed_H = (1 + self.columns) * core_H + next_H.T @ self.U - self.coupling * core_B
+        next_B += B
+        next_B -= self.V @ (self.weights * mixed_H)
+        next_B /= 1 + self.columns
+        next_H += H
+        next_H -= self.U @ (self.weights * mixed_B).T
+        next_H /= 1 + self.rows
+        return self.with_errors(next_B, next_H)
 
     def norm(self, parts: Parts) -> float:
         """Norm of the penalties."""

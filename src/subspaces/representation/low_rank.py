@@ -8,31 +8,35 @@ import numpy as np
 
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array
+from subspaces.representation._entrywise import (
+    COEFFICIENT_PENALTY,
+    SLACK,
+    STAGES,
+    dictionary,
+    entrywise_match,
+    error_penalty,
+    multipliers_of_errors,
+    refitted,
+    stage_rotation,
+    working_dtype,
+)
 from subspaces.representation._nuclear import (
     RELAXATION,
     LowRank,
     Residuals,
+    Shrinkage,
     check_arguments,
     check_start,
     closed_form_trace,
-    levels,
-    multipliers_of_errors,
     scaled_copy,
-    singular_value_shrinkage,
-    squared_error_match,
     squared_norm,
     thin_svd,
 )
-from subspaces.representation._result import Trace
+from subspaces.representation._result import Factors, Trace
 from subspaces.representation.kernel_low_rank import solve_l21, squared_error_coefficients
 
-THRESHOLD_SHARE = 1 / 3
-"""Entrywise threshold of the l1 solver over the root mean square of the data.
-
-It fixes the penalty of the errors. On faces and on synthetic subspaces with dense, sparse and gross errors this
-share was within a few iterations of the best one over a hundredfold range of `reg`, and better than rules that
-adapt; a constant penalty keeps the guarantee of convergence.
-"""
+SWEEP_BYTES = 4 * 2**20
+"""Bytes of a block of rows of one sweep: smaller ones slow down the matrix products in it."""
 
 
 def lrr(
@@ -95,6 +99,14 @@ def lrr(
            [0. , 0. , 0.5, 0.5],
            [0. , 0. , 0.5, 0.5]])
     """
+    factors, trace = lrr_factors(X, reg=reg, error=error, tol=tol, max_iter=max_iter, start=start)
+    return factors.dense(), trace
+
+
+def lrr_factors(
+    X: Array, *, reg: float, error: str, tol: float, max_iter: int, start: Array | None = None
+) -> tuple[Factors, Trace]:
+    """`lrr` with Z as its singular value decomposition, which is how it is found."""
     reg = check_arguments(reg, tol, max_iter)
     if error not in ("l1", "l21", "fro"):
         raise ValueError(f"error must be 'l1', 'l21' or 'fro', got {error!r}")
@@ -109,48 +121,58 @@ def lrr(
     if error == "l21":
         low, trace = solve_l21(V, singular_values**2, reg, tol, max_iter, initial)
     else:
-        low, trace = _solve_l1(X, singular_values, U, reg, tol, max_iter, initial)
-    return (V @ low.right) @ low.left.T, trace
-
-
-def error_penalty(X: Array, reg: float) -> float:
-    """Penalty of ADMM for entrywise errors of the data X; that of the coefficients is one."""
-    return reg / (THRESHOLD_SHARE * float(np.sqrt(squared_norm(X) / X.size)))
+        low, trace = _solve_l1(X, V, singular_values, U, reg, tol, max_iter, initial)
+    return low.represented_by(V), trace
 
 
 def _solve_l1(
-    X: Array, singular_values: Array, U: Array, reg: float, tol: float, max_iter: int, initial: Array | None
+    X: Array,
+    V: Array,
+    singular_values: Array,
+    U: Array,
+    reg: float,
+    tol: float,
+    max_iter: int,
+    initial: Array | None,
 ) -> tuple[LowRank, Trace]:
     r"""Minimise :math:`\|B\|_* + reg \sum |F|` over :math:`F = X - B \Sigma U^T`, B with one row per point.
 
-    ADMM: shrink B (penalty one) and F (`penalty`), then project on the constraint. `initial` is a B to start
-    from, or None.
+    ADMM: shrink B (penalty `COEFFICIENT_PENALTY`) and F (`penalty` times that), then project on the constraint.
+    `initial` is a B to start from, or None.
     """
-    n, m = X.shape
-    rank = len(singular_values)
     penalty = error_penalty(X, reg)
-    kept, _ = squared_error_match(singular_values**2, reg, n * m)
-    expected_rank = int(np.count_nonzero(kept))
-    residuals = Residuals(tol, max_iter)
+    kept, slopes = entrywise_match(singular_values, reg, X.size)
+    rank = int(np.count_nonzero(kept))
     if initial is None:
-        coefficients, Y_F = np.zeros((n, rank), dtype=X.dtype), np.zeros_like(X)
+        coefficients, Y_F = V * kept, (V * slopes) @ (U.T / (penalty * COEFFICIENT_PENALTY))
     else:
         coefficients = initial
-        Y_F = multipliers_of_errors(X - (initial * singular_values) @ U.T, reg / penalty)
-    for level in levels(rank, expected_rank):
-        D = U[:, :level] * singular_values[:level]
-        B = np.ascontiguousarray(coefficients[:, :level])
-        F = X - B @ D.T
+        errors = X - (initial * singular_values) @ U.T
+        Y_F = multipliers_of_errors(errors, reg / (penalty * COEFFICIENT_PENALTY))
+    working = working_dtype(X, tol)
+    X, coefficients, Y_F, D = (
+        array.astype(working, copy=False) for array in (X, coefficients, Y_F, U * singular_values)
+    )
+    residuals = Residuals(tol, max_iter)
+    for stage in STAGES if initial is None else STAGES[1:]:
         Y_B = penalty * (Y_F @ D)  # the projection keeps this relation between the multipliers
-        gains = 1 / (1 + penalty * singular_values[:level] ** 2)
-        for _ in range(residuals.budget(level == rank)):
-            low = singular_value_shrinkage(B + Y_B, expected_rank)
-            expected_rank = len(low.singular_values)
-            primal, dual, size = _l1_sweep(X, D, gains, low, penalty, reg / penalty, B, F, Y_B, Y_F)
-            if residuals.add(primal, dual, float(low.singular_values.sum()) + reg * size):
+        rotation = stage_rotation(stage, coefficients + Y_B, rank)
+        if rotation is None:
+            continue
+        rotation, atoms, lengths = dictionary(U, singular_values, rotation)
+        B, Y_B = coefficients @ rotation, Y_B @ rotation
+        F = X - B @ atoms.T
+        gains = 1 / (1 + penalty * lengths**2)
+        shrink = Shrinkage(rank, 1 / COEFFICIENT_PENALTY)
+        for _ in range(residuals.budget(stage == "all")):
+            low = shrink(B + Y_B)
+            primal, dual, size = _l1_sweep(X, atoms, gains, low, penalty, reg, B, F, Y_B, Y_F)
+            objective = float(low.singular_values.sum()) + reg * size
+            is_done = residuals.add(primal, dual, objective, SLACK[stage])
+            if is_done and (stage != "all" or shrink.confirmed()):
                 break
-        coefficients[:, :level] = B
-    return low, residuals.trace()
+        coefficients, rank = B @ rotation.T, shrink.rank
+    return refitted(low, B), residuals.trace()
 
 
 def _l1_sweep(
@@ -159,7 +181,7 @@ def _l1_sweep(
     gains: Array,
     low: LowRank,
     penalty: float,
-    threshold: float,
+    reg: float,
     B: Array,
     F: Array,
     Y_B: Array,
@@ -169,28 +191,35 @@ def _l1_sweep(
 
     Returns the primal and the dual residual in the norm of the penalties, and the l1 norm of the errors.
     """
+    threshold = reg / (penalty * COEFFICIENT_PENALTY)
+    D_transposed, right_transposed = np.ascontiguousarray(D.T), np.ascontiguousarray(low.right.T)
 
     def sweep(start: int, stop: int) -> tuple[float, ...]:
         rows = slice(start, stop)
-        J = low.left[rows] @ low.right.T
+        J = low.left[rows] @ right_transposed
         E = F[rows] + Y_F[rows]
         E -= np.clip(E, -threshold, threshold)
         J_relaxed = RELAXATION * J + (1 - RELAXATION) * B[rows]
         E_relaxed = RELAXATION * E + (1 - RELAXATION) * F[rows]
-        projected = penalty * ((X[rows] - E_relaxed + Y_F[rows]) @ D)
+        # The multipliers, normal to the constraint, drop out but for rounding, which they keep from adding up.
+        projected = (X[rows] - E_relaxed + Y_F[rows]) @ D
+        projected *= penalty
         projected += J_relaxed
         projected -= Y_B[rows]
         projected *= gains
-        errors = X[rows] - projected @ D.T
-        Y_B[rows] += projected - J_relaxed
-        Y_F[rows] += errors - E_relaxed
-        gap = squared_norm(J - projected) + penalty * squared_norm(E - errors)
-        change = squared_norm(projected - B[rows]) + penalty * squared_norm(errors - F[rows])
+        errors = X[rows] - projected @ D_transposed
+        Y_B[rows] += np.subtract(projected, J_relaxed, out=J_relaxed)
+        Y_F[rows] += np.subtract(errors, E_relaxed, out=E_relaxed)
+        absolute_error = float(np.abs(E).sum())
+        gap = squared_norm(np.subtract(J, projected, out=J)) + penalty * squared_norm(np.subtract(E, errors, out=E))
+        B[rows] -= projected
+        F[rows] -= errors
+        change = squared_norm(B[rows]) + penalty * squared_norm(F[rows])
         B[rows], F[rows] = projected, errors
         size = squared_norm(projected) + penalty * squared_norm(X[rows])
         dual_size = squared_norm(Y_B[rows]) + penalty * squared_norm(Y_F[rows])
-        return gap, size, change, dual_size, float(np.abs(E).sum())
+        return gap, size, change, dual_size, absolute_error
 
-    sums = map_blocks(sweep, row_blocks(len(X), X[:1].nbytes))
+    sums = map_blocks(sweep, row_blocks(len(X), X[:1].nbytes, SWEEP_BYTES))
     gap, size, change, dual_size, absolute_error = np.sum(sums, axis=0).tolist()
     return (gap / size) ** 0.5, (change / dual_size) ** 0.5 if dual_size else 0.0, absolute_error

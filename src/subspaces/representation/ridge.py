@@ -57,8 +57,17 @@ def ridge(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficient
            [0.  , 0.  , 0.  , 2.89],
            [0.  , 0.  , 0.33, 0.  ]])
     """
+    return from_inverse(*inverse(K, reg, overwrite=overwrite))
+
+
+def inverse(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> tuple[Array, float]:
+    """U = (K + λI)⁻¹ and λ, which is larger than `reg` asks for where K is indefinite (:func:`ridge`)."""
     K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
-    U, lam = _invert(K, penalty(K.diagonal(), reg))
+    return _invert(K, penalty(K.diagonal(), reg))
+
+
+def from_inverse(U: Array, lam: float) -> Coefficients:
+    """Coefficients C = I − U diag(U)⁻¹ read off U, whose diagonal is overwritten."""
     scale = -1 / U.diagonal()
     np.fill_diagonal(U, 0)  # c_ii = 0, once for all blocks
 

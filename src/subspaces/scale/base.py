@@ -22,7 +22,6 @@ from subspaces._typing import Array, Labels
 from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
 
 _MAX_SEED = 2**31 - 1
-_BLOCK_BYTES = 64 * 2**20
 
 
 @dataclass(eq=False, repr=False)
@@ -43,6 +42,8 @@ class LargeClusterer(ClusterMixin, BaseEstimator):
         "scaling": [StrOptions(set(SCALINGS)), None],
         "random_state": ["random_state"],
     }
+    _block_bytes: ClassVar[int] = 64 * 2**20
+    """Size of the blocks of points that ``predict`` scales and labels at a time."""
     _state: ClassVar[tuple[str, ...]] = ()
     """Private attributes of a fit, forgotten before the next."""
     cost: ClassVar[str]
@@ -67,17 +68,17 @@ class LargeClusterer(ClusterMixin, BaseEstimator):
 
     def _fit(self, X: Any) -> Self:
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        if self.n_clusters > len(X):
+        if self.n_clusters is not None and self.n_clusters > len(X):
             raise ValueError(f"n_clusters={self.n_clusters} must not exceed the number of points, n_samples={len(X)}.")
         self._seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
         self.timings_: dict[str, float] = {}
         self._dtype = X.dtype
         self._scaling = fit_scaling(X, self.scaling)
-        if (X[0] == X).all():
+        if _all_equal(X):
             self.labels_ = self._one_cluster(len(X))
         else:
-            self.labels_ = np.asarray(self._cluster(apply_scaling(X, self._scaling)), dtype=np.intp)
-        self.n_clusters_ = len(np.unique(self.labels_))
+            self.labels_ = np.asarray(self._cluster_unscaled(X), dtype=np.intp)
+        self.n_clusters_ = int(np.count_nonzero(np.bincount(self.labels_ + 1)[1:]))  # -1 is noise, no cluster
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> Labels:
@@ -88,11 +89,20 @@ class LargeClusterer(ClusterMixin, BaseEstimator):
         """Label new points, block by block."""
         check_is_fitted(self, "labels_")
         X = validate_data(self, X, dtype=self._dtype, reset=False)
-        labels = np.zeros(len(X), dtype=np.intp)
-        if self.n_clusters_ > 1:
-            for start, stop in row_blocks(len(X), X.shape[1] * X.itemsize, _BLOCK_BYTES):
-                labels[start:stop] = self._label_new(apply_scaling(X[start:stop], self._scaling))
+        if self.n_clusters_ <= 1:
+            return np.full(len(X), self.labels_.max(), dtype=np.intp)
+        return self._label_blocks(X)
+
+    def _label_blocks(self, X: Array) -> Labels:
+        """Scale and label points block by block, so that no scaled copy of all of them exists."""
+        labels = np.empty(len(X), dtype=np.intp)
+        for start, stop in row_blocks(len(X), X.shape[1] * X.itemsize, self._block_bytes):
+            labels[start:stop] = self._label_new(apply_scaling(X[start:stop], self._scaling))
         return labels
+
+    def _cluster_unscaled(self, X: Array) -> Labels:
+        """Scale all points and cluster them; a method that needs only a few of them scaled replaces this."""
+        return self._cluster(apply_scaling(X, self._scaling))
 
     def _cluster(self, X: Array) -> Labels:
         raise NotImplementedError
@@ -113,10 +123,15 @@ class LargeClusterer(ClusterMixin, BaseEstimator):
             delattr(self, name)
 
     def _one_cluster(self, n: int) -> Labels:
-        if self.n_clusters > 1:
+        if self.n_clusters not in (1, None):
             warnings.warn(
                 f"all {n} points are equal: 1 cluster found instead of n_clusters={self.n_clusters}.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
         return np.zeros(n, dtype=np.intp)
+
+
+def _all_equal(X: Array) -> bool:
+    """Whether all rows are equal; ordinary data shows in its first block that they are not."""
+    return all((X[0] == X[start:stop]).all() for start, stop in row_blocks(len(X), X.shape[1] * X.itemsize))

@@ -1,0 +1,130 @@
+"""Autoencoders between rows of pixels and rows of codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from subspaces.deep.images import Shape
+
+PUBLISHED = {(48, 42): ((10, 20, 30), (5, 3, 3)), (32, 32): ((15,), (3,))}
+"""Channels and kernel sizes by image size in DSC-Net: Extended Yale B and COIL20. ORL used (3, 3, 5), (3, 3, 3)."""
+
+
+def default_layers(image_shape: Shape) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Channels and kernel sizes for an image size: the published ones, or halvings down to 16 × 16 or less.
+
+    Examples
+    --------
+    >>> default_layers((48, 42, 1))
+    ((10, 20, 30), (5, 3, 3))
+    >>> default_layers((64, 64, 3))
+    ((15, 15), (5, 3))
+    """
+    side = max(image_shape[:2])
+    if image_shape[:2] in PUBLISHED:
+        return PUBLISHED[image_shape[:2]]
+    n_layers = 1
+    while side > 16 * 2**n_layers:
+        n_layers += 1
+    # the wider first kernel of the published nets for larger images; 15 channels as for COIL20
+    return (15,) * n_layers, (5 if side > 32 else 3, *(3,) * (n_layers - 1))
+
+
+class Autoencoder(nn.Module):
+    """Two stacks of layers between rows of pixels and rows of codes; without layers, the identity."""
+
+    def __init__(self, encoder: Sequence[nn.Module] = (), decoder: Sequence[nn.Module] = ()) -> None:
+        super().__init__()
+        self.encoder = nn.Sequential(*encoder)
+        self.decoder = nn.Sequential(*decoder)
+
+    def encode(self, rows: Tensor) -> Tensor:
+        """Codes, one row per point."""
+        codes: Tensor = self.encoder(rows)
+        return codes
+
+    def decode(self, codes: Tensor) -> Tensor:
+        """Pixels from codes."""
+        rows: Tensor = self.decoder(codes)
+        return rows
+
+
+def convolutional(
+    image_shape: Shape, channels: Sequence[int], kernel_sizes: Sequence[int], *, nonnegative: bool
+) -> Autoencoder:
+    """DSC-Net's autoencoder: convolutions of stride 2, mirrored by transposed ones, a ReLU after each.
+
+    Parameters
+    ----------
+    image_shape : height, width, channels of the images
+    channels, kernel_sizes : of the encoder's layers; sizes are odd, so that maps shrink from s to ⌈s/2⌉
+    nonnegative : a ReLU after the last layer as well (published); only right for pixels ≥ 0
+    """
+    h, w, _ = image_shape
+    sizes = [(h, w)]
+    for _ in channels:
+        sizes.append(((sizes[-1][0] + 1) // 2, (sizes[-1][1] + 1) // 2))
+    depths = [image_shape[2], *channels]
+
+    encoder: list[nn.Module] = [_ToMaps(image_shape)]
+    for (depth_in, depth_out), size in zip(pairwise(depths), kernel_sizes, strict=True):
+        encoder += [nn.Conv2d(depth_in, depth_out, size, stride=2, padding=size // 2), nn.ReLU()]
+    encoder.append(_ToRows())
+
+    decoder: list[nn.Module] = [_ToMaps((*sizes[-1], depths[-1]))]
+    for layer in reversed(range(len(channels))):
+        (small_h, small_w), (large_h, large_w) = sizes[layer + 1], sizes[layer]
+        size = kernel_sizes[layer]
+        # 2s − 1 pixels come out of s without it: an even side needs one more
+        extra = (large_h - (2 * small_h - 1), large_w - (2 * small_w - 1))
+        decoder.append(
+            nn.ConvTranspose2d(
+                depths[layer + 1], depths[layer], size, stride=2, padding=size // 2, output_padding=extra
+            )
+        )
+        if layer > 0 or nonnegative:
+            decoder.append(nn.ReLU())
+    decoder.append(_ToRows())
+    return _initialised(Autoencoder(encoder, decoder)).to(memory_format=torch.channels_last)
+
+
+def dense(n_features: int, hidden: Sequence[int]) -> Autoencoder:
+    """Fully connected layers with tanh, mirrored; the last layer is linear (StructAE)."""
+    encoder: list[nn.Module] = []
+    decoder: list[nn.Module] = []
+    for n_in, n_out in pairwise([n_features, *hidden]):
+        encoder += [nn.Linear(n_in, n_out), nn.Tanh()]
+        decoder = [nn.Linear(n_out, n_in), nn.Tanh(), *decoder]
+    return _initialised(Autoencoder(encoder, decoder[:-1]))
+
+
+def _initialised(autoencoder: Autoencoder) -> Autoencoder:
+    """Glorot's weights and zero biases, as in DSC-Net's program."""
+    for layer in autoencoder.modules():
+        if isinstance(layer, nn.Conv2d | nn.ConvTranspose2d | nn.Linear):
+            nn.init.xavier_uniform_(layer.weight)
+            assert layer.bias is not None
+            nn.init.zeros_(layer.bias)
+    return autoencoder
+
+
+class _ToMaps(nn.Module):
+    """Rows with the channel last → n × c × h × w: a view, in the channels-last layout that convolutions are fast in."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.shape = shape
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return rows.view(-1, *self.shape).permute(0, 3, 1, 2)
+
+
+class _ToRows(nn.Module):
+    """The way back, a view as well where the layout was kept."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        return maps.permute(0, 2, 3, 1).flatten(1)

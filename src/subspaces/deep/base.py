@@ -1,0 +1,196 @@
+"""What the deep methods share: images, the autoencoder, its pre-training; the rest of the journey is everyone's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from numbers import Integral
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from sklearn.utils._param_validation import Interval
+from torch import Tensor, nn
+
+from subspaces._typing import Array, Data
+from subspaces.deep.autoencoder import Autoencoder, convolutional, default_layers
+from subspaces.deep.checkpoint import Checkpoint
+from subspaces.deep.images import Shape, flatten_images
+from subspaces.deep.training import Progress, Training, progress_bars, reproducible
+from subspaces.estimators.base import POSITIVE, SubspaceClusterer
+from subspaces.representation._result import Coefficients, Trace
+
+COUNT = Interval(Integral, 1, None, closed="left")
+
+_AFTER_TRAINING = (
+    *("n_clusters", "graph", "graph_params", "n_nonzero", "by", "partition", "n_init", "init", "connect"),
+    *("out_of_sample", "random_state", "progress", "checkpoints", "save_every"),
+)
+"""Parameters that do not change what is trained: one checkpoint serves all their values."""
+
+_PRETRAINING = ("pretrain_epochs", "batch_size", "learning_rate", "tol", "patience", "scaling")
+"""Parameters that, with the layers, decide how the autoencoder alone is trained."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DeepClusterer(SubspaceClusterer):
+    """Base of the deep methods: the representation leg trains a network.
+
+    The autoencoder is trained alone first. A subclass gives ``_train`` (what follows, up to the coefficients) and,
+    where more than an autoencoder is trained, ``_network``. The other legs, ``predict`` and ``transform`` (by
+    neighbours among the training images) are those of all methods.
+    """
+
+    image_shape: Sequence[int] | None = None
+    channels: Sequence[int] | None = None
+    kernel_sizes: Sequence[int] | None = None
+    pretrain_epochs: int = 300
+    batch_size: int | None = 100
+    learning_rate: float = 1e-3
+    tol: float | None = 0.01
+    patience: int = 50
+    device: str = "cpu"
+    checkpoints: str | PathLike[str] | None = None
+    save_every: int = 10
+    progress: bool | Callable[[str, int, int, float], None] = False
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SubspaceClusterer._parameter_constraints,
+        "image_shape": ["array-like", None],
+        "channels": ["array-like", None],
+        "kernel_sizes": ["array-like", None],
+        "pretrain_epochs": [Interval(Integral, 0, None, closed="left")],
+        "batch_size": [COUNT, None],
+        "learning_rate": [POSITIVE],
+        "tol": [POSITIVE, None],
+        "patience": [COUNT],
+        "device": [str],
+        "checkpoints": [str, PathLike, None],
+        "save_every": [COUNT],
+        "progress": ["boolean", callable],
+    }
+
+    # ---------------------------------------------------------------- images in, rows on
+
+    def _fit(self, X: Any) -> Self:
+        rows, shape = flatten_images(X, self.image_shape)
+        self.image_shape_: Shape | None = shape
+        return super()._fit(rows)
+
+    def _validated_new(self, X: Any) -> Data:
+        return super()._validated_new(flatten_images(X, getattr(self, "image_shape_", None))[0])
+
+    # ---------------------------------------------------------------- the representation leg
+
+    def _representation(self, X: Array) -> Coefficients:
+        device = self._checked_device()
+        rows = torch.from_numpy(np.ascontiguousarray(X)).to(device)
+        shown = progress_bars() if self.progress is True else nullcontext(self.progress or None)
+        with reproducible(self._seed), shown as progress:
+            autoencoder = self._autoencoder(X).to(device=device, dtype=rows.dtype)
+            alone = self._training(autoencoder, rows, progress, self._checkpoint_of_autoencoder(autoencoder, rows))
+            self._pretrain(alone, rows, autoencoder)
+            network = self._network(autoencoder, rows).to(device=device, dtype=rows.dtype)
+            training = self._training(
+                network, rows, progress, self._checkpoint(type(self).__name__, self._setting(rows))
+            )
+            coefficients = self._train(training, rows, network)
+        self.losses_ = {**alone.losses, **training.losses}
+        last = next(reversed(self.losses_.values()), [])
+        # λ belongs to the codes; new points are compared by their pixels
+        return replace(coefficients, trace=Trace(True, len(last), objective=last), penalty=None)
+
+    def _network(self, autoencoder: Autoencoder, rows: Tensor) -> Any:
+        """Everything that is trained; by default the autoencoder alone."""
+        return autoencoder
+
+    def _train(self, training: Training, rows: Tensor, network: Any) -> Coefficients:
+        raise NotImplementedError
+
+    def _autoencoder(self, X: Array) -> Autoencoder:
+        channels, kernel_sizes = self._layers(X)
+        if not channels:
+            return Autoencoder()
+        assert self.image_shape_ is not None
+        return convolutional(self.image_shape_, channels, kernel_sizes, nonnegative=bool(X.min() >= 0))
+
+    def _layers(self, X: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Channels and kernel sizes, checked; the image size decides what is left open."""
+        if self.channels is not None and len(self.channels) == 0:
+            return (), ()
+        if self.image_shape_ is None:
+            raise ValueError(
+                f"X has rows of {X.shape[1]} values and image_shape is None: give image_shape=(height, width), or "
+                "images of shape (n, height, width), or channels=() for no convolutions at all."
+            )
+        channels, kernel_sizes = default_layers(self.image_shape_)
+        if self.channels is not None:
+            channels, kernel_sizes = tuple(self.channels), (3,) * len(self.channels)
+        if self.kernel_sizes is not None:
+            kernel_sizes = tuple(self.kernel_sizes)
+        if len(kernel_sizes) != len(channels) or any(size % 2 == 0 for size in kernel_sizes):
+            raise ValueError(
+                f"kernel_sizes={kernel_sizes} must be odd numbers, one for each of channels={channels}: a stride of 2 "
+                "then halves every side, rounded up."
+            )
+        return channels, kernel_sizes
+
+    # ---------------------------------------------------------------- training
+
+    def _training(
+        self, network: nn.Module, rows: Tensor, progress: Progress | None, checkpoint: Checkpoint | None
+    ) -> Training:
+        return Training(
+            network,
+            len(rows),
+            seed=self._seed,
+            learning_rate=self.learning_rate,
+            tol=self.tol,
+            patience=self.patience,
+            checkpoint=checkpoint,
+            save_every=self.save_every,
+            progress=progress,
+        )
+
+    def _pretrain(self, training: Training, rows: Tensor, autoencoder: Autoencoder) -> None:
+        """Reconstruct every image from its own code."""
+
+        def loss(batch: Tensor) -> Tensor:
+            images = rows[batch]
+            return 0.5 * (autoencoder.decode(autoencoder.encode(images)) - images).square().sum()
+
+        training.stage("pretrain", loss, self.pretrain_epochs, batch_size=self.batch_size)
+
+    def _setting(self, rows: Tensor) -> dict[str, str]:
+        """What decides the result of the whole training, as strings."""
+        named = {
+            name: repr(value) for name, value in self.get_params(deep=False).items() if name not in _AFTER_TRAINING
+        }
+        return named | self._origin(rows)
+
+    def _origin(self, rows: Tensor) -> dict[str, str]:
+        digest = hashlib.blake2b(rows.cpu().numpy().tobytes(), digest_size=16).hexdigest()
+        return {
+            "seed": str(self._seed),
+            "image_shape": str(self.image_shape_),
+            "dtype": str(rows.dtype),
+            "data": digest,
+        }
+
+    def _checkpoint_of_autoencoder(self, autoencoder: Autoencoder, rows: Tensor) -> Checkpoint | None:
+        """Shared by all methods that pre-train the same autoencoder on the same images."""
+        named = {name: repr(getattr(self, name)) for name in _PRETRAINING}
+        return self._checkpoint("autoencoder", {"layers": str(autoencoder)} | named | self._origin(rows))
+
+    def _checkpoint(self, method: str, identity: dict[str, str]) -> Checkpoint | None:
+        return None if self.checkpoints is None else Checkpoint(Path(self.checkpoints), method, identity)
+
+    def _checked_device(self) -> torch.device:
+        try:
+            return torch.empty(0, device=self.device).device
+        except (RuntimeError, AssertionError) as error:
+            raise ValueError(f"device={self.device!r} cannot be used by this PyTorch: {error}") from error

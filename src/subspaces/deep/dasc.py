@@ -1,0 +1,248 @@
+"""DASC: DSC-Net with an adversary that keeps one subspace per cluster and says what lies outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sklearn.utils._param_validation import Interval
+from torch import Tensor
+
+from subspaces import partition as cuts
+from subspaces._typing import Labels
+from subspaces.affinity import affinity
+from subspaces.deep.autoencoder import Autoencoder
+from subspaces.deep.base import COUNT
+from subspaces.deep.dsc_net import DSCNet, SelfExpressiveAutoencoder, coefficient_matrix
+from subspaces.deep.layers import SelfExpression, unit_rows
+from subspaces.deep.training import Training
+from subspaces.embedding import spectral_embedding
+from subspaces.embedding import unit_rows as unit_vectors
+from subspaces.graphs import build_graph
+from subspaces.representation._result import Coefficients, from_dense
+
+
+class AdversarialAutoencoder(SelfExpressiveAutoencoder):
+    """DSC-Net plus what the adversary knows: the clusters of the points and an orthonormal basis of each.
+
+    ``shape`` is that of the bases: number of clusters, length of a code, dimension.
+    """
+
+    labels: Tensor
+    bases: Tensor
+
+    def __init__(
+        self, autoencoder: Autoencoder, shape: tuple[int, int, int], n_points: int, dtype: torch.dtype
+    ) -> None:
+        super().__init__(autoencoder, SelfExpression(n_points, hollow=False, dtype=dtype), "l2")
+        # buffers: saved with the weights, not touched by the generator's optimiser
+        self.register_buffer("labels", torch.zeros(n_points, dtype=torch.int64))
+        self.register_buffer("bases", torch.zeros(shape, dtype=dtype))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DASC(DSCNet):
+    """Deep adversarial subspace clustering (DASC): DSC-Net against a discriminator made of subspaces.
+
+    After DSC-Net's training, the current clusters get a basis U_k each. Random combinations of the codes of a cluster
+    ("fakes") should lie in its subspace: the discriminator turns U_k towards the codes it trusts and away from the
+    fakes, the network makes the fakes' residual ‖z − U_k U_kᵀ z‖² small. Clusters are recomputed now and then.
+
+    Parameters
+    ----------
+    adversarial : float, default=1
+        Weight of the fakes' residuals relative to that of the self-expression term.
+    adversarial_epochs : int, default=30
+        Largest number of epochs of the game; `epochs` is the number without it.
+    interval : int, default=10
+        Epochs between two clusterings.
+    rank : int, default=5
+        Dimension of the clusters' subspaces.
+    fake_share : float in (0, 1], default=0.9
+        Fakes per member of a cluster.
+    discriminator_steps : int, default=5
+        Steps of the discriminator per step of the network.
+    separation : float, default=0.1
+        Weight of ‖U_kᵀU_l‖², which keeps the subspaces apart.
+    reg, self_expression, epochs
+        As in :class:`DSCNet`, whose loss with ``norm="l2"`` remains; `norm` must stay "l2".
+    image_shape, channels, kernel_sizes, pretrain_epochs, batch_size, learning_rate, tol, patience
+        As in :class:`DSCNet`.
+    device, checkpoints, save_every, progress, scaling
+        As in :class:`DSCNet`.
+    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+        As in :class:`DSCNet`; `n_clusters` is needed, and the graph and cut serve the clusterings within.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.deep import DASC
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).uniform(size=(20, 3)))
+    >>> model = DASC(n_clusters=2, channels=(), rank=2, graph="symmetric", adversarial_epochs=5)
+    >>> labels = model.fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    adversarial: float = 1.0
+    adversarial_epochs: int = 30
+    interval: int = 10
+    rank: int = 5
+    fake_share: float = 0.9
+    discriminator_steps: int = 5
+    separation: float = 0.1
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DSCNet._parameter_constraints,
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "adversarial": [Interval(Real, 0, None, closed="left")],
+        "adversarial_epochs": [COUNT],
+        "interval": [COUNT],
+        "rank": [COUNT],
+        "fake_share": [Interval(Real, 0, 1, closed="right")],
+        "discriminator_steps": [COUNT],
+        "separation": [Interval(Real, 0, None, closed="left")],
+    }
+    cost: ClassVar[str] = "DSC-Net, and a spectral clustering every few epochs"
+    reference: ClassVar[str] = "Zhou, Hou, Feng: Deep adversarial subspace clustering, CVPR 2018"
+
+    def _network(self, autoencoder: Autoencoder, rows: Tensor) -> AdversarialAutoencoder:
+        if self.norm != "l2":
+            raise ValueError(f'norm={self.norm!r}: DASC is defined with norm="l2".')
+        assert self.n_clusters is not None
+        with torch.no_grad():
+            code_size = autoencoder.to(rows).encode(rows[:1]).shape[1]
+        shape = (self.n_clusters, code_size, min(self.rank, code_size))
+        return AdversarialAutoencoder(autoencoder, shape, len(rows), rows.dtype)
+
+    def _train(self, training: Training, rows: Tensor, network: Any) -> Coefficients:
+        super()._train(training, rows, network)
+
+        def play(epoch: int) -> None:
+            with torch.no_grad():
+                codes = unit_rows(network.autoencoder.encode(rows))
+            if epoch % self.interval == 0:
+                self._recluster(network, codes, first=epoch == 0)
+            for _ in range(self.discriminator_steps):
+                fakes, owners = sample_fakes(codes, network.labels, self.fake_share, training.generator)
+                network.bases = discriminator_step(
+                    network.bases, codes, network.labels, fakes, owners, separation=self.separation
+                )
+
+        def loss(_: Tensor) -> Tensor:
+            codes = network.autoencoder.encode(rows)
+            fakes, owners = sample_fakes(codes, network.labels, self.fake_share, training.generator)
+            residuals = energies(fakes, network.bases[owners]).sum()
+            weight = 0.5 * self.self_expression * self.adversarial
+            return network.loss(rows, self.reg, self.self_expression) + weight * residuals
+
+        training.stage("adversarial", loss, self.adversarial_epochs, before_epoch=play)
+        return from_dense(coefficient_matrix(network.expression))
+
+    def _setting(self, rows: Tensor) -> dict[str, str]:
+        """The graph and the cut take part in the training here."""
+        inner = ("n_clusters", "graph", "graph_params", "n_nonzero", "by", "partition", "n_init", "init")
+        return super()._setting(rows) | {name: repr(getattr(self, name)) for name in inner}
+
+    def _recluster(self, network: AdversarialAutoencoder, codes: Tensor, *, first: bool) -> None:
+        """New clusters from the current C, unless one would be empty; bases of new clusters from their codes."""
+        assert self.n_clusters is not None
+        labels = self._labels_of(from_dense(coefficient_matrix(network.expression)))
+        if not first and len(np.unique(labels)) < self.n_clusters:
+            return
+        network.labels = torch.from_numpy(labels.astype(np.int64)).to(codes.device)
+        network.bases = cluster_bases(codes, network.labels, network.bases)
+
+    def _labels_of(self, coefficients: Coefficients) -> Labels:
+        """The rest of the journey, from C to labels, without leaving anything on the estimator."""
+        assert self.n_clusters is not None
+        graph = build_graph(
+            coefficients,
+            self.graph,
+            n_nonzero=self.n_nonzero,
+            by=self.by,
+            n_clusters=self.n_clusters,
+            params=self.graph_params,
+        )
+        W = affinity(graph)
+        if self.partition == "modularity":
+            return cuts.cut_by_modularity(W, self.n_clusters, seed=self._seed)
+        Y = unit_vectors(spectral_embedding(W, self.n_clusters).vectors)
+        return cuts.cut_embedding(
+            Y, self.n_clusters, method=self.partition, n_init=self.n_init, init=self.init, seed=self._seed
+        )
+
+
+def energies(points: Tensor, bases: Tensor) -> Tensor:
+    """‖z − U Uᵀ z‖² of each point to its own basis (n × q × r)."""
+    inside = torch.einsum("nq,nqr->nr", points, bases)
+    return (points - torch.einsum("nr,nqr->nq", inside, bases)).square().sum(1)
+
+
+def sample_fakes(codes: Tensor, labels: Tensor, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """⌈share · m⌉ random combinations of the m codes of every cluster, and the clusters they belong to.
+
+    Weights are uniform and sum to one: without this the group that proposed the method found training unstable.
+    """
+    fakes, owners = [], []
+    for cluster in labels.unique():
+        members = codes[labels == cluster]
+        weights = torch.rand(int(np.ceil(share * len(members))), len(members), generator=generator, dtype=codes.dtype)
+        weights = weights.to(codes.device)
+        fakes.append((weights / weights.sum(1, keepdim=True)) @ members)
+        owners.append(cluster.expand(len(weights)))
+    return torch.cat(fakes), torch.cat(owners)
+
+
+def discriminator_step(
+    bases: Tensor,
+    codes: Tensor,
+    labels: Tensor,
+    fakes: Tensor,
+    owners: Tensor,
+    *,
+    separation: float,
+    step: float = 0.1,
+) -> Tensor:
+    """One gradient step on the bases, then QR: they stay orthonormal without the published penalty on U_kᵀU_k − I.
+
+    Minimises, per cluster, mean E(real) + mean max(0, margin − E(fake)) + separation · Σ ‖U_kᵀU_l‖². Real are the codes
+    of the cluster with the smallest residuals, as many as fakes; the margin is the median residual of all members, so
+    that the hinge means the same at any scale. Nothing is kept between steps, so a checkpoint needs only the bases.
+    """
+    bases = bases.detach().requires_grad_()
+    codes, fakes = codes.detach(), fakes.detach()
+    loss = torch.zeros((), dtype=codes.dtype, device=codes.device)
+    clusters = labels.unique()
+    for cluster in clusters:
+        members, invented = codes[labels == cluster], fakes[owners == cluster]
+        real = energies(members, bases[cluster].expand(len(members), -1, -1))
+        fake = energies(invented, bases[cluster].expand(len(invented), -1, -1))
+        margin = real.detach().median()
+        trusted = real.sort().values[: len(invented)]
+        loss = loss + (trusted.mean() + (margin - fake).clamp_min(0).mean()) / len(clusters)
+    products = torch.einsum("kqr,lqs->klrs", bases, bases).square().sum((2, 3))
+    loss = loss + separation * (products.sum() - products.diagonal().sum())
+    (gradient,) = torch.autograd.grad(loss, bases)
+    return orthonormal(bases.detach() - step * gradient)
+
+
+def cluster_bases(codes: Tensor, labels: Tensor, old: Tensor) -> Tensor:
+    """Leading left singular vectors of each cluster's codes; clusters without points keep the old basis."""
+    bases = old.clone()
+    rank = old.shape[2]
+    for cluster in labels.unique():
+        _, _, right = torch.linalg.svd(codes[labels == cluster], full_matrices=False)
+        found = right[:rank].T
+        bases[cluster, :, : found.shape[1]] = found
+        # fewer points than dimensions: any further directions, made orthonormal with the rest
+        bases[cluster, :, found.shape[1] :] = torch.eye(len(found), rank - found.shape[1]).to(found)
+    return orthonormal(bases)
+
+
+def orthonormal(bases: Tensor) -> Tensor:
+    """Orthonormal columns spanning the same subspaces."""
+    return torch.linalg.qr(bases)[0]

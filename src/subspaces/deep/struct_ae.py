@@ -1,0 +1,161 @@
+"""StructAE: an autoencoder whose codes keep the linear relations the images have among each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sklearn.utils._param_validation import Interval
+from torch import Tensor, nn
+
+from subspaces._typing import Array, Sparse
+from subspaces.deep.ae_shallow import EncodedClusterer
+from subspaces.deep.autoencoder import Autoencoder, dense
+from subspaces.deep.base import COUNT
+from subspaces.deep.training import Training
+from subspaces.estimators.base import POSITIVE
+from subspaces.representation._result import Coefficients
+from subspaces.representation.ridge import ridge
+from subspaces.scaling import apply_scaling, fit_scaling
+from subspaces.truncation import truncate
+
+
+class StructuredAutoencoder(nn.Module):
+    """Autoencoder and prior C, kept as two n × η buffers so that a batch can gather its neighbours."""
+
+    neighbours: Tensor
+    values: Tensor
+
+    def __init__(self, autoencoder: Autoencoder, n_points: int, n_prior: int, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.autoencoder = autoencoder
+        self.register_buffer("neighbours", torch.zeros(n_points, n_prior, dtype=torch.int64))
+        self.register_buffer("values", torch.zeros(n_points, n_prior, dtype=dtype))
+
+    def set_prior(self, coefficients: Sparse) -> None:
+        """Take over a sparse C of at most η entries per column; missing ones become zero coefficients."""
+        C = coefficients.tocsc()
+        stored = np.arange(self.values.shape[1]) < np.diff(C.indptr)[:, None]
+        neighbours, values = np.zeros(stored.shape, np.int64), np.zeros(stored.shape, C.dtype)
+        neighbours[stored], values[stored] = C.indices, C.data
+        self.neighbours.copy_(torch.from_numpy(neighbours))
+        self.values.copy_(torch.from_numpy(values))
+
+    def loss(self, rows: Tensor, batch: Tensor, structure: float, weight_decay: float) -> Tensor:
+        """The objective's terms of the points in `batch`; over the batches of an epoch they sum to the whole."""
+        images = rows[batch]
+        codes = self.autoencoder.encode(images)
+        loss = 0.5 * (self.autoencoder.decode(codes) - images).square().sum()
+        if structure:
+            neighbours = self.neighbours[batch]
+            around = self.autoencoder.encode(rows[neighbours.flatten()]).view(*neighbours.shape, -1)
+            rebuilt = torch.einsum("bk,bkq->bq", self.values[batch], around)
+            loss = loss + 0.5 * structure * (codes - rebuilt).square().sum()
+        if weight_decay:
+            squares = torch.stack([weights.square().sum() for weights in self.parameters()]).sum()
+            loss = loss + 0.5 * weight_decay * squares * (len(batch) / len(rows))
+        return loss
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class StructAE(EncodedClusterer):
+    """Structured autoencoder (StructAE): codes that are rebuilt by the same neighbours as the images.
+
+    min over the network:  Σᵢ ½‖xᵢ − x̂ᵢ‖² + ½λ₁‖hᵢ − H cᵢ‖² + ½λ₂‖weights‖²,  H the codes. The prior C holds the η
+    strongest coefficients of ridge regression (TRR) between the images, or between the codes as they become.
+    Steps take mini-batches: only a point's η neighbours are needed beside it. At the end TRR represents the codes.
+
+    Parameters
+    ----------
+    hidden : sequence of int, default=(300, 200, 150)
+        Sizes of the fully connected tanh layers of the encoder; the last is the length of a code.
+    structure : float, default=1
+        λ₁, weight of the structure term. 0 is a plain autoencoder.
+    weight_decay : float, default=1e-3
+        λ₂.
+    reg : float, default=0.1
+        Of the ridge regression, both for the prior and for the final coefficients of the codes.
+    n_prior : int, default=5
+        η of the prior.
+    update_every : int or None, default=None
+        Recompute the prior from the codes every so many epochs; None keeps the one of the images.
+    epochs : int, default=100
+        Largest number of epochs with the structure term.
+    code_scaling : {"unit", "max", "standard", None}, default="unit"
+        Scaling of the codes before each ridge regression.
+    image_shape, channels, kernel_sizes
+        Not used: any rows will do. Images are flattened.
+    pretrain_epochs, batch_size, learning_rate, tol, patience, device, checkpoints, save_every, progress
+        As in :class:`DSCNet`.
+    scaling : default="unit"
+        Every image gets length 1.
+    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.deep import StructAE
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = StructAE(n_clusters=2, hidden=(6,), pretrain_epochs=10, epochs=10).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    scaling: str | None = "unit"
+    hidden: Sequence[int] = (300, 200, 150)
+    structure: float = 1.0
+    weight_decay: float = 1e-3
+    reg: float = 0.1
+    n_prior: int = 5
+    update_every: int | None = None
+    epochs: int = 100
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **EncodedClusterer._parameter_constraints,
+        "hidden": ["array-like"],
+        "structure": [Interval(Real, 0, None, closed="left")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "reg": [POSITIVE],
+        "n_prior": [COUNT],
+        "update_every": [Interval(Integral, 1, None, closed="left"), None],
+        "epochs": [COUNT],
+    }
+    _n_squares: ClassVar[float] = 1.25
+    cost: ClassVar[str] = "a Cholesky inverse for each prior and O(η n) network passes per epoch"
+    reference: ClassVar[str] = "Peng, Feng, Xiao, Yau, Zhou, Yang: Structured autoencoders, TIP 27 (2018) 5076-5086"
+
+    def _autoencoder(self, X: Array) -> Autoencoder:
+        return dense(X.shape[1], self.hidden) if len(self.hidden) else Autoencoder()
+
+    def _network(self, autoencoder: Autoencoder, rows: Tensor) -> StructuredAutoencoder:
+        return StructuredAutoencoder(autoencoder, len(rows), min(self.n_prior, len(rows) - 1), rows.dtype)
+
+    def _train(self, training: Training, rows: Tensor, network: Any) -> Coefficients:
+        autoencoder = network.autoencoder
+
+        def update(epoch: int) -> None:
+            if epoch == 0:
+                network.set_prior(self._prior(rows.cpu().numpy()))
+            elif self.update_every is not None and epoch % self.update_every == 0:
+                network.set_prior(self._prior(self._scaled_codes(autoencoder, rows)))
+
+        training.stage(
+            "structure",
+            lambda batch: network.loss(rows, batch, self.structure, self.weight_decay),
+            self.epochs,
+            batch_size=self.batch_size,
+            before_epoch=update,
+        )
+        return self._represent(self._scaled_codes(autoencoder, rows))
+
+    def _prior(self, points: Array) -> Sparse:
+        points = apply_scaling(points, fit_scaling(points, self.code_scaling))
+        return truncate(self._represent(points), self.n_prior)
+
+    def _represent(self, codes: Array) -> Coefficients:
+        return ridge(codes @ codes.T, self.reg, overwrite=True)

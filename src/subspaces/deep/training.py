@@ -1,0 +1,195 @@
+"""One training loop for all deep methods: seeds, batches, early stopping on the loss, checkpoints, progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from torch import Tensor, nn
+
+from subspaces.deep.checkpoint import Checkpoint
+
+Progress = Callable[[str, int, int, float], None]
+"""Called after every epoch with the stage, the epoch (from 1), the largest number of epochs and the loss."""
+
+
+class Training:
+    """One run of one module: its random numbers, its losses, and the checkpoint it resumes from.
+
+    Parameters
+    ----------
+    module : everything that is trained or must be saved (buffers included)
+    n_points : number of points; batches are drawn from their indices
+    seed : of batches and of whatever a loss draws from :attr:`generator`
+    learning_rate : of Adam
+    tol, patience : a stage ends early when its lowest loss fell by less than `tol` of itself in `patience` epochs;
+        with ``tol=None`` never
+    checkpoint, save_every : where the state is kept, and after how many epochs it is written
+    progress : see :data:`Progress`
+
+    Attributes
+    ----------
+    losses : the loss of every epoch (sum over batches) by stage
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        n_points: int,
+        *,
+        seed: int,
+        learning_rate: float = 1e-3,
+        tol: float | None = 0.01,
+        patience: int = 50,
+        checkpoint: Checkpoint | None = None,
+        save_every: int = 10,
+        progress: Progress | None = None,
+    ) -> None:
+        self.module = module
+        self.n_points = n_points
+        self.learning_rate = learning_rate
+        self.tol, self.patience = tol, patience
+        self.progress = progress
+        self.generator = torch.Generator().manual_seed(seed)
+        self.losses: dict[str, list[float]] = {}
+        self._checkpoint, self._save_every = checkpoint, save_every
+        self._saved = checkpoint.load() if checkpoint is not None else None
+        if self._saved is not None:
+            self.module.load_state_dict(self._saved["module"])
+            self.generator.set_state(self._saved["generator"])
+            self.losses = {stage: list(losses) for stage, losses in self._saved["losses"].items()}
+
+    def stage(
+        self,
+        name: str,
+        loss: Callable[[Tensor], Tensor],
+        epochs: int,
+        *,
+        batch_size: int | None = None,
+        before_epoch: Callable[[int], None] | None = None,
+    ) -> None:
+        """Minimise ``loss(indices of a batch)`` by Adam; a stage the checkpoint has finished is skipped.
+
+        Parameters
+        ----------
+        batch_size : points per step, None for all of them at once
+        before_epoch : called with the number of the epoch (from 0), also when resuming at that epoch
+        """
+        if self._is_finished(name):
+            return
+        weights = list(self.module.parameters())
+        if not weights:  # an identity autoencoder has nothing to learn
+            return
+        optimiser = torch.optim.Adam(weights, lr=self.learning_rate)
+        losses = self.losses.setdefault(name, [])
+        if losses and self._saved is not None:
+            optimiser.load_state_dict(self._saved["optimiser"])
+        for epoch in range(len(losses), epochs):
+            if before_epoch is not None:
+                before_epoch(epoch)
+            losses.append(self._epoch(optimiser, loss, batch_size, name))
+            if self.progress is not None:
+                self.progress(name, epoch + 1, epochs, losses[-1])
+            if has_converged(losses, self.tol, self.patience):
+                break
+            if (epoch + 1) % self._save_every == 0:
+                self._save(name, optimiser, finished=False)
+        self._save(name, optimiser, finished=True)
+
+    def _epoch(
+        self, optimiser: torch.optim.Optimizer, loss: Callable[[Tensor], Tensor], batch_size: int | None, name: str
+    ) -> float:
+        total = 0.0
+        for batch in self._batches(batch_size):
+            optimiser.zero_grad(set_to_none=True)
+            value = loss(batch)
+            value.backward()
+            optimiser.step()
+            total += value.item()
+        if total != total or abs(total) == float("inf"):
+            raise FloatingPointError(
+                f"the loss of stage {name!r} became {total} in epoch {len(self.losses[name]) + 1}: lower learning_rate "
+                f'(now {self.learning_rate}) or scale the pixels, for example with scaling="max".'
+            )
+        return total
+
+    def _batches(self, batch_size: int | None) -> Iterator[Tensor]:
+        device = next(self.module.parameters()).device
+        if batch_size is None or batch_size >= self.n_points:
+            yield torch.arange(self.n_points, device=device)
+            return
+        order = torch.randperm(self.n_points, generator=self.generator).to(device)
+        yield from order.split(batch_size)
+
+    def _is_finished(self, name: str) -> bool:
+        return self._saved is not None and name in self._saved["finished"]
+
+    def _save(self, name: str, optimiser: torch.optim.Optimizer, *, finished: bool) -> None:
+        if self._checkpoint is None:
+            return
+        done = [stage for stage in self.losses if stage != name or finished]
+        self._checkpoint.save(
+            {
+                "module": self.module.state_dict(),
+                "optimiser": {} if finished else optimiser.state_dict(),
+                "generator": self.generator.get_state(),
+                "losses": self.losses,
+                "finished": done,
+            }
+        )
+
+
+def has_converged(losses: Sequence[float], tol: float | None, patience: int) -> bool:
+    """Whether the lowest loss fell by less than `tol` of itself during the last `patience` epochs.
+
+    Examples
+    --------
+    >>> has_converged([8, 4, 2, 1.999, 1.998], tol=0.01, patience=2)
+    True
+    >>> has_converged([8, 4, 2, 1.999, 1.998], tol=0.01, patience=3)
+    False
+    """
+    if tol is None or len(losses) <= patience:
+        return False
+    before, since = min(losses[:-patience]), min(losses[-patience:])
+    return before - since < tol * abs(before)
+
+
+@contextmanager
+def reproducible(seed: int) -> Iterator[None]:
+    """Settle what PyTorch keeps globally and put it back: determinism, threads, the CPU's random numbers.
+
+    Threads follow ``OMP_NUM_THREADS`` and ``threadpool_limits`` like the rest of the package.
+    """
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        # not torch.manual_seed, which would seed the devices' generators as well
+        torch.default_generator.manual_seed(seed)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.set_num_threads(_openmp_effective_n_threads())
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+            torch.set_num_threads(threads)
+
+
+@contextmanager
+def progress_bars() -> Iterator[Progress]:
+    """One bar per stage on the terminal, with the loss."""
+    from rich.progress import Progress as Bars
+
+    with Bars() as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, epoch: int, epochs: int, loss: float) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=epochs)
+            bars.update(tasks[stage], completed=epoch, description=f"{stage}: loss {loss:.5g}")
+
+        yield show

@@ -1,0 +1,117 @@
+"""Points in any of Dask's forms, or a file of them → one dask array of known shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.delayed import delayed
+from scipy import sparse
+
+from subspaces._blocks import row_blocks
+from subspaces._typing import Array
+from subspaces.distributed._tasks import Workers
+
+_CHUNK_BYTES = 64 * 2**20
+SUFFIXES = (".npy", ".zarr", ".parquet")
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points as rows of a dask array of float32 or float64.
+
+    Attributes
+    ----------
+    array : chunks of whole rows, of known sizes
+    names : of the columns of a data frame
+    file : ``.npy`` file that holds the same array already
+    """
+
+    array: Any
+    names: Array | None = None
+    file: Path | None = None
+
+
+def as_dask_array(X: Any, workers: Workers) -> Points:
+    """Read what X is and bring it to float chunks of whole rows; only missing chunk sizes are computed."""
+    if isinstance(X, str | PathLike):
+        return _from_path(Path(X), workers)
+    if hasattr(X, "to_dask_array"):
+        return _from_frame(X, workers)
+    if not isinstance(X, da.Array):
+        X = da.from_array(X, chunks=getattr(X, "chunks", "auto"))  # a Zarr array has chunks of its own
+    return Points(_whole_rows(X, workers))
+
+
+def _from_path(path: Path, workers: Workers) -> Points:
+    if path.suffix not in SUFFIXES:
+        raise ValueError(f"X={str(path)!r} must end in one of {', '.join(SUFFIXES)}, or be read by you with Dask.")
+    if not path.exists():
+        raise FileNotFoundError(f"X={str(path)!r} does not exist; check the name and the folder.")
+    if path.suffix == ".zarr":
+        return Points(_whole_rows(da.from_zarr(str(path)), workers))
+    if path.suffix == ".parquet":
+        import dask.dataframe as dd
+
+        return _from_frame(dd.read_parquet(str(path)), workers)
+    header = np.load(path, mmap_mode="r", allow_pickle=False)
+    _check_dimensions(header.ndim)
+    blocks = row_blocks(len(header), header[:1].nbytes, _CHUNK_BYTES)
+    # each worker opens the file itself: a memory map sent to it would be sent with all its bytes
+    parts = [
+        da.from_delayed(
+            delayed(_read_rows)(str(path.resolve()), start, stop), (stop - start, header.shape[1]), header.dtype
+        )
+        for start, stop in blocks
+    ]
+    points = Points(_whole_rows(da.concatenate(parts), workers))
+    as_is = header.flags.c_contiguous and header.dtype in (np.float32, np.float64) and header.dtype.isnative
+    return replace(points, file=path.resolve()) if as_is else points
+
+
+def _from_frame(frame: Any, workers: Workers) -> Points:
+    wrong = [str(name) for name, dtype in frame.dtypes.items() if getattr(dtype, "kind", "O") not in "fiub"]
+    if wrong:
+        raise ValueError(f"X has columns that are not numbers: {wrong[:10]}. Drop or encode them first.")
+    lengths = workers.client.compute(frame.map_partitions(len, enforce_metadata=False)).result()
+    names = list(frame.columns)
+    known = np.asarray(names, dtype=object) if all(isinstance(name, str) for name in names) else None
+    return Points(_whole_rows(frame.to_dask_array(lengths=tuple(map(int, lengths))), workers), known)
+
+
+def _whole_rows(X: Any, workers: Workers) -> Any:
+    """Chunks of whole rows with known sizes, in a float type."""
+    _check_dimensions(X.ndim)
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    if np.isnan(X.shape[1]):
+        raise ValueError("the number of columns of X must be known: call X.compute_chunk_sizes() first.")
+    if np.isnan(X.shape[0]):
+        lengths = workers.compute([delayed(len)(block) for block in X.to_delayed().ravel()])
+        X = _with_lengths(X, lengths)
+    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    return X.map_blocks(_dense, dtype=dtype.newbyteorder("="), meta=np.empty((0, 0), dtype=dtype.newbyteorder("=")))
+
+
+def _with_lengths(X: Any, lengths: Sequence[int]) -> Any:
+    return da.Array(X.dask, X.name, (tuple(lengths), X.chunks[1]), dtype=X.dtype, meta=X._meta)
+
+
+def _check_dimensions(ndim: int) -> None:
+    if ndim != 2:
+        raise ValueError(f"X must have two dimensions, points as rows; got {ndim}. Reshape it.")
+
+
+def _dense(block: Any, dtype: Any = None) -> Array:
+    if sparse.issparse(block):
+        raise TypeError("the chunks of X must be dense arrays; got sparse ones. X.map_blocks(lambda x: x.toarray())")
+    return np.ascontiguousarray(np.asarray(block), dtype=dtype)
+
+
+def _read_rows(path: str, start: int, stop: int) -> Array:
+    return np.array(np.load(path, mmap_mode="r", allow_pickle=False)[start:stop])

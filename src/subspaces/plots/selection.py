@@ -1,0 +1,127 @@
+"""What an automatic fit tried: the surface of its criterion, and how the number of clusters was found."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from subspaces._typing import Array
+from subspaces.selection import ClusterCount, Selection, Trial
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("plots need Matplotlib: pip install 'subspaces[report]'.") from None
+    return plt
+
+
+def _selection_of(estimator: Any) -> Selection:
+    selection = getattr(estimator, "selection_", None)
+    if selection is None:
+        raise ValueError(
+            f'{type(estimator).__name__} has no selection_: fit it with at least one parameter set to "auto".'
+        )
+    assert isinstance(selection, Selection)
+    return selection
+
+
+class SelectionDisplay:
+    """Score of every setting as a map: kernels and penalties down, truncations across, the winner framed.
+
+    Each cell shows the setting's best cut; the letter tells which (m modularity, k k-means).
+
+    Parameters
+    ----------
+    selection : Selection
+    criterion : name of a column of the table, default ``"score"``
+    """
+
+    def __init__(self, selection: Selection, criterion: str = "score") -> None:
+        self.selection, self.criterion = selection, criterion
+        kept = [trial for trial in selection.trials if np.isfinite(trial.score)]
+        self.row_names = list(dict.fromkeys(_row(trial) for trial in kept))
+        self.sizes = list(dict.fromkeys(trial.n_nonzero for trial in kept))
+        self.values: Array = np.full((len(self.row_names), len(self.sizes)), np.nan)
+        self.cuts = np.full(self.values.shape, "", dtype="<U1")
+        for trial in kept:
+            cell = self.row_names.index(_row(trial)), self.sizes.index(trial.n_nonzero)
+            self.values[cell], self.cuts[cell] = getattr(trial, criterion), trial.partition[0]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, criterion: str = "score") -> Self:
+        """From a fitted estimator some of whose parameters were ``"auto"``."""
+        return cls(_selection_of(estimator), criterion)
+
+    def plot(self, ax: Any = None, **keywords: Any) -> Self:
+        """Draw; `keywords` go to Matplotlib's ``imshow``."""
+        plt = _pyplot()
+        if ax is None:
+            _, ax = plt.subplots(figsize=(4 + 0.5 * len(self.sizes), 1.5 + 0.26 * len(self.row_names)))
+        image = ax.imshow(self.values, aspect="auto", **{"cmap": "viridis", **keywords})
+        middle = (np.nanmin(self.values) + np.nanmax(self.values)) / 2
+        for (i, j), value in np.ndenumerate(self.values):
+            if np.isfinite(value):
+                text = f"{value:.2f} {self.cuts[i, j]}"
+                ax.text(j, i, text, ha="center", va="center", fontsize=7, color="black" if value > middle else "white")
+        winner = self.selection.winner
+        x, y = self.sizes.index(winner.n_nonzero), self.row_names.index(_row(winner))
+        ax.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor="red", linewidth=2.5))
+        ax.set(
+            xlabel="coefficients per point (n_nonzero)",
+            title=f"{self.criterion.replace('_', ' ')} of {np.isfinite(self.values).sum()} settings"
+            + (" (m: modularity, k: k-means)" if {"m", "k"} <= set(self.cuts.ravel()) else ""),
+        )
+        ax.set_xticks(range(len(self.sizes)), [str(size) for size in self.sizes])
+        ax.set_yticks(range(len(self.row_names)), self.row_names, fontsize=8)
+        self.colorbar_ = ax.figure.colorbar(image, ax=ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class NumberOfClustersDisplay:
+    """How well the settings agree for each number of clusters, and the spectrum of the graph that decided.
+
+    Parameters
+    ----------
+    count : ClusterCount
+    """
+
+    def __init__(self, count: ClusterCount) -> None:
+        self.count = count
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> Self:
+        """From an estimator fitted with ``n_clusters="auto"``."""
+        count = _selection_of(estimator).n_clusters
+        if count is None:
+            raise ValueError('the number of clusters was given: fit with n_clusters="auto".')
+        return cls(count)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw into two axes, given as a sequence or made here."""
+        plt = _pyplot()
+        if ax is None:
+            _, ax = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+        left, right = ax
+        count = self.count
+        left.plot(count.candidates, count.agreement, color="0.6", label="agreement between settings")
+        left.plot(count.candidates, count.score, marker=".", label="agreement × (1 − normalised cut)")
+        right.plot(np.arange(1, len(count.eigenvalues) + 1), count.eigenvalues, ".")
+        right.set(xlabel="k", ylabel="eigenvalue", title="smallest eigenvalues of the Laplacian")
+        span = f"{count.low} to {count.high}" if count.low < count.high else "no other as good"
+        left.set(xlabel="number of clusters", title=f"{count.estimate} clusters ({span})", ylim=(0, 1.02))
+        for axis, step in ((left, 0.0), (right, 0.5)):
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            axis.axvline(count.estimate + step, color="red", linewidth=1, label="estimate")
+        left.axvspan(count.low - 0.3, count.high + 0.3, color="red", alpha=0.12, label="range")
+        left.legend(fontsize=8)
+        self.ax_, self.figure_ = (left, right), left.figure
+        return self
+
+
+def _row(trial: Trial) -> str:
+    scaling = "" if trial.scaling is None else f", {trial.scaling}"
+    return f"{trial.kernel}{scaling}, reg {trial.reg:g}"

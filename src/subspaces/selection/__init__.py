@@ -1,0 +1,9 @@
+"""Everything a user without labels cannot know, chosen from the data: see :func:`choose`."""
+
+from __future__ import annotations
+
+from subspaces.selection.candidates import AUTO
+from subspaces.selection.result import ClusterCount, Selection, Trial
+from subspaces.selection.search import choose
+
+__all__ = ["AUTO", "ClusterCount", "Selection", "Trial", "choose"]

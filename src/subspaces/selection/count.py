@@ -1,0 +1,110 @@
+"""The number of clusters, with a range, from the graphs of all settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from subspaces._typing import Array, Labels
+from subspaces.embedding import spectral_embedding
+from subspaces.partition import cut_by_modularity, merge_steps
+from subspaces.selection.criteria import pairwise_agreement, support
+from subspaces.selection.graphs import LEIDEN_ITERATIONS, Graph
+from subspaces.selection.result import ClusterCount
+
+N_GRAPHS = 12
+"""Graphs that decide on the number of clusters."""
+
+_FINE = 3.0  # resolution of the communities that are merged down: more of them than there are clusters
+_AS_GOOD, _IN_RANGE = 0.98, 0.95  # share of the best score
+_MOST_EIGENVALUES = 120
+
+
+def count_clusters(graphs: Sequence[Graph], seed: int = 0) -> ClusterCount:
+    """Number of clusters on which different settings agree best.
+
+    The most trustworthy graphs (those whose free communities others confirm) are cut into k = 2, 3, ... clusters by
+    merging fine communities. At the right k different settings give the same partition; at a wrong one each joins or
+    splits something else. Splitting a cluster in two also cuts many edges. So numbers are judged by mean agreement ×
+    (1 − mean normalised cut). Those within 5 % of the best are the range; the largest within 2 % is the estimate,
+    because coarse partitions agree more easily. One cluster is never found: every setting agrees on that.
+    """
+    free = [np.maximum(graph.communities, 0) for graph in graphs]
+    deciding = _most_supported(graphs, support(pairwise_agreement(free)))
+    communities = np.array([int(labels.max()) + 1 for labels in free])
+    candidates, agreement, separation = _judged_numbers([graphs[i] for i in deciding], seed)
+    score = np.maximum(agreement, 0) * separation
+    estimate = int(candidates[score >= _AS_GOOD * score.max()][-1])
+    good = candidates[score >= _IN_RANGE * score.max()]
+    best = graphs[deciding[0]]
+    n_values = min(max(2 * estimate, estimate + 10), _MOST_EIGENVALUES, best.W.shape[0] - 1)
+    return ClusterCount(
+        estimate=estimate,
+        low=int(good[0]),
+        high=int(good[-1]),
+        candidates=candidates,
+        agreement=agreement,
+        score=score,
+        communities=communities,
+        eigenvalues=spectral_embedding(best.W, max(1, n_values)).eigenvalues,
+    )
+
+
+def _most_supported(graphs: Sequence[Graph], supported: Array) -> list[int]:
+    """Graphs of largest support, at first one for each kernel and penalty: prefixes of one truncation agree anyway."""
+    first: dict[tuple[object, ...], int] = {}
+    order = [int(i) for i in np.argsort(-supported, kind="stable")]
+    for i in order:
+        setting = graphs[i].setting
+        first.setdefault((setting.scaling, setting.kernel, setting.reg), i)
+    chosen = list(first.values())
+    return [*chosen, *(i for i in order if i not in chosen)][:N_GRAPHS]
+
+
+def _judged_numbers(graphs: Sequence[Graph], seed: int) -> tuple[Labels, Array, Array]:
+    """Numbers of clusters, the mean agreement of the graphs' partitions into that many, and how separate those are."""
+    merged = [_merged(graph, seed) for graph in graphs]
+    largest = sorted((max(by_number) for by_number in merged), reverse=True)[(len(merged) - 1) // 2]
+    candidates, agreement, separation = _spread(largest), [], []
+    for k in candidates:
+        cuts = [by_number[k] for by_number in merged if k in by_number]
+        table = pairwise_agreement([labels for labels, _ in cuts])
+        n_pairs = table.size - len(table)
+        agreement.append(float((table.sum() - len(table)) / n_pairs) if n_pairs else 1.0)
+        separation.append(float(np.mean([separate for _, separate in cuts])))
+    return np.array(candidates, dtype=np.intp), np.array(agreement), np.array(separation)
+
+
+def _merged(graph: Graph, seed: int) -> dict[int, tuple[Labels, float]]:
+    """Partitions of one graph into every number of clusters, each with 1 − its normalised cut."""
+    connected = graph.communities >= 0
+    W = graph.W[connected][:, connected]
+    fine = cut_by_modularity(W, resolution=_FINE, seed=seed, iterations=LEIDEN_ITERATIONS)
+    n_left = int(fine.max()) + 1
+    indicator = sparse.csr_array((np.ones(len(fine)), (np.arange(len(fine)), fine)))
+    between = (indicator.T @ W.astype(np.float64) @ indicator).toarray()
+    target = np.arange(n_left)
+    wanted = set(_spread(n_left))
+    found = {}
+    for kept, gone in [(0, 0), *merge_steps(W, fine, 2)]:
+        n_left -= kept != gone
+        target[target == gone] = kept
+        if n_left in wanted:
+            number = np.unique(target, return_inverse=True)[1]
+            labels = np.zeros(len(connected), dtype=np.intp)
+            labels[connected] = number[fine]
+            merge = np.eye(n_left)[number]
+            together = merge.T @ between @ merge
+            found[n_left] = labels, float(np.mean(together.diagonal() / together.sum(axis=1)))
+    return found or {1: (np.zeros(len(connected), dtype=np.intp), 1.0)}
+
+
+def _spread(largest: int) -> list[int]:
+    """Numbers from 2 to `largest`, every one up to 40, then in steps of 2.5 %."""
+    numbers, k = [], 2
+    while k <= largest:
+        numbers.append(k)
+        k += max(1, k // 40)
+    return numbers or [1]

@@ -1,0 +1,141 @@
+"""The graphs of all settings, each kernel matrix computed once, each truncation a prefix of the longest one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from subspaces._typing import Array, Data, Labels, Sparse
+from subspaces.affinity import affinity, components
+from subspaces.kernels import DISTANCE_KERNELS, DOT_KERNELS, fit_kernel, gram
+from subspaces.partition import cut_by_modularity
+from subspaces.representation._result import Coefficients, from_sparse
+from subspaces.representation.ridge import from_inverse, inverse
+from subspaces.scaling import apply_scaling, fit_scaling
+from subspaces.selection.candidates import Grid, Setting
+from subspaces.selection.criteria import leave_one_out_error
+from subspaces.truncation import truncate
+
+LEIDEN_ITERATIONS = 3
+"""Leiden iterations while searching; the final fit uses more."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The affinity graph of one setting.
+
+    ``strongest`` holds the longest truncation of the same coefficients: components of the graph are joined by it.
+    ``communities`` are those of largest modularity, −1 for points without edges.
+    """
+
+    setting: Setting
+    W: Sparse
+    strongest: Coefficients
+    communities: Labels
+    n_components: int
+    leave_one_out: float
+
+
+def graphs_of(
+    X: Data,
+    grid: Grid,
+    *,
+    graph: str = "symmetric",
+    by: str = "magnitude",
+    bandwidth: float | str = "rms",
+    kernel_params: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> Iterator[Graph]:
+    """Graphs of every setting of the grid, one after the other.
+
+    A Cholesky inverse for each penalty (n³ operations) is cheaper than one eigendecomposition (9 n³) and a product
+    (n³) for each, as long as there are fewer than nine. All in float32: only ranks of coefficients matter here.
+    """
+    for scaling, kernel in grid.kernel_settings():
+        K = _kernel_matrix(X, scaling, kernel, bandwidth, kernel_params)
+        if K is None:
+            continue
+        size = float(np.mean(K.diagonal(), dtype=np.float64)) or 1.0
+        for reg in grid.regs:
+            try:
+                U, penalty = inverse(K, reg, overwrite=reg == grid.regs[-1])
+            except ValueError:  # not invertible in float32: no candidate
+                continue
+            error = leave_one_out_error(U, penalty) / size
+            longest = truncate(from_inverse(U, penalty), _longest(grid.n_nonzeros), graph=graph, by=by)
+            rank = _rank_in_column(longest, by)
+            strongest = from_sparse(longest)
+            for n_nonzero in grid.n_nonzeros:
+                W = affinity(_prefix(longest, rank, n_nonzero))
+                if W.nnz and np.isfinite(W.data).all():
+                    setting = Setting(scaling, kernel, reg, n_nonzero)
+                    yield Graph(setting, W, strongest, communities_of(W, seed), components(W)[0], error)
+
+
+def communities_of(W: Sparse, seed: int) -> Labels:
+    """Communities of largest modularity; −1 for points without edges, which are in none."""
+    labels = np.full(W.shape[0], -1, dtype=np.intp)
+    connected = np.asarray(W.sum(axis=1)).ravel() > 0
+    labels[connected] = cut_by_modularity(_part(W, connected), seed=seed, iterations=LEIDEN_ITERATIONS)
+    return labels
+
+
+def _part(W: Sparse, kept: Array) -> Sparse:
+    return W if kept.all() else W[kept][:, kept]
+
+
+def _longest(n_nonzeros: tuple[int | None, ...]) -> int | None:
+    return None if None in n_nonzeros else max(size for size in n_nonzeros if size is not None)
+
+
+def _rank_in_column(kept: Sparse, by: str) -> Array:
+    """Rank of each stored entry within its column, 0 for the largest."""
+    column = np.repeat(np.arange(kept.shape[1]), np.diff(kept.indptr))
+    order = np.lexsort((-(np.abs(kept.data) if by == "magnitude" else kept.data), column))
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order)) - kept.indptr[column[order]]
+    return rank
+
+
+def _prefix(longest: Sparse, rank: Array, n_nonzero: int | None) -> Sparse:
+    """The `n_nonzero` largest entries of each column of a longer truncation."""
+    if n_nonzero is None:
+        return longest
+    kept = rank < n_nonzero
+    counts = np.minimum(np.diff(longest.indptr), n_nonzero)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(longest.indptr.dtype)
+    return sparse.csc_array((longest.data[kept], longest.indices[kept], indptr), shape=longest.shape)
+
+
+def _kernel_matrix(
+    X: Data, scaling: str | None, kernel: Any, bandwidth: float | str, params: Mapping[str, Any] | None
+) -> Array | None:
+    """K in float32, or None where the kernel has no finite values on these points."""
+    scale_free = kernel in DISTANCE_KERNELS or (kernel in DOT_KERNELS and kernel != "polynomial")
+    if kernel == "precomputed":
+        points, width = X, bandwidth
+    else:
+        rule = fit_scaling(X, scaling)
+        points = apply_scaling(X, rule)
+        width = bandwidth if isinstance(bandwidth, str) else float(np.ldexp(bandwidth, -rule.exponent))
+        if scale_free:  # powers of large numbers overflow float32; these kernels do not see the factor
+            if kernel in DISTANCE_KERNELS and not sparse.issparse(points):
+                points = points - points.mean(axis=0)  # nor this shift, which float32 cannot resolve when it is large
+            norm = _root_mean_square_norm(points)
+            points = (points / norm).astype(np.float32)
+            width = width if isinstance(width, str) else width / norm
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = gram(points, fit_kernel(points, kernel, width, params)).astype(np.float32, copy=False)
+    except ValueError:
+        return None
+    return K if np.isfinite(K).all() and np.any(K) else None
+
+
+def _root_mean_square_norm(X: Data) -> float:
+    squares = X.multiply(X).sum() if sparse.issparse(X) else np.vdot(X, X)
+    return float(np.sqrt(squares / X.shape[0])) or 1.0

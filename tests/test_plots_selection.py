@@ -1,0 +1,49 @@
+"""Displays of the automatic choice: the numbers they hold, and that they draw."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from subspaces import KTRR
+from subspaces.datasets import make_subspaces
+from subspaces.plots import NumberOfClustersDisplay, SelectionDisplay
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, _ = make_subspaces(3, 2, 12, 30, noise=0.01, random_state=0)
+    return KTRR("auto", kernel="auto", n_nonzero="auto", partition="auto").fit(X)
+
+
+def test_surface(model):
+    display = SelectionDisplay.from_estimator(model)
+    assert np.nanmax(display.values) == model.selection_.winner.score
+    assert display.values.shape == (4, 4)  # kernels, truncations
+    display.plot()
+    assert len(display.ax_.patches) == 1  # the winner's frame
+    matplotlib.pyplot.close(display.figure_)
+
+
+def test_any_criterion_and_any_axes(model):
+    figure, ax = matplotlib.pyplot.subplots()
+    display = SelectionDisplay.from_estimator(model, criterion="modularity").plot(ax=ax)
+    assert display.figure_ is figure
+    matplotlib.pyplot.close(figure)
+
+
+def test_number_of_clusters(model):
+    display = NumberOfClustersDisplay.from_estimator(model).plot()
+    assert "3 clusters" in display.ax_[0].get_title()
+    matplotlib.pyplot.close(display.figure_)
+
+
+def test_nothing_to_show():
+    X, _ = make_subspaces(3, 2, 12, 30, random_state=0)
+    with pytest.raises(ValueError, match="auto"):
+        SelectionDisplay.from_estimator(KTRR(3).fit(X))
+    with pytest.raises(ValueError, match="n_clusters"):
+        NumberOfClustersDisplay.from_estimator(KTRR(3, reg="auto").fit(X))

@@ -1,0 +1,101 @@
+"""LSC, and the transfer cut against the eigenvectors of the whole bipartite graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import eigh, subspace_angles
+from sklearn.metrics import adjusted_rand_score
+
+from subspaces.scale.kmeans import nearest
+from subspaces.scale.landmark import LSC, landmark_codes, transfer_cut
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(200, 3))
+
+
+def bipartite(X, landmarks, n_neighbors, bandwidth):
+    """B, points × landmarks, written out."""
+    squares = ((X[:, None] - landmarks) ** 2).sum(axis=2)
+    B = np.exp(-squares / bandwidth**2)
+    B[squares > np.sort(squares, axis=1)[:, n_neighbors - 1 : n_neighbors]] = 0
+    return B
+
+
+def test_codes_against_the_dense_matrix(X):
+    B = bipartite(X, X[:30], 4, 0.8)
+    codes, masses = landmark_codes(*nearest(X, X[:30], 4), 0.8, 30)
+    np.testing.assert_allclose(codes.toarray() * masses[:, None], B, atol=1e-12)
+    np.testing.assert_allclose(codes.sum(axis=1), 1)
+
+
+def test_codes_of_far_points_do_not_vanish():
+    codes, masses = landmark_codes(np.array([[0, 1]]), np.array([[1e6, 1e6 + 1]]), 1.0, 2)
+    assert masses[0] == 0
+    np.testing.assert_allclose(codes.toarray(), [[1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1))]])
+
+
+def test_bandwidth_zero_weighs_alike():
+    codes, masses = landmark_codes(np.array([[0, 1]]), np.zeros((1, 2)), 0.0, 2)
+    np.testing.assert_array_equal(codes.toarray(), [[0.5, 0.5]])
+    assert masses[0] == 2
+
+
+@pytest.mark.parametrize("equal_masses", [True, False])
+def test_transfer_cut_gives_the_eigenvectors_of_the_whole_graph(X, equal_masses):
+    landmarks, k = X[:30], 5
+    codes, masses = landmark_codes(*nearest(X, landmarks, 6), 1.0, 30)
+    masses = np.ones_like(masses) if equal_masses else masses
+    B = codes.toarray() * masses[:, None]
+    n, p = B.shape
+    W = np.zeros((n + p, n + p))
+    W[:n, n:], W[n:, :n] = B, B.T
+    degrees = W.sum(axis=1)
+    values, vectors = eigh(np.diag(degrees) - W, np.diag(degrees))  # L f = γ D f, smallest first
+    cut = transfer_cut(codes, masses, landmarks, k, k)
+    assert cut.n_components == 1
+    np.testing.assert_allclose(1 - cut.singular_values, values[:k], atol=1e-8)
+    h = codes @ cut.directions / cut.singular_values
+    whole = np.vstack([h, cut.directions])
+    np.testing.assert_allclose(W @ whole, degrees[:, None] * whole * cut.singular_values, atol=1e-6 * degrees.max())
+    assert subspace_angles(whole, vectors[:, :k]).max() < 1e-5
+
+
+def test_lsc_vectors_are_left_singular_vectors(X):
+    model = LSC(4, n_landmarks=40, landmarks="random").fit(X)
+    codes, _ = landmark_codes(*nearest(X, model.landmarks_, 5), model.bandwidth_, 40)
+    Z = codes.toarray()
+    U = np.linalg.svd(Z / np.sqrt(Z.sum(axis=0)), full_matrices=False)[0]
+    Y = codes @ model._directions
+    assert subspace_angles(Y, U[:, 1:5]).max() < 1e-5
+    np.testing.assert_allclose(Y.T @ Y, np.eye(4), atol=1e-8)
+
+
+def test_pieces_are_clusters(rng):
+    y = np.arange(600) % 5
+    X = 100.0 * np.eye(5)[y] + rng.normal(size=(600, 5))
+    for landmarks in ("kmeans", "random"):
+        assert adjusted_rand_score(y, LSC(5, n_landmarks=60, landmarks=landmarks).fit_predict(X)) == 1
+
+
+def test_more_pieces_than_clusters_are_joined_to_near_ones(rng):
+    # three far pairs of near groups, three clusters wanted: a pair must not be torn
+    position = np.array([0, 30, 1000, 1030, 5000, 5030.0])
+    piece = np.arange(600) % 6
+    X = np.c_[position[piece], np.zeros(600)] + rng.normal(size=(600, 2))
+    assert adjusted_rand_score(piece // 2, LSC(3, n_landmarks=60).fit_predict(X)) == 1
+
+
+def test_rings(rng):
+    angle = rng.uniform(0, 2 * np.pi, 1000)
+    y = np.arange(1000) % 2
+    X = (1.0 + 2 * y)[:, None] * np.c_[np.cos(angle), np.sin(angle)] + 0.05 * rng.normal(size=(1000, 2))
+    model = LSC(2, n_landmarks=100).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_fewer_landmarks_than_neighbours(X):
+    assert LSC(2, n_landmarks=3, n_neighbors=9).fit(X).labels_.shape == (200,)

@@ -1,0 +1,162 @@
+"""Contract of KASP, NystromSC, SEC, AKK, LSC and USPEC: scikit-learn's checks, sizes at the edge, precision, seeds."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from subspaces.scale.embedded import SEC
+from subspaces.scale.kasp import KASP
+from subspaces.scale.kernel_kmeans import AKK
+from subspaces.scale.landmark import LSC
+from subspaces.scale.nystrom import NystromSC
+from subspaces.scale.uspec import USPEC
+
+ALL = [pytest.param(cls, id=cls.__name__) for cls in (KASP, NystromSC, SEC, AKK, LSC, USPEC)]
+each = pytest.mark.parametrize("cls", ALL)
+
+
+@pytest.fixture
+def data(rng):
+    y = np.arange(900) % 3
+    return 8.0 * np.eye(3, 6)[y] + rng.normal(size=(900, 6)), y
+
+
+@parametrize_with_checks(
+    [
+        *(cls(n_clusters=3) for cls in (KASP, NystromSC, SEC, AKK, LSC, USPEC)),
+        LSC(n_clusters=3, landmarks="random"),
+        NystromSC(n_clusters=3, n_landmarks=10),
+        USPEC(n_clusters=3, n_landmarks=10, scaling="standard"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@each
+@pytest.mark.parametrize("n_landmarks", [60, 5000])
+def test_groups_and_new_points(cls, data, n_landmarks):
+    X, y = data
+    model = cls(3, n_landmarks=n_landmarks).fit(X[:600])
+    assert adjusted_rand_score(y[:600], model.labels_) > 0.95
+    assert adjusted_rand_score(y[600:], model.predict(X[600:])) > 0.95
+    assert (model.predict(X[:600]) == model.labels_).mean() > (0.95 if cls is SEC else 0.999)
+    assert model.n_clusters_ == 3
+    assert all(seconds >= 0 for seconds in model.timings_.values())
+
+
+@each
+def test_same_seed_same_labels(cls, data):
+    X, _ = data
+    model = cls(4, n_landmarks=50, random_state=7)
+    np.testing.assert_array_equal(model.fit(X).labels_, clone(model).fit(X).labels_)
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.predict(X), model.predict(X))
+
+
+@each
+def test_float32_stays_float32_and_agrees(cls, data):
+    X, _ = data
+    single = cls(3, n_landmarks=60).fit(X.astype(np.float32))
+    assert adjusted_rand_score(single.labels_, cls(3, n_landmarks=60).fit(X).labels_) > 0.99
+    for name in ("landmarks_", "cluster_centers_", "_directions"):
+        value = getattr(single, name, None)
+        if value is not None and value.dtype.kind == "f":
+            assert value.dtype == np.float32, name
+
+
+@each
+@pytest.mark.parametrize("power", [-60, 3, 60])  # beyond 2^±40 the points are brought back near one
+def test_labels_do_not_depend_on_units(cls, data, power):
+    X, _ = data
+    scaled = np.ldexp(X, power)
+    labels = cls(3, n_landmarks=60).fit(X).labels_
+    np.testing.assert_array_equal(cls(3, n_landmarks=60).fit(scaled).labels_, labels)
+    if hasattr(cls, "bandwidth"):  # and with them the lengths the user gives
+        labels = cls(3, n_landmarks=60, bandwidth=3.0).fit(X).labels_
+        length = float(np.ldexp(3.0, power))
+        np.testing.assert_array_equal(cls(3, n_landmarks=60, bandwidth=length).fit(scaled).labels_, labels)
+
+
+@each
+def test_input_is_not_changed(cls, data):
+    X, _ = data
+    before = X.copy()
+    X.flags.writeable = False
+    cls(3, n_landmarks=50, scaling="unit").fit(X).predict(X)
+    np.testing.assert_array_equal(X, before)
+
+
+@each
+def test_more_clusters_than_landmarks_is_refused(cls, data):
+    X, _ = data
+    with pytest.raises(ValueError, match="n_landmarks=4 must not be less than n_clusters=6"):
+        cls(6, n_landmarks=4).fit(X)
+
+
+@each
+def test_copies_of_few_points(cls, rng):
+    points = rng.normal(size=(6, 2)) + 10 * np.arange(6)[:, None]
+    index = rng.permutation(np.arange(300) % 6)
+    model = cls(6, n_landmarks=40).fit(points[index])
+    for group in range(6):
+        assert len(set(model.labels_[index == group])) == 1
+    assert adjusted_rand_score(index, model.labels_) == 1
+
+
+@each
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fewer_distinct_points_than_clusters(cls, rng):
+    index = np.arange(60) % 3
+    X = np.array([[0.0, 0], [9, 0], [0, 9]])[index]
+    model = cls(5, n_landmarks=20).fit(X)
+    assert model.labels_.shape == (60,)
+    assert model.predict(X).shape == (60,)
+
+
+@each
+def test_equal_points_are_one_cluster(cls):
+    X = np.ones((30, 2))
+    with pytest.warns(ConvergenceWarning, match="all 30 points are equal"):
+        model = cls(3, n_landmarks=10).fit(X)
+    assert (model.labels_ == 0).all()
+    assert (model.predict(X) == 0).all()
+
+
+@each
+def test_one_cluster(cls, data):
+    X, _ = data
+    model = cls(1, n_landmarks=30).fit(X)
+    assert (model.labels_ == 0).all()
+    assert (model.predict(X) == 0).all()
+
+
+@each
+def test_an_outlier_far_away(cls, data):
+    X, _ = data
+    X[0] = 1e4
+    model = cls(3, n_landmarks=60).fit(X)
+    assert np.isfinite(model.predict(X)).all()
+    assert len(model.labels_) == 900
+
+
+@each
+def test_bad_parameters_are_named(cls, data):
+    X, _ = data
+    with pytest.raises(ValueError, match="n_landmarks"):
+        cls(3, n_landmarks=0).fit(X)
+    with pytest.raises(ValueError, match="must not exceed the number of points"):
+        cls(901).fit(X)
+
+
+@each
+def test_described(cls):
+    assert cls.cost
+    assert ":" in cls.reference

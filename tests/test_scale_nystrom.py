@@ -1,0 +1,95 @@
+"""Nyström spectral clustering against exact eigenvectors and scikit-learn's Nyström features."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import eigh, subspace_angles
+from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics import adjusted_rand_score
+
+from subspaces.kernels import cross, fit_kernel, gram
+from subspaces.scale import nystrom
+from subspaces.scale.nystrom import KernelRows, NystromSC, nystrom_directions, whitening
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(200, 3))
+
+
+def embedding(X, landmarks, kernel, n_vectors):
+    directions, to_degree, eigenvalues = nystrom_directions(KernelRows(X, landmarks, kernel), n_vectors)
+    C = cross(X, landmarks, kernel)
+    return C @ directions / np.sqrt(C @ to_degree)[:, None], eigenvalues
+
+
+def test_all_points_as_landmarks_gives_the_exact_eigenvectors(X):
+    kernel = fit_kernel(X, "rbf", 0.7)
+    K = gram(X, kernel)
+    degrees = K.sum(axis=1)
+    values, vectors = eigh(K / np.sqrt(np.outer(degrees, degrees)))
+    found, eigenvalues = embedding(X, X, kernel, 6)
+    np.testing.assert_allclose(eigenvalues, values[:-7:-1], atol=1e-7)
+    assert subspace_angles(found, vectors[:, -6:]).max() < 1e-6
+
+
+@pytest.mark.parametrize("block_bytes", [4096, 2**25])
+@pytest.mark.parametrize("kept_bytes", [0, 2**28])
+def test_eigenvectors_of_the_approximated_graph_are_orthonormal(X, block_bytes, kept_bytes, monkeypatch):
+    monkeypatch.setattr(nystrom, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(nystrom, "_KEPT_BYTES", kept_bytes)
+    Z, kernel = X[:30], fit_kernel(X, "rbf", 1.5)
+    found, eigenvalues = embedding(X, Z, kernel, 5)
+    np.testing.assert_allclose(found.T @ found, np.eye(5), atol=1e-8)
+    W = cross(X, Z, kernel) @ np.linalg.pinv(gram(Z, kernel), rcond=1e-8, hermitian=True) @ cross(Z, X, kernel)
+    degrees = W.sum(axis=1)
+    S = W / np.sqrt(np.outer(degrees, degrees))
+    np.testing.assert_allclose(S @ found, found * eigenvalues, atol=1e-6)
+    np.testing.assert_allclose(eigenvalues[0], 1, atol=1e-8)
+
+
+def test_features_are_those_of_scikit_learn(X):
+    kernel = fit_kernel(X, "rbf", 1.5)
+    reference = Nystroem(gamma=1 / 1.5**2, n_components=25, random_state=0).fit(X)
+    Z = X[reference.component_indices_]
+    ours, theirs = cross(X, Z, kernel) @ whitening(Z, kernel), reference.transform(X)
+    np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-6)
+
+
+def test_repeated_landmarks_change_nothing(X):
+    Z, kernel = X[:30], fit_kernel(X, "rbf", 1.0)
+    once, _ = embedding(X, Z, kernel, 4)
+    twice, _ = embedding(X, np.vstack([Z, Z]), kernel, 4)
+    assert subspace_angles(once, twice).max() < 1e-5
+
+
+def test_negative_degrees_do_no_harm(rng):
+    # a wide kernel with few landmarks: the approximation of far points is negative
+    X = np.vstack([rng.normal(size=(300, 2)), 8 * rng.normal(size=(30, 2))])
+    model = NystromSC(3, n_landmarks=5, bandwidth=1.0).fit(X)
+    assert np.isfinite(model.cluster_centers_).all()
+    assert model.n_clusters_ == 3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_separated_groups_in_both_precisions(rng, dtype):
+    y = np.arange(3000) % 3
+    X = (7.0 * np.eye(3)[y] + rng.normal(size=(3000, 3))).astype(dtype)
+    model = NystromSC(3, n_landmarks=150).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    assert model.cluster_centers_.dtype == dtype
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(model.eigenvalues_[0], 1, atol=1e-3)
+
+
+def test_same_labels_whether_rows_are_kept_or_computed_again(X, monkeypatch):
+    kept = NystromSC(4, n_landmarks=50).fit(X).labels_
+    monkeypatch.setattr(nystrom, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(nystrom, "_BLOCK_BYTES", 50 * 8 * 37)
+    assert adjusted_rand_score(kept, NystromSC(4, n_landmarks=50).fit(X).labels_) == 1
+
+
+def test_zero_kernel_is_refused():
+    with pytest.raises(ValueError, match="n_landmarks=3 landmarks is zero"):
+        whitening(np.zeros((3, 2)), fit_kernel(np.eye(2), "linear"))

@@ -1,0 +1,119 @@
+"""Criteria against slow references that share no code with them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from subspaces.partition import merge_communities, merge_steps
+from subspaces.representation.ridge import from_inverse, inverse
+from subspaces.selection.criteria import (
+    eigengap,
+    leave_one_out_error,
+    modularity,
+    normalized_cut,
+    pairwise_agreement,
+    stability,
+    support,
+)
+
+
+def random_graph(rng, n=24, density=0.3):
+    W = np.triu(rng.random((n, n)) * (rng.random((n, n)) < density), 1)
+    return W + W.T
+
+
+def test_modularity_is_the_sum_over_pairs(rng):
+    W, labels = random_graph(rng), rng.integers(0, 4, 24)
+    degree, total = W.sum(axis=1), W.sum()
+    expected = sum(
+        (W[i, j] - degree[i] * degree[j] / total) / total
+        for i, j in itertools.product(range(24), repeat=2)
+        if labels[i] == labels[j]
+    )
+    assert modularity(sparse.csr_array(W), labels) == pytest.approx(expected)
+
+
+def test_normalized_cut_is_the_mean_share_that_leaves(rng):
+    W, labels = random_graph(rng), rng.permutation(np.arange(24) % 4)
+    shares = [W[labels == c][:, labels != c].sum() / W[labels == c].sum() for c in range(4)]
+    assert normalized_cut(sparse.csr_array(W), labels) == pytest.approx(np.mean(shares))
+
+
+def test_separate_components_have_no_cut():
+    W = sparse.csr_array(np.kron(np.eye(3), np.ones((4, 4)) - np.eye(4)))
+    assert normalized_cut(W, np.repeat(np.arange(3), 4)) == 0
+
+
+def test_a_graph_without_edges_has_the_worst_cut():
+    assert normalized_cut(sparse.csr_array((4, 4)), np.array([0, 0, 1, 1])) == 1
+
+
+def test_eigengap():
+    values = np.array([0.0, 0.1, 0.7, 0.8])
+    assert eigengap(values, 2) == pytest.approx(0.6)
+    assert eigengap(values, 4) == 0
+    assert eigengap(values, 0) == 0
+
+
+def test_leave_one_out_error_is_that_of_refits(rng):
+    X, reg = rng.standard_normal((15, 4)), 0.3
+    K = X @ X.T
+    U, penalty = inverse(K, reg)
+    found = leave_one_out_error(U, penalty)
+    errors = []
+    for i in range(15):  # a ridge regression of point i on all others, from the points themselves
+        others = np.delete(X, i, axis=0)
+        c = np.linalg.solve(others @ others.T + penalty * np.eye(14), others @ X[i])
+        errors.append(np.sum((X[i] - others.T @ c) ** 2))
+    assert found == pytest.approx(np.mean(errors))
+    assert from_inverse(U, penalty).n_points == 15
+
+
+def test_pairwise_agreement_is_the_adjusted_rand_index(rng):
+    partitions = [rng.integers(0, k, 50) for k in (2, 3, 5, 9)] + [np.zeros(50, dtype=int)]
+    found = pairwise_agreement(partitions)
+    for i, j in itertools.product(range(5), repeat=2):
+        assert found[i, j] == pytest.approx(adjusted_rand_score(partitions[i], partitions[j]))
+
+
+def test_agreement_does_not_see_the_names_of_clusters(rng):
+    labels = rng.integers(0, 4, 30)
+    assert pairwise_agreement([labels, 3 - labels])[0, 1] == pytest.approx(1)
+
+
+def test_support_prefers_the_dense_spot_to_the_middle():
+    # three partitions that agree, five that agree with nobody but are nearer to all on average
+    agreement = np.full((8, 8), 0.4)
+    agreement[:3, :3] = 0.9
+    agreement[:3, 3:] = agreement[3:, :3] = 0.1
+    np.fill_diagonal(agreement, 1)
+    found = support(agreement, least=2)
+    assert found.argmax() < 3
+    assert found[0] == pytest.approx(0.9)
+
+
+def test_support_of_a_single_partition_is_one():
+    assert support(np.ones((1, 1))) == 1
+
+
+def test_stability_of_separate_blocks_is_one(seed):
+    W = sparse.csr_array(np.kron(np.eye(3), np.ones((10, 10)) - np.eye(10)))
+    labels = np.repeat(np.arange(3), 10)
+
+    def components_of(part):
+        return sparse.csgraph.connected_components(part)[1]
+
+    assert stability(W, labels, components_of, seed=seed) == pytest.approx(1)
+
+
+def test_merge_steps_are_the_merges_of_merge_communities(rng):
+    W, labels = sparse.csr_array(random_graph(rng)), np.arange(24) % 8
+    target = np.arange(8)
+    for n_left, (kept, gone) in zip(range(7, 1, -1), merge_steps(W, labels, 2), strict=True):
+        target[target == gone] = kept
+        assert adjusted_rand_score(target[labels], merge_communities(W, labels, n_left)) == 1
