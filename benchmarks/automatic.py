@@ -2,8 +2,8 @@
 
     SUBSPACES_DATA=folder python benchmarks/automatic.py                        # every data set; hours on two cores
     SUBSPACES_DATA=folder python benchmarks/automatic.py --datasets orl digits  # some of them
-    python benchmarks/automatic.py --count                                      # 50 synthetic unions: number of clusters
-    python benchmarks/automatic.py --cost                                       # search divided by a plain fit, n = 2000
+    python benchmarks/automatic.py --count                                      # the number of clusters of 50 unions
+    python benchmarks/automatic.py --cost                                       # search over plain fit at n = 2000
 
 Prints Markdown. The number of clusters is given to every method but HDBSCAN, which has its own; "L found" is what KTRR
 finds when it is not. "same grid, labelled" is the best accuracy any trial of the search had: what knowing the labels
@@ -170,7 +170,7 @@ def count_table(n_unions: int) -> None:
 
 
 def cost() -> None:
-    X, y = datasets.load_mnist(return_X_y=True, n_images=10_000, per_class=200, random_state=0, **HOME)
+    X, _ = datasets.load_mnist(return_X_y=True, n_images=10_000, per_class=200, random_state=0, **HOME)
     X = np.asarray(X, dtype=np.float64)
     KTRR(10).fit(X)
     for name, clock in (("wall", time.perf_counter), ("CPU", time.process_time)):

@@ -93,7 +93,11 @@ SHALLOW: dict[str, Any] = {
     "ssc": lambda k: SSC(k),
     "ensc": lambda k: EnSC(k, scaling="unit"),
 }
-DEEP = ("dscnet-l2", "dscnet-l1", "dasc", "structae", "aessc", "aektrr", "aektrr, reg 10", "ktrrnet", "ktrrnet, reg 10")
+RIDGE = {"": {}, "reg 10": {"reg": 10.0}, "linear": {"kernel": "linear", "reg": 0.1}}  # variants of the two KTRR nets
+DEEP = (
+    *("dscnet-l2", "dscnet-l1", "dasc", "structae", "aessc"),
+    *("aektrr", "aektrr, reg 10", "aektrr, linear", "ktrrnet", "ktrrnet, reg 10", "ktrrnet, linear"),
+)
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +116,7 @@ def model(data: str, method: str, k: int, seed: int) -> Any:
         return SHALLOW[method](k).set_params(random_state=seed)
     from subspaces import deep
 
-    name, _, reg = method.partition(", reg ")
+    name, _, variant = method.partition(", ")
     common = {
         "n_clusters": k,
         "random_state": seed,
@@ -120,15 +124,14 @@ def model(data: str, method: str, k: int, seed: int) -> Any:
         "checkpoints": CHECKPOINTS,
         **DATA[data]["network"],
     }
-    ridge = {"reg": float(reg or 1)}
     if name == "structae":
         return deep.StructAE(**{**common, "pretrain_epochs": 100, "channels": None})
     if name == "aessc":
         return deep.AESSC(**common)
     if name == "aektrr":
-        return deep.AEKTRR(**common, **ridge)
+        return deep.AEKTRR(**common, **RIDGE[variant])
     if name == "ktrrnet":
-        return deep.KTRRNet(**common, **ridge, epochs=CLOSED_FORM[data])
+        return deep.KTRRNet(**common, **RIDGE[variant], epochs=CLOSED_FORM[data])
     dsc = dict(DSC[data])
     dsc["reg"] /= {"coil20": 1, "orl": 255**2, "yaleb10": 255**2}[data]
     dsc["graph_params"] = DATA[data]["post"]

@@ -67,6 +67,7 @@ def table(tmp_path):
     return path
 
 
+AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
 COLUMNS = ("--id", "name", "--label", "species")
 
 
@@ -102,9 +103,9 @@ def test_options_offer_what_the_library_has():
     from subspaces.partition import PARTITIONS
     from subspaces.scaling import SCALINGS
 
-    assert set(get_args(_options.Kernel)) == set(KERNELS)
-    assert set(get_args(_options.Partition)) == set(PARTITIONS)
-    assert set(get_args(_options.Scaling)) == {"none", *SCALINGS}
+    assert set(get_args(_options.Kernel)) == {"auto", *KERNELS}
+    assert set(get_args(_options.Partition)) == {"auto", *PARTITIONS}
+    assert set(get_args(_options.Scaling)) == {"auto", "none", *SCALINGS}
 
 
 # ------------------------------------------------------------------ cluster
@@ -118,7 +119,7 @@ def test_cluster_writes_labels_and_says_so(table, tmp_path):
     assert list(written) == ["id", "label"]
     assert written["id"].tolist() == [f"p{i}" for i in range(90)]
     frame = pd.read_csv(table)
-    expected = KTRR(3).fit_predict(frame.drop(columns=["name", "species"]).to_numpy())
+    expected = KTRR(3, **AUTOMATIC).fit_predict(frame.drop(columns=["name", "species"]).to_numpy())
     assert written["label"].tolist() == expected.tolist()
     assert "90 points, 9 features" in result.stdout
     assert "3 clusters in" in result.stdout
@@ -155,13 +156,15 @@ def test_json_is_one_document(table):
     assert document["source"] == str(table)
     assert (document["n_points"], document["n_features"], document["n_clusters"]) == (90, 9, 3)
     assert len(document["labels"]) == len(document["ids"]) == 90
-    assert document["parameters"] == KTRR(3, random_state=4, reg=0.5).get_params()
+    assert document["parameters"] == KTRR(3, **{**AUTOMATIC, "random_state": 4, "reg": 0.5}).get_params()
+    assert set(document["chosen"]) == set(AUTOMATIC) - {"reg"}
+    assert document["chosen"]["kernel"] in document["reason"]
     assert set(document["timings"]) >= {"kernel", "partition"}
     assert 0 <= document["scores"]["accuracy"] <= 1
     assert result.stderr == ""
 
 
-def test_options_reach_the_estimator_and_others_keep_their_defaults(table, monkeypatch):
+def test_options_reach_the_estimator_and_others_are_automatic(table, monkeypatch):
     seen = []
     original = KTRR.fit
     monkeypatch.setattr(KTRR, "fit", lambda self, X, y=None: seen.append(self.get_params()) or original(self, X))
@@ -178,15 +181,35 @@ def test_options_reach_the_estimator_and_others_keep_their_defaults(table, monke
         "partition": "qr",
         "random_state": 9,
     }
-    assert seen == [KTRR(3, **changed).get_params(), KTRR(3).get_params()]
+    assert seen == [KTRR(3, **changed).get_params(), KTRR(3, **AUTOMATIC).get_params()]
+
+
+def test_the_choice_is_explained(table):
+    result = run("cluster", table, *COLUMNS, "-k", "auto", "--kernel", "auto", "--reg", "0.5")
+    assert result.exit_code == 0, result.output
+    line = next(line for line in result.stdout.splitlines() if line.startswith("chosen: "))
+    assert "kernel" in line
+    assert "reg 0.5" in line
+    assert "auto" not in result.stdout.splitlines()[1]  # the settled values are shown, not the word
+
+
+def test_other_methods_keep_their_defaults_and_refuse_auto(table):
+    result = run("cluster", table, *COLUMNS, "-k", 3, "--method", "lsr1", "--json")
+    assert json.loads(result.stdout)["parameters"]["partition"] == "kmeans"
+    assert "no meaning for the method lsr1" in fails(
+        "cluster", table, *COLUMNS, "-k", 3, "--method", "lsr1", "--reg", "auto"
+    )
 
 
 def test_number_of_clusters_is_found_if_not_given(table):
     result = run("cluster", table, *COLUMNS, "--json")
     document = json.loads(result.stdout)
-    assert document["parameters"]["n_clusters"] is None
-    assert document["parameters"]["partition"] == "modularity"
-    assert document["n_clusters"] == len(set(document["labels"]))
+    assert document["parameters"]["n_clusters"] == "auto"
+    assert document["n_clusters"] == document["chosen"]["n_clusters"] == len(set(document["labels"]))
+    low, high = document["n_clusters_range"]
+    assert low <= document["n_clusters"] <= high
+    other = json.loads(run("cluster", table, *COLUMNS, "--method", "lsr1", "--json").stdout)
+    assert (other["parameters"]["n_clusters"], other["parameters"]["partition"]) == (None, "modularity")
     result = run("cluster", table, *COLUMNS)
     assert "the number was found; -k sets it" in result.stdout
     assert "-o labels.csv saves the labels" in result.stdout
@@ -268,6 +291,7 @@ def test_markup_and_control_characters_do_nothing(tmp_path):
         (["--method", "magic"], "ktrr, trr"),
         (["--reg", "-1"], "'reg' parameter of KTRR"),
         (["--reg", "much"], "--reg"),
+        (["--n-nonzero", "2.5"], "not a whole number or auto"),
         (["--n-nonzero", "0"], "'n_nonzero' parameter"),
         (["--bandwidth", "wide"], "not mean, rms, median or a number"),
         (["--bandwidth", "-2"], "'bandwidth' parameter"),
@@ -285,7 +309,7 @@ def test_usage_errors_are_one_line(table, arguments, expected):
 
 
 def test_kmeans_needs_a_number(table):
-    assert "add -k" in fails("cluster", table, *COLUMNS, "--partition", "kmeans")
+    assert "add -k" in fails("cluster", table, *COLUMNS, "--partition", "kmeans", "--method", "lsr1")
 
 
 def test_unknown_command():

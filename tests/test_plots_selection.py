@@ -22,7 +22,7 @@ def model():
 def test_surface(model):
     display = SelectionDisplay.from_estimator(model)
     assert np.nanmax(display.values) == model.selection_.winner.score
-    assert display.values.shape == (4, 4)  # kernels, truncations
+    assert display.values.shape == (4, 3)  # kernels, truncations
     display.plot()
     assert len(display.ax_.patches) == 1  # the winner's frame
     matplotlib.pyplot.close(display.figure_)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +17,20 @@ T = TypeVar("T")
 
 BLOCK_BYTES = 2**20
 """Bytes of one block: small enough to stay in cache through several elementwise passes."""
+
+
+_listener: ContextVar[Callable[[int, int], None] | None] = ContextVar("_listener", default=None)
+_LONG_WORK = 256  # blocks from which a listener is told
+
+
+@contextmanager
+def progress_to(listener: Callable[[int, int], None]) -> Iterator[None]:
+    """Call ``listener(done, total)`` as the blocks of long work are finished."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
 
 
 def row_blocks(n_rows: int, bytes_per_row: int, block_bytes: int | None = None) -> list[tuple[int, int]]:
@@ -31,9 +47,21 @@ def map_blocks(function: Callable[[int, int], T], blocks: list[tuple[int, int]])
     """
     n_threads = min(_openmp_effective_n_threads(), len(blocks))
     if n_threads <= 1:
-        return [function(start, stop) for start, stop in blocks]
+        return _counted((function(start, stop) for start, stop in blocks), len(blocks))
     with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(lambda block: function(*block), blocks))
+        return _counted(pool.map(lambda block: function(*block), blocks), len(blocks))
+
+
+def _counted(results: Iterable[T], total: int) -> list[T]:
+    """All results as a list, with word to the listener as they come."""
+    listener = _listener.get()
+    if listener is None or total < _LONG_WORK:
+        return list(results)
+    found = []
+    for result in results:
+        found.append(result)
+        listener(len(found), total)
+    return found
 
 
 TILE = 256

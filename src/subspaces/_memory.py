@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -10,9 +12,25 @@ _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _CGROUP_USED = Path("/sys/fs/cgroup/memory.current")
 
 
+_limit: int | None = None
+
+
+@contextmanager
+def limited(n_bytes: int | None) -> Iterator[None]:
+    """Let this process take `n_bytes` in all, what it holds already included; None: what the machine has."""
+    global _limit
+    before, _limit = _limit, n_bytes
+    try:
+        yield
+    finally:
+        _limit = before
+
+
 def available_bytes() -> int:
-    """Memory this process may still take: what the machine has free, or less inside a container."""
+    """Memory this process may still take: what the machine has free, or less in a container or under a limit."""
     free = int(psutil.virtual_memory().available)
+    if _limit is not None:
+        free = max(0, min(free, _limit - int(psutil.Process().memory_info().rss)))
     try:
         limit = int(_CGROUP_LIMIT.read_text()) - int(_CGROUP_USED.read_text())
     except (OSError, ValueError):  # no container, or no limit ("max")

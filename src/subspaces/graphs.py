@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
 from subspaces.postprocessing import dscnet_affinity, keep_column_mass, row_space_affinity, scale_columns_to_max
 from subspaces.representation._result import Coefficients
@@ -69,9 +70,17 @@ def build_graph(
 
 
 def _half_sparse(W: Array) -> Sparse:
-    """W/2 without its diagonal and without what rounding cannot tell from zero."""
+    """W/2 for a symmetric W, without its diagonal and without what rounding cannot tell from zero; changes W."""
     np.fill_diagonal(W, 0)
-    W[np.finfo(W.dtype).eps * W.max(initial=0) > W] = 0
-    half = sparse.csc_array(W)
-    half.data /= 2
-    return half
+    smallest = np.finfo(W.dtype).eps * W.max(initial=0)
+    index_type = np.int32 if W.size < 2**31 else np.int64
+
+    def compress(start: int, stop: int) -> tuple[Array, Array, Array]:
+        rows = W[start:stop]
+        kept = (rows >= smallest) & (rows > 0)
+        return rows[kept] / 2, np.nonzero(kept)[1].astype(index_type), np.count_nonzero(kept, axis=1)
+
+    # by rows, which are the columns: SciPy's own conversion sorts all entries
+    parts = map_blocks(compress, row_blocks(len(W), W[:1].nbytes))
+    data, indices, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return sparse.csc_array((data, indices, np.append(0, np.cumsum(counts)).astype(index_type)), shape=W.shape)

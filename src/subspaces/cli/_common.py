@@ -7,6 +7,7 @@ Nothing heavy is imported here: ``subspaces --help`` must answer at once.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -18,6 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+MANY_POINTS = 10_000
 
 
 class Commands(TyperGroup):
@@ -91,15 +93,50 @@ def _accept_any_text() -> None:
 
 
 @contextmanager
-def progress_bar(estimator: Any, wanted: bool) -> Iterator[None]:
-    """Show the legs of a fit on standard error, if a person is watching."""
-    if wanted and sys.stderr.isatty() and hasattr(estimator, "set_callbacks"):
+def progress_bar(estimator: Any, wanted: bool, n_points: int = 0) -> Iterator[None]:
+    """Show the legs of a fit on standard error, if a person is watching; for many points, how much is left."""
+    watched = wanted and sys.stderr.isatty()
+    if watched and n_points > MANY_POINTS:
+        with _time_left():
+            yield
+        return
+    if watched and hasattr(estimator, "set_callbacks"):
         import rich
         from sklearn.callback import ProgressBar
 
         rich.reconfigure(stderr=True)  # scikit-learn's bar writes to rich's global console
         estimator.set_callbacks(ProgressBar())
     yield
+
+
+@contextmanager
+def _time_left() -> Iterator[None]:
+    """A bar over the blocks of the long legs, with the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from subspaces._blocks import progress_to
+
+    columns = (TextColumn("step {task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks = [bar.add_task("1", total=None)]
+
+        def listen(done: int, total: int) -> None:
+            if done == 1:  # a new leg of known length
+                bar.update(tasks[-1], visible=False)
+                tasks.append(bar.add_task(str(len(tasks)), total=total))
+            bar.update(tasks[-1], completed=done)
+
+        with progress_to(listen):
+            yield
+
+
+def parse_bytes(text: str) -> int:
+    """A size such as 2GB, 500MB or 1.5GiB in bytes; raises ValueError."""
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)(i?)b?\s*", text, flags=re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
+        raise ValueError(f"'{text}' is not a size like 500MB, 2GB or 1.5GiB")
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** "_kmgt".index(match[2].lower() or "_"))
 
 
 @contextmanager

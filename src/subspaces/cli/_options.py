@@ -1,6 +1,6 @@
 """The options of the commands: name, what it takes and what it says of itself in ``--help``.
 
-An option that is not given is None, so that the method keeps its own default.
+An option that is not given is None: "auto" for the methods that can choose, else the method's own default.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ METHOD, DATA, OUTPUT = "How to cluster", "What to read", "What to write"
 
 # The library has these names too (a test compares them), but reading them there would import NumPy.
 Kernel = Literal[
+    "auto",
     "rbf",
     "exponential",
     "inverse_square",
@@ -26,8 +27,8 @@ Kernel = Literal[
     "correntropy",
     "precomputed",
 ]
-Scaling = Literal["none", "unit", "max", "minmax", "standard"]
-Partition = Literal["kmeans", "qr", "discretize", "modularity"]
+Scaling = Literal["auto", "none", "unit", "max", "minmax", "standard"]
+Partition = Literal["auto", "kmeans", "qr", "discretize", "modularity"]
 
 
 def _option(*names: str, value: str | None = None, panel: str, help: str, **more: Any) -> Any:
@@ -39,14 +40,13 @@ FileArgument = Annotated[
     typer.Argument(metavar="FILE", help="Points, one per row: .csv, .tsv, .parquet, .npy, .npz or .mat."),
 ]
 ClustersOption = Annotated[
-    int | None,
+    str | None,
     _option(
         "-k",
         "--clusters",
         value="NUMBER",
         panel=METHOD,
-        help="Number of clusters; left out, it is found by modularity.",
-        min=1,
+        help="Number of clusters; left out or auto, it is found.",
     ),
 ]
 MethodOption = Annotated[
@@ -69,17 +69,17 @@ BandwidthOption = Annotated[
     ),
 ]
 RegOption = Annotated[
-    float | None,
+    str | None,
     _option(
         "--reg",
         value="NUMBER",
         panel=METHOD,
-        help="Weight of the ridge, relative to the kernel's mean diagonal.",
+        help="Weight of the ridge, relative to the kernel's mean diagonal, or auto.",
     ),
 ]
 NonzeroOption = Annotated[
-    int | None,
-    _option("--n-nonzero", value="NUMBER", panel=METHOD, help="Coefficients kept for each point."),
+    str | None,
+    _option("--n-nonzero", value="NUMBER", panel=METHOD, help="Coefficients kept for each point, or auto."),
 ]
 ScalingOption = Annotated[
     Scaling | None,
@@ -87,7 +87,7 @@ ScalingOption = Annotated[
         "--scaling",
         value="RULE",
         panel=METHOD,
-        help="none, unit (points of length 1), max (largest value 1), minmax (features from 0 to 1) or standard "
+        help="auto, none, unit (points of length 1), max (largest value 1), minmax (features from 0 to 1) or standard "
         "(features of variance 1).",
     ),
 ]
@@ -97,7 +97,7 @@ PartitionOption = Annotated[
         "--partition",
         value="NAME",
         panel=METHOD,
-        help="How the graph is cut: kmeans, qr, discretize or modularity.",
+        help="How the graph is cut: auto, kmeans, qr, discretize or modularity.",
     ),
 ]
 SeedOption = Annotated[
@@ -114,6 +114,35 @@ SeedOption = Annotated[
 ThreadsOption = Annotated[
     int | None,
     _option("--threads", value="NUMBER", panel=METHOD, help="Most threads to use (all if not given).", min=1),
+]
+MemoryOption = Annotated[
+    str | None,
+    _option(
+        "--memory",
+        value="SIZE",
+        panel=METHOD,
+        help="Most memory to use, such as 2GB: decides between the dense and the large-scale route, and refuses what "
+        "cannot fit (all that is free if not given).",
+    ),
+]
+SchedulerOption = Annotated[
+    str | None,
+    _option(
+        "--scheduler",
+        value="ADDRESS",
+        panel=METHOD,
+        help='Let the workers of a Dask cluster read and cluster the file: "local", or an address like '
+        "tcp://10.0.0.5:8786 (methods ktrr, ektrr, sssc, slsr, slrr; .npy, .parquet or .zarr).",
+    ),
+]
+CheckpointOption = Annotated[
+    Path | None,
+    _option(
+        "--checkpoint",
+        value="FOLDER",
+        panel=METHOD,
+        help="Where a run on workers keeps its finished pieces; the same command goes on from there.",
+    ),
 ]
 LabelOption = Annotated[
     str | None,

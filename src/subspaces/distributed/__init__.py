@@ -125,7 +125,10 @@ def connect(address: str | None = None, n_workers: int | None = None) -> Iterato
             yield client
         return
     cluster = dask_distributed.LocalCluster(
-        n_workers=n_workers or os.cpu_count() or 1, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=n_workers or os.cpu_count() or 1,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address="127.0.0.1:0",  # a free port, for this machine only; None would try port 8787 and warn
     )
     with cluster, dask_distributed.Client(cluster) as client:
         yield client

@@ -31,7 +31,7 @@ from subspaces.representation._result import Coefficients
 from subspaces.scale import two_scale
 from subspaces.scale.cells import Cells, build_cells, search
 
-ROWS_PER_TASK = 64 * two_scale._BATCH
+ROWS_PER_TASK = 32 * two_scale._BATCH
 """Points of one task: a few seconds of work. Whole batches, because rounding depends on what is solved together."""
 
 _SLAB = 2**16  # points written at a time; whole blocks of `score_parts` for the same reason

@@ -78,10 +78,11 @@ def _from_frame(frame: Any, workers: Workers) -> Points:
     wrong = [str(name) for name, dtype in frame.dtypes.items() if getattr(dtype, "kind", "O") not in "fiub"]
     if wrong:
         raise ValueError(f"X has columns that are not numbers: {wrong[:10]}. Drop or encode them first.")
-    lengths = workers.client.compute(frame.map_partitions(len, enforce_metadata=False)).result()
+    found = workers.client.compute(frame.map_partitions(len, enforce_metadata=False)).result()
+    lengths = tuple(map(int, np.ravel(found)))  # a number, not a list, if there is one partition
     names = list(frame.columns)
     known = np.asarray(names, dtype=object) if all(isinstance(name, str) for name in names) else None
-    return Points(_whole_rows(frame.to_dask_array(lengths=tuple(map(int, lengths))), workers), known)
+    return Points(_whole_rows(frame.to_dask_array(lengths=lengths), workers), known)
 
 
 def _whole_rows(X: Any, workers: Workers) -> Any:
@@ -94,6 +95,8 @@ def _whole_rows(X: Any, workers: Workers) -> Any:
     if np.isnan(X.shape[0]):
         lengths = workers.compute([delayed(len)(block) for block in X.to_delayed().ravel()])
         X = _with_lengths(X, lengths)
+    if X.shape[0] < 2 or X.shape[1] < 1:
+        raise ValueError(f"X must have at least 2 points and 1 feature; got the shape {tuple(map(int, X.shape))}.")
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     return X.map_blocks(_dense, dtype=dtype.newbyteorder("="), meta=np.empty((0, 0), dtype=dtype.newbyteorder("=")))
 

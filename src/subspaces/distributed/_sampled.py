@@ -87,12 +87,10 @@ def fit_sampled(estimator: Sampled, array: Any, workers: Workers, folder: Path |
     """Run the estimator's own fit, with its three legs that look at all points replaced: scale, sample, classify."""
     n, m = array.shape
     bytes_per_row = m * array.dtype.itemsize
-    at_once = row_blocks(max(n, 1), bytes_per_row, estimator._block_bytes)[0][1]
+    at_once = row_blocks(n, bytes_per_row, estimator._block_bytes)[0][1]
     points = Rows(array, at_once * max(1, TASK_BYTES // (at_once * bytes_per_row)), workers)
 
     def fit(_: Any) -> Sampled:
-        if n < 2:
-            raise ValueError(f"X must have at least 2 points; got {n}.")
         if estimator.n_clusters is not None and estimator.n_clusters > n:
             raise ValueError(f"n_clusters={estimator.n_clusters} must not exceed the number of points, n_samples={n}.")
         estimator.n_features_in_ = m

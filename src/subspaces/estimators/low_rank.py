@@ -90,6 +90,7 @@ class LRR1(LRR2):
     """
 
     reg: float = 0.1
+    tol: float = 0.05
     _error: ClassVar[Literal["l1", "l21"]] = "l1"
 
 
@@ -122,7 +123,7 @@ class LatLRR(SubspaceClusterer):
     graph: str = "row_space"
     n_nonzero: int | None = None
     reg: float = 0.1
-    tol: float = 1e-3
+    tol: float = 0.05
     max_iter: int = 1000
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = LRR2._parameter_constraints

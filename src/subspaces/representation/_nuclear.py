@@ -120,6 +120,7 @@ class Shrinkage:
         self.basis: Array | None = None
         self.is_exact = True
         self.stays_exact = False
+        self.calls = 0
 
     def __call__(self, M: Array) -> LowRank:
         """Every singular value of the tall matrix `M` less the threshold, or zero."""
@@ -128,6 +129,7 @@ class Shrinkage:
         if low is None:
             low = self._exact(M)
         self.rank = len(low.singular_values)
+        self.calls += 1
         return low
 
     def confirmed(self) -> bool:
@@ -159,7 +161,7 @@ class Shrinkage:
             outside -= Q @ (Q.T @ outside)
             outside /= np.linalg.norm(outside, axis=0)
             outside, before = gram @ outside, outside
-        missed = float(np.vecdot(outside, before, axis=0).max())
+        missed = float(np.einsum("ij,ij->j", outside, before).max())
         if max(missed, float(values[0])) > self.threshold**2:
             return None
         self.basis = Q @ rotation

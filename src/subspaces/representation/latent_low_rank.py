@@ -13,16 +13,16 @@ from subspaces.representation._entrywise import (
     SLACK,
     STAGES,
     Dictionary,
-    dictionary,
     entrywise_match,
     error_penalty,
     multipliers_of_errors,
     refitted,
-    stage_rotation,
+    stage_dictionary,
     working_dtype,
 )
 from subspaces.representation._nuclear import (
     RELAXATION,
+    LowRank,
     Residuals,
     Shrinkage,
     check_arguments,
@@ -147,33 +147,28 @@ def _solve(
     `COEFFICIENT_PENALTY` and, for F, `penalty` times that), then project on the constraint; `multipliers` are scaled
     by the penalties. `initial` is B and H to start from, or None.
     """
-    penalty = error_penalty(X, reg)
+    rank, penalty = len(singular_values), error_penalty(X, reg)
     kept, slopes = entrywise_match(singular_values, reg, X.size)
     ranks = (int(np.count_nonzero(kept)),) * 2
     threshold = reg / (penalty * COEFFICIENT_PENALTY)
+    working, bases = working_dtype(X, residuals.tol), (V, U)
+    X, V, U, G, D = (array.astype(working, copy=False) for array in (X, V, U, V * singular_values, U * singular_values))
     if initial is None:
-        B, H, Y_F = V * (kept / 2), U * (kept / 2), (V * slopes) @ (U.T / (penalty * COEFFICIENT_PENALTY))
+        scaled, half = (slopes / (penalty * COEFFICIENT_PENALTY)).astype(working), (kept / 2).astype(working)
+        B, H, Y_F = V * half, U * half, (V * scaled) @ U.T
     else:
-        B, H = initial
-        errors = X - (B * singular_values) @ U.T - (V * singular_values) @ H.T
-        Y_F = multipliers_of_errors(errors, threshold)
-    working = working_dtype(X, residuals.tol)
-    X, B, H, Y_F, D, G = (
-        array.astype(working, copy=False) for array in (X, B, H, Y_F, U * singular_values, V * singular_values)
-    )
+        B, H = (part.astype(working, copy=False) for part in initial)
+        Y_F = multipliers_of_errors(X - B @ D.T - G @ H.T, threshold)
+    found: list[tuple[float, LowRank, LowRank]] = []
     for stage in STAGES if initial is None else STAGES[1:]:
-        rotations = (
-            stage_rotation(stage, B + penalty * (Y_F @ D), ranks[0]),
-            stage_rotation(stage, H + penalty * (Y_F.T @ G), ranks[1]),
-        )
-        if rotations[0] is None or rotations[1] is None:
+        of_points = stage_dictionary(stage, U, singular_values, B + penalty * (Y_F @ D), ranks[0])
+        of_features = stage_dictionary(stage, V, singular_values, H + penalty * (Y_F.T @ G), ranks[1])
+        if of_points is None or of_features is None:
             continue
-        constraint = _Constraint(
-            X, dictionary(U, singular_values, rotations[0]), dictionary(V, singular_values, rotations[1]), penalty
-        )
-        parts = constraint.with_errors(B @ constraint.of_points.rotation, H @ constraint.of_features.rotation)
+        constraint = _Constraint(X, of_points, of_features, penalty)
+        parts = constraint.with_errors(of_points.restrict(B), of_features.restrict(H))
         multipliers = constraint.multipliers_of(Y_F)
-        shrink_B, shrink_H = (Shrinkage(rank, 1 / COEFFICIENT_PENALTY) for rank in ranks)
+        shrink_B, shrink_H = (Shrinkage(expected, 1 / COEFFICIENT_PENALTY) for expected in ranks)
         for _ in range(residuals.budget(stage == "all")):
             J, S = shrink_B(parts[0] + multipliers[0]), shrink_H(parts[1] + multipliers[1])
             E = parts[2] + multipliers[2]
@@ -184,11 +179,17 @@ def _solve(
             # not "and": both have to hear that the tolerance is met
             if is_done and (stage != "all" or all([shrink_B.confirmed(), shrink_H.confirmed()])):
                 break
-        B, H = parts[0] @ constraint.of_points.rotation.T, parts[1] @ constraint.of_features.rotation.T
-        Y_F, ranks = multipliers[2], (shrink_B.rank, shrink_H.rank)
-    salient = refitted(S, parts[1]).represented_by(U)
+        B, H, Y_F = of_points.extend(parts[0], rank), of_features.extend(parts[1], rank), multipliers[2]
+        ranks = (shrink_B.rank, shrink_H.rank)
+        if stage != "leading" and shrink_B.calls:
+            fit = refitted(J, parts[0], of_points, rank), refitted(S, parts[1], of_features, rank)
+            errors = X - fit[0].left @ (D @ fit[0].right).T - (G @ fit[1].right) @ fit[1].left.T
+            value = sum(float(low.singular_values.sum()) for low in fit) + reg * float(np.abs(errors).sum())
+            found.append((value, *fit))
+    _, J, S = min(found, key=lambda candidate: candidate[0])
+    salient = S.represented_by(bases[1])
     salient = Factors(salient.right, salient.singular_values, salient.left)
-    return LatentFactors(refitted(J, parts[0]).represented_by(V), salient, residuals.trace())
+    return LatentFactors(J.represented_by(bases[0]), salient, residuals.trace())
 
 
 def _step(
@@ -211,10 +212,10 @@ def _each(function: Callable[..., Array], *parts: Parts) -> Parts:
 
 
 class _Constraint:
-    """The constraint ``X = B @ D.T + G @ H.T + F`` of a stage; D and G are its dictionaries, with orthogonal columns."""
+    """The constraint ``X = B @ D.T + G @ H.T + F`` of a stage; D and G are the atoms of its dictionaries."""
 
     def __init__(self, X: Array, of_points: Dictionary, of_features: Dictionary, penalty: float) -> None:
-        self.X, self.penalty, self.of_points, self.of_features = X, penalty, of_points, of_features
+        self.X, self.penalty = X, penalty
         self.D, self.G = of_points.atoms, of_features.atoms
         self.U, self.V = self.D / of_points.singular_values, self.G / of_features.singular_values
         self.columns = penalty * of_points.singular_values**2

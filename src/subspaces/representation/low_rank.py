@@ -12,12 +12,12 @@ from subspaces.representation._entrywise import (
     COEFFICIENT_PENALTY,
     SLACK,
     STAGES,
-    dictionary,
+    Dictionary,
     entrywise_match,
     error_penalty,
     multipliers_of_errors,
     refitted,
-    stage_rotation,
+    stage_dictionary,
     working_dtype,
 )
 from subspaces.representation._nuclear import (
@@ -143,42 +143,45 @@ def _solve_l1(
     penalty = error_penalty(X, reg)
     kept, slopes = entrywise_match(singular_values, reg, X.size)
     rank = int(np.count_nonzero(kept))
-    if initial is None:
-        coefficients, Y_F = V * kept, (V * slopes) @ (U.T / (penalty * COEFFICIENT_PENALTY))
-    else:
-        coefficients = initial
-        errors = X - (initial * singular_values) @ U.T
-        Y_F = multipliers_of_errors(errors, reg / (penalty * COEFFICIENT_PENALTY))
     working = working_dtype(X, tol)
-    X, coefficients, Y_F, D = (
-        array.astype(working, copy=False) for array in (X, coefficients, Y_F, U * singular_values)
-    )
+    X, V, U, D = (array.astype(working, copy=False) for array in (X, V, U, U * singular_values))
+    if initial is None:
+        scaled = slopes / (penalty * COEFFICIENT_PENALTY)
+        coefficients, Y_F = V * kept.astype(working), (V * scaled.astype(working)) @ U.T
+    else:
+        coefficients = initial.astype(working, copy=False)
+        Y_F = multipliers_of_errors(X - coefficients @ D.T, reg / (penalty * COEFFICIENT_PENALTY))
     residuals = Residuals(tol, max_iter)
+    found: list[tuple[float, LowRank]] = []
     for stage in STAGES if initial is None else STAGES[1:]:
         Y_B = penalty * (Y_F @ D)  # the projection keeps this relation between the multipliers
-        rotation = stage_rotation(stage, coefficients + Y_B, rank)
-        if rotation is None:
+        atoms = stage_dictionary(stage, U, singular_values, coefficients + Y_B, rank)
+        if atoms is None:
             continue
-        rotation, atoms, lengths = dictionary(U, singular_values, rotation)
-        B, Y_B = coefficients @ rotation, Y_B @ rotation
-        F = X - B @ atoms.T
-        gains = 1 / (1 + penalty * lengths**2)
+        B, Y_B = atoms.restrict(coefficients), atoms.restrict(Y_B)
+        F = X - B @ atoms.atoms.T
         shrink = Shrinkage(rank, 1 / COEFFICIENT_PENALTY)
         for _ in range(residuals.budget(stage == "all")):
             low = shrink(B + Y_B)
-            primal, dual, size = _l1_sweep(X, atoms, gains, low, penalty, reg, B, F, Y_B, Y_F)
+            primal, dual, size = _l1_sweep(X, atoms, low, penalty, reg, B, F, Y_B, Y_F)
             objective = float(low.singular_values.sum()) + reg * size
             is_done = residuals.add(primal, dual, objective, SLACK[stage])
             if is_done and (stage != "all" or shrink.confirmed()):
                 break
-        coefficients, rank = B @ rotation.T, shrink.rank
-    return refitted(low, B), residuals.trace()
+        coefficients, rank = atoms.extend(B, U.shape[1]), shrink.rank
+        if stage != "leading" and shrink.calls:
+            found.append(_with_objective(X, D, reg, refitted(low, B, atoms, U.shape[1])))
+    return min(found, key=lambda pair: pair[0])[1], residuals.trace()
+
+
+def _with_objective(X: Array, D: Array, reg: float, low: LowRank) -> tuple[float, LowRank]:
+    errors = X - low.left @ (D @ low.right).T
+    return float(low.singular_values.sum()) + reg * float(np.abs(errors).sum()), low
 
 
 def _l1_sweep(
     X: Array,
-    D: Array,
-    gains: Array,
+    atoms: Dictionary,
     low: LowRank,
     penalty: float,
     reg: float,
@@ -192,11 +195,11 @@ def _l1_sweep(
     Returns the primal and the dual residual in the norm of the penalties, and the l1 norm of the errors.
     """
     threshold = reg / (penalty * COEFFICIENT_PENALTY)
-    D_transposed, right_transposed = np.ascontiguousarray(D.T), np.ascontiguousarray(low.right.T)
+    D, gains = atoms.atoms, 1 / (1 + penalty * atoms.singular_values**2)
 
     def sweep(start: int, stop: int) -> tuple[float, ...]:
         rows = slice(start, stop)
-        J = low.left[rows] @ right_transposed
+        J = low.left[rows] @ low.right.T
         E = F[rows] + Y_F[rows]
         E -= np.clip(E, -threshold, threshold)
         J_relaxed = RELAXATION * J + (1 - RELAXATION) * B[rows]
@@ -207,7 +210,7 @@ def _l1_sweep(
         projected += J_relaxed
         projected -= Y_B[rows]
         projected *= gains
-        errors = X[rows] - projected @ D_transposed
+        errors = X[rows] - projected @ D.T
         Y_B[rows] += np.subtract(projected, J_relaxed, out=J_relaxed)
         Y_F[rows] += np.subtract(errors, E_relaxed, out=E_relaxed)
         absolute_error = float(np.abs(E).sum())

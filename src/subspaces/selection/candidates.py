@@ -15,11 +15,12 @@ AUTO = "auto"
 
 KERNELS_TRIED = ("rbf", "exponential", "quadratic", "cubic")
 REGS_TRIED = (0.01, 0.3, 10.0)
-N_NONZERO_TRIED = (3, 5, 8, 12)
+N_NONZERO_TRIED = (3, 5, 8)
 CUTS_TRIED = ("modularity", "kmeans")
 LARGE = 10_000
 """Points above which only kernels are tried that need no n × n matrix."""
 
+_LEAST_COLUMNS = 4
 _DOMINANT_FEATURES = 0.1
 _DOMINANT_VARIANCE = 0.9
 _SAME_LENGTH = 0.02  # of the squared length
@@ -61,7 +62,7 @@ def make_grid(
 ) -> Grid:
     """The values to try on these points of every parameter that is ``"auto"``.
 
-    Three penalties spread evenly on the logarithm and four truncations are enough: between their neighbours in this
+    Three penalties spread evenly on the logarithm and three truncations are enough: between their neighbours in this
     grid partitions hardly change. `n_points` is the number of points of the final fit where X is a sample of them.
     """
     n = X.shape[0]
@@ -106,11 +107,11 @@ def scalings_tried(X: Data) -> tuple[tuple[str | None, ...], str]:
     """Scalings worth trying, and the reason in words where only one is.
 
     A table whose columns have different units is not seen at all by distances and products: the column with the
-    largest numbers hides the others, and every setting agrees on it. So when a tenth of the features (at least one)
-    carries nine tenths of the variance, only ``"standard"`` is tried. Pixels, spectra and coordinates have one unit:
-    there it is plain or unit rows.
+    largest numbers hides the others, and every setting agrees on it. So when a tenth of four or more features (at
+    least one) carries nine tenths of the variance, only ``"standard"`` is tried. Pixels, spectra and coordinates have
+    one unit: there it is plain or unit rows.
     """
-    if not sparse.issparse(X) and X.shape[1] > 1:
+    if not sparse.issparse(X) and X.shape[1] >= _LEAST_COLUMNS:
         centred = X - X.mean(axis=0, dtype=np.float64)
         centred /= max(float(np.abs(centred).max()), np.finfo(np.float64).tiny)  # squares must not overflow
         variance = np.sort(np.square(centred).sum(axis=0))[::-1]

@@ -109,7 +109,7 @@ def pairwise_agreement(partitions: Sequence[Labels]) -> Array:
     return agreement
 
 
-def support(agreement: Array, share: float = 0.05, least: int = 4) -> Array:
+def support(agreement: Array, share: float = 0.05, least: int = 6) -> Array:
     """Mean agreement of each partition with the ones most like it: `share` of the rivals, at least `least` of them.
 
     Settings that see the structure of the data agree with each other; settings that do not fail each in its own

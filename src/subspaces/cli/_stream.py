@@ -1,0 +1,77 @@
+"""``subspaces cluster`` for files that are read piece by piece by the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from subspaces.cli._common import plain
+
+STREAMED = (".npy", ".parquet", ".zarr")
+
+
+def wanted(file: Path, scheduler: str | None, memory: int | None) -> bool:
+    """Whether a file is too large to be read whole, or a scheduler was given."""
+    from subspaces._memory import available_bytes
+
+    if scheduler is not None:
+        if not file.name.endswith(STREAMED):
+            raise typer.BadParameter(
+                f"needs a file of {', '.join(STREAMED)}; got {file.name}", param_hint="--scheduler"
+            )
+        return True
+    if not file.name.endswith(STREAMED):
+        return False
+    if file.is_dir():
+        return True
+    limit = available_bytes() if memory is None else min(memory, available_bytes())
+    return file.stat().st_size > limit / 3  # the points, a scaled copy, the work
+
+
+def cluster_stream(
+    estimator: Any, file: Path, scheduler: str | None, checkpoint: Path | None, threads: int | None, show: bool
+) -> dict[str, Any]:
+    """Cluster a file on workers; return what ``describe`` would say of a run in memory."""
+    from time import perf_counter
+
+    from subspaces import __version__
+    from subspaces.distributed import connect, fit_predict
+
+    address = None if scheduler in (None, "local") else scheduler
+    start = perf_counter()
+    with (
+        connect(address, n_workers=None if address else threads) as client,
+        _bar(show) as progress,
+    ):
+        labels = fit_predict(estimator, str(file), client=client, checkpoint=checkpoint, progress=progress)
+    return {
+        "version": __version__,
+        "source": str(file),
+        "n_points": len(labels),
+        "n_features": int(estimator.n_features_in_),
+        "parameters": plain(estimator.get_params()),
+        "n_clusters": int(estimator.n_clusters_),
+        "n_components": getattr(estimator, "n_components_", None),
+        "seconds": perf_counter() - start,
+        "timings": plain(getattr(estimator, "timings_", {})),
+        "notes": [f"read piece by piece by {'the workers of ' + address if address else 'workers on this machine'}"],
+    }
+
+
+@contextmanager
+def _bar(show: bool) -> Iterator[Any]:
+    """Progress of the workers with the time left, if a person is watching."""
+    if not (show and sys.stderr.isatty()):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+
+    with Progress(BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
