@@ -49,13 +49,14 @@ SETS: dict[str, tuple[Callable[[int], Points], int, str]] = {  # loader by draw,
 
 
 def automatic(X: np.ndarray, y: np.ndarray, k: int) -> dict[str, Any]:
-    model = KTRR(k, **AUTO).fit(X)
-    selection = choose(X, n_clusters=k, keep_partitions=True, seed=model._seed)
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))  # as KTRR(k, **AUTO) draws it: the same search, run once
+    selection = choose(X, n_clusters=k, keep_partitions=True, seed=seed)
+    model = KTRR(k, **selection.parameters).fit(X)
     found = [accuracy(y[selection.searched], labels) for labels in selection.partitions]
     best = int(np.argmax(found))
     return {
         **scores(y, model.labels_),
-        "reason": model.selection_.reason,
+        "reason": selection.reason,
         "grid": 100 * found[best],
         "grid_nmi": 100 * normalized_mutual_info(y[selection.searched], selection.partitions[best]),
         "grid_setting": str(selection.trials[best]),

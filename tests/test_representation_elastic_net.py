@@ -9,8 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet
 
 from subspaces._typing import Array
+from subspaces.representation import _elastic_net_newton
 from subspaces.representation import elastic_net as module
-from subspaces.representation.elastic_net import elastic_net
+from subspaces.representation.elastic_net import elastic_net, elastic_net_path
 
 
 @pytest.fixture(params=[0, 1], ids="seed={}".format)
@@ -166,7 +167,7 @@ def test_batches_do_not_matter(rng: np.random.Generator, monkeypatch: pytest.Mon
     C, trace = elastic_net(X, l1_ratio=l1_ratio)
     monkeypatch.setattr(module, "MAX_BATCH", 25)
     monkeypatch.setattr(module, "MIN_BATCH", 1)
-    monkeypatch.setattr(module, "NEWTON_BYTES", 10 * 30 * 12 * 8)
+    monkeypatch.setattr(_elastic_net_newton, "NEWTON_BYTES", 10 * 30 * 12 * 8)
     small, small_trace = elastic_net(X, l1_ratio=l1_ratio)
     np.testing.assert_allclose(small.toarray(), C.toarray(), atol=1e-7)
     np.testing.assert_allclose(small_trace.objective, trace.objective, rtol=1e-9)
@@ -242,8 +243,36 @@ def test_integers_and_columns_in_memory_order(rng: np.random.Generator) -> None:
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"X": np.ones(3)}, "X must be a two-dimensional array"),
         ({"X": np.array([[1.0, np.nan]])}, "X must be finite"),
+        ({"start": np.ones((2, 2))}, r"start must be of shape \(3, 3\)"),
+        ({"start": np.full((3, 3), np.nan)}, "start must be finite"),
     ],
 )
 def test_errors_name_the_argument(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         elastic_net(**{"X": np.eye(3), **arguments})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("l1_ratio", [0.5, 0.9, 1.0])
+def test_path_agrees_with_single_runs_and_saves_tests(rng: np.random.Generator, l1_ratio: float) -> None:
+    X = cloud(rng, 150, 20)
+    gammas = [20.0, 24.0, 29.0, 35.0]
+    n_cold, n_warm = 0, 0
+    for gamma, (C, trace) in zip(gammas, elastic_net_path(X, gammas, l1_ratio=l1_ratio), strict=True):
+        expected, cold = elastic_net(X, gamma=gamma, l1_ratio=l1_ratio)
+        assert trace.converged
+        np.testing.assert_allclose(C.toarray(), expected.toarray(), atol=1e-5)
+        n_cold, n_warm = n_cold + cold.n_iter, n_warm + trace.n_iter
+    assert n_warm < n_cold
+
+
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+def test_any_start_leads_to_the_same_codes(rng: np.random.Generator, l1_ratio: float) -> None:
+    X = cloud(rng, 60, 15)
+    expected, _ = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio)
+    assert elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, start=expected)[1].n_iter == 1
+    for start in (rng.normal(size=(60, 60)), np.zeros((60, 60)), expected.toarray() * -1e6):
+        before = start.copy()
+        C, trace = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, start=start)
+        assert trace.converged
+        np.testing.assert_allclose(C.toarray(), expected.toarray(), atol=1e-5)
+        np.testing.assert_array_equal(start, before)

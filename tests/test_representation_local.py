@@ -9,7 +9,9 @@ from scipy.sparse import issparse
 from scipy.spatial.distance import pdist, squareform
 
 from subspaces.representation import local
-from subspaces.representation.local import heat_kernel_graph, lsa, smce, tsc
+from subspaces.representation import smce as smce_module
+from subspaces.representation.local import heat_kernel_graph, lsa, tsc
+from subspaces.representation.smce import smce, smce_path
 
 METHODS = {
     "smce": lambda X: smce(X, n_neighbors=7, tol=1e-10, max_iter=50_000)[0],
@@ -105,7 +107,7 @@ def test_smce_solver_meets_the_optimality_conditions(rng, size):
     shares = rng.uniform(0.5, 1.5, (20, size))
     shares /= shares.sum(axis=1, keepdims=True)
     reg = 3.0
-    c, trace = local._sparse_sum_to_one(gram, shares, reg, 1e-11, 200_000)
+    c, trace = smce_module._sparse_sum_to_one(gram, shares, reg, 1e-11, 200_000)
     assert trace.converged
     np.testing.assert_allclose(c.sum(axis=1), 1, atol=1e-9)
     gradient = np.einsum("pij,pj->pi", gram, c) + reg * shares * np.sign(c)
@@ -128,7 +130,7 @@ def test_smce_trace_tells_the_truth(X):
     _, trace = smce(X, n_neighbors=7, tol=1e-8)
     assert trace.converged
     assert max(trace.primal[-1], trace.dual[-1]) <= 1e-8
-    assert len(trace.primal) == len(trace.dual) == trace.n_iter // local.CHECK_EVERY
+    assert len(trace.primal) == len(trace.dual) == trace.n_iter // smce_module.CHECK_EVERY
     C, short = smce(X, n_neighbors=7, max_iter=3)
     assert not short.converged
     assert short.n_iter == 3
@@ -151,6 +153,17 @@ def test_smce_gives_a_duplicate_all_the_weight(X):
     assert trace.converged
     np.testing.assert_allclose(C.toarray()[[1, 0], [0, 1]], 1, atol=1e-5)
     assert C.diagonal().max() == 0
+
+
+def test_smce_path_agrees_with_single_runs_and_saves_steps(X):
+    regs = [10.0, 10.2, 10.4, 10.6]
+    n_cold = n_warm = 0
+    for reg, (C, trace) in zip(regs, smce_path(X, regs, n_neighbors=8, tol=1e-9), strict=True):
+        expected, cold = smce(X, reg=reg, n_neighbors=8, tol=1e-9)
+        assert trace.converged
+        np.testing.assert_allclose(C.toarray(), expected.toarray(), atol=1e-6)
+        n_cold, n_warm = n_cold + len(cold.primal), n_warm + len(trace.primal)
+    assert n_warm < n_cold
 
 
 def slow_lsa(X, subspace_dim, n_neighbors, rank):
@@ -248,7 +261,8 @@ def test_permuting_the_points_permutes_the_graph(X, rng, method):
 @every_method
 def test_block_size_does_not_matter(X, monkeypatch, method):
     whole = dense(method(X))
-    monkeypatch.setattr(local, "row_blocks", lambda n, *_: [(i, min(i + 7, n)) for i in range(0, n, 7)])
+    for module in (local, smce_module):
+        monkeypatch.setattr(module, "row_blocks", lambda n, *_: [(i, min(i + 7, n)) for i in range(0, n, 7)])
     np.testing.assert_allclose(dense(method(X)), whole, atol=1e-7)
 
 

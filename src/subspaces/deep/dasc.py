@@ -150,7 +150,9 @@ class DASC(DSCNet):
     def _recluster(self, network: AdversarialAutoencoder, codes: Tensor, *, first: bool) -> None:
         """New clusters from the current C, unless one would be empty; bases of new clusters from their codes."""
         assert self.n_clusters is not None
-        labels = self._labels_of(from_dense(coefficient_matrix(network.expression)))
+        # in double precision: a label that hangs on the last digit of a float32 would change the rest of the training
+        C = coefficient_matrix(network.expression).astype(np.float64, copy=False)
+        labels = self._labels_of(from_dense(C))
         if not first and len(np.unique(labels)) < self.n_clusters:
             return
         network.labels = torch.from_numpy(labels.astype(np.int64)).to(codes.device)

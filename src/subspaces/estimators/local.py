@@ -13,7 +13,8 @@ from subspaces.estimators.base import POSITIVE, SubspaceClusterer
 from subspaces.estimators.ssc import ITERATIONS
 from subspaces.postprocessing import keep_column_mass
 from subspaces.representation._result import Coefficients, from_dense, from_sparse
-from subspaces.representation.local import heat_kernel_graph, lsa, smce, tsc
+from subspaces.representation.local import heat_kernel_graph, lsa, tsc
+from subspaces.representation.smce import smce
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 

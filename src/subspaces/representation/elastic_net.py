@@ -14,7 +14,8 @@ the small problems are solved together by a semismooth Newton method on the dual
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
+from subspaces.representation._elastic_net_newton import Problems, excess_of, solve_working_sets
 from subspaces.representation._result import Trace
 
 BATCH_BYTES = 8 * 2**20
@@ -31,37 +33,11 @@ BATCH_BYTES = 8 * 2**20
 MIN_BATCH, MAX_BATCH = 32, 256
 """Points per batch: below, Python's overhead shows; above, nothing is won."""
 
-NEWTON_BYTES = 2 * 2**20
-"""Bytes of the working sets of one block of Newton steps: every step reads them, so they should stay in cache."""
-
 WORKING_SET = 30
 """Atoms in the first working sets, which grow with the supports. More (trials to 100) saves tests but slows steps."""
 
 MIN_RIDGE = 1e-4
 """Where (1 − τ)/γ is smaller, a proximal term makes up for it: a lasso alone has no smooth dual."""
-
-MAX_NEWTON, MAX_HALVINGS = 100, 30
-"""Newton steps on one working set and halvings of one step; about six and one are usual."""
-
-
-@dataclass
-class _Problems:
-    """Elastic-net problems of some points of a batch, one per row.
-
-    They are solved in double precision for any data: rounding grows by γ/(1 − τ) here, and they take little memory.
-    """
-
-    rows: Array  # position in the batch
-    points: Array  # x, the point to represent
-    weights: Array  # γᵢ
-    tolerance: Array  # largest violation allowed
-    dual: Array  # δ, in the end γᵢ times the residual
-    working: Array  # numbers of the atoms in the working set
-    centre: Array  # c̄, the last code over the working set: centre of the proximal term
-    proximal: Array  # weight of the proximal term
-
-    def __getitem__(self, index: Array | slice) -> _Problems:
-        return _Problems(*(getattr(self, part.name)[index] for part in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -75,7 +51,13 @@ class _Codes:
 
 
 def elastic_net(
-    X: Array, *, gamma: float = 50.0, l1_ratio: float = 0.9, tol: float = 1e-6, max_iter: int = 100
+    X: Array,
+    *,
+    gamma: float = 50.0,
+    l1_ratio: float = 0.9,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    start: Array | Sparse | None = None,
 ) -> tuple[Sparse, Trace]:
     r"""Elastic-net coefficients of every point over all the others (EnSC; the lasso for ``l1_ratio=1``).
 
@@ -97,6 +79,8 @@ def elastic_net(
         below rounding, about 50 γ times the machine precision is used.
     max_iter : int, default=100
         Most oracle tests for a point; two to six are usual.
+    start : array or sparse array of shape (n, n), optional
+        Coefficients to start from, such as those for a nearby `gamma`: their supports are the first working sets.
 
     Returns
     -------
@@ -121,10 +105,13 @@ def elastic_net(
     _check(X, gamma, l1_ratio, max_iter)
     n_points = X.shape[0]
     atoms = _scaled_atoms(X)
+    first_codes = None if start is None else _start_rows(start, n_points)
     batch = min(MAX_BATCH, max(MIN_BATCH, BATCH_BYTES // (n_points * atoms.itemsize)))
     blocks = row_blocks(n_points, 1, batch)
     with threadpool_limits(1, user_api="blas"):  # the threads are those of the batches
-        codes = map_blocks(lambda lo, hi: _solve_batch(atoms, lo, hi, gamma, l1_ratio, tol, max_iter), blocks)
+        codes = map_blocks(
+            lambda lo, hi: _solve_batch(atoms, lo, hi, gamma, l1_ratio, tol, max_iter, first_codes), blocks
+        )
     n_unfinished = sum(part.n_unfinished for part in codes)
     trace = _joined_trace(codes, n_unfinished == 0)
     if n_unfinished:
@@ -134,6 +121,29 @@ def elastic_net(
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return sparse.vstack([part.rows for part in codes], format="csr").T, trace
+
+
+def elastic_net_path(
+    X: Array, gammas: Iterable[float], *, l1_ratio: float = 0.9, tol: float = 1e-6, max_iter: int = 100
+) -> Iterator[tuple[Sparse, Trace]]:
+    """Yield :func:`elastic_net` for each of `gammas`, best in ascending order, each started from the one before."""
+    coefficients: Sparse | None = None
+    for gamma in gammas:
+        coefficients, trace = elastic_net(
+            X, gamma=gamma, l1_ratio=l1_ratio, tol=tol, max_iter=max_iter, start=coefficients
+        )
+        yield coefficients, trace
+
+
+def _start_rows(start: Array | Sparse, n_points: int) -> Sparse:
+    """Columns of `start` as sparse rows, without its diagonal."""
+    if start.shape != (n_points, n_points):
+        raise ValueError(f"start must be of shape ({n_points}, {n_points}) like the result, got {start.shape}.")
+    rows = sparse.coo_array(start).T
+    if not np.isfinite(rows.data).all():
+        raise ValueError("start must be finite, got NaN or infinity.")
+    off = rows.row != rows.col
+    return sparse.csr_array((rows.data[off], (rows.row[off], rows.col[off])), shape=rows.shape)
 
 
 def _check(X: Array, gamma: float, l1_ratio: float, max_iter: int) -> None:
@@ -169,16 +179,25 @@ def _joined_trace(codes: list[_Codes], converged: bool) -> Trace:
 
 
 def _solve_batch(
-    atoms: Array, start: int, stop: int, gamma: float, l1_ratio: float, tol: float, max_iter: int
+    atoms: Array,
+    start: int,
+    stop: int,
+    gamma: float,
+    l1_ratio: float,
+    tol: float,
+    max_iter: int,
+    first_codes: Sparse | None,
 ) -> _Codes:
     """Codes of the points ``start:stop``: solve on the working sets, test all atoms, change the sets, repeat."""
     problems = _first_problems(atoms, start, stop, gamma, l1_ratio, tol)
+    if first_codes is not None and len(problems.rows):
+        _start_from(problems, first_codes[start + problems.rows].toarray(), atoms, start, l1_ratio)
     codes = np.zeros((stop - start, atoms.shape[0] - 1), dtype=atoms.dtype)
     violation, objective = np.zeros(stop - start), np.zeros(stop - start)
     violations, objectives = [], []
     for n_iter in range(max_iter):
         problems.proximal = _proximal_weights(problems.weights, l1_ratio, n_iter)
-        values = _solve_working_sets(atoms, problems, l1_ratio).astype(codes.dtype)
+        values = solve_working_sets(atoms, problems, l1_ratio).astype(codes.dtype)
         codes[problems.rows] = 0
         codes[problems.rows[:, None], problems.working] = values
         objective[problems.rows] = _objective(values, problems, l1_ratio)
@@ -198,7 +217,7 @@ def _solve_batch(
     return _Codes(sparse.csr_array(codes), violations, objectives, problems.rows.size)
 
 
-def _first_problems(atoms: Array, start: int, stop: int, gamma: float, l1_ratio: float, tol: float) -> _Problems:
+def _first_problems(atoms: Array, start: int, stop: int, gamma: float, l1_ratio: float, tol: float) -> Problems:
     """Problems of the points ``start:stop`` that have a code, on their most coherent atoms."""
     points = atoms[start:stop]
     rows = np.arange(stop - start)
@@ -215,7 +234,30 @@ def _first_problems(atoms: Array, start: int, stop: int, gamma: float, l1_ratio:
     tolerance = np.maximum(tol * l1_ratio, 32 * eps * gamma * threshold * lengths)
     working = _largest(correlations[rows], min(WORKING_SET, atoms.shape[0] - 2))
     dual, centre, proximal = points * threshold[:, None], np.zeros(working.shape), np.zeros(rows.shape)
-    return _Problems(rows, points, gamma * threshold, tolerance, dual, working, centre, proximal)
+    return Problems(rows, points, gamma * threshold, tolerance, dual, working, centre, proximal)
+
+
+def _start_from(problems: Problems, codes: Array, atoms: Array, start: int, l1_ratio: float) -> None:
+    """Give every problem the working set, the dual and the centre that belong to a code of a neighbouring problem.
+
+    A code c with residual r is optimal at the weight γ with γ ⟨Σ_j c_j x_j, r⟩ = τ‖c‖₁ + (1 − τ)‖c‖². The dual γ r at
+    that weight, not at the new one, is the nearest guess: it changes much less along a path than the weight does.
+    """
+    fits = (codes @ atoms[:-1]).astype(np.float64)
+    residuals = problems.points - fits
+    slopes = np.vecdot(fits, residuals)
+    penalties = l1_ratio * np.abs(codes).sum(axis=1) + (1 - l1_ratio) * np.vecdot(codes, codes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights = penalties / slopes
+    is_near = (penalties > 0) & (slopes > 0) & (weights < 1e3 * problems.weights) & (weights > 1e-3 * problems.weights)
+    problems.dual[is_near] = weights[is_near, None] * residuals[is_near]
+    scores = np.abs(problems.dual @ atoms[:-1].T)
+    scores[np.arange(len(codes)), problems.rows + start] = -1
+    scores[codes != 0] = np.inf
+    n_support = int(np.count_nonzero(codes, axis=1).max())
+    size = max(problems.working.shape[1], n_support + n_support // 2)
+    problems.working = _largest(scores, min(size, codes.shape[1] - 1))
+    problems.centre = np.take_along_axis(codes, problems.working, axis=1).astype(np.float64)
 
 
 def _proximal_weights(weights: Array, l1_ratio: float, n_iter: int) -> Array:
@@ -230,26 +272,20 @@ def _largest(scores: Array, size: int) -> Array:
     return np.argpartition(scores, min(first, scores.shape[1] - 1), axis=1)[:, first:]
 
 
-def _objective(values: Array, problems: _Problems, l1_ratio: float) -> Array:
+def _objective(values: Array, problems: Problems, l1_ratio: float) -> Array:
     """Value of every problem at its code: the dual variable is the residual times the weight."""
     penalty = l1_ratio * np.abs(values) + (1 - l1_ratio) / 2 * values**2
     return penalty.sum(axis=1) + np.vecdot(problems.dual, problems.dual) / (2 * problems.weights)
 
 
-def _excess(correlations: Array, codes: Array, l1_ratio: float) -> Array:
-    """Violation of the optimality conditions: u_j = τ sign(c_j) + (1 − τ) c_j, or |u_j| ≤ τ where c_j = 0."""
-    on = np.abs(correlations - (1 - l1_ratio) * codes - l1_ratio * np.sign(codes))
-    return np.where(codes != 0, on, np.maximum(on - l1_ratio, 0))
-
-
-def _oracle_test(correlations: Array, codes: Array, problems: _Problems, start: int, l1_ratio: float) -> Array:
+def _oracle_test(correlations: Array, codes: Array, problems: Problems, start: int, l1_ratio: float) -> Array:
     """Largest violation of the optimality conditions of every problem over all atoms.
 
     Turns `correlations` into scores for the next working set: infinite on the support, so that it is never dropped
     and the objective can only fall.
     """
     local = np.take_along_axis(correlations, problems.working, axis=1)
-    inside = _excess(local, codes, l1_ratio).max(axis=1, initial=0)
+    inside = excess_of(local, codes, l1_ratio).max(axis=1, initial=0)
     np.abs(correlations, out=correlations)
     correlations[np.arange(len(codes)), problems.rows + start] = -1
     np.put_along_axis(correlations, problems.working, -1, axis=1)
@@ -257,142 +293,3 @@ def _oracle_test(correlations: Array, codes: Array, problems: _Problems, start: 
     scores = np.where(codes != 0, np.inf, np.abs(local))
     np.put_along_axis(correlations, problems.working, scores, axis=1)
     return np.maximum(inside, outside)
-
-
-def _soft(values: Array, threshold: float) -> Array:
-    """Entries moved towards zero by `threshold`, those below it to zero."""
-    return values - np.clip(values, -threshold, threshold)
-
-
-def _solve_working_sets(atoms: Array, problems: _Problems, l1_ratio: float) -> Array:
-    """Codes over the working sets, block by block; leaves γ times the residuals in ``problems.dual``."""
-    values = np.empty(problems.working.shape)
-    bytes_per_problem = problems.working.shape[1] * atoms.shape[1] * values.itemsize
-    for start, stop in row_blocks(len(values), bytes_per_problem, NEWTON_BYTES):
-        block = problems[start:stop]
-        solve = _polished if block.proximal.any() else _newton
-        values[start:stop], problems.dual[start:stop] = solve(atoms, block, l1_ratio)
-    return values
-
-
-def _polished(atoms: Array, problems: _Problems, l1_ratio: float) -> tuple[Array, Array]:
-    """Codes and duals with and then, support and signs given, without the proximal term; the better of the two."""
-    codes, dual = _newton(atoms, problems, l1_ratio)
-    support = codes != 0
-    support &= np.count_nonzero(support, axis=1, keepdims=True) <= atoms.shape[1]  # more have no unique code
-    active, slots = _packed(support, problems.working, atoms.shape[0] - 1)
-    basis = _gather(atoms, active)
-    signs = np.zeros(slots.shape)
-    signs[slots] = np.sign(codes[support])
-    target = _times(basis, problems.points) - l1_ratio / problems.weights[:, None] * signs
-    solution = _ridge_solve(basis @ basis.transpose(0, 2, 1), (1 - l1_ratio) / problems.weights, target)
-    direct = np.zeros_like(codes)
-    direct[support] = solution[slots]
-    direct_dual = problems.weights[:, None] * (problems.points - _combine(solution, basis))
-    local = _gather(atoms, problems.working)
-    excess = _excess(_times(local, dual), codes, l1_ratio).max(axis=1, keepdims=True)
-    better = _excess(_times(local, direct_dual), direct, l1_ratio).max(axis=1, keepdims=True) <= excess
-    return np.where(better, direct, codes), np.where(better, direct_dual, dual)
-
-
-def _newton(atoms: Array, problems: _Problems, l1_ratio: float) -> tuple[Array, Array]:
-    """Codes and duals over the working sets W of all problems together, by a semismooth Newton method on the dual.
-
-    The dual ‖δ‖²/(2γ) − ⟨x, δ⟩ + ‖soft(X_W δ + p c̄, τ)‖²/(2a) is convex and piecewise quadratic, where p weighs
-    the proximal term ‖c − c̄‖²/2 and a = 1 − τ + p. Its gradient is δ/γ − (x − X_Wᵀ c) with
-    c = soft(X_W δ + p c̄, τ)/a, and zero exactly at the optimal code.
-    """
-    result, duals = np.empty_like(problems.centre), np.empty_like(problems.dual)
-    rows, dual, local = np.arange(len(result)), problems.dual, _gather(atoms, problems.working)
-    inputs = _times(local, dual) + problems.proximal[:, None] * problems.centre
-    settled = np.zeros(len(result), dtype=bool)
-    for step in range(MAX_NEWTON + 1):
-        curvature = 1 - l1_ratio + problems.proximal
-        codes = _soft(inputs, l1_ratio) / curvature[:, None]
-        residual = problems.points - _combine(codes, local)
-        gradient = dual / problems.weights[:, None] - residual
-        error = problems.weights * np.sqrt(np.vecdot(gradient, gradient))
-        todo = (error > problems.tolerance / 4) & ~settled & (step < MAX_NEWTON)
-        if np.count_nonzero(todo) < 0.8 * len(todo):
-            result[rows], duals[rows] = codes, problems.weights[:, None] * residual
-            if not todo.any():
-                break
-            rows, dual, local, inputs = rows[todo], dual[todo], local[todo], inputs[todo]
-            problems, gradient, curvature = problems[todo], gradient[todo], curvature[todo]
-        before = np.abs(inputs) > l1_ratio
-        active = _gather(atoms, _packed(before, problems.working, atoms.shape[0] - 1)[0])
-        direction = _newton_direction(active, gradient, problems.weights, curvature)
-        change = _times(local, direction)
-        slope, bend = np.vecdot(gradient, direction), np.vecdot(direction, direction) / problems.weights
-        lengths = _step_lengths(inputs, change, slope, bend, l1_ratio, curvature)[:, None]
-        dual, inputs = dual + lengths * direction, inputs + lengths * change
-        # A full step within one quadratic piece ends at its minimum: more steps would only stir the rounding.
-        settled = ((np.abs(inputs) > l1_ratio) == before).all(axis=1) & (lengths[:, 0] == 1)
-    return result, duals
-
-
-def _gather(atoms: Array, numbers: Array) -> Array:
-    """Atoms of every problem in double precision, (problem, atom, feature)."""
-    return atoms[numbers].astype(np.float64, copy=False)
-
-
-def _packed(chosen: Array, atoms: Array, padding: int) -> tuple[Array, Array]:
-    """Chosen atoms of each row moved to the left and padded to the longest list, and which slots are filled."""
-    counts = np.count_nonzero(chosen, axis=1)
-    slots = np.arange(counts.max()) < counts[:, None]
-    packed = np.full(slots.shape, padding, dtype=atoms.dtype)
-    packed[slots] = atoms[chosen]
-    return packed, slots
-
-
-def _times(matrices: Array, vectors: Array) -> Array:
-    """Product of every matrix with its vector."""
-    product: Array = (matrices @ vectors[:, :, None])[:, :, 0]
-    return product
-
-
-def _combine(codes: Array, local: Array) -> Array:
-    """Combination of the atoms of every problem by its code."""
-    combination: Array = (codes[:, None, :] @ local)[:, 0]
-    return combination
-
-
-def _newton_direction(active: Array, gradient: Array, weights: Array, curvature: Array) -> Array:
-    """Solve (I/γ + AᵀA/a) d = −gradient for every problem, A (k × m) its active atoms, in the smaller of k, m."""
-    n_active, n_features = active.shape[1:]
-    ridge = curvature / weights
-    if n_active < n_features:
-        part = _ridge_solve(active @ active.transpose(0, 2, 1), ridge, _times(active, gradient))
-        return weights[:, None] * (_combine(part, active) - gradient)
-    return -curvature[:, None] * _ridge_solve(active.transpose(0, 2, 1) @ active, ridge, gradient)
-
-
-def _ridge_solve(grams: Array, ridge: Array, targets: Array) -> Array:
-    """Solve (gram + ridge I) z = target for every problem; overwrites `grams`."""
-    diagonal = np.arange(grams.shape[1])
-    # A ridge above rounding lets equal atoms pass in a lasso, where only the sum of their coefficients is determined.
-    grams[:, diagonal, diagonal] += np.maximum(ridge, 16 * np.finfo(np.float64).eps)[:, None]
-    solutions: Array = np.linalg.solve(grams, targets[:, :, None])[:, :, 0]
-    return solutions
-
-
-def _step_lengths(inputs: Array, change: Array, slope: Array, bend: Array, l1_ratio: float, curvature: Array) -> Array:
-    """Halve the Newton step of each problem until the dual falls (Armijo); full steps alone can cycle."""
-    start = _soft(inputs, l1_ratio)
-    # Falls below rounding cannot be seen; near the minimum the full step is right anyway.
-    rounding = 16 * np.finfo(np.float64).eps * np.vecdot(start, inputs) / curvature
-    lengths = np.ones_like(slope)
-    rows: slice | Array = slice(None)
-    for _ in range(MAX_HALVINGS):
-        t = lengths[rows]
-        move = t[:, None] * change[rows]
-        jump = _soft(inputs[rows] + move, l1_ratio) - start[rows]
-        # The fall as a second-order remainder: the difference of two dual values would lose its digits.
-        remainder = np.vecdot(jump, jump) / 2 + np.vecdot(start[rows], jump - move)
-        fall = t * slope[rows] + t * t * bend[rows] / 2 + remainder / curvature[rows]
-        too_long = fall > 1e-4 * t * slope[rows] + rounding[rows]
-        if not too_long.any():
-            break
-        rows = np.arange(len(slope))[rows][too_long]
-        lengths[rows] /= 2
-    return lengths

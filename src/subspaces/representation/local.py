@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,150 +19,8 @@ from sklearn.utils import check_array
 
 from subspaces._blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
-from subspaces.representation._result import Trace
 
 Rows = Callable[[int, int], Array]
-
-CHECK_EVERY = 10
-"""ADMM steps between two looks at the residuals (and removals of the points that have converged)."""
-
-RELAXATION = 1.6
-"""Over-relaxation of ADMM; on COIL20, USPS and unions of subspaces it saves a third of the steps."""
-
-
-def smce(
-    X: Array, *, reg: float = 10.0, n_neighbors: int = 20, tol: float = 1e-6, max_iter: int = 10_000
-) -> tuple[Sparse, Trace]:
-    r"""Sparse manifold clustering and embedding: few close neighbours whose directions cancel.
-
-    Point i chooses among its nearest neighbours j, at distances d_j = ‖x_j − x_i‖, by
-
-    .. math:: \min_c\ \lambda \sum_j q_j |c_j| + \tfrac12 \Big\|\sum_j c_j \frac{x_j - x_i}{d_j}\Big\|^2
-              \quad\text{s.t.}\ \sum_j c_j = 1,\qquad q_j = d_j / \sum_t d_t,
-
-    and gives neighbour j a weight proportional to abs(c_j) / d_j. Multiplying X by a number changes nothing.
-
-    Parameters
-    ----------
-    X : (n, m) array, points as rows
-    reg : float
-        λ of the paper, the strength of the preference for close neighbours.
-    n_neighbors : int
-        Candidates per point, the point itself not counted (the authors' program counts it: KMax − 1).
-    tol : float
-        Relative primal and dual residual at which a point is done; not below what the dtype can show.
-    max_iter : int
-        Cap on the ADMM steps of one point.
-
-    Returns
-    -------
-    coefficients : (n, n) csc_array
-        Weights ≥ 0; every column sums to one. The published graph is ``keep_column_mass(coefficients, 0.95)`` and
-        then the elementwise maximum with its transpose.
-    trace : Trace
-        Worst residuals over the points, one entry every ten steps.
-
-    References
-    ----------
-    Elhamifar & Vidal, "Sparse manifold clustering and embedding", NeurIPS 2011.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> angles = np.linspace(0, 2 * np.pi, 40, endpoint=False)
-    >>> C, trace = smce(np.c_[np.cos(angles), np.sin(angles)], n_neighbors=11)
-    >>> C.toarray()[:, 1].round(3)[:4]
-    array([0.5, 0. , 0.5, 0. ])
-    """
-    X = _check_points(X, n_neighbors)
-    if reg <= 0:
-        raise ValueError(f"reg must be positive, got {reg}: without it SMCE has no reason to be sparse.")
-    tol = max(tol, 20 * float(np.finfo(X.dtype).eps))
-    neighbours = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(return_distance=False)
-
-    def solve(start: int, stop: int) -> tuple[Array, Trace]:
-        gram, distances = _direction_grams(X, neighbours[start:stop], start)
-        shares = distances / distances.sum(axis=1, keepdims=True)
-        solution, trace = _sparse_sum_to_one(gram, shares, reg, tol, max_iter)
-        weights = np.abs(solution) / shares
-        total = weights.sum(axis=1, keepdims=True)
-        return weights / np.where(total > 0, total, 1), trace
-
-    blocks = row_blocks(len(X), 3 * n_neighbors**2 * X.itemsize)
-    weights, traces = zip(*map_blocks(solve, blocks), strict=True)
-    return _columns_to_sparse(neighbours, np.concatenate(weights)), _worst_trace(list(traces))
-
-
-def _direction_grams(X: Array, neighbours: Array, first: int) -> tuple[Array, Array]:
-    """Gram matrices of the unit directions from points ``first, first + 1, ...`` to their neighbours.
-
-    The distances come back relative to their mean and clipped at eps: a duplicate has a tiny positive distance and
-    the zero direction, so it takes all the weight instead of turning it into 0/0.
-    """
-    n_points, n_neighbors = neighbours.shape
-    gram = np.empty((n_points, n_neighbors, n_neighbors), X.dtype)
-    distances = np.empty((n_points, n_neighbors), X.dtype)
-    # The differences themselves, not G_jk − G_ji − G_ki + G_ii: close neighbours would cancel to noise.
-    for start, stop in row_blocks(n_points, n_neighbors * X.shape[1] * X.itemsize):
-        differences = X[neighbours[start:stop]] - X[first + start : first + stop, None]
-        lengths = np.linalg.norm(differences, axis=2)
-        mean = lengths.mean(axis=1, keepdims=True)
-        mean[mean == 0] = 1
-        relative = np.maximum(lengths / mean, np.finfo(X.dtype).eps)
-        differences /= (relative * mean)[:, :, None]
-        gram[start:stop], distances[start:stop] = differences @ differences.swapaxes(1, 2), relative
-    return gram, distances
-
-
-def _sparse_sum_to_one(gram: Array, shares: Array, reg: float, tol: float, max_iter: int) -> tuple[Array, Trace]:
-    """Solve min ½cᵀGc + reg Σ q_j|c_j|, Σ c_j = 1 for a batch of (s, s) matrices G by ADMM.
-
-    One copy of c obeys the sum exactly, the other is exactly sparse (and is returned); their difference is the primal
-    residual. The multiplier times the penalty always lies in reg q ∂|c|; what the first copy then lacks to be
-    stationary is the dual residual. Points leave the batch as they converge.
-    """
-    size = shares.shape[1]
-    # Both data terms are free of scale, so one rule fits all: among 0.1, 1 and 10 (the authors' constant) the
-    # best penalty was 0.1 to 1 at reg 1, 1 at reg 10, 1 to 10 at reg 100, on every data set tried.
-    penalty = float(np.sqrt(reg / 10))
-    inverse = np.linalg.inv(gram + penalty * np.eye(size, dtype=gram.dtype))
-    row_sums = inverse.sum(axis=2)
-    centre = row_sums / row_sums.sum(axis=1, keepdims=True)
-    step = penalty * (inverse - centre[:, :, None] * row_sums[:, None, :])
-    threshold, dual_scale = shares * (reg / penalty), np.linalg.norm(shares, axis=1) * reg
-
-    result = np.zeros_like(shares)
-    active = np.arange(len(shares))
-    sparse, multiplier = np.zeros_like(shares), np.zeros_like(shares)
-    primal_history, dual_history = [], []
-    n_iter = 0
-    while len(active) and n_iter < max_iter:
-        n_iter += 1
-        feasible = (step @ (sparse - multiplier)[:, :, None])[:, :, 0] + centre
-        relaxed = RELAXATION * feasible + (1 - RELAXATION) * sparse
-        previous, shifted = sparse, relaxed + multiplier
-        sparse = np.copysign(np.maximum(np.abs(shifted) - threshold, 0), shifted)
-        multiplier = shifted - sparse
-        if n_iter % CHECK_EVERY and n_iter < max_iter:
-            continue
-        primal = np.linalg.norm(feasible - sparse, axis=1) / np.linalg.norm(feasible, axis=1)
-        dual = penalty * np.linalg.norm(sparse - previous + feasible - relaxed, axis=1) / dual_scale
-        primal_history.append(float(primal.max()))
-        dual_history.append(float(dual.max()))
-        open_ = (primal > tol) | (dual > tol)
-        result[active] = sparse
-        if open_.all():
-            continue
-        active, sparse, multiplier = active[open_], sparse[open_], multiplier[open_]
-        step, centre, threshold, dual_scale = step[open_], centre[open_], threshold[open_], dual_scale[open_]
-    return result, Trace(not len(active), n_iter, primal_history, dual_history)
-
-
-def _worst_trace(traces: list[Trace]) -> Trace:
-    """One record for several batches: the worst residual of those still running at each check."""
-    primal = [max(check) for check in zip_longest(*(trace.primal for trace in traces), fillvalue=0.0)]
-    dual = [max(check) for check in zip_longest(*(trace.dual for trace in traces), fillvalue=0.0)]
-    return Trace(all(t.converged for t in traces), max(t.n_iter for t in traces), primal, dual)
 
 
 def lsa(X: Array, *, subspace_dim: int = 4, n_neighbors: int = 6, rank: int | None = None) -> Array:
@@ -204,7 +61,7 @@ def lsa(X: Array, *, subspace_dim: int = 4, n_neighbors: int = 6, rank: int | No
     >>> lsa(lines, subspace_dim=1, n_neighbors=2)[0].round(3)
     array([0.   , 1.   , 1.   , 0.368, 0.368, 0.368])
     """
-    X = _check_points(X, n_neighbors)
+    X = check_points(X, n_neighbors)
     if subspace_dim < 1:
         raise ValueError(f"subspace_dim must be at least 1, got {subspace_dim}.")
     points = normalize(_whiten(X, rank, subspace_dim))
@@ -288,12 +145,12 @@ def tsc(X: Array, *, n_neighbors: int) -> Sparse:
            [0.   , 0.   , 0.   , 0.936],
            [0.   , 0.   , 0.936, 0.   ]])
     """
-    X = _check_points(X, n_neighbors)
+    X = check_points(X, n_neighbors)
     points: Array = normalize(X)  # zero rows stay zero
     neighbours, cosines = _strongest_cosines(points, n_neighbors)
     weights = np.exp(-2 * np.arccos(np.minimum(cosines, 1)))
     nonzero = np.count_nonzero(points, axis=1) > 0
-    return _columns_to_sparse(neighbours, weights * (nonzero[:, None] & nonzero[neighbours]))
+    return columns_to_sparse(neighbours, weights * (nonzero[:, None] & nonzero[neighbours]))
 
 
 def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: int | None = None) -> Sparse:
@@ -328,7 +185,7 @@ def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: 
            [0.607, 0.   , 0.135],
            [0.011, 0.135, 0.   ]])
     """
-    X = _check_points(X, n_neighbors)
+    X = check_points(X, n_neighbors)
     if bandwidth is not None and bandwidth <= 0:
         raise ValueError(f"bandwidth must be positive or None, got {bandwidth}.")
     X = X - X.mean(axis=0)  # distances by expansion lose the digits that a common offset takes
@@ -337,7 +194,7 @@ def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: 
     scale = -0.5 / variance if variance > 0 else 0.0  # all points equal: all distances are zero
     if n_neighbors is not None:
         distances, neighbours = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
-        directed = _columns_to_sparse(neighbours, np.exp(scale * distances**2).astype(X.dtype))
+        directed = columns_to_sparse(neighbours, np.exp(scale * distances**2).astype(X.dtype))
         return csc_array(directed.maximum(directed.T))
 
     def rows(start: int, stop: int) -> Array:
@@ -346,7 +203,7 @@ def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: 
     return _symmetric(rows, len(X), X.dtype)
 
 
-def _check_points(X: Array, n_neighbors: int | None) -> Array:
+def check_points(X: Array, n_neighbors: int | None) -> Array:
     """X as floats, float32 kept; refuse a number of neighbours the points cannot give."""
     points: Array = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2)
     largest = len(points) - 1  # a point is never its own neighbour
@@ -388,11 +245,12 @@ def _symmetric(rows: Rows, n_points: int, dtype: np.dtype[Any], arrays_per_row: 
     return matrix
 
 
-def _columns_to_sparse(indices: Array, values: Array) -> Sparse:
+def columns_to_sparse(indices: Array, values: Array) -> Sparse:
     """Square sparse matrix whose column i holds ``values[i]`` at the rows ``indices[i]``; zeros dropped."""
     n_points, per_column = indices.shape
     indptr = np.arange(0, n_points * per_column + 1, per_column)
-    matrix = csc_array((values.ravel(), indices.ravel(), indptr), shape=(n_points, n_points))
+    # flatten copies: what is sorted below are not the caller's arrays
+    matrix = csc_array((values.flatten(), indices.flatten(), indptr), shape=(n_points, n_points))
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix

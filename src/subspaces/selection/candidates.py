@@ -14,7 +14,7 @@ from subspaces._typing import Array, Data
 AUTO = "auto"
 
 KERNELS_TRIED = ("rbf", "exponential", "quadratic", "cubic")
-REGS_TRIED = (0.01, 0.3, 10.0)
+REGS_TRIED = (0.01, 0.1, 10.0)
 N_NONZERO_TRIED = (3, 5, 8)
 CUTS_TRIED = ("modularity", "kmeans")
 LARGE = 10_000
@@ -62,8 +62,9 @@ def make_grid(
 ) -> Grid:
     """The values to try on these points of every parameter that is ``"auto"``.
 
-    Three penalties spread evenly on the logarithm and three truncations are enough: between their neighbours in this
-    grid partitions hardly change. `n_points` is the number of points of the final fit where X is a sample of them.
+    Three penalties and three truncations are enough: between neighbours in this grid partitions hardly change.
+
+    `n_points` is the number of points of the final fit where X is a sample of them.
     """
     n = X.shape[0]
     scalings: tuple[str | None, ...] = (scaling,)
