@@ -18,7 +18,7 @@ from subspaces.representation.ridge import whitened
 from subspaces.scale.cells import Cells, build_cells, nearest_cells, search
 from subspaces.scale.two_scale import N_CANDIDATES, sparse_coefficients
 
-EXACT_SIZE = 100_000
+EXACT_SIZE = 50_000
 """Up to this number of points all n² products are made, block by block, and the result is exact."""
 
 
