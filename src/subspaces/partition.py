@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr, discretize
 
+from subspaces._kmeans import kmeans
 from subspaces._typing import Array, Labels, Sparse
 
 PARTITIONS = ("kmeans", "qr", "discretize", "modularity")
@@ -31,13 +32,15 @@ def cut_embedding(
     Parameters
     ----------
     Y : array of shape (n, k), rows scaled to unit length
-    method : ``"kmeans"`` (best of `n_init` starts), ``"qr"`` (pivoted QR, no randomness) or ``"discretize"`` (rotation
-        towards indicator vectors)
-    init : ``"k-means++"``, or ``"random"`` samples as the authors' program (needs hundreds of starts)
+    method : ``"kmeans"`` (best of `n_init` starts, :func:`subspaces._kmeans.kmeans`), ``"qr"`` (pivoted QR, no
+        randomness) or ``"discretize"`` (rotation towards indicator vectors)
+    init : ``"k-means++"``, or ``"random"`` samples as the authors' program: independent starts; it needs hundreds
     """
     if n_clusters == 1:
         return np.zeros(Y.shape[0], dtype=np.intp)
     if method == "kmeans" or Y.shape[1] != n_clusters:  # the other two make one cluster per column
+        if init == "k-means++":
+            return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
         model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed, max_iter=1000)
         return model.fit(Y).labels_.astype(np.intp)
     if method == "qr":
