@@ -37,12 +37,12 @@ def combinations(**choices: list[Any]) -> list[dict[str, Any]]:
 
 
 GRID: dict[str, list[dict[str, Any]]] = {
-    "ktrr": combinations(scaling=["unit"], reg=[0.1, 1, 10], n_nonzero=[4, 5, 6, 10]),
+    "ktrr": combinations(scaling=["unit"], reg=[0.1, 1, 10, 100], n_nonzero=[3, 4, 5, 6, 10]),
     "trr": combinations(scaling=["unit"], reg=[0.01, 0.1, 1, 10], n_nonzero=[4, 6]),
     "lsr1": combinations(reg=[1e-3, 1e-2, 0.1, 1]),
     "lsr2": combinations(reg=[1e-3, 1e-2, 0.1, 1]),
     "ssc": combinations(alpha=[5, 20, 50]),
-    "kssc": combinations(scaling=["unit"], alpha=[5, 20, 50]),
+    "kssc": combinations(scaling=["unit"], alpha=[2, 5, 10, 20, 50]),
     "ensc": combinations(scaling=["unit", None], gamma=[10, 50]),
     "sscomp": combinations(scaling=["unit", None], n_nonzero=[3, 5, 10]),
     "tsc": combinations(n_nonzero=[5, 10, 20]),
@@ -54,7 +54,7 @@ GRID: dict[str, list[dict[str, Any]]] = {
         *combinations(scaling=["unit"], error=["l21"], reg=[0.1, 1]),
     ],
     "smce": combinations(scaling=["unit"], reg=[1, 10, 100], n_neighbors=[10, 20]),
-    "lsa": combinations(n_neighbors=[6, 10, 20], subspace_dim=[3, 5]),
+    "lsa": combinations(n_neighbors=[4, 6, 10, 20], subspace_dim=[2, 3, 5]),
     "sc": combinations(scaling=["unit"], bandwidth=[0.1, 0.2, 0.4, 0.8]),
 }
 PAPER = {  # AC of Tables 3 to 6, then t2 of Table 7 in seconds

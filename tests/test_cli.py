@@ -116,7 +116,7 @@ def test_cluster_writes_labels_and_says_so(table, tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     written = pd.read_csv(tmp_path / "labels.csv")
-    assert list(written) == ["id", "label"]
+    assert list(written) == ["id", "label", "confidence", "second_cluster", "margin", "fits_nowhere"]
     assert written["id"].tolist() == [f"p{i}" for i in range(90)]
     frame = pd.read_csv(table)
     expected = KTRR(3, **AUTOMATIC).fit_predict(frame.drop(columns=["name", "species"]).to_numpy())
@@ -325,7 +325,7 @@ def test_existing_output_is_kept_without_force(table, tmp_path, monkeypatch):
     assert out.read_text() == "precious"
     monkeypatch.undo()
     assert run("cluster", table, "-k", 3, *COLUMNS, "-o", out, "--force").exit_code == 0
-    assert out.read_text().startswith("id,label\n")
+    assert out.read_text().startswith("id,label,confidence,")
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def test_dense_equals_sparse_equals_precomputed(kernel, data):
         assert adjusted_rand_score(models[0].labels_, model.labels_) == 1
 
 
-@pytest.mark.parametrize("kernel", ["linear", "cosine", "quadratic", "correntropy"])
+@pytest.mark.parametrize("kernel", ["linear", "cosine", "quadratic", "cubic", "polynomial", "correntropy"])
 def test_low_rank_solver_gives_the_same_graph(kernel, seed):
     X, _ = union_of_subspaces(seed, ambient=6, dimension=2, sizes=(200, 200, 200))
     dense = KTRR(3, kernel=kernel, solver="dense").fit(X)

@@ -561,8 +561,8 @@ def test_hdf5_links_into_other_files_are_not_followed(tmp_path):
     [
         (["a", "b", "c"], "of type .*string, not numbers; use --label s"),
         ([[1.0], [2.0], [3.0]], "of type list"),
-        ([1.0, None, 3.0], "column 's': row 1 is missing"),
-        ([1.0, float("nan"), 3.0], "column 's': row 1 is nan"),
+        ([1.0, None, 3.0], "row 1, column 's': missing value; fill it in, use --missing drop"),
+        ([1.0, float("nan"), 3.0], "row 1, column 's': missing value; fill it in, use --missing drop"),
     ],
 )
 def test_odd_parquet_columns_are_refused(tmp_path, column, expected):

@@ -17,6 +17,8 @@ from subspaces.kernels import DISTANCE_KERNELS, KERNELS, cross, features, fit_ke
 COMPUTED = [name for name in KERNELS if name != "precomputed"]
 SIGMA = 1.7
 
+MAPPED = ("linear", "cosine", "quadratic", "cubic", "polynomial", "correntropy")
+
 
 def reference(name: str, X: np.ndarray, Y: np.ndarray, sigma: float = SIGMA) -> np.ndarray:
     X, Y = X.astype(np.float64), Y.astype(np.float64)
@@ -208,7 +210,7 @@ def test_cosine_of_zero_rows_is_zero(rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", ["linear", "cosine", "quadratic", "correntropy"])
+@pytest.mark.parametrize("name", MAPPED)
 def test_features_reproduce_the_kernel(name, dtype, rng):
     X = rng.standard_normal((30, 5)).astype(dtype)
     kernel = fitted(name, X)
@@ -227,9 +229,19 @@ def test_quadratic_is_the_paper_s_two_maps(rng):
         assert_allclose(K, Z @ Z.T, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in KERNELS if name not in ("linear", "cosine", "quadratic", "correntropy")]
-)
+@pytest.mark.parametrize("degree", [1, 2, 4, 5])
+@pytest.mark.parametrize(("gamma", "coef0"), [(1.0, 0.0), (0.3, 0.0), (0.5, 2.0)])
+def test_monomials_of_any_polynomial(degree, gamma, coef0, rng):
+    X = rng.standard_normal((12, 3))
+    kernel = fit_kernel(X, "polynomial", params={"degree": degree, "gamma": gamma, "coef0": coef0})
+    Z = features(X, kernel)
+    assert Z.shape == (12, n_features_out(kernel, 3))
+    assert_allclose(Z @ Z.T, (gamma * X @ X.T + coef0) ** degree, rtol=1e-10, atol=1e-10)
+    negative = fit_kernel(X, "polynomial", params={"degree": degree, "gamma": gamma, "coef0": -1.0})
+    assert features(X, negative) is None
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name not in MAPPED])
 def test_no_features_where_there_is_no_finite_map(name, rng):
     X = rng.random((4, 3))
     kernel = fit_kernel(X, name)

@@ -23,20 +23,19 @@ def test_surface(model):
     display = SelectionDisplay.from_estimator(model)
     assert np.nanmax(display.values) == model.selection_.winner.score
     assert display.values.shape == (4, 3)  # kernels, truncations
-    display.plot()
     assert len(display.ax_.patches) == 1  # the winner's frame
     matplotlib.pyplot.close(display.figure_)
 
 
 def test_any_criterion_and_any_axes(model):
     figure, ax = matplotlib.pyplot.subplots()
-    display = SelectionDisplay.from_estimator(model, criterion="modularity").plot(ax=ax)
+    display = SelectionDisplay.from_estimator(model, criterion="modularity", ax=ax)
     assert display.figure_ is figure
     matplotlib.pyplot.close(figure)
 
 
 def test_number_of_clusters(model):
-    display = NumberOfClustersDisplay.from_estimator(model).plot()
+    display = NumberOfClustersDisplay.from_estimator(model)
     assert "3 clusters" in display.ax_[0].get_title()
     matplotlib.pyplot.close(display.figure_)
 

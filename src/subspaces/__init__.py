@@ -37,6 +37,8 @@ __all__ = [
     "AKK",
     "LSC",
     "USPEC",
+    "explore",
+    "show",
     "__version__",
 ]
 
@@ -49,6 +51,8 @@ _HOME = {
     "AKK": "subspaces.scale.kernel_kmeans",
     "LSC": "subspaces.scale.landmark",
     "USPEC": "subspaces.scale.uspec",
+    "explore": "subspaces.explorer",
+    "show": "subspaces.plots",
 }
 
 if TYPE_CHECKING:
@@ -57,6 +61,8 @@ if TYPE_CHECKING:
     from subspaces.estimators.low_rank import KLRR, LRR1, LRR2, LatLRR
     from subspaces.estimators.lsr import LSR1, LSR2
     from subspaces.estimators.ssc import KSSC, SSC, SSCOMP, EnSC
+    from subspaces.explorer import explore
+    from subspaces.plots import show
     from subspaces.scale.embedded import SEC
     from subspaces.scale.kasp import KASP
     from subspaces.scale.kernel_kmeans import AKK

@@ -81,8 +81,8 @@ def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:
     n_components, labels = components(W)
     if n_components == 0:
         raise ValueError(
-            "the affinity graph has no edge: every coefficient is zero. Check the data for all-zero rows, or change "
-            "the kernel."
+            "the affinity graph has no edge: every coefficient is zero. The points may be orthogonal to each other (or "
+            "zero), the bandwidth of the kernel too small, or reg or alpha far off."
         )
     degree = np.asarray(W.sum(axis=1)).ravel()
     with np.errstate(divide="ignore"):

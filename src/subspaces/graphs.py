@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subspaces import _memory
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
 from subspaces.postprocessing import dscnet_affinity, keep_column_mass, row_space_affinity, scale_columns_to_max
@@ -16,6 +17,8 @@ from subspaces.truncation import truncate
 
 GRAPHS = ("symmetric", "column", "mass", "row_space", "dscnet")
 
+_SMALL = 2**26  # bytes that any machine has
+_COPIES = 5  # of the entries of a graph and their indices that exist at once while it is built and used, measured
 _PARAMS = {
     "symmetric": (),
     "column": (),
@@ -41,7 +44,7 @@ def build_graph(
     ================ ========================================================================== =================
     ``"column"``     η largest per column, as printed for KTRR and TRR (LSR: η = None)
     ``"symmetric"``  columns to maximum 1, symmetrised, η largest per column (authors' program)
-    ``"mass"``       largest entries until they hold `share` of the column, columns to maximum 1 share (1)
+    ``"mass"``       largest entries until they hold `share` of the column, columns to max. 1   share (1)
                      (SSC)
     ``"row_space"``  cosines between rows of U Σ^½ of C's SVD, to a `power` (LRR)               power (4)
     ``"dscnet"``     mass, rank d·L + 1, row-space cosines to a `power` (DSC-Net)               subspace_dim (12),
@@ -57,6 +60,7 @@ def build_graph(
     if unknown:
         allowed = list(_PARAMS[graph]) or "nothing"
         raise ValueError(f"graph_params of graph={graph!r} may hold {allowed}; got {sorted(unknown)}.")
+    _require_memory(coefficients, n_nonzero if graph in ("column", "symmetric") else None, graph)
     if graph in ("column", "symmetric"):
         return truncate(coefficients, n_nonzero, graph=graph, by=by)
     if graph == "mass":
@@ -67,6 +71,20 @@ def build_graph(
         raise ValueError('graph="dscnet" needs n_clusters: the rank it keeps follows from it.')
     subspace_dim = params.pop("subspace_dim", 12)
     return _half_sparse(dscnet_affinity(coefficients, n_clusters, subspace_dim, **params))
+
+
+def _require_memory(coefficients: Coefficients, n_nonzero: int | None, graph: str) -> None:
+    """Refuse a graph that does not fit: one that joins (nearly) all pairs is larger than the matrix it comes from."""
+    n = coefficients.n_points
+    kept = n if n_nonzero is None else min(n_nonzero, n)
+    needed = _COPIES * n * kept * (coefficients.dtype.itemsize + 4)
+    # coefficients of the other kind are sparse, how much so only they know
+    if coefficients.matrix is None and graph != "mass" and needed > _SMALL:
+        _memory.require(
+            needed,
+            f"the graph of {n} points with up to {kept} edges each",
+            "Keep fewer coefficients per point (n_nonzero), or fit a sample and let predict label the rest.",
+        )
 
 
 def _half_sparse(W: Array) -> Sparse:

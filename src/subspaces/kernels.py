@@ -11,9 +11,9 @@ exists. The printed results come from the bounded forms ``1/(1 + d²/σ²)`` and
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -24,15 +24,24 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from subspaces import _additive
 from subspaces._blocks import map_blocks, mirror_lower, row_blocks
+from subspaces._distances import BANDWIDTHS as BANDWIDTHS
+from subspaces._distances import (
+    centred,
+    origin_of,
+    resolve_bandwidth,
+    squared_norms_of,
+    to_squared_distances,
+    unknown_name,
+    warn_if_blind,
+)
+from subspaces._monomials import monomials, n_monomials
 from subspaces._typing import Array, Data
 
 DISTANCE_KERNELS = ("rbf", "exponential", "inverse_square", "inverse_distance")
 DOT_KERNELS = ("linear", "cosine", "quadratic", "cubic", "polynomial")
 KERNELS = (*DISTANCE_KERNELS, *DOT_KERNELS, "correntropy", "precomputed")
-BANDWIDTHS = ("rms", "mean", "median")
 KernelLike = str | Callable[[Array, Array], Array]
 
-_MEDIAN_SAMPLE = 2048  # points whose pairwise distances give the median; 2 million pairs
 _POLYNOMIAL_DEFAULTS = {"degree": 3, "gamma": 1.0, "coef0": 1.0}
 
 
@@ -64,20 +73,20 @@ def fit_kernel(
 ) -> Kernel:
     r"""Settle a kernel on data: its bandwidth and its feature range.
 
-    ============================ ======================================== ===============
-    name                         k(x, y)                                  bandwidth
-    ============================ ======================================== ===============
-    ``"rbf"``                    exp(−d²/σ²), the paper's default         σ
-    ``"exponential"``            exp(−d/σ)                                σ
-    ``"inverse_square"``         1/(1 + d²/σ²), the paper's "1/d²"        σ
-    ``"inverse_distance"``       1/(1 + d/σ), the paper's "1/d"           σ
+    ============================ ========================================= ===============
+    name                         k(x, y)                                   bandwidth
+    ============================ ========================================= ===============
+    ``"rbf"``                    exp(−d²/σ²), the paper's default          σ
+    ``"exponential"``            exp(−d/σ)                                 σ
+    ``"inverse_square"``         1/(1 + d²/σ²), the paper's "1/d²"         σ
+    ``"inverse_distance"``       1/(1 + d/σ), the paper's "1/d"            σ
     ``"quadratic"``, ``"cubic"`` (xᵀy)², (xᵀy)³
     ``"polynomial"``             (gamma xᵀy + coef0)^degree
     ``"linear"``, ``"cosine"``   xᵀy, xᵀy/(‖x‖‖y‖)
     ``"correntropy"``            mean over features of exp(−(x_j−y_j)²/s²) s, per feature
     ``"precomputed"``            X is the Gram matrix itself
     a callable                   ``kernel(X, Y, **params)``
-    ============================ ======================================== ===============
+    ============================ ========================================= ===============
 
     Parameters
     ----------
@@ -104,7 +113,7 @@ def fit_kernel(
     if callable(kernel):
         return Kernel("callable", params=params, function=kernel)
     if kernel not in KERNELS:
-        raise ValueError(_unknown("kernel", kernel, KERNELS))
+        raise ValueError(unknown_name("kernel", kernel, KERNELS))
     if kernel == "polynomial":
         unknown = set(params) - set(_POLYNOMIAL_DEFAULTS)
         if unknown:
@@ -112,17 +121,26 @@ def fit_kernel(
                 f"kernel_params of the polynomial kernel may hold {sorted(_POLYNOMIAL_DEFAULTS)}; "
                 f"got {sorted(unknown)} as well."
             )
-        return Kernel(kernel, params={**_POLYNOMIAL_DEFAULTS, **params})
+        params = {**_POLYNOMIAL_DEFAULTS, **params}
+        _check_polynomial(**params)
+        return Kernel(kernel, params=params)
     if params:
         raise ValueError(f"kernel={kernel!r} takes no kernel_params; got {sorted(params)}.")
     if kernel in DISTANCE_KERNELS:
-        return Kernel(kernel, bandwidth=resolve_bandwidth(X, bandwidth))
+        sigma = resolve_bandwidth(X, bandwidth)
+        warn_if_blind(X, sigma, 2 if kernel in ("rbf", "inverse_square") else 1)
+        return Kernel(kernel, bandwidth=sigma)
     if kernel == "correntropy":
         s = resolve_bandwidth(X, bandwidth)
         if isinstance(bandwidth, str):
             s /= float(np.sqrt(X.shape[1]))
         return Kernel(kernel, bandwidth=s, additive=_additive.fit_cosine_map(X, s))
     return Kernel(kernel)
+
+
+def sees_units(kernel: Any) -> bool:
+    """Whether a common factor of all points is more to a kernel than a factor of its values or of its bandwidth."""
+    return callable(kernel) or kernel == "polynomial"
 
 
 def gram(X: Data, kernel: Kernel) -> Array:
@@ -135,12 +153,12 @@ def gram(X: Data, kernel: Kernel) -> Array:
         assert kernel.additive is not None
         return _additive.gram(X, kernel.additive)
     if kernel.name in DISTANCE_KERNELS:
-        X = _centred(X)
+        X = centred(X)
         K = _lower_products(X)
         squared_norms = K.diagonal().copy()
 
         def transform(block: Array, rows: slice, columns: slice) -> None:
-            _to_squared_distances(block, squared_norms[rows], squared_norms[columns])
+            to_squared_distances(block, squared_norms[rows], squared_norms[columns])
             if rows == columns:
                 np.fill_diagonal(block, 0)
             apply_profile(block, kernel)
@@ -164,15 +182,15 @@ def cross(X: Data, Y: Data, kernel: Kernel) -> Array:
     if kernel.name == "cosine":
         X, Y = normalize(X), normalize(Y)
     elif kernel.name in DISTANCE_KERNELS and not (sparse.issparse(X) or sparse.issparse(Y)):
-        origin = _origin(Y)
+        origin = origin_of(Y)
         X, Y = X - origin, Y - origin
     K: Array = np.ascontiguousarray(safe_sparse_dot(X, Y.T, dense_output=True))
-    x_norms, y_norms = _squared_norms(X), _squared_norms(Y)
+    x_norms, y_norms = squared_norms_of(X), squared_norms_of(Y)
 
     def apply(start: int, stop: int) -> None:
         block = K[start:stop]
         if kernel.name in DISTANCE_KERNELS:
-            _to_squared_distances(block, x_norms[start:stop], y_norms)
+            to_squared_distances(block, x_norms[start:stop], y_norms)
         apply_profile(block, kernel)
 
     map_blocks(apply, row_blocks(K.shape[0], K.shape[1] * K.itemsize))
@@ -182,62 +200,52 @@ def cross(X: Data, Y: Data, kernel: Kernel) -> Array:
 def features(X: Data, kernel: Kernel) -> Data | None:
     """Exact explicit feature map Z with K = Z Zᵀ, or None where there is none of finite size.
 
-    Linear: X itself. Cosine: its unit rows. Quadratic: all products x_i x_j (eq. 3.23), m(m+1)/2 of them.
-    Correntropy: the cosine expansion the Gram matrix is computed from.
+    Linear: X itself. Cosine: its unit rows. Quadratic, cubic, polynomial: the monomials (eq. 3.23) of X and of a
+    constant where there is an intercept. Correntropy: the cosine expansion the Gram matrix is computed from.
     """
     if kernel.name == "linear":
         return X
     if kernel.name == "cosine":
         return np.asarray(normalize(X)) if not sparse.issparse(X) else normalize(X)
-    if kernel.name == "quadratic" and not sparse.issparse(X):
-        i, j = np.triu_indices(X.shape[1])
-        Z: Array = X[:, i] * X[:, j]
-        Z[:, i != j] *= np.sqrt(np.array(2, dtype=X.dtype))
-        return Z
     if kernel.name == "correntropy":
         assert kernel.additive is not None
         return _additive.features(X, kernel.additive)
-    return None
+    power = _power(kernel)
+    if power is None or sparse.issparse(X):
+        return None
+    degree, gamma, coef0 = power
+    if gamma != 1:
+        X = X * X.dtype.type(gamma**0.5)
+    if coef0:
+        X = np.column_stack([X, np.full(len(X), coef0**0.5, dtype=X.dtype)])
+    return monomials(X, degree)
 
 
 def n_features_out(kernel: Kernel, n_features: int, is_sparse: bool = False) -> int | None:
     """Columns of :func:`features` without computing it; None where there is no map."""
     if kernel.name in ("linear", "cosine"):
         return n_features
-    if kernel.name == "quadratic" and not is_sparse:
-        return n_features * (n_features + 1) // 2
     if kernel.name == "correntropy":
         assert kernel.additive is not None
         return kernel.additive.n_features_out
+    power = _power(kernel)
+    if power is None or is_sparse:
+        return None
+    return n_monomials(n_features + (power[2] > 0), power[0])
+
+
+def _power(kernel: Kernel) -> tuple[int, float, float] | None:
+    """Degree, γ and c of a kernel (γ xᵀy + c)^degree that has a feature map (c ≥ 0), else None."""
+    if kernel.name in ("quadratic", "cubic"):
+        return 2 if kernel.name == "quadratic" else 3, 1.0, 0.0
+    if kernel.name == "polynomial" and kernel.params["coef0"] >= 0:
+        return int(kernel.params["degree"]), float(kernel.params["gamma"]), float(kernel.params["coef0"])
     return None
 
 
-def resolve_bandwidth(X: Data, bandwidth: float | str) -> float:
-    """σ from a rule (``"rms"``, ``"mean"``, ``"median"``) or a positive number; see :func:`fit_kernel`."""
-    if not isinstance(bandwidth, str):
-        if not (np.isfinite(bandwidth) and bandwidth > 0):
-            raise ValueError(f"bandwidth must be a positive finite number or one of {BANDWIDTHS}; got {bandwidth!r}.")
-        return float(bandwidth)
-    if bandwidth not in BANDWIDTHS:
-        raise ValueError(_unknown("bandwidth", bandwidth, BANDWIDTHS))
-    if bandwidth == "rms":
-        X = _centred(X)
-        mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()  # ≈ 0 unless X is sparse
-        sigma = float(np.sqrt(2 * max(_squared_norms(X).mean(dtype=np.float64) - mean @ mean, 0.0)))
-    else:
-        if bandwidth == "median" and X.shape[0] > _MEDIAN_SAMPLE:
-            X = X[np.linspace(0, X.shape[0] - 1, _MEDIAN_SAMPLE).astype(int)]
-        sigma = _mean_distance(X) if bandwidth == "mean" else _median_distance(X)
-    if sigma == 0:
-        raise ValueError(
-            f"bandwidth={bandwidth!r} gave 0: (most) points are equal. Remove duplicates or pass a positive number."
-        )
-    return sigma
-
-
-def checked_gram(K: Array, what: str) -> Array:
+def checked_gram(K: Data, what: str) -> Array:
     """A symmetric copy of a Gram matrix that someone else computed, or an error that says what is wrong."""
-    K = np.array(K, order="C", copy=True)
+    K = np.array(K.toarray() if sparse.issparse(K) else K, order="C", copy=True)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"{what} must be square; got shape {K.shape}.")
     if not np.issubdtype(K.dtype, np.floating):
@@ -295,67 +303,18 @@ def apply_profile(block: Array, kernel: Kernel) -> None:
     elif kernel.name == "polynomial":
         block *= kernel.params["gamma"]
         block += kernel.params["coef0"]
-        np.power(block, kernel.params["degree"], out=block)
+        with np.errstate(over="ignore"):
+            np.power(block, kernel.params["degree"], out=block)
+        if not np.isfinite(block).all():
+            raise ValueError(
+                f"the polynomial kernel with {dict(kernel.params)} is too large for {block.dtype} on these points: "
+                'scale them (scaling="unit") or lower degree, gamma or coef0.'
+            )
 
 
 def _sigma(kernel: Kernel) -> float:
     assert kernel.bandwidth is not None
     return kernel.bandwidth
-
-
-def _to_squared_distances(products: Array, row_norms: Array, column_norms: Array) -> None:
-    """‖x‖² + ‖y‖² − 2 xᵀy in place; rounding below zero is clipped."""
-    products *= -2
-    products += column_norms
-    products += row_norms[:, None]
-    np.maximum(products, 0, out=products)
-
-
-def _centred(X: Data) -> Array:
-    """X minus its middle: distances do not change and cancellation in ‖x‖² + ‖y‖² − 2xᵀy becomes harmless."""
-    if sparse.issparse(X):
-        return X
-    centred: Array = X - _origin(X)
-    return centred
-
-
-def _origin(X: Array) -> Array:
-    """The median of up to 256 evenly spaced rows: near the bulk of the points even when one of them is far out."""
-    middle: Array = np.median(X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], 256)).astype(int)], axis=0)
-    return middle.astype(X.dtype, copy=False)
-
-
-def _squared_norms(X: Data) -> Array:
-    if sparse.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    norms: Array = np.einsum("ij,ij->i", X, X)
-    return norms
-
-
-def _distance_blocks(X: Data, reduce: Callable[[Array, int], Any]) -> list[Any]:
-    X = _centred(X)
-    norms = _squared_norms(X)
-
-    def block_value(start: int, stop: int) -> Any:
-        products = np.ascontiguousarray(safe_sparse_dot(X[start:stop], X.T, dense_output=True))
-        _to_squared_distances(products, norms[start:stop], norms)
-        products[np.arange(stop - start), np.arange(start, stop)] = 0
-        return reduce(np.sqrt(products, out=products), start)
-
-    blocks = row_blocks(X.shape[0], X.shape[0] * X.dtype.itemsize, 64 * 2**20)
-    return [block_value(start, stop) for start, stop in blocks]
-
-
-def _mean_distance(X: Data) -> float:
-    sums = _distance_blocks(X, lambda distances, start: distances.sum(dtype=np.float64))
-    return float(sum(sums) / X.shape[0] ** 2)
-
-
-def _median_distance(X: Data) -> float:
-    rows = _distance_blocks(
-        X, lambda distances, start: distances[np.tri(len(distances), distances.shape[1], start - 1, bool)]
-    )
-    return float(np.median(np.concatenate(rows)))
 
 
 def _call(kernel: Kernel, X: Data, Y: Data) -> Array:
@@ -368,14 +327,19 @@ def _call(kernel: Kernel, X: Data, Y: Data) -> Array:
         raise ValueError(
             f"the kernel {_name(kernel)} must return an array of shape {(X.shape[0], Y.shape[0])}; got {K.shape}."
         )
+    if K.dtype.kind not in "fiub":
+        raise ValueError(f"the kernel {_name(kernel)} must return real numbers; got an array of {K.dtype}.")
     return K.astype(X.dtype, copy=False)
+
+
+def _check_polynomial(degree: Any, gamma: Any, coef0: Any) -> None:
+    """Refuse what makes no kernel: powers of negative numbers, NaN, text."""
+    if not isinstance(degree, Integral) or degree < 1:
+        raise ValueError(f"degree of the polynomial kernel must be a positive integer; got {degree!r}.")
+    for name, value, least in (("gamma", gamma, "positive"), ("coef0", coef0, "finite")):
+        if not isinstance(value, Real) or not np.isfinite(float(value)) or (least == "positive" and value <= 0):
+            raise ValueError(f"{name} of the polynomial kernel must be a {least} number; got {value!r}.")
 
 
 def _name(kernel: Kernel) -> str:
     return getattr(kernel.function, "__name__", repr(kernel.function))
-
-
-def _unknown(argument: str, value: str, known: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(str(value), known, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"{argument}={value!r} is not known; choose one of {list(known)}.{hint}"

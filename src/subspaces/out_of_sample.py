@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, eigh, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -49,11 +49,26 @@ def residual_scores(
         if len(members) == 0:
             continue
         K = gram_of(members)
-        K.flat[:: len(members) + 1] += penalty
-        factor, lower = cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
-        half = solve_triangular(factor, to_train[:, members].T, lower=lower, check_finite=False)
+        K.flat[:: len(members) + 1] += max(penalty, _rounding(K))
+        half = _half_solution(K, to_train[:, members].T)
         scores[:, label] = np.einsum("ij,ij->j", half, half)
     return scores
+
+
+def _half_solution(K: Array, right: Array) -> Array:
+    """L⁻¹ right for K = LLᵀ; of a K that is not positive definite only the positive part counts."""
+    try:
+        factor, lower = cho_factor(K, lower=True, check_finite=False)
+    except LinAlgError:  # no kernel of inner products
+        values, vectors = eigh(K)
+        kept = values > _rounding(K)
+        return np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T @ right)
+    return np.asarray(solve_triangular(factor, right, lower=lower, check_finite=False))
+
+
+def _rounding(K: Array) -> float:
+    """The least λ that makes (copies of) points solvable: what rounding does to the eigenvalues of K."""
+    return 10 * float(np.finfo(K.dtype).eps) * K.shape[-1] * float(np.abs(K).max(initial=0))
 
 
 def neighbor_codes(to_train: Array, gram_of: Callable[[Array], Array] | None, penalty: float, n_nonzero: int) -> Sparse:
@@ -76,7 +91,7 @@ def neighbor_codes(to_train: Array, gram_of: Callable[[Array], Array] | None, pe
             used, position = np.unique(candidates, return_inverse=True)
             position = position.reshape(candidates.shape)
             K = gram_of(used)[position[:, :, None], position[:, None, :]]
-            K[:, np.arange(n_candidates), np.arange(n_candidates)] += K.dtype.type(penalty)
+            K[:, np.arange(n_candidates), np.arange(n_candidates)] += K.dtype.type(max(penalty, _rounding(K)))
             codes = np.linalg.solve(K, target[:, :, None])[:, :, 0]
         count, place, value = largest_per_row(codes, np.abs(codes), min(n_nonzero, n_candidates))
         row = np.repeat(np.arange(len(count)), count)

@@ -13,15 +13,16 @@ from subspaces._typing import Array, Data
 
 SCALINGS = ("unit", "max", "minmax", "standard")
 
-_FAR = 40  # powers of two from 1 beyond which magnitudes are brought back; float32 squares overflow at 64
+# powers of two from 1 beyond which magnitudes are brought back: the cubic kernel takes their sixth power
+_FAR, _FAR_IN_FLOAT32 = 40, 15
 
 
 @dataclass(frozen=True)
 class Scaling:
     """What the training data decided: an offset and a factor per feature, and whether rows become unit vectors.
 
-    ``exponent`` is a power of two that brings extreme magnitudes (beyond 2^±40) near one before anything is squared;
-    it is exact, so it changes no digit, only prevents overflow.
+    ``exponent`` is a power of two that brings extreme magnitudes (beyond 2^±40, in float32 2^±15) near one before
+    anything is squared; it is exact, so it changes no digit, only prevents overflow.
     """
 
     exponent: int = 0
@@ -30,18 +31,21 @@ class Scaling:
     unit_rows: bool = False
 
 
-def fit_scaling(X: Data, rule: str | None) -> Scaling:
+def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
     """Settle a scaling rule on data.
 
     ``None`` leaves the data alone; ``"unit"`` scales each row to length 1 (zero rows stay zero); ``"max"`` divides
     everything by the largest magnitude; ``"minmax"`` takes each feature to [0, 1]; ``"standard"`` gives each feature
     mean 0 and variance 1. Under the last two constant features become 0, and sparse data is only divided, by the
-    largest magnitude or the deviation of each feature, not shifted.
+    largest magnitude or the deviation of each feature, not shifted. With `units` unscaled data keeps its magnitude
+    however extreme: a kernel that is no power of it must see the numbers as they are.
     """
+    if units and rule is None:
+        return Scaling()
     values = X.data if sparse.issparse(X) else X
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))  # np.abs would copy all of X
     exponent = int(np.frexp(largest)[1])
-    exponent = exponent if largest > 0 and abs(exponent) > _FAR else 0
+    exponent = exponent if largest > 0 and abs(exponent) > _far(X) else 0
     if rule == "unit":  # each row has its own magnitude there
         return Scaling(unit_rows=True)
     if rule == "max":
@@ -75,6 +79,10 @@ def apply_scaling(X: Data, scaling: Scaling) -> Data:
     if scaling.unit_rows:
         X = normalize(_rows_near_one(X))
     return X
+
+
+def _far(X: Data) -> int:
+    return _FAR_IN_FLOAT32 if X.dtype == np.float32 else _FAR
 
 
 def _inverse_deviation(variance: Array, X: Data) -> Array:
@@ -112,5 +120,5 @@ def _rows_near_one(X: Data) -> Data:
     largest = abs(X).max(axis=1)
     largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
     exponents = np.frexp(largest)[1]
-    extreme = np.abs(exponents) > _FAR
+    extreme = np.abs(exponents) > _far(X)
     return _times_power_of_two(X, np.where(extreme, -exponents, 0)) if extreme.any() else X

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import typer
@@ -22,12 +24,21 @@ FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 MANY_POINTS = 10_000
 
 
+_typed: ContextVar[tuple[str, ...]] = ContextVar("_typed", default=("subspaces",))
+
+
+def command_line() -> str:
+    """The command as it was typed, quoted for a shell."""
+    return shlex.join(_typed.get())
+
+
 class Commands(TyperGroup):
     """The group of all commands; every way a command can end passes through `main`."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
         """Run a command and leave with its exit code; errors become one line, never a traceback."""
         arguments = list(sys.argv[1:] if args is None else args) or ["--help"]
+        _typed.set(("subspaces", *arguments))
         _accept_any_text()
         try:
             with one_line_warnings():

@@ -29,6 +29,7 @@ Kernel = Literal[
 ]
 Scaling = Literal["auto", "none", "unit", "max", "minmax", "standard"]
 Partition = Literal["auto", "kmeans", "qr", "discretize", "modularity"]
+Missing = Literal["error", "drop", "mean", "median"]
 
 
 def _option(*names: str, value: str | None = None, panel: str, help: str, **more: Any) -> Any:
@@ -37,7 +38,9 @@ def _option(*names: str, value: str | None = None, panel: str, help: str, **more
 
 FileArgument = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="Points, one per row: .csv, .tsv, .parquet, .npy, .npz or .mat."),
+    typer.Argument(
+        metavar="FILE", help="Points, one per row: .csv, .tsv, .parquet, .npy, .npz or .mat; or a folder of images."
+    ),
 ]
 ClustersOption = Annotated[
     str | None,
@@ -183,6 +186,29 @@ HeaderOption = Annotated[
         help="The first line of a text file names its columns, or not; left out, the file decides.",
     ),
 ]
+MissingOption = Annotated[
+    Missing,
+    _option(
+        "--missing",
+        value="RULE",
+        panel=DATA,
+        help="What to do about missing values: error lists them (the default), drop leaves out their rows, mean or "
+        "median fills in that of the column.",
+    ),
+]
+ImageSizeOption = Annotated[
+    str | None,
+    _option(
+        "--image-size",
+        value="SIZE",
+        panel=DATA,
+        help="Pixels that images are brought to: 32, or 40x30 for height and width; left out, small ones of one size "
+        "stay as they are and others get about 32x32.",
+    ),
+]
+ColorOption = Annotated[
+    bool, _option("--color/--grey", panel=DATA, help="Cluster images by colour or (the default) in grey.")
+]
 OutputOption = Annotated[
     Path | None,
     _option(
@@ -190,13 +216,38 @@ OutputOption = Annotated[
         "--output",
         value="FILE",
         panel=OUTPUT,
-        help="File for the labels: .csv, .tsv, .parquet, .json or .npy.",
+        help="File for the labels and their confidence: .csv, .tsv, .parquet, .json or .npy (labels only).",
     ),
+]
+ReportOption = Annotated[
+    Path | None,
+    _option(
+        "--report",
+        value="FILE",
+        panel=OUTPUT,
+        help="Page for a browser (.html), whole in one file: what was done and why, plots, every cluster.",
+    ),
+]
+TablesOption = Annotated[
+    Path | None,
+    _option("--tables", value="FILE", panel=OUTPUT, help="The tables of the report for a text: .md or .tex."),
+]
+SortOption = Annotated[
+    Path | None,
+    _option(
+        "--sort-into",
+        value="FOLDER",
+        panel=OUTPUT,
+        help="Copy each image into a folder per cluster, with contact sheets and an index.",
+    ),
+]
+LinkOption = Annotated[
+    bool, _option("--link", panel=OUTPUT, help="With --sort-into: symbolic links instead of copies.")
 ]
 FolderOption = Annotated[
     Path, _option("-o", "--output", value="FOLDER", panel=OUTPUT, help="Folder for the files; left out, demo.")
 ]
-ForceOption = Annotated[bool, _option("--force", panel=OUTPUT, help="Replace the file if it exists.")]
+ForceOption = Annotated[bool, _option("--force", panel=OUTPUT, help="Replace files that exist.")]
 JsonOption = Annotated[bool, _option("--json", panel=OUTPUT, help="Print one JSON document and nothing else.")]
 QuietOption = Annotated[bool, _option("--quiet", "-q", panel=OUTPUT, help="Print only errors and warnings.")]
 DebugOption = Annotated[

@@ -1,23 +1,24 @@
-"""``subspaces cluster``: points from a file, labels to a file."""
+"""``subspaces cluster``: points from a file or images from a folder; labels, a report, a sorted folder."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from subspaces.cli import _options as options
+from subspaces.cli import _parse as parse
 from subspaces.cli import _stream
-from subspaces.cli._common import limited_threads, one_line, parse_bytes, plain, progress_bar
+from subspaces.cli._common import limited_threads, plain, progress_bar
+from subspaces.cli._outputs import Outputs, Run, point_columns
+from subspaces.cli._parse import AUTO
+from subspaces.cli._say import say
 
 if TYPE_CHECKING:
     from subspaces.io import Dataset
 
-AUTO = "auto"  # as in subspaces.selection, which would import NumPy
 CHOSEN = ("kernel", "reg", "n_nonzero", "scaling", "partition")
 """Options that ktrr and trr choose from the points when they are not given; like the number of clusters."""
 
@@ -42,92 +43,82 @@ def cluster(
     ignore: options.IgnoreOption = None,
     array: options.ArrayOption = None,
     header: options.HeaderOption = None,
+    missing: options.MissingOption = "error",
+    image_size: options.ImageSizeOption = None,
+    color: options.ColorOption = False,
     output: options.OutputOption = None,
+    report: options.ReportOption = None,
+    tables: options.TablesOption = None,
+    sort_into: options.SortOption = None,
+    link: options.LinkOption = False,
     force: options.ForceOption = False,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
     debug: options.DebugOption = False,
 ) -> None:
-    """Cluster the points of FILE.
+    """Cluster the points of FILE, or the images in the folder FILE.
 
     What is not given is chosen from the points by ktrr and trr, and left at its default by other methods.
 
     The columns of a text file without a header are named 1, 2, 3 and so on.
 
-    Example: subspaces cluster faces.npz -k 38 --label y -o labels.csv
+    Examples: subspaces cluster faces.npz -k 38 --label y -o labels.csv;
+    subspaces cluster photos/ --sort-into sorted --report out.html
     """
-    from subspaces._memory import limited
-    from subspaces.io import check_output, read_table, write_labels
-
-    if output is not None:
-        check_output(output, force=force, source=file)
+    outputs = Outputs(labels=output, report=report, tables=tables, folder=sort_into, link=link, force=force)
+    outputs.check(file)
     settings = {
         "kernel": kernel,
-        "bandwidth": _number_or_name(bandwidth),
-        "reg": _number(reg, "--reg", float),
-        "n_nonzero": _number(n_nonzero, "--n-nonzero", int),
+        "bandwidth": parse.number_or_name(bandwidth),
+        "reg": parse.number(reg, "--reg", float),
+        "n_nonzero": parse.number(n_nonzero, "--n-nonzero", int),
         "scaling": scaling,
         "partition": partition,
         "random_state": seed,
     }
     given = {name: value for name, value in settings.items() if value is not None}
-    wanted = _number(n_clusters, "-k", int)
-    y = ids = None
-    show = not (quiet or as_json)
-    with limited_threads(threads), limited(_bytes(memory)):
-        if _stream.wanted(file, scheduler, _bytes(memory)):
-            _refuse_with_stream({"--label": label, "--id": id_, "--ignore": ignore, "--array": array})
+    wanted = parse.number(n_clusters, "-k", int)
+    columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
+    images = {"color": color, "image_size": parse.image_size(image_size)}
+    reading = {**columns, **images, "header": header, "missing": missing}
+    show, most = not (quiet or as_json), parse.size_in_bytes(memory)
+    from subspaces._memory import limited
+
+    with limited_threads(threads), limited(most):
+        if _stream.wanted(file, scheduler, most):
+            _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into})
             estimator = build(method, wanted, None, given)
             document = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, show)
-            document["method"] = method
+            run = Run({**document, "method": method}, estimator)
         else:
-            data = read_table(file, label=label, id=id_, ignore=ignore or (), array=array, header=header)
-            y, ids = data.y, data.ids
-            estimator = build(method, wanted, len(data.X), given)
-            start = perf_counter()
-            fit(estimator, data, show=show)
-            document = describe(method, estimator, data, perf_counter() - start)
-    labels = estimator.labels_
-    if output is not None:
-        write_labels(output, labels, ids=ids, extra=document, force=force)
+            run = _run(file, reading, method, wanted, given, show)
+        written = outputs.write(run)
     if as_json:
-        named = {} if ids is None else {"ids": plain(ids)}
-        typer.echo(json.dumps({**document, **named, "labels": labels.tolist()}, allow_nan=False))
+        typer.echo(json.dumps({**run.document, **point_columns(run)}, allow_nan=False))
     elif not quiet:
-        _summarise(document, y, labels.tolist(), output, found=wanted in (None, AUTO))
+        say(run, written, found=wanted in (None, AUTO))
+
+
+def _run(file: Any, reading: dict[str, Any], method: str, wanted: Any, given: dict[str, Any], show: bool) -> Run:
+    """Read, cluster and describe a file that fits in memory."""
+    from subspaces.io import read_table
+
+    data = read_table(file, **reading)
+    estimator = build(method, wanted, len(data.X), given)
+    start = perf_counter()
+    fit(estimator, data, show=show)
+    seconds = perf_counter() - start
+    from subspaces.confidence import summarize
+
+    summary = summarize(estimator, data.X)
+    return Run(describe(method, estimator, data, summary, seconds), estimator, data, summary)
 
 
 def _refuse_with_stream(given: dict[str, Any]) -> None:
     for option, value in given.items():
         if value:
-            problem = "has no meaning for a file that workers read piece by piece; leave the column out of the file"
-            raise typer.BadParameter(problem, param_hint=option)
-
-
-def _bytes(text: str | None) -> int | None:
-    try:
-        return None if text is None else parse_bytes(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--memory") from None
-
-
-def _number_or_name(text: str | None) -> float | str | None:
-    if text is None or text in ("mean", "rms", "median"):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise typer.BadParameter(f"'{text}' is not mean, rms, median or a number", param_hint="--bandwidth") from None
-
-
-def _number(text: str | None, option: str, kind: type[int] | type[float]) -> float | str | None:
-    if text is None or text == AUTO:
-        return text
-    try:
-        return kind(text)
-    except ValueError:
-        what = "a whole number" if kind is int else "a number"
-        raise typer.BadParameter(f"'{text}' is not {what} or auto", param_hint=option) from None
+            problem = "has no meaning for a file that workers read piece by piece"
+            raise typer.BadParameter(problem, param_hint=f"--{option}")
 
 
 def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, Any]) -> Any:
@@ -177,7 +168,7 @@ def fit(estimator: Any, data: Dataset, show: bool) -> None:
         raise typer.BadParameter(str(error)) from error
 
 
-def describe(method: str, estimator: Any, data: Dataset, seconds: float) -> dict[str, Any]:
+def describe(method: str, estimator: Any, data: Dataset, summary: Any, seconds: float) -> dict[str, Any]:
     """Everything about a run but the labels, ready for JSON."""
     from subspaces import __version__
     from subspaces.metrics import clustering_scores
@@ -202,36 +193,16 @@ def describe(method: str, estimator: Any, data: Dataset, seconds: float) -> dict
             document["n_clusters_range"] = [selection.n_clusters.low, selection.n_clusters.high]
     if data.y is not None:
         document["scores"] = plain(clustering_scores(data.y, estimator.labels_))
+    if data.skipped:
+        document["skipped"] = [{"file": name, "reason": reason} for name, reason in data.skipped]
+    document["clusters"] = _clusters(summary, data)
     return document
 
 
-def _summarise(document: dict[str, Any], y: Any, labels: list[int], output: Path | None, found: bool) -> None:
-    """Tell a person what was done."""
-    from subspaces.metrics import score_table
-
-    parameters = {**document["parameters"], **document.get("chosen", {})}
-    shown = ("kernel", "bandwidth", "scaling", "reg", "n_nonzero", "partition")
-    setting = ", ".join(f"{name} {parameters[name]}" for name in shown if parameters.get(name) is not None)
-    name = document["method"].upper()
-    typer.echo(one_line(f"{document['source']}: {document['n_points']} points, {document['n_features']} features"))
-    typer.echo(f"{name} ({setting}, seed {parameters['random_state']})")
-    if "reason" in document:
-        typer.echo(f"chosen: {document['reason']}")
-    low, high = document.get("n_clusters_range", (0, 0))
-    span = f"; {low} to {high} are nearly as good" if low < high else ""
-    how = f" (the number was found; -k sets it{span})" if found else ""
-    typer.echo(f"{document['n_clusters']} clusters in {document['seconds']:.1f} s{how}, of sizes {_sizes(labels)}")
-    if y is not None:
-        typer.echo(f"\n{score_table(y, {name: labels})}\n")
-    for note in document["notes"]:
-        typer.echo(f"note: {one_line(note)}")
-    if output is not None:
-        typer.echo(f"labels written to {one_line(output)}")
-    else:
-        typer.echo("no file written; -o labels.csv saves the labels")
-
-
-def _sizes(labels: list[int], limit: int = 40) -> str:
-    sizes = sorted(Counter(labels).values(), reverse=True)
-    more = f" and {len(sizes) - limit} smaller" if len(sizes) > limit else ""
-    return " ".join(map(str, sizes[:limit])) + more
+def _clusters(summary: Any, data: Dataset) -> list[dict[str, Any]]:
+    """A dictionary per cluster; typical points by their names, or their rows in the file."""
+    names = data.ids if data.ids is not None else data.rows if data.rows is not None else range(len(data.X))
+    rows: list[dict[str, Any]] = summary.as_rows()
+    for row in rows:
+        row["exemplars"] = [plain(names[i]) for i in row["exemplars"]]
+    return rows

@@ -9,7 +9,9 @@ import typer
 from subspaces.cli._common import Commands
 from subspaces.cli.cluster import cluster
 from subspaces.cli.demo import demo
+from subspaces.cli.explore import explore
 from subspaces.cli.methods import methods
+from subspaces.cli.reproduce import reproduce
 
 app = typer.Typer(
     name="subspaces",
@@ -41,4 +43,6 @@ def _main(
 
 app.command()(cluster)
 app.command()(demo)
+app.command()(explore)
 app.command()(methods)
+app.command()(reproduce)

@@ -16,6 +16,7 @@ from subspaces._blocks import row_blocks
 from subspaces._typing import Array, Labels
 from subspaces.distributed._files import digest, load, save
 from subspaces.distributed._tasks import Workers, replaced
+from subspaces.kernels import sees_units
 from subspaces.scale.base import _MAX_SEED
 from subspaces.scale.sampled import Sampled, _checked_rows
 from subspaces.scale.samplers import SAMPLERS
@@ -98,7 +99,8 @@ def fit_sampled(estimator: Sampled, array: Any, workers: Workers, folder: Path |
         estimator.timings_ = {}
         estimator._dtype = points.dtype
         extremes = _extremes(points)
-        estimator._scaling = settle_scaling(points, extremes, estimator.scaling)
+        units = sees_units(getattr(estimator, "kernel", None))
+        estimator._scaling = settle_scaling(points, extremes, estimator.scaling, units)
         if (extremes[0] == extremes[1]).all():
             estimator.labels_ = estimator._one_cluster(n)
         else:
@@ -122,10 +124,10 @@ def fit_sampled(estimator: Sampled, array: Any, workers: Workers, folder: Path |
         estimator.fit(None)
 
 
-def settle_scaling(points: Rows, extremes: Array, rule: str | None) -> Scaling:
+def settle_scaling(points: Rows, extremes: Array, rule: str | None, units: bool = False) -> Scaling:
     """:func:`~subspaces.scaling.fit_scaling` of all points, which but for one rule needs their extremes only."""
     if rule != "standard":
-        return fit_scaling(extremes, rule)
+        return fit_scaling(extremes, rule, units=units)
     exponent = fit_scaling(extremes, None)
     points = points.scaled(exponent)
     mean = _total(points, None) / len(points)

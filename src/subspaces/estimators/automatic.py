@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
 
+from subspaces._validation import validated
 from subspaces.estimators.base import _MAX_SEED
 from subspaces.estimators.ridge import RidgeClusterer
 from subspaces.selection import AUTO, Selection, choose
@@ -47,7 +47,7 @@ class AutomaticClusterer(RidgeClusterer):
         self.selection_: Selection | None = None
         settled: dict[str, Any] = {}
         if self._asked():
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+            X = validated(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
             partition = "modularity" if self.n_clusters is None else "kmeans"
             with self._settled({name: {**_OTHERWISE, "partition": partition}[name] for name in self._asked()}):
                 self._check_clusters(X.shape[0])

@@ -16,17 +16,20 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from subspaces import _memory
 from subspaces import out_of_sample as new_points
 from subspaces import partition as cuts
 from subspaces._typing import Array, Data, Labels, Sparse
+from subspaces._validation import Versioned, dense_points, one_label_per_copy, validated, warn_of_bad_numbers
 from subspaces.affinity import affinity, components, join_components
 from subspaces.embedding import spectral_embedding, unit_rows
 from subspaces.estimators.new_points import NewPointsMixin
+from subspaces.explain import ExplainMixin
 from subspaces.graphs import GRAPHS, build_graph
-from subspaces.kernels import Kernel
+from subspaces.journey import JourneyMixin
+from subspaces.kernels import Kernel, sees_units
 from subspaces.representation._result import Coefficients
 from subspaces.scaling import SCALINGS, Scaling, apply_scaling, fit_scaling
 from subspaces.truncation import RANKINGS
@@ -48,7 +51,15 @@ _STATE = (
 
 @dataclass(eq=False, repr=False)
 class SubspaceClusterer(
-    NewPointsMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    NewPointsMixin,
+    ExplainMixin,
+    JourneyMixin,
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    Versioned,
+    BaseEstimator,
 ):
     """Base of all estimators: validation and the journey; ``predict`` and ``transform`` come from the mixin.
 
@@ -114,18 +125,22 @@ class SubspaceClusterer(
             raise
 
     def _fit(self, X: Any) -> Self:
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = validated(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
         self._check_clusters(X.shape[0])
         self._seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
         self.timings_: dict[str, float] = {}
-        self._remember(X)
+        prints = new_points.fingerprints(X)
+        self._remember(X, prints)
         if self._all_equal(X):
             return self._one_cluster(X.shape[0])
+        self._warn_of_bad_input(X, prints)
 
         kernel, representation, truncation, affinity, embedding, partition = self._legs()
-        self.labels_: Labels = partition(embedding(affinity(truncation(representation(kernel(X))))))
+        labels = partition(embedding(affinity(truncation(representation(kernel(X))))))
 
-        self.n_clusters_ = len(np.unique(self.labels_))
+        self.labels_: Labels = one_label_per_copy(labels, prints)
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        self._warn_if_fewer()
         self._network = self._fit_network()
         return self
 
@@ -157,7 +172,7 @@ class SubspaceClusterer(
         X = apply_scaling(X, self._scaling)
         self.kernel_ = self._settled_kernel(X)
         self._require_memory(X, self._n_squares)
-        return X.toarray() if sparse.issparse(X) else X
+        return dense_points(X)
 
     def _representation(self, K: Any) -> Coefficients:
         raise NotImplementedError
@@ -170,7 +185,7 @@ class SubspaceClusterer(
         _memory.require(
             int(n_squares * X.shape[0] ** 2 * X.dtype.itemsize),
             f"the {X.shape[0]} × {X.shape[0]} matrix of {type(self).__name__}",
-            "Fit a sample and let predict label the rest; or use TRR, or KTRR with a linear, cosine, quadratic or "
+            "Fit a sample and let predict label the rest; or use TRR, or KTRR with a linear, cosine, polynomial or "
             'correntropy kernel and solver="low_rank", which make no such matrix; float32 input halves it.',
         )
 
@@ -180,6 +195,7 @@ class SubspaceClusterer(
         if self.trace_ is not None:
             self.n_iter_ = max(1, self.trace_.n_iter)
         self.penalty_ = coefficients.penalty
+        self.condition_, self.residual_ = coefficients.condition, coefficients.residual
         return build_graph(
             coefficients,
             self.graph,
@@ -197,6 +213,7 @@ class SubspaceClusterer(
             W = join_components(W, self._coefficients, self.n_clusters)
         del self._coefficients  # the last reader of the untruncated coefficients was here
         self.affinity_matrix_ = W
+        self.isolated_ = np.flatnonzero(np.asarray(W.sum(axis=1)).ravel() == 0)
         return W
 
     def _connects(self, n: int) -> bool:
@@ -207,14 +224,20 @@ class SubspaceClusterer(
         if self.partition == "modularity":
             return W
         assert self.n_clusters is not None
-        self._embedding, self.eigenvalues_ = self._spectral(W, self.n_clusters)
+        if self.n_clusters == 1:  # one cluster needs no eigenvector, nor even an edge
+            self._embedding, self.eigenvalues_ = np.ones((W.shape[0], 1), dtype=W.dtype), np.zeros(1, dtype=W.dtype)
+        elif self.n_clusters == W.shape[0] and W.nnz == 0:  # nor do as many clusters as points
+            self._embedding, self.eigenvalues_ = np.eye(W.shape[0], dtype=W.dtype), np.zeros(W.shape[0], dtype=W.dtype)
+        else:
+            self._embedding, self.eigenvalues_ = self._spectral(W, self.n_clusters)
         return self._embedding
 
     def _partition(self, Y: Data) -> Labels:
         n = Y.shape[0]
-        if self.n_clusters == n:
-            return np.arange(n, dtype=np.intp)
-        connected = np.asarray(self.affinity_matrix_.sum(axis=1)).ravel() > 0
+        if self.n_clusters in (1, n):
+            return np.arange(n, dtype=np.intp) * (self.n_clusters == n)
+        connected = np.ones(n, dtype=bool)
+        connected[self.isolated_] = False
         if self.partition == "modularity":
             W = Y[connected][:, connected]
             found = cuts.cut_by_modularity(W, self.n_clusters, seed=self._seed)
@@ -271,21 +294,41 @@ class SubspaceClusterer(
                 f'scaling={self.scaling!r} has no meaning with kernel="precomputed": scale the points first.'
             )
 
-    def _remember(self, X: Data) -> None:
+    def _remember(self, X: Data, prints: Array) -> None:
         """Keep what new points are compared with: the training points, never an n × n matrix."""
-        self._scaling = Scaling() if self._is_precomputed() else fit_scaling(X, self.scaling)
+        units = sees_units(getattr(self, "kernel", None))
+        self._scaling = Scaling() if self._is_precomputed() else fit_scaling(X, self.scaling, units=units)
         self._X = None if self._is_precomputed() else X
-        self._prints = None if self._X is None else new_points.fingerprints(X)
+        self._prints = None if self._is_precomputed() else prints
 
     def _is_precomputed(self) -> bool:
         return getattr(self, "kernel", None) == "precomputed"
 
     def _all_equal(self, X: Data) -> bool:
-        if self._is_precomputed():
-            return False
         if sparse.issparse(X):
             return abs(X - X[[0] * X.shape[0]]).nnz == 0
-        return bool((X[0] == X).all())
+        return bool(((X[0, 0] if self._is_precomputed() else X[0]) == X).all())
+
+    def _warn_of_bad_input(self, X: Data, prints: Array) -> None:
+        if not self._is_precomputed():
+            warn_of_bad_numbers(X, self.scaling)
+        most = int(np.unique(prints, return_counts=True)[1].max())
+        if self.n_nonzero is not None and self.graph in ("column", "symmetric") and most > self.n_nonzero:
+            warnings.warn(
+                f"a point occurs {most} times, more often than n_nonzero={self.n_nonzero}: its copies keep "
+                "each other's coefficients only and form an island in the graph. Remove copies or raise n_nonzero.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _warn_if_fewer(self) -> None:
+        if self.n_clusters is not None and self.n_clusters_ < self.n_clusters:
+            warnings.warn(
+                f"{self.n_clusters_} clusters found instead of n_clusters={self.n_clusters}: too few points differ, or "
+                "the graph shows no more.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _one_cluster(self, n: int) -> Self:
         """All points are equal: there is one cluster, and saying anything else would be an invention."""
@@ -297,9 +340,11 @@ class SubspaceClusterer(
             )
         self.labels_ = np.zeros(n, dtype=np.intp)
         self.n_clusters_, self.n_components_, self.penalty_, self.trace_ = 1, 1, None, None
+        self.condition_, self.residual_ = None, None
         self.kernel_ = Kernel("linear")
         self.coefficients_ = sparse.csc_array((n, n))
         self.affinity_matrix_ = sparse.csr_array((n, n))
+        self.isolated_ = np.zeros(0, dtype=np.intp)
         self._embedding = np.ones((n, 1))
         self._network = None
         return self

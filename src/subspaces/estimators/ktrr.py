@@ -52,7 +52,7 @@ class KTRR(AutomaticClusterer, KernelClusterer):
         Parameters of the last three graphs.
     solver : {"auto", "dense", "low_rank", "two_scale"}, default="auto"
         ``"dense"``: Cholesky inverse of the n × n kernel matrix. ``"low_rank"``: the same coefficients through an
-        explicit feature map, no n × n array; for the linear, cosine, quadratic and correntropy kernels; above 50,000
+        explicit feature map, no n × n array; for the linear, cosine, polynomial and correntropy kernels; above 50,000
         points the largest ones are found by a search. ``"two_scale"``: landmarks and small local systems, no n × n
         array, for the kernels of distances (:mod:`subspaces.scale.two_scale`). ``"auto"`` takes ``"low_rank"`` when the
         map has at most half as many features as there are points, else ``"two_scale"`` above 10,000 points or when the

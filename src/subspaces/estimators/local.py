@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from subspaces._distances import resolve_bandwidth, warn_if_blind
 from subspaces._typing import Array, Data, Sparse
 from subspaces.estimators.base import POSITIVE, SubspaceClusterer
 from subspaces.estimators.ssc import ITERATIONS
@@ -213,7 +215,10 @@ class SC(SubspaceClusterer):
 
     def _representation(self, X: Array) -> Coefficients:
         n_neighbors = None if self.n_neighbors is None else min(self.n_neighbors, X.shape[0] - 1)
-        W = heat_kernel_graph(X, bandwidth=self.bandwidth, n_neighbors=n_neighbors)
+        bandwidth = None if self.bandwidth is None else float(np.ldexp(self.bandwidth, -self._scaling.exponent))
+        if bandwidth is not None:
+            warn_if_blind(X, resolve_bandwidth(X, bandwidth) * np.sqrt(2), 2)
+        W = heat_kernel_graph(X, bandwidth=bandwidth, n_neighbors=n_neighbors)
         return from_dense(W / 2) if n_neighbors is None else from_sparse(_half(W))
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from subspaces import out_of_sample as new_points
 from subspaces._typing import Array, Data, Labels, Sparse
+from subspaces._validation import validated
 from subspaces.embedding import unit_rows
 from subspaces.kernels import Kernel, cross, gram
 from subspaces.representation.ridge import penalty
@@ -17,7 +19,7 @@ from subspaces.scaling import Scaling, apply_scaling
 _PREDICT_BYTES = 64 * 2**20  # kernel values between new and training points held at a time
 
 
-class NewPointsMixin:
+class NewPointsMixin(TransformerMixin):
     """Labels and coordinates of new points from what ``fit`` kept: the training points and their labels."""
 
     n_nonzero: int | None
@@ -67,7 +69,7 @@ class NewPointsMixin:
 
     def _validated_new(self, X: Any) -> Data:
         check_is_fitted(self, "labels_")
-        return validate_data(self, X, accept_sparse="csr", dtype=self._X_dtype(), reset=False)
+        return validated(self, X, accept_sparse="csr", dtype=self._X_dtype(), reset=False, ensure_min_samples=0)
 
     def _X_dtype(self) -> Any:
         return self.affinity_matrix_.dtype if self._X is None else self._X.dtype

@@ -57,6 +57,7 @@ class RidgeClusterer(SubspaceClusterer):
         if self.solver_ == "two_scale":
             return X
         if self.solver_ == "low_rank":
+            self._require_features(X)
             return features(X, self.kernel_)
         self._require_memory(X, _DENSE_SQUARES)
         return gram(X, self.kernel_)
@@ -113,6 +114,16 @@ class RidgeClusterer(SubspaceClusterer):
 
     # ---------------------------------------------------------------- the choices
 
+    def _require_features(self, X: Data) -> None:
+        """Refuse before allocating a feature map that does not fit; that of a linear kernel is the points."""
+        r = n_features_out(self.kernel_, X.shape[1], sparse.issparse(X)) or 0
+        if self.kernel_.name not in ("linear", "cosine"):
+            _memory.require(
+                2 * X.shape[0] * r * X.dtype.itemsize,
+                f"the feature map of the {self.kernel_.name} kernel, {X.shape[0]} × {r},",
+                'Use solver="dense", fewer features, or fit a sample and let predict label the rest.',
+            )
+
     def _n_candidates(self) -> int:
         return max(two_scale.N_CANDIDATES, 2 * (self._n_kept() or 0))
 
@@ -122,7 +133,7 @@ class RidgeClusterer(SubspaceClusterer):
         two_scale_fits = self.kernel_.name in DISTANCE_KERNELS and not sparse.issparse(X)
         if self.solver == "low_rank" and r is None:
             raise ValueError(
-                f'solver="low_rank" needs a kernel with an explicit feature map (linear, cosine, quadratic, '
+                f'solver="low_rank" needs a kernel with an explicit feature map (linear, cosine, polynomial, '
                 f"correntropy); got {self.kernel_.name!r}."
             )
         if self.solver == "two_scale" and not two_scale_fits:

@@ -16,6 +16,7 @@ from subspaces.estimators.kernelised import KernelClusterer
 from subspaces.representation._result import Coefficients, Trace, from_dense, from_sparse
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
+from subspaces.representation.ridge import warn_if_indefinite
 from subspaces.representation.sparse import kssc, ssc
 
 ITERATIONS: dict[str, list[Any]] = {"tol": [POSITIVE], "max_iter": [Interval(Integral, 1, None, closed="left")]}
@@ -117,7 +118,10 @@ class KSSC(KernelClusterer):
     reference: ClassVar[str] = "Patel, Vidal: Kernel sparse subspace clustering, ICIP 2014"
 
     def _representation(self, K: Array) -> Coefficients:
-        return from_dense(*kssc(K, alpha=self.alpha, affine=self.affine, tol=self.tol, max_iter=self.max_iter))
+        C, trace = kssc(K, alpha=self.alpha, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
+        if not trace.converged:
+            warn_if_indefinite(K)
+        return from_dense(C, trace)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -21,6 +21,7 @@ from subspaces.io._dataset import (
     printable,
     whole_numbers,
 )
+from subspaces.io._missing import settle_missing
 
 POINT_NAMES = ("X", "fea", "data")
 """Names under which the points usually travel, tried in this order."""
@@ -81,8 +82,8 @@ def dataset_from_arrays(
             for key, info in infos.items()
             if key.lower() in LABEL_NAMES and key != name and _is_vector(info.shape, shape[0])
         ]
-    check_points(path, X, name)
-    return Dataset(X, path, y=y, classes=classes, ids=ids, notes=tuple(notes))
+    data = Dataset(X, path, y=y, classes=classes, ids=ids, notes=tuple(notes), image_shape=image_shape(shape))
+    return check_points(data, request.missing, name)
 
 
 def _points_name(path: Path, infos: Mapping[str, ArrayInfo], request: Request) -> str:
@@ -139,13 +140,22 @@ def flattened(shape: tuple[int, ...]) -> str:
     return f"{shape[0]} points of {image} values each, flattened"
 
 
-def check_points(path: Path, X: Array, name: str = "X") -> None:
-    """Refuse what no method can use: nothing, or values that are not finite."""
-    shown = printable(name)
+def image_shape(shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Height and width (and 3 colours) of the points if an array of this shape looks like a stack of images."""
+    is_stack = len(shape) == 3 or (len(shape) == 4 and shape[3] == 3)
+    return shape[1:] if is_stack and min(shape[1:3]) >= 4 else None
+
+
+def check_points(data: Dataset, missing: str, name: str = "X") -> Dataset:
+    """Refuse what no method can use (nothing, infinite values); settle missing values as asked."""
+    X, shown = data.X, printable(name)
     if 0 in X.shape:
-        raise FileError(path, f"'{shown}' has the shape {X.shape}: there is nothing to cluster")
+        raise FileError(data.source, f"'{shown}' has the shape {X.shape}: there is nothing to cluster")
     bad = first_not_finite(X)
-    if bad is not None:
-        problem = "missing (NaN)" if np.isnan(X[bad]) else f"{X[bad]}"
-        where = f"{shown}[{bad[0]}, {bad[1]}]"
-        raise FileError(path, f"{where} is {problem}; fill it in or leave out its row or column")
+    if bad is None:
+        return data
+    if missing != "error":
+        return settle_missing(data, missing, lambda i: f"row {i}", [str(j) for j in range(X.shape[1])])
+    problem = "missing (NaN)" if np.isnan(X[bad]) else f"{X[bad]}"
+    remedy = "--missing drop, mean or median settles it" if np.isnan(X[bad]) else "leave out its row or column"
+    raise FileError(data.source, f"{shown}[{bad[0]}, {bad[1]}] is {problem}; fill it in, or {remedy}")

@@ -65,6 +65,9 @@ class Request:
     array: str | None = None
     header: bool | None = None
     max_bytes: int = 2**63 - 1
+    missing: str = "error"
+    image_size: tuple[int, int] | None = None
+    color: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,16 @@ class Dataset:
         The file.
     notes : tuple of str
         What a person should know about how the file was understood, one sentence each.
+    image_shape : tuple of int or None
+        Height and width (and 3 for colour) when each point is an image, flattened.
+    skipped : tuple of (str, str)
+        Files of a folder that could not be used, each with the reason.
+    rows : array of shape (n_samples,) or None
+        Row of the file that each point is, when rows with missing values were dropped.
+    row_ids : list or None
+        Identifiers of all rows, the dropped ones included; None when none were dropped or named.
+    n_rows : int or None
+        Rows of the file, when some were dropped.
     """
 
     X: Array
@@ -96,6 +109,16 @@ class Dataset:
     ids: list[str] | list[int] | None = None
     feature_names: list[str] | None = None
     notes: tuple[str, ...] = field(default=())
+    image_shape: tuple[int, ...] | None = None
+    skipped: tuple[tuple[str, str], ...] = ()
+    rows: Labels | None = None
+    row_ids: list[str] | list[int] | None = None
+    n_rows: int | None = None
+
+    @property
+    def is_image_folder(self) -> bool:
+        """Whether each point is a file: its identifier is then its path below `source`."""
+        return self.image_shape is not None and self.source.is_dir()
 
 
 def readable_bytes(n_bytes: float) -> str:

@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 
 from subspaces._typing import Array
-from subspaces.io._arrays import ArrayInfo, as_rows, check_points, dataset_from_arrays, flattened
+from subspaces.io._arrays import ArrayInfo, as_rows, check_points, dataset_from_arrays, flattened, image_shape
 from subspaces.io._dataset import Dataset, FileError, Request, check_size, n_bytes_of
 
 
@@ -30,8 +30,8 @@ def read_npy(path: Path, request: Request) -> Dataset:
             raise FileError(path, f"the array has the shape {shape}; points are the rows of two dimensions")
         stream.seek(0)
         X = as_rows(_read_array(stream))
-    check_points(path, X)
-    return Dataset(X, path, notes=() if len(shape) == 2 else (flattened(shape),))
+    notes = () if len(shape) == 2 else (flattened(shape),)
+    return check_points(Dataset(X, path, notes=notes, image_shape=image_shape(shape)), request.missing)
 
 
 def read_npz(path: Path, request: Request) -> Dataset:

@@ -9,7 +9,8 @@ import numpy as np
 
 from subspaces._typing import Array
 from subspaces.io._columns import Columns, choose_columns
-from subspaces.io._dataset import Dataset, FileError, Request, check_size, encode, first_not_finite, printable
+from subspaces.io._dataset import Dataset, FileError, Request, check_size, encode, printable
+from subspaces.io._missing import settle_missing
 
 
 def read_parquet(path: Path, request: Request) -> Dataset:
@@ -44,28 +45,26 @@ def _read(path: Path, file: Any, request: Request) -> Dataset:
     for batch in file.iter_batches(columns=[name for i, name in enumerate(names) if i in used]):
         stop = start + batch.num_rows
         for position, i in enumerate(columns.features):
-            X[start:stop, position] = _values(path, batch.column(names[i]), names[i], start)
+            X[start:stop, position] = _values(batch.column(names[i]))
         if columns.label is not None:
             labels += _complete(path, batch.column(names[columns.label]), names[columns.label], start).to_pylist()
         if columns.id is not None:
             ids += batch.column(names[columns.id]).to_pylist()
         start = stop
-    bad = first_not_finite(X)
-    if bad is not None:
-        problem = f"row {bad[0]} is {X[bad]}; fill it in or leave out the row or column (--ignore)"
-        raise FileError(path, problem, column=names[columns.features[bad[1]]])
     y, classes = None, None
     if columns.label is not None:
         y, classes = encode(path, np.asarray(labels), names[columns.label])
-    return Dataset(
+    features = [names[i] for i in columns.features]
+    data = Dataset(
         X,
         path,
         y=y,
         classes=classes,
         ids=None if columns.id is None else ids,
-        feature_names=[names[i] for i in columns.features],
+        feature_names=features,
         notes=columns.notes,
     )
+    return settle_missing(data, request.missing, lambda i: f"row {i}", features)
 
 
 def _dtype(path: Path, schema: Any, columns: Columns) -> np.dtype:
@@ -99,6 +98,7 @@ def _complete(path: Path, column: Any, name: str, start: int) -> Any:
     return column
 
 
-def _values(path: Path, column: Any, name: str, start: int) -> Array:
-    values: Array = _complete(path, column, name, start).to_numpy(zero_copy_only=False)
+def _values(column: Any) -> Array:
+    """Numbers of a column, NaN where they are missing."""
+    values: Array = column.to_numpy(zero_copy_only=False)
     return values.astype(np.float64) if values.dtype.kind == "O" else values  # decimals come as objects

@@ -1,4 +1,4 @@
-"""`read_table`: the format from the suffix, then one reader per format."""
+"""`read_table`: the format from the suffix (a folder holds images), then one reader per format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 
 from subspaces._memory import available_bytes
 from subspaces.io._dataset import Dataset, FileError, Request, printable
+from subspaces.io._images import read_images
 from subspaces.io._matlab import read_mat
+from subspaces.io._missing import MISSING_RULES
 from subspaces.io._numpy import read_npy, read_npz
 from subspaces.io._parquet import read_parquet
 from subspaces.io._text import read_csv, read_tsv
@@ -31,6 +33,9 @@ _OPTIONS = {
     "ignore": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet"),
     "label": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npz", ".mat"),
     "id": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npz", ".mat"),
+    "missing": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npy", ".npz", ".mat"),
+    "image_size": ("folder of images",),
+    "color": ("folder of images",),
 }
 """Where an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
 
@@ -44,8 +49,11 @@ def read_table(
     array: str | None = None,
     header: bool | None = None,
     max_bytes: int | None = None,
+    missing: str = "error",
+    image_size: tuple[int, int] | None = None,
+    color: bool = False,
 ) -> Dataset:
-    """Read points, one per row, from a CSV, TSV, Parquet, ``.npy``, ``.npz`` or ``.mat`` file.
+    """Read points, one per row, from a CSV, TSV, Parquet, ``.npy``, ``.npz`` or ``.mat`` file or a folder of images.
 
     Nothing is unpickled: files that hold Python objects are refused. What a header announces is compared with
     `max_bytes` before memory is taken, so a small file cannot unpack into a full machine.
@@ -53,7 +61,8 @@ def read_table(
     Parameters
     ----------
     path : path-like
-        The file; its suffix (in any case) gives the format. ``.csv.gz`` and ``.tsv.gz`` are unpacked as read.
+        The file; its suffix (in any case) gives the format. ``.csv.gz`` and ``.tsv.gz`` are unpacked as read. A
+        folder is searched for images (PNG, JPEG, TIFF, BMP, WebP, GIF), which needs Pillow.
     label : str, default=None
         Column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`.
         In a text file without a header the columns are named ``"1"``, ``"2"``, ...
@@ -70,6 +79,14 @@ def read_table(
         two lines.
     max_bytes : int, default=None
         The most memory the values may take; by default the memory that is free now.
+    missing : {"error", "drop", "mean", "median"}, default="error"
+        What to do about missing values: name them in an error, leave out their rows (``rows`` then tells which are
+        left), or put in the mean or median of the column.
+    image_size : (height, width), default=None
+        Size that images are brought to. By default small ones of one size stay as they are and others get about
+        32 x 32 pixels.
+    color : bool, default=False
+        Whether images keep their colours (three values per pixel).
 
     Returns
     -------
@@ -84,10 +101,9 @@ def read_table(
     file = Path(path)
     if not file.exists():
         raise FileError(file, "no such file; check the name and the folder")
-    if file.is_dir():
-        raise FileError(file, "this is a folder; name a file in it")
-    suffix = suffix_of(file)
-    if suffix not in READERS:
+    suffix = "folder of images" if file.is_dir() else suffix_of(file)
+    reader = read_images if file.is_dir() else READERS.get(suffix)
+    if reader is None:
         found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
         raise FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")
     request = Request(
@@ -97,12 +113,19 @@ def read_table(
         array=array,
         header=header,
         max_bytes=available_bytes() if max_bytes is None else max_bytes,
+        missing=missing,
+        image_size=image_size,
+        color=color,
     )
+    if missing not in MISSING_RULES:
+        raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {missing!r}.")
     for option, suffixes in _OPTIONS.items():
-        if getattr(request, option) not in (None, ()) and suffix not in suffixes:
-            raise FileError(file, f"--{option} has no meaning for a {suffix} file (only for {', '.join(suffixes)})")
+        if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
+            what = suffix if file.is_dir() else f"{suffix} file"
+            name = option.replace("_", "-")
+            raise FileError(file, f"--{name} has no meaning for a {what} (only for {', '.join(suffixes)})")
     try:
-        return READERS[suffix](file, request)
+        return reader(file, request)
     except FileError:
         raise
     except MemoryError as error:
@@ -111,7 +134,9 @@ def read_table(
         if isinstance(error, OSError) and error.strerror:
             raise FileError(file, f"cannot be read: {printable(error.strerror)}") from error
         reason = printable(" ".join(str(error).split()), 120)
-        problem = f"damaged, cut short or not a {suffix} file ({reason}); write or fetch it again"
+        problem = (
+            f"damaged, cut short or not a {suffix}{' file' * (not file.is_dir())} ({reason}); write or fetch it again"
+        )
         raise FileError(file, problem) from error
 
 

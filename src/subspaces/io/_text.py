@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
@@ -15,7 +16,8 @@ from typing import IO, BinaryIO, Literal
 import numpy as np
 
 from subspaces.io._columns import Columns, choose_columns
-from subspaces.io._dataset import Dataset, FileError, Request, check_size, first_not_finite, printable
+from subspaces.io._dataset import Dataset, FileError, Request, check_size, printable
+from subspaces.io._missing import settle_missing
 
 MAX_LINE = 2**26
 """Longest line read, in characters: a packed file may hide gigabytes without a line break."""
@@ -58,23 +60,20 @@ def _parse(path: Path, request: Request, rows: Iterator[Row]) -> Dataset:
     table = _fill(path, request, chain(head, rows), names, columns)
 
     X = np.frombuffer(table.values, dtype=np.float64).reshape(len(table.lines), len(columns.features))
-    bad = first_not_finite(X)
-    if bad is not None:
-        value, column = X[bad], names[columns.features[bad[1]]]
-        problem = "missing value (NaN)" if np.isnan(value) else f"{value} is not finite"
-        raise FileError(path, f"{problem}; {_REPAIR}", line=table.lines[bad[0]], column=column)
     notes = columns.notes
     if request.header is None and not has_header and _counts(first[1]) and len(names) > 2:
         notes += ("the first line counts 0, 1, 2, ... and was read as a point; --header makes it names",)
-    return Dataset(
+    features = [names[i] for i in columns.features]
+    data = Dataset(
         X,
         path,
         y=None if columns.label is None else np.array(table.codes, dtype=np.intp),
         classes=None if columns.label is None else list(table.classes),
         ids=None if columns.id is None else table.ids,
-        feature_names=[names[i] for i in columns.features] if has_header else None,
+        feature_names=features if has_header else None,
         notes=notes,
     )
+    return settle_missing(data, request.missing, lambda i: f"line {table.lines[i]}", features, table.first_missing)
 
 
 class _Table:
@@ -86,9 +85,7 @@ class _Table:
         self.codes = array("q")
         self.classes: dict[str, int] = {}
         self.ids: list[str] = []
-
-
-_REPAIR = "fill it in or leave out the row or column (--ignore)"
+        self.first_missing = ""
 
 
 def _fill(path: Path, request: Request, rows: Iterator[Row], names: Sequence[str], columns: Columns) -> _Table:
@@ -104,9 +101,15 @@ def _fill(path: Path, request: Request, rows: Iterator[Row], names: Sequence[str
             )
         cells = pick(row)
         try:
-            table.values.extend(map(float, cells))
+            numbers = list(map(float, cells))
         except ValueError:
-            raise _bad_cell(path, line, cells, [names[i] for i in columns.features], not table.lines) from None
+            numbers = _with_gaps(cells)
+            if not numbers:
+                features = [names[i] for i in columns.features]
+                raise _bad_cell(path, line, cells, features, not table.lines) from None
+        if not table.first_missing and math.isnan(sum(numbers)):  # one pass in C: most files have no gap
+            table.first_missing = _shown_gap(cells)
+        table.values.extend(numbers)
         # Python reads 2019_04 as 201904; in a file that is text.
         if "_" in "".join(cells):
             raise _bad_cell(path, line, cells, [names[i] for i in columns.features], not table.lines)
@@ -132,13 +135,23 @@ def _picker(positions: list[int], width: int) -> Callable[[list[str]], Sequence[
     return itemgetter(*positions)
 
 
+def _with_gaps(cells: Sequence[str]) -> list[float]:
+    """Numbers with NaN where they are missing; empty if a cell is neither."""
+    kinds = [kind_of(cell) for cell in cells]
+    if "text" in kinds:
+        return []
+    return [float(cell) if kind == "number" else math.nan for cell, kind in zip(cells, kinds, strict=True)]
+
+
+def _shown_gap(cells: Sequence[str]) -> str:
+    cell = next((cell.strip() for cell in cells if kind_of(cell) == "missing"), "")
+    return "(NaN)" if cell.lower() == "nan" else f"'{printable(cell)}'" if cell else ""
+
+
 def _bad_cell(path: Path, line: int, cells: Sequence[str], names: list[str], is_first: bool) -> FileError:
-    """Describe the first cell of a row that is no number."""
-    cell, column = next((c, n) for c, n in zip(cells, names, strict=True) if kind_of(c) != "number")
+    """Describe the first cell of a row that is neither a number nor missing."""
+    cell, column = next((c, n) for c, n in zip(cells, names, strict=True) if kind_of(c) == "text")
     name = printable(column)
-    if kind_of(cell) == "missing":
-        shown = f" '{printable(cell)}'" if cell.strip() else ""
-        return FileError(path, f"missing value{shown}; {_REPAIR}", line=line, column=column)
     if is_first:
         remedy = f"use --label {name}, --id {name} or --ignore {name} to keep the column out of the points"
     elif kind_of(cell.replace(",", ".")) == "number":

@@ -16,10 +16,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from subspaces._typing import Labels
+from subspaces._typing import Array, Labels
 from subspaces.io._dataset import FileError, printable
 
 Ids = Sequence[Any] | None
+Table = dict[str, list[Any]]
+"""Columns by name; the first holds the identifiers or row numbers."""
 
 
 @contextmanager
@@ -56,7 +58,14 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def check_output(path: str | PathLike[str], *, force: bool = False, source: str | PathLike[str] | None = None) -> None:
+def check_output(
+    path: str | PathLike[str],
+    *,
+    force: bool = False,
+    source: str | PathLike[str] | None = None,
+    suffixes: Sequence[str] = (".csv", ".tsv", ".parquet", ".json", ".npy"),
+    what: str = "labels",
+) -> None:
     """Refuse an output that could not be written, before hours are spent computing it.
 
     Parameters
@@ -67,11 +76,15 @@ def check_output(path: str | PathLike[str], *, force: bool = False, source: str 
         Whether an existing file may be replaced.
     source : path-like, default=None
         The input file, which is never replaced.
+    suffixes : sequence of str
+        What the name may end in.
+    what : str
+        What is written, for the error.
     """
     file = Path(path)
-    if file.suffix.lower() not in WRITERS:
+    if file.suffix.lower() not in suffixes:
         found = f"the suffix '{printable(file.suffix)}'" if file.suffix else "a name without a suffix"
-        raise FileError(file, f"labels cannot be written to {found}; choose one of {', '.join(WRITERS)}")
+        raise FileError(file, f"{what} cannot be written to {found}; choose one of {', '.join(suffixes)}")
     if file.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         raise FileError(file, 'writing Parquet needs pyarrow: pip install "subspaces[io]" (or choose .csv)')
     if file.is_dir():
@@ -82,7 +95,7 @@ def check_output(path: str | PathLike[str], *, force: bool = False, source: str 
     if not os.access(folder, os.W_OK):
         raise FileError(file, "its folder may not be written to; choose another or change its permissions")
     if source is not None and file.exists() and file.samefile(source):
-        raise FileError(file, "this is the input file; choose another name for the labels")
+        raise FileError(file, f"this is the input file; choose another name for the {what}")
     if file.exists() and not force:
         raise FileError(file, "the file exists; choose another name or allow it to be replaced with --force")
 
@@ -92,13 +105,18 @@ def write_labels(
     labels: Labels,
     *,
     ids: Ids = None,
+    columns: Mapping[str, Array] | None = None,
+    rows: Labels | None = None,
+    n_rows: int | None = None,
     extra: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> None:
     """Write one label per point to a ``.csv``, ``.tsv``, ``.parquet``, ``.json`` or ``.npy`` file.
 
-    Tables have two columns: ``id`` (or ``row``, counted from 0, when there are no identifiers) and ``label``.
-    A ``.npy`` file holds the labels only.
+    Tables have the columns ``id`` (or ``row``, counted from 0, when there are no identifiers), ``label`` and those of
+    `columns`. A ``.npy`` file holds the labels only. In CSV and TSV a text identifier that a spreadsheet would take
+    for a formula (it starts with ``=``, ``+``, ``-``, ``@``, a tabulator or a carriage return and is no number) gets
+    an apostrophe in front.
 
     Parameters
     ----------
@@ -107,7 +125,13 @@ def write_labels(
     labels : array of shape (n_samples,)
         The labels.
     ids : sequence, default=None
-        An identifier for each point.
+        An identifier for each point (each row, with `n_rows`).
+    columns : mapping of names to arrays of shape (n_samples,), default=None
+        What else is known of each point, such as its confidence.
+    rows : array of shape (n_samples,), default=None
+        Row of each point in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``).
+    n_rows : int, default=None
+        Rows of the table, the same as points by default.
     extra : mapping, default=None
         What else a JSON file shall say; other formats leave it out.
     force : bool, default=False
@@ -115,56 +139,94 @@ def write_labels(
     """
     file = Path(path)
     check_output(file, force=force)
-    if ids is not None and len(ids) != len(labels):
-        raise ValueError(f"ids has {len(ids)} entries and labels {len(labels)}; there must be one id per label")
+    n = len(labels) if n_rows is None else n_rows
+    if ids is not None and len(ids) != n:
+        raise ValueError(f"ids has {len(ids)} entries and labels {n}; there must be one id per label")
+    table = {"row" if ids is None else "id": list(range(n)) if ids is None else list(ids)}
+    for name, values in {"label": labels, **(columns or {})}.items():
+        table[name] = _spread(values, rows, n)
     with write_atomically(file) as stream:
-        WRITERS[file.suffix.lower()](stream, labels, ids, extra or {})
+        WRITERS[file.suffix.lower()](stream, table, extra or {})
 
 
-def _write_text(stream: BinaryIO, labels: Labels, ids: Ids, delimiter: str) -> None:
+def _spread(values: Array, rows: Labels | None, n: int) -> list[Any]:
+    """Values of the points as a column of all rows, None where a row has no point."""
+    plain = np.asarray(values).tolist()
+    if rows is None:
+        return plain
+    column = [None] * n
+    for row, value in zip(rows.tolist(), plain, strict=True):
+        column[row] = value
+    return column
+
+
+def harmless(cell: Any) -> Any:
+    """A cell that no spreadsheet runs as a formula.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("-3"), harmless("a=b"), harmless(-3)
+    ("'=1+1", '-3', 'a=b', -3)
+    """
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return "'" + cell
+    return cell
+
+
+def _write_text(stream: BinaryIO, table: Table, delimiter: str) -> None:
+    ids, *columns = table.values()
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     # The csv module leaves a carriage return unquoted, and readers would see a new line there.
-    has_return = ids is not None and any("\r" in str(name) for name in ids)
+    has_return = any(isinstance(name, str) and "\r" in name for name in ids)
     writer = csv.writer(
         text,
         delimiter=delimiter,
         lineterminator="\n",
         quoting=csv.QUOTE_NONNUMERIC if has_return else csv.QUOTE_MINIMAL,
     )
-    writer.writerow(("row" if ids is None else "id", "label"))
-    writer.writerows(zip(range(len(labels)) if ids is None else ids, labels.tolist(), strict=True))
+    writer.writerow(table)
+    writer.writerows(zip(map(harmless, ids), *(map(_short, column) for column in columns), strict=True))
     text.detach()  # flushes, and leaves the file open for the caller
 
 
-def _write_csv(stream: BinaryIO, labels: Labels, ids: Ids, extra: Mapping[str, Any]) -> None:
-    _write_text(stream, labels, ids, ",")
+def _short(value: Any) -> Any:
+    """Numbers as people read them: six digits; yes and no as 1 and 0, which every program sorts and filters."""
+    if isinstance(value, bool):
+        return int(value)
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
-def _write_tsv(stream: BinaryIO, labels: Labels, ids: Ids, extra: Mapping[str, Any]) -> None:
-    _write_text(stream, labels, ids, "\t")
+def _write_csv(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+    _write_text(stream, table, ",")
 
 
-def _write_json(stream: BinaryIO, labels: Labels, ids: Ids, extra: Mapping[str, Any]) -> None:
-    document = {**extra, "labels": labels.tolist()}
-    if ids is not None:
-        document["ids"] = list(ids)
-    stream.write(json.dumps(document, allow_nan=False, default=str).encode() + b"\n")
+def _write_tsv(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+    _write_text(stream, table, "\t")
 
 
-def _write_npy(stream: BinaryIO, labels: Labels, ids: Ids, extra: Mapping[str, Any]) -> None:
-    np.lib.format.write_array(stream, np.asarray(labels, dtype=np.int64), allow_pickle=False)
+def _write_json(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+    names = {"label": "labels", "id": "ids"}
+    columns = {names.get(name, name): values for name, values in table.items() if name != "row"}
+    stream.write(json.dumps({**extra, **columns}, allow_nan=False, default=str).encode() + b"\n")
 
 
-def _write_parquet(stream: BinaryIO, labels: Labels, ids: Ids, extra: Mapping[str, Any]) -> None:
+def _write_npy(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+    labels = np.array([-1 if label is None else label for label in table["label"]], dtype=np.int64)
+    np.lib.format.write_array(stream, labels, allow_pickle=False)
+
+
+def _write_parquet(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    key = "row" if ids is None else "id"
-    points = np.arange(len(labels)) if ids is None else list(ids)
-    pyarrow.parquet.write_table(pyarrow.table({key: points, "label": np.asarray(labels, np.int64)}), stream)
+    pyarrow.parquet.write_table(pyarrow.table(table), stream)
 
 
-WRITERS: dict[str, Callable[[BinaryIO, Labels, Ids, Mapping[str, Any]], None]] = {
+WRITERS: dict[str, Callable[[BinaryIO, Table, Mapping[str, Any]], None]] = {
     ".csv": _write_csv,
     ".tsv": _write_tsv,
     ".parquet": _write_parquet,

@@ -7,18 +7,12 @@ from typing import Any, Self
 import numpy as np
 
 from subspaces._typing import Array
+from subspaces.plots import _parts, _style
 from subspaces.selection import ClusterCount, Selection, Trial
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("plots need Matplotlib: pip install 'subspaces[report]'.") from None
-    return plt
-
-
 def _selection_of(estimator: Any) -> Selection:
+    estimator = _parts.clusterer_of(estimator)
     selection = getattr(estimator, "selection_", None)
     if selection is None:
         raise ValueError(
@@ -51,24 +45,26 @@ class SelectionDisplay:
             self.values[cell], self.cuts[cell] = getattr(trial, criterion), trial.partition[0]
 
     @classmethod
-    def from_estimator(cls, estimator: Any, criterion: str = "score") -> Self:
-        """From a fitted estimator some of whose parameters were ``"auto"``."""
-        return cls(_selection_of(estimator), criterion)
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, *, criterion: str = "score", ax: Any = None, **keywords: Any
+    ) -> Self:
+        """Draw from a fitted estimator some of whose parameters were ``"auto"``; X is not needed."""
+        return cls(_selection_of(estimator), criterion).plot(ax, **keywords)
 
     def plot(self, ax: Any = None, **keywords: Any) -> Self:
         """Draw; `keywords` go to Matplotlib's ``imshow``."""
-        plt = _pyplot()
-        if ax is None:
-            _, ax = plt.subplots(figsize=(4 + 0.5 * len(self.sizes), 1.5 + 0.26 * len(self.row_names)))
+        from matplotlib.patches import Rectangle
+
+        ax = _style.axes_of(ax, (4.5 + 0.5 * len(self.sizes), 1.5 + 0.26 * len(self.row_names)))
         image = ax.imshow(self.values, aspect="auto", **{"cmap": "viridis", **keywords})
-        middle = (np.nanmin(self.values) + np.nanmax(self.values)) / 2
         for (i, j), value in np.ndenumerate(self.values):
             if np.isfinite(value):
                 text = f"{value:.2f} {self.cuts[i, j]}"
-                ax.text(j, i, text, ha="center", va="center", fontsize=7, color="black" if value > middle else "white")
+                color = _style.readable_on(image.cmap(image.norm(value))[:3])
+                ax.text(j, i, text, ha="center", va="center", fontsize=7, color=color)
         winner = self.selection.winner
         x, y = self.sizes.index(winner.n_nonzero), self.row_names.index(_row(winner))
-        ax.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor="red", linewidth=2.5))
+        ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor=_style.ACCENT, linewidth=2.5))
         ax.set(
             xlabel="coefficients per point (n_nonzero)",
             title=f"{self.criterion.replace('_', ' ')} of {np.isfinite(self.values).sum()} settings"
@@ -93,30 +89,30 @@ class NumberOfClustersDisplay:
         self.count = count
 
     @classmethod
-    def from_estimator(cls, estimator: Any) -> Self:
-        """From an estimator fitted with ``n_clusters="auto"``."""
+    def from_estimator(cls, estimator: Any, X: Any = None, *, ax: Any = None) -> Self:
+        """Draw from an estimator fitted with ``n_clusters="auto"``; X is not needed."""
         count = _selection_of(estimator).n_clusters
         if count is None:
             raise ValueError('the number of clusters was given: fit with n_clusters="auto".')
-        return cls(count)
+        return cls(count).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw into two axes, given as a sequence or made here."""
-        plt = _pyplot()
         if ax is None:
-            _, ax = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+            _, ax = _style.pyplot().subplots(1, 2, figsize=(10, 3.6), layout="constrained")
         left, right = ax
         count = self.count
-        left.plot(count.candidates, count.agreement, color="0.6", label="agreement between settings")
-        left.plot(count.candidates, count.score, marker=".", label="agreement × (1 − normalised cut)")
-        right.plot(np.arange(1, len(count.eigenvalues) + 1), count.eigenvalues, ".")
+        left.plot(count.candidates, count.agreement, color=_style.OKABE_ITO[-1], label="agreement between settings")
+        blue = _style.main_color(left)
+        left.plot(count.candidates, count.score, color=blue, marker=".", label="agreement × (1 − normalised cut)")
+        right.plot(np.arange(1, len(count.eigenvalues) + 1), count.eigenvalues, ".", color=blue)
         right.set(xlabel="k", ylabel="eigenvalue", title="smallest eigenvalues of the Laplacian")
         span = f"{count.low} to {count.high}" if count.low < count.high else "no other as good"
         left.set(xlabel="number of clusters", title=f"{count.estimate} clusters ({span})", ylim=(0, 1.02))
         for axis, step in ((left, 0.0), (right, 0.5)):
             axis.xaxis.get_major_locator().set_params(integer=True)
-            axis.axvline(count.estimate + step, color="red", linewidth=1, label="estimate")
-        left.axvspan(count.low - 0.3, count.high + 0.3, color="red", alpha=0.12, label="range")
+            axis.axvline(count.estimate + step, color=_style.ACCENT, linewidth=1, label="estimate")
+        left.axvspan(count.low - 0.3, count.high + 0.3, color=_style.ACCENT, alpha=0.12, label="range")
         left.legend(fontsize=8)
         self.ax_, self.figure_ = (left, right), left.figure
         return self

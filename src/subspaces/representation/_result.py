@@ -55,6 +55,10 @@ class Coefficients:
     trace: Trace | None = None
     penalty: float | None = None
     """λ that a ridge representation really used."""
+    condition: float | None = None
+    """Condition number of the system that was solved, estimated."""
+    residual: float | None = None
+    """Relative error with which it was solved, measured."""
     core: Callable[[int, int], Array] | None = None
     """Rows ``start:stop`` of a symmetric hollow matrix M with C = M diag(s), s > 0, where there is one; read only."""
     matrix: Sparse = None

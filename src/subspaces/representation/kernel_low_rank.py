@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal
 
 import numpy as np
@@ -24,6 +25,9 @@ from subspaces.representation._nuclear import (
     squared_norm,
 )
 from subspaces.representation._result import Factors, Trace
+from subspaces.representation.ridge import IndefiniteKernelWarning
+
+_INDEFINITE = 1e-4  # of the largest eigenvalue: more than rounding in float32, and more than the model can ignore
 
 
 def kernel_lrr(
@@ -104,6 +108,13 @@ def kernel_lrr_factors(
     # sqrt(n): the usual n would cut real directions of a smooth kernel in float32
     rounding = float(values[-1] * np.finfo(K.dtype).eps) * len(K) ** 0.5
     first = int(np.searchsorted(values, rounding, side="right"))
+    if values[0] < -_INDEFINITE * max(abs(values[-1]), abs(values[0])):
+        warnings.warn(
+            f"the kernel matrix has negative eigenvalues down to {values[0] / values[-1]:.2g} of the largest: it is no "
+            "kernel of inner products, and what they stand for is left out.",
+            IndefiniteKernelWarning,
+            stacklevel=3,
+        )
     V, spectrum = np.ascontiguousarray(vectors[:, first:][:, ::-1]), values[first:][::-1]
     if np.isinf(reg) or error == "fro" or not len(spectrum):
         return squared_error_coefficients(V, spectrum, reg), closed_form_trace()

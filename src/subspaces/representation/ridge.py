@@ -6,19 +6,35 @@ U = (K + λI)⁻¹ the printed solution (eq. 3.9) collapses, because UK = I − 
     C = I − U diag(U)⁻¹,   that is   c_ji = −U_ji / U_ii,  c_ii = 0:
 
 no product with K, no second n × n array.
+
+How far an ill-conditioned K is followed (small λ, copies of points, wide kernels):
+
+1. Cholesky factorisation of K + λI. The condition number is estimated from the factor and the error of U measured on
+   one vector; both are kept, and a warning says when no digit is left.
+2. If it fails, λ is raised by the size of the most negative eigenvalue of K, found by Lanczos, by rounding alone if K
+   has none (a jitter); :class:`IndefiniteKernelWarning` names both.
+3. If that fails too, the eigenvalue comes from LAPACK, which misses none, and λ is raised by that.
+4. What is left is refused: ValueError with λ, the precision and what to change.
+
+Kernels and penalties of extreme size are brought near one by a power of two first, which changes no digit.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, get_lapack_funcs
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from subspaces._blocks import mirror_lower
+from subspaces._blocks import mirror_lower, row_blocks
 from subspaces._typing import Array, Data
 from subspaces.representation._result import Coefficients
+
+_INDEFINITE = 1e-4  # of the largest entry: beyond rounding in float32
+_FAR = 40  # powers of two from 1 beyond which a kernel matrix is brought back
 
 
 class IndefiniteKernelWarning(UserWarning):
@@ -57,13 +73,36 @@ def ridge(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficient
            [0.  , 0.  , 0.  , 2.89],
            [0.  , 0.  , 0.33, 0.  ]])
     """
-    return from_inverse(*inverse(K, reg, overwrite=overwrite))
+    K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
+    exponent = _extreme_exponent(K, reg)
+    if exponent:
+        np.ldexp(K, -exponent, out=K)
+    found = _invert(K, penalty(K.diagonal(), reg))
+    lam = float(np.ldexp(found.penalty, exponent))
+    return replace(from_inverse(found.matrix, lam), condition=found.condition, residual=found.residual)
+
+
+class Inverse(NamedTuple):
+    """U = (K + λI)⁻¹ with its evidence.
+
+    Attributes
+    ----------
+    matrix : U
+    penalty : λ, larger than asked for where K is indefinite
+    condition : estimated condition number of K + λI (1-norm)
+    residual : ‖U(K + λI)v − v‖/‖v‖ for one random v: the error of U as it is
+    """
+
+    matrix: Array
+    penalty: float
+    condition: float
+    residual: float
 
 
 def inverse(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> tuple[Array, float]:
     """U = (K + λI)⁻¹ and λ, which is larger than `reg` asks for where K is indefinite (:func:`ridge`)."""
     K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
-    return _invert(K, penalty(K.diagonal(), reg))
+    return _invert(K, penalty(K.diagonal(), reg))[:2]
 
 
 def from_inverse(U: Array, lam: float) -> Coefficients:
@@ -88,14 +127,14 @@ def from_inverse(U: Array, lam: float) -> Coefficients:
 def ridge_unconstrained(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficients:
     """Ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, symmetric with eigenvalues in [0, 1)."""
     K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
-    U, lam = _invert(K, penalty(K.diagonal(), reg))
+    U, lam, condition, residual = _invert(K, penalty(K.diagonal(), reg))
 
     def columns(start: int, stop: int) -> Array:
         block = U[start:stop] * U.dtype.type(-lam)
         block[np.arange(stop - start), np.arange(start, stop)] += 1
         return block
 
-    return Coefficients(U.shape[0], U.dtype, columns, columns, penalty=lam)
+    return Coefficients(U.shape[0], U.dtype, columns, columns, penalty=lam, condition=condition, residual=residual)
 
 
 def ridge_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
@@ -105,6 +144,7 @@ def ridge_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
     for each block of columns asked for, one product with H.
     """
     H, lam = whitened(Z, reg)
+    condition, residual = _low_rank_evidence(Z, H, lam)
     # 1 − ‖h‖² is the share of a point that the others cannot explain; rounding must not make it zero
     unexplained = np.maximum(1 - np.einsum("ij,ij->i", H, H), np.finfo(H.dtype).eps)
 
@@ -119,7 +159,9 @@ def ridge_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
     def rows(start: int, stop: int) -> Array:
         return core(start, stop) / unexplained
 
-    return Coefficients(H.shape[0], H.dtype, columns, rows, penalty=lam, core=core)
+    return Coefficients(
+        H.shape[0], H.dtype, columns, rows, penalty=lam, core=core, condition=condition, residual=residual
+    )
 
 
 def ridge_unconstrained_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
@@ -130,14 +172,15 @@ def ridge_unconstrained_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
         product: Array = H[start:stop] @ H.T
         return product
 
-    return Coefficients(H.shape[0], H.dtype, columns, columns, penalty=lam)
+    condition, residual = _low_rank_evidence(Z, H, lam)
+    return Coefficients(H.shape[0], H.dtype, columns, columns, penalty=lam, condition=condition, residual=residual)
 
 
 def whitened(Z: Data, reg: float) -> tuple[Array, float]:
     """H = Z (ZᵀZ + λI)^(−1/2) up to a rotation, which no product HHᵀ sees, and λ."""
     is_sparse = hasattr(Z, "toarray")
     squared_norms = np.asarray(Z.multiply(Z).sum(axis=1)).ravel() if is_sparse else np.einsum("ij,ij->i", Z, Z)
-    lam = penalty(squared_norms, reg)
+    lam = above_rounding(penalty(squared_norms, reg), float(squared_norms.mean(dtype=np.float64)), Z.dtype)
     inner = (Z.T @ Z).toarray() if is_sparse else Z.T @ Z
     eigenvalues, vectors = eigh(inner.astype(np.float64, copy=False))  # r × r: accuracy is cheap here
     scale = 1 / np.sqrt(np.maximum(eigenvalues, 0) + lam)
@@ -147,37 +190,104 @@ def whitened(Z: Data, reg: float) -> tuple[Array, float]:
 def penalty(diagonal: Array, reg: float) -> float:
     """λ = reg × mean diagonal of K. A zero kernel (all points at the origin) gets λ = reg."""
     scale = float(np.mean(diagonal, dtype=np.float64))
-    return reg * scale if scale > 0 else reg
+    lam = reg * scale if scale > 0 else reg
+    if not np.isfinite(lam):
+        raise ValueError(
+            f"reg={reg:.3g} times the mean diagonal of the kernel matrix, {scale:.3g}, is no finite number: take a "
+            "smaller reg, or check the kernel's values."
+        )
+    return lam
 
 
-def _invert(K: Array, lam: float) -> tuple[Array, float]:
+def above_rounding(lam: float, diagonal: float, dtype: Any, factor: float = 1.0) -> float:
+    """λ, raised to `factor` times the rounding of K's diagonal if it is below: there rounding would be the answer."""
+    rounding = factor * float(np.finfo(dtype).eps) * diagonal
+    if lam >= rounding:
+        return lam
+    warnings.warn(
+        f"λ = {lam:.3g} is below the rounding of the kernel matrix in {dtype} and is raised to {rounding:.3g}. "
+        "Use a larger reg to avoid this.",
+        IndefiniteKernelWarning,
+        stacklevel=5,
+    )
+    return rounding
+
+
+def _extreme_exponent(K: Array, reg: float) -> int:
+    """Power of two of K + λI where that is beyond 2^±40: U holds its inverse square, which must not vanish."""
+    scale = (1 + reg) * float(np.mean(np.abs(K.diagonal()), dtype=np.float64))
+    exponent = int(np.frexp(scale)[1]) if 0 < scale < np.inf else 0
+    # even: the square roots of the factorisation then are exactly scaled too
+    return exponent - exponent % 2 if abs(exponent) > _FAR else 0
+
+
+def _invert(K: Array, lam: float) -> Inverse:
     """(K + λI)⁻¹ in the memory of K, and the λ that made it possible."""
     n = K.shape[0]
     original = K.diagonal().copy()
+    probe = _probe(n, K.dtype)
+    image = K @ probe
     K.flat[:: n + 1] += lam
     potrf, potri = get_lapack_funcs(("potrf", "potri"), (K,))
     # K.T is K's memory in Fortran's order; only its upper triangle (lower here) is touched, so that a failed
     # attempt can be undone from the other half
+    norm = _one_norm(K)
     _, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
-    if info > 0:
-        _restore(K, original)
-        lam = _raised_penalty(K, lam)
-        K.flat[:: n + 1] += lam
-        _, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
+    for smallest_of in (_smallest_by_lanczos, _smallest_by_lapack):
+        if info > 0:
+            _restore(K, original)
+            lam = _raised_penalty(K, lam, smallest_of(K))
+            K.flat[:: n + 1] += lam
+            _, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
+    condition = np.inf
     if info == 0:
         _warn_if_ill_conditioned(K.diagonal())
+        condition = _condition(K, norm + lam)
         _, info = potri(K.T, lower=0, overwrite_c=1)
     if info != 0 or not np.isfinite(K.diagonal()).all():
         raise ValueError(
             f"K + λI (λ = {lam:.3g}) cannot be inverted in {K.dtype}: increase reg, or check the kernel's values."
         )
     mirror_lower(K)
-    return K, lam
+    return Inverse(K, lam, condition, _error(K @ (image + K.dtype.type(lam) * probe), probe))
 
 
-def _raised_penalty(K: Array, lam: float) -> float:
+def _one_norm(K: Array) -> float:
+    """Largest sum of magnitudes of a row, block by block."""
+    blocks = row_blocks(K.shape[0], K.shape[1] * K.itemsize)
+    return max(float(np.abs(K[start:stop]).sum(axis=1, dtype=np.float64).max()) for start, stop in blocks)
+
+
+def _condition(factor: Array, norm: float) -> float:
+    """Condition number from a Cholesky factor by LAPACK's estimator, O(n²)."""
+    pocon = get_lapack_funcs("pocon", (factor,))
+    reciprocal, _ = pocon(factor.T, norm, uplo="U")
+    return float(1 / reciprocal) if reciprocal > 0 else np.inf
+
+
+def _probe(n: int, dtype: Any) -> Array:
+    """A vector in general position, always the same."""
+    return np.random.default_rng(0).standard_normal((n,)).astype(dtype)
+
+
+def _error(found: Array, expected: Array) -> float:
+    """Relative error of a vector, in float64."""
+    difference = found.astype(np.float64) - expected
+    return float(np.linalg.norm(difference) / np.linalg.norm(expected.astype(np.float64)))
+
+
+def _low_rank_evidence(Z: Data, H: Array, lam: float) -> tuple[float, float]:
+    """Condition number of Z Zᵀ + λI (2-norm) and the error of (I − HHᵀ)/λ as its inverse, on one vector."""
+    probe = _probe(H.shape[0], H.dtype)
+    image = Z @ (Z.T @ probe) + lam * probe
+    found = (image - H @ (H.T @ image)) / lam
+    # the columns of H have the norms √(μ/(μ + λ)), μ the eigenvalues of K
+    share = min(float(np.einsum("ij,ij->j", H, H).max(initial=0)), 1 - np.finfo(np.float64).eps)
+    return 1 / (1 - share), _error(found, probe)
+
+
+def _raised_penalty(K: Array, lam: float, smallest: float) -> float:
     """λ plus the most negative eigenvalue's size, with a margin for rounding."""
-    smallest = _smallest_eigenvalue(K)
     rounding = 10 * np.finfo(K.dtype).eps * K.shape[0] * float(np.abs(K.diagonal()).mean())
     raised = lam + max(-smallest, 0.0) * 1.001 + rounding
     warnings.warn(
@@ -189,11 +299,30 @@ def _raised_penalty(K: Array, lam: float) -> float:
     return raised
 
 
-def _smallest_eigenvalue(K: Array) -> float:
+def warn_if_indefinite(K: Array) -> None:
+    """Warn where K has negative eigenvalues: a reason for a solver that needs a kernel not to end."""
+    smallest = _smallest_by_lanczos(K)
+    if smallest < -_INDEFINITE * float(np.abs(K.diagonal()).max()):
+        warnings.warn(
+            f"the kernel matrix has the eigenvalue {smallest:.3g}: it is no kernel of inner products, and the problem "
+            "may have no minimum. Use a positive definite kernel.",
+            IndefiniteKernelWarning,
+            stacklevel=3,
+        )
+
+
+def _smallest_by_lapack(K: Array) -> float:
+    return float(eigh(K, eigvals_only=True, subset_by_index=[0, 0])[0])
+
+
+def _smallest_by_lanczos(K: Array) -> float:
     if K.shape[0] < 100:
-        return float(eigh(K, eigvals_only=True, subset_by_index=[0, 0])[0])
-    start = np.random.default_rng(0).standard_normal((K.shape[0],)).astype(K.dtype)
-    values = eigsh(K, k=1, which="SA", v0=start, ncv=40, tol=1e-3, return_eigenvectors=False)
+        return _smallest_by_lapack(K)
+    start = _probe(K.shape[0], K.dtype)
+    try:
+        values = eigsh(K, k=1, which="SA", v0=start, ncv=40, tol=1e-3, return_eigenvectors=False)
+    except ArpackNoConvergence:  # many eigenvalues close to the smallest: LAPACK does not mind
+        return _smallest_by_lapack(K)
     # a Ritz value lies above the eigenvalue: allow for its tolerance
     return float(values[0]) - 1e-3 * abs(float(values[0]))
 

@@ -15,17 +15,21 @@ from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array, Labels
+from subspaces._validation import Versioned, validated, warn_of_bad_numbers
+from subspaces.explain import ExplainMixin
+from subspaces.journey import JourneyMixin
+from subspaces.kernels import sees_units
 from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
 
 _MAX_SEED = 2**31 - 1
 
 
 @dataclass(eq=False, repr=False)
-class LargeClusterer(ClusterMixin, BaseEstimator):
+class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEstimator):
     """Base of the methods whose cost is linear in n.
 
     A subclass gives ``_cluster`` (scaled points → labels) and ``_label_new`` (scaled new points → labels); everything
@@ -67,18 +71,20 @@ class LargeClusterer(ClusterMixin, BaseEstimator):
             raise
 
     def _fit(self, X: Any) -> Self:
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = validated(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         if self.n_clusters is not None and self.n_clusters > len(X):
             raise ValueError(f"n_clusters={self.n_clusters} must not exceed the number of points, n_samples={len(X)}.")
         self._seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
         self.timings_: dict[str, float] = {}
         self._dtype = X.dtype
-        self._scaling = fit_scaling(X, self.scaling)
-        if _all_equal(X):
+        self._scaling = fit_scaling(X, self.scaling, units=sees_units(getattr(self, "kernel", None)))
+        if self.n_clusters == 1 or _all_equal(X):
             self.labels_ = self._one_cluster(len(X))
         else:
+            warn_of_bad_numbers(X, self.scaling)
             self.labels_ = np.asarray(self._cluster_unscaled(X), dtype=np.intp)
         self.n_clusters_ = int(np.count_nonzero(np.bincount(self.labels_ + 1)[1:]))  # -1 is noise, no cluster
+        self._warn_if_fewer_found()
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> Labels:
@@ -88,7 +94,7 @@ class LargeClusterer(ClusterMixin, BaseEstimator):
     def predict(self, X: Any) -> Labels:
         """Label new points, block by block."""
         check_is_fitted(self, "labels_")
-        X = validate_data(self, X, dtype=self._dtype, reset=False)
+        X = validated(self, X, dtype=self._dtype, reset=False, ensure_min_samples=0)
         if self.n_clusters_ <= 1:
             return np.full(len(X), self.labels_.max(), dtype=np.intp)
         return self._label_blocks(X)
@@ -121,6 +127,15 @@ class LargeClusterer(ClusterMixin, BaseEstimator):
         private = ("_seed", "_dtype", "_scaling", *self._state)
         for name in [name for name in vars(self) if name.endswith("_") or name in private]:
             delattr(self, name)
+
+    def _warn_if_fewer_found(self) -> None:
+        if self.n_clusters is not None and 1 < self.n_clusters_ < self.n_clusters:
+            warnings.warn(
+                f"{self.n_clusters_} clusters found instead of n_clusters={self.n_clusters}: too few points differ, or "
+                "too few landmarks stand for them.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _one_cluster(self, n: int) -> Labels:
         if self.n_clusters not in (1, None):

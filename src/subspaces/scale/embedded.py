@@ -14,7 +14,9 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval
 
 from subspaces._typing import Array, Labels, Sparse
+from subspaces._validation import one_label_per_copy
 from subspaces.estimators.base import POSITIVE
+from subspaces.out_of_sample import fingerprints
 from subspaces.scale.kmeans import cluster_rows, nearest, sample_rows
 from subspaces.scale.landmark import LandmarkClusterer
 
@@ -164,7 +166,7 @@ class SEC(LandmarkClusterer):
     )
 
     def _cluster(self, X: Array) -> Labels:
-        self._check_landmarks()
+        self._check_landmarks(X)
         self.landmarks_ = sample_rows(len(X), self.n_landmarks, self._seed)
         sample = X[self.landmarks_]
         with self._timed("embedding"):
@@ -173,7 +175,7 @@ class SEC(LandmarkClusterer):
             self.embedding_map_ = spectral_embedded(sample, W, self.n_clusters, self.fidelity, self.penalty_)
         with self._timed("partition"):
             found, _ = cluster_rows(self.embedding_map_.vectors, self.n_clusters, self.n_init, self._seed)
-            found = np.unique(found, return_inverse=True)[1]
+            found = one_label_per_copy(found, fingerprints(sample))
             # of the mapped landmarks, not of F: the ridge draws all images towards the mean
             images = self.embedding_map_(sample)
             self.cluster_centers_ = np.array([images[found == label].mean(axis=0) for label in range(found.max() + 1)])

@@ -92,7 +92,7 @@ class KASP(KernelLandmarkClusterer):
     reference: ClassVar[str] = "Yan, Huang, Jordan: Fast approximate spectral clustering, KDD 2009"
 
     def _cluster(self, X: Array) -> Labels:
-        self._check_landmarks()
+        self._check_landmarks(X)
         with self._timed("landmarks"):
             points = centroids(X, self.n_landmarks, self._seed)
             cells = nearest(X, points)[0][:, 0]

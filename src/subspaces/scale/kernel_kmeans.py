@@ -129,7 +129,7 @@ class AKK(KernelLandmarkClusterer):
     reference: ClassVar[str] = "Chitta, Jin, Havens, Jain: Approximate kernel k-means, KDD 2011"
 
     def _cluster(self, X: Array) -> Labels:
-        self._check_landmarks()
+        self._check_landmarks(X)
         self.landmarks_ = X[sample_rows(len(X), self.n_landmarks, self._seed)]
         self.kernel_ = self._settled_kernel(self.landmarks_)
         E = whitening(self.landmarks_, self.kernel_)

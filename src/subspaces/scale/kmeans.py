@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Labels
@@ -87,8 +90,10 @@ def nearest(X: Array, centres: Array, k: int = 1) -> tuple[Array, Array]:
 def cluster_rows(Y: Array, n_clusters: int, n_init: int, seed: int) -> tuple[Labels, Array]:
     """Labels and centres of k-means on the rows of Y: the best of `n_init` starts, refined on all rows."""
     sample = Y[sample_rows(len(Y), _RESTART_SAMPLE, seed)]
-    model = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(sample)
-    if len(sample) < len(Y):
-        model = KMeans(n_clusters, init=model.cluster_centers_, n_init=1, max_iter=100).fit(Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked for: the caller counts them
+        model = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(sample)
+        if len(sample) < len(Y):
+            model = KMeans(n_clusters, init=model.cluster_centers_, n_init=1, max_iter=100).fit(Y)
     centres = model.cluster_centers_.astype(Y.dtype, copy=False)
     return nearest(Y, centres)[0][:, 0].astype(np.intp), centres

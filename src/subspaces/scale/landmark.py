@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from subspaces import _memory
 from subspaces._typing import Array, Labels, Sparse
 from subspaces.affinity import components, join_components
 from subspaces.embedding import FULL_GRAPH_SIZE, spectral_embedding, unit_rows
@@ -24,6 +25,7 @@ from subspaces.scale.base import LargeClusterer
 from subspaces.scale.kmeans import centroids, cluster_rows, nearest, sample_rows
 
 _COUNT = Interval(Integral, 1, None, closed="left")
+_SQUARES = 3  # p × p arrays in float64 that a fit holds at its peak: kernel matrix, eigenvectors, workspace
 _VANISHING = 1e-6  # singular values below are rounding: their vectors have no part on the points
 
 
@@ -40,12 +42,16 @@ class LandmarkClusterer(LargeClusterer):
         "n_init": [_COUNT],
     }
 
-    def _check_landmarks(self) -> None:
+    def _check_landmarks(self, X: Array) -> None:
         if self.n_landmarks < self.n_clusters:
             raise ValueError(
                 f"n_landmarks={self.n_landmarks} must not be less than n_clusters={self.n_clusters}: "
                 "every cluster needs a landmark. Take more landmarks."
             )
+        p = min(self.n_landmarks, len(X))
+        _memory.require(
+            _SQUARES * 8 * p**2, f"the {p} × {p} matrix of {type(self).__name__}", "Take fewer landmarks (n_landmarks)."
+        )
 
     def _length(self, value: float) -> float:
         """A length the user gave, in the units of the scaled points."""
@@ -152,7 +158,7 @@ class BipartiteClusterer(LandmarkClusterer):
     _state: ClassVar[tuple[str, ...]] = ("_directions",)
 
     def _cluster(self, X: Array) -> Labels:
-        self._check_landmarks()
+        self._check_landmarks(X)
         with self._timed("landmarks"):
             self.landmarks_ = self._choose(X)
         with self._timed("codes"):

@@ -134,7 +134,7 @@ class NystromSC(KernelLandmarkClusterer):
     _state: ClassVar[tuple[str, ...]] = ("_directions",)
 
     def _cluster(self, X: Array) -> Labels:
-        self._check_landmarks()
+        self._check_landmarks(X)
         self.landmarks_ = X[sample_rows(len(X), self.n_landmarks, self._seed)]
         self.kernel_ = self._settled_kernel(self.landmarks_)
         rows = KernelRows(X, self.landmarks_, self.kernel_)

@@ -118,6 +118,9 @@ class Sampled(LargeClusterer):
             )
         return min(self.n_landmarks, n)
 
+    def _warn_if_fewer_found(self) -> None:
+        """Nothing to add: each draw has said so."""
+
     def _warn_if_fewer(self, clusterer: Any, labels: Labels) -> None:
         asked, found = _asked(clusterer), len(np.unique(labels[labels >= 0]))
         if found < asked:

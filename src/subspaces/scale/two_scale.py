@@ -24,7 +24,7 @@ from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Labels
 from subspaces.kernels import DISTANCE_KERNELS, Kernel, apply_profile, cross, gram
 from subspaces.representation._result import Coefficients
-from subspaces.representation.ridge import penalty
+from subspaces.representation.ridge import above_rounding, penalty
 from subspaces.scale.cells import Cells, Score, build_cells, nearest_cell, probed_positions, search
 from subspaces.truncation import top_columns
 
@@ -33,6 +33,7 @@ N_CANDIDATES = 20
 _BATCH = 256  # points whose systems are solved together
 _SAMPLE = 64  # points per landmark that k-means looks at
 _LEADING = 128  # directions of the global part that choose candidates
+_ROUNDING = 1e3  # smallest λ in units of the kernel's rounding: R is a difference of two matrices that nearly agree
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,8 @@ def fit_global_part(X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_L
 
     with threadpool_limits(1, "blas"):
         parts = map_blocks(inner_products, row_blocks(len(X), len(landmarks) * X.itemsize))
-    lam = penalty(np.array([sum(part[1] for part in parts) / len(X)]), reg)
+    mean_diagonal = sum(part[1] for part in parts) / len(X)
+    lam = above_rounding(penalty(np.array([mean_diagonal]), reg), mean_diagonal, X.dtype, _ROUNDING)
     spectrum, rotation = eigh(np.sum([part[0] for part in parts], axis=0))
     spectrum = np.maximum(spectrum, 0)
     whitening = (to_features @ rotation) / np.sqrt(spectrum + lam)
@@ -172,7 +174,9 @@ def local_coefficients(points: Array, rows: Labels, candidates: Array, model: Gl
     overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
     B = np.eye(overlap.shape[1], dtype=points.dtype) - overlap
     U = np.linalg.solve(_plus_penalty(B @ residual, model), B[:, :, :1])[:, :, 0]
-    coefficients: Array = -U[:, 1:] / np.maximum(U[:, :1], np.finfo(U.dtype).tiny)
+    # the diagonal of an inverse is at least the inverse of the diagonal, which rounding at small λ forgets
+    least = 1 / (diagonal(points[rows], model.kernel) + points.dtype.type(model.penalty))
+    coefficients: Array = -U[:, 1:] / np.maximum(U[:, :1], least[:, None])
     return coefficients
 
 

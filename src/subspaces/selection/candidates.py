@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subspaces._monomials import n_monomials
 from subspaces._typing import Array, Data
 
 AUTO = "auto"
@@ -100,8 +101,14 @@ def _kernels_tried(n_points: int, X: Data) -> tuple[str, ...]:
     """All kernels, or those with a solver that makes no n × n matrix where such a matrix is too large."""
     if n_points <= LARGE:
         return KERNELS_TRIED
-    maps = {"quadratic": X.shape[1] * (X.shape[1] + 1) // 2 * 2 <= n_points and not sparse.issparse(X), "cubic": False}
-    return tuple(kernel for kernel in KERNELS_TRIED if maps.get(kernel, not sparse.issparse(X))) or KERNELS_TRIED
+    if sparse.issparse(X):
+        return KERNELS_TRIED
+    degrees = {"quadratic": 2, "cubic": 3}
+    return tuple(
+        kernel
+        for kernel in KERNELS_TRIED
+        if kernel not in degrees or 2 * n_monomials(X.shape[1], degrees[kernel]) <= n_points
+    )
 
 
 def scalings_tried(X: Data) -> tuple[tuple[str | None, ...], str]:

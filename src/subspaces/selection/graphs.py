@@ -11,7 +11,7 @@ from scipy import sparse
 
 from subspaces._typing import Array, Data, Labels, Sparse
 from subspaces.affinity import affinity, components
-from subspaces.kernels import DISTANCE_KERNELS, DOT_KERNELS, fit_kernel, gram
+from subspaces.kernels import DISTANCE_KERNELS, DOT_KERNELS, fit_kernel, gram, sees_units
 from subspaces.partition import cut_by_modularity
 from subspaces.representation._result import Coefficients, from_sparse
 from subspaces.representation.ridge import from_inverse, inverse
@@ -119,7 +119,7 @@ def _kernel_matrix(
     if kernel == "precomputed":
         points, width = X, bandwidth
     else:
-        rule = fit_scaling(X, scaling)
+        rule = fit_scaling(X, scaling, units=sees_units(kernel))
         points = apply_scaling(X, rule)
         width = bandwidth if isinstance(bandwidth, str) else float(np.ldexp(bandwidth, -rule.exponent))
         if scale_free:  # powers of large numbers overflow float32; these kernels do not see the factor

@@ -1,0 +1,251 @@
+"""The targets: what must be reached, what was measured, met or not."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from _peers.data import load
+from _peers.measure import in_child, measured
+from _peers.methods import bare_closed_form, polynomial
+
+FEATURES, CLUSTERS = 1024, 20
+
+# ---------------------------------------------------------------- what a child measures
+
+
+def dense_run(n: int, repeats: int) -> dict[str, Any]:
+    """Floor and fit in turn, float64 and float32, best CPU seconds of each; agreement of the two labellings."""
+    from sklearn.metrics import adjusted_rand_score
+
+    from subspaces import KTRR
+
+    warnings.simplefilter("ignore")
+    X = {np.dtype(dtype).name: _wide_union(n).astype(dtype) for dtype in (np.float64, np.float32)}
+    seconds: dict[str, float] = {}
+    labels, legs = {}, {}
+    for points in X.values():  # imports and thread pools
+        KTRR(CLUSTERS).fit(points[:: n // 400])
+        bare_closed_form(points[:400], CLUSTERS, 0)
+    for _ in range(repeats):
+        for dtype, points in X.items():
+            with measured() as floor:
+                bare_closed_form(points, CLUSTERS, 0)
+            with measured() as fit:
+                model = KTRR(CLUSTERS).fit(points)
+            labels[dtype], legs[dtype] = model.labels_, {leg: round(s, 2) for leg, s in model.timings_.items()}
+            for name, meter in ((f"floor {dtype}", floor), (f"fit {dtype}", fit)):
+                seconds[name] = min(seconds.get(name, np.inf), meter.cpu)
+    return {**seconds, "legs": legs, "ari": float(adjusted_rand_score(labels["float64"], labels["float32"]))}
+
+
+def dense_memory(n: int) -> dict[str, Any]:
+    """Peak of a fit above what the points take, in n × n items."""
+    from subspaces import KTRR
+
+    X = _wide_union(n)
+    KTRR(CLUSTERS).fit(X[:: n // 400])
+    with measured() as meter:
+        KTRR(CLUSTERS).fit(X)
+    return {"squares": meter.mb * 2**20 / (n * n * X.itemsize)}
+
+
+def restarts(seed: int) -> dict[str, Any]:
+    """Extended Yale B, data to labels, 500 starts against one; their inertia against 500 independent ones."""
+    from sklearn.cluster import KMeans
+
+    from subspaces import KTRR
+
+    X, y = load("yaleb", 0)
+    k = len(np.unique(y))
+    parameters: dict[str, Any] = {"scaling": "unit", "reg": 0.1, "random_state": seed}
+    KTRR(k, n_init=3, **parameters).fit(X[::5])
+    found: dict[str, float] = {}
+    for n_init in (1, 500, 1, 500):
+        with measured() as meter:
+            model = KTRR(k, n_init=n_init, **parameters).fit(X)
+        found[f"cpu {n_init}"] = min(found.get(f"cpu {n_init}", np.inf), meter.cpu)
+    Y = model.embedding_
+    inertia = sum(float(((Y[model.labels_ == c] - Y[model.labels_ == c].mean(axis=0)) ** 2).sum()) for c in range(k))
+    with measured() as meter:
+        independent = KMeans(k, n_init=500, random_state=seed, max_iter=1000).fit(Y)
+    return {**found, "inertia": inertia, "independent": float(independent.inertia_), "cpu independent": meter.cpu}
+
+
+def large_memory(data: str) -> dict[str, Any]:
+    """Peak of the routes without an n × n array, in units of H, once the finished graph is taken off."""
+    from subspaces import KTRR
+    from subspaces.kernels import n_features_out
+    from subspaces.scale.two_scale import N_LANDMARKS
+
+    warnings.simplefilter("ignore")
+    X, y = load(data, 0)
+    k = len(np.unique(y))
+
+    def run(points: np.ndarray) -> Any:
+        if data.startswith("hard"):
+            return polynomial(points, k, 0)
+        return KTRR(k, partition="modularity", solver="two_scale").fit(points)
+
+    run(X[:: len(X) // 1000])
+    with measured() as meter:
+        model = run(X)
+    W = model.affinity_matrix_
+    columns = n_features_out(model.kernel_, X.shape[1]) if model.solver_ == "low_rank" else N_LANDMARKS
+    size = len(X) * int(columns or 0) * X.itemsize / 2**20
+    graph = (W.data.nbytes + W.indices.nbytes + W.indptr.nbytes) / 2**20
+    return {"mb": meter.mb, "H": size, "graph": graph, "solver": model.solver_}
+
+
+def digits_run(seed: int) -> dict[str, Any]:
+    """The setting of ours that is for digits: unit rows, ten coefficients, modularity."""
+    return _scored("digits", seed, scaling="unit", n_nonzero=10, partition="modularity")
+
+
+def uos_run(seed: int) -> dict[str, Any]:
+    """Linear subspaces, many points, few features: TRR."""
+    return _scored("uos10000", seed, method="trr")
+
+
+def hard_run(data: str, seed: int) -> dict[str, Any]:
+    """Intersecting subspaces: KTRR with a polynomial kernel."""
+    return _scored(data, seed, method="polynomial")
+
+
+def _scored(data: str, seed: int, method: str = "ktrr", **parameters: Any) -> dict[str, Any]:
+    from subspaces import KTRR, TRR
+    from subspaces.metrics import accuracy
+
+    X, y = load(data, seed)
+    k = len(np.unique(y))
+
+    def run(points: np.ndarray) -> Any:
+        if method == "polynomial":
+            return polynomial(points, k, seed)
+        return (TRR if method == "trr" else KTRR)(k, random_state=seed, **parameters).fit(points)
+
+    warnings.simplefilter("ignore")
+    run(X[:: len(X) // 400])
+    with measured() as meter:
+        model = run(X)
+    return {"ac": 100 * accuracy(y, model.labels_), "cpu": meter.cpu, "mb": meter.mb, "legs": model.timings_}
+
+
+def _wide_union(n: int) -> np.ndarray:
+    from subspaces.datasets import make_subspaces
+
+    return make_subspaces(CLUSTERS, 5, FEATURES, n // CLUSTERS, noise=0.01, random_state=0)[0]
+
+
+CHILDREN: dict[str, Callable[..., dict[str, Any]]] = {
+    function.__name__: function
+    for function in (dense_run, dense_memory, restarts, large_memory, digits_run, uos_run, hard_run)
+}
+
+# ---------------------------------------------------------------- the targets
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A target: the child runs it needs, and what they must show."""
+
+    target: str
+    runs: list[list[Any]]
+    judge: Callable[[list[dict[str, Any]]], tuple[str, bool]]
+
+
+def _scores(ac: float, cpu: float, mb: float = np.inf) -> Callable[[list[dict[str, Any]]], tuple[str, bool]]:
+    """All runs' mean accuracy and median CPU seconds against the target."""
+
+    def judge(rows: list[dict[str, Any]]) -> tuple[str, bool]:
+        found = [row["ac"] for row in rows]
+        seconds, most = float(np.median([row["cpu"] for row in rows])), max(row["mb"] for row in rows)
+        said = f"{np.mean(found):.2f} % ({min(found):.2f} to {max(found):.2f}), {seconds:.2f} CPU s, {most:.0f} MB"
+        return said, round(float(np.mean(found)), 2) >= ac and seconds <= cpu and most <= mb
+
+    return judge
+
+
+def _near_floor(rows: list[dict[str, Any]]) -> tuple[str, bool]:
+    row = rows[0]
+    ratio = row["fit float64"] / row["floor float64"]
+    said = f"{row['fit float64']:.2f} / {row['floor float64']:.2f} CPU s = {ratio:.2f} ×"
+    return f"{said} (float32 {row['fit float32'] / row['floor float32']:.2f} ×)", ratio <= 1.5
+
+
+def _halves(rows: list[dict[str, Any]]) -> tuple[str, bool]:
+    ratio, ari = rows[0]["fit float64"] / rows[0]["fit float32"], rows[0]["ari"]
+    return f"{ratio:.2f} × faster, ARI {ari:.4f}", ratio >= 1.7 and ari >= 0.99
+
+
+def _restarts(rows: list[dict[str, Any]]) -> tuple[str, bool]:
+    ratio = max(row["cpu 500"] / row["cpu 1"] for row in rows)
+    said = [f"{row['inertia']:.3f} against {row['independent']:.3f}" for row in rows]
+    slower = rows[0]["cpu independent"]
+    good = all(row["inertia"] <= row["independent"] * (1 + 1e-6) for row in rows)
+    return f"{ratio:.2f} ×; inertia {', '.join(said)} ({slower:.1f} CPU s)", ratio <= 3 and good
+
+
+def _squares(rows: list[dict[str, Any]]) -> tuple[str, bool]:
+    found = [row["squares"] for row in rows]
+    return ", ".join(f"{value:.2f}" for value in found) + " n²", max(found) <= 1.25
+
+
+def _threefold(rows: list[dict[str, Any]]) -> tuple[str, bool]:
+    row = rows[0]
+    ratio = (row["mb"] - row["graph"]) / row["H"]
+    return f"{row['mb']:.0f} MB, H {row['H']:.0f}, graph {row['graph']:.0f}: {ratio:.2f} H + graph", ratio <= 3
+
+
+def _seeds(name: str, n: int = 3, **keywords: Any) -> list[list[Any]]:
+    return [[name, {"seed": seed, **keywords}] for seed in range(n)]
+
+
+MARKS: dict[str, Mark] = {
+    "hard2000": Mark("≥ 98.5 % in ≤ 1 CPU s", _seeds("hard_run", data="hard2000"), _scores(98.5, 1)),
+    "hard10000": Mark("≥ 98 % in ≤ 5 CPU s and ≤ 300 MB", _seeds("hard_run", data="hard10000"), _scores(98, 5, 300)),
+    "uos10000": Mark("100 % in ≤ 3 CPU s", _seeds("uos_run"), _scores(100, 3)),
+    "digits": Mark("≥ 95.2 % in ≤ 1 CPU s", _seeds("digits_run"), _scores(95.2, 1)),
+    "restarts": Mark(
+        "500 starts ≤ 3 × one start on Extended Yale B, inertia ≤ scikit-learn's 500", _seeds("restarts", 2), _restarts
+    ),
+    "dense5000": Mark(
+        "data to labels ≤ 1.5 × floor, n = 5,000", [["dense_run", {"n": 5000, "repeats": 2}]], _near_floor
+    ),
+    "float5000": Mark("float32 ≥ 1.7 × faster, ARI ≥ 0.99", [["dense_run", {"n": 5000, "repeats": 2}]], _halves),
+    "dense10000": Mark(
+        "data to labels ≤ 1.5 × floor, n = 10,000", [["dense_run", {"n": 10_000, "repeats": 1}]], _near_floor
+    ),
+    "float10000": Mark("float32 ≥ 1.7 × faster, ARI ≥ 0.99", [["dense_run", {"n": 10_000, "repeats": 1}]], _halves),
+    "memory-dense": Mark(
+        "≤ 1.25 n² items at n = 5,000 and 10,000", [["dense_memory", {"n": n}] for n in (5000, 10_000)], _squares
+    ),
+    "memory-low-rank": Mark("≤ 3 H + graph, hard10000", [["large_memory", {"data": "hard10000"}]], _threefold),
+    "memory-two-scale": Mark("≤ 3 H + graph, uos100000", [["large_memory", {"data": "uos100000"}]], _threefold),
+}
+
+
+def measure(names: list[str], page: Path, limits: dict[str, int]) -> None:
+    """Measure the marks named (all if none is), print the table and, where all were measured, write it."""
+    lines = ["| mark | target | measured | met |", "|---|---|---|---|"]
+    print(*lines, sep="\n", flush=True)
+    done: dict[str, dict[str, Any]] = {}  # runs that two marks share are made once
+    for name in names or MARKS:
+        mark = MARKS[name]
+        rows = []
+        for call in mark.runs:
+            if str(call) not in done:
+                done[str(call)] = in_child(call, **limits)
+            rows.append(done[str(call)])
+        bad = [row["failed"] for row in rows if "failed" in row]
+        said, met = (bad[0], False) if bad else mark.judge(rows)
+        lines.append(f"| {name} | {mark.target} | {said} | {'yes' if met else '**no**'} |")
+        print(lines[-1], flush=True)
+    if not names:
+        page.parent.mkdir(exist_ok=True)
+        page.write_text("\n".join(lines) + "\n")

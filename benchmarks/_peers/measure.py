@@ -1,0 +1,131 @@
+"""One run in a process of its own: scores, wall and CPU seconds, memory above what was there before."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from _peers.data import load
+from _peers.methods import METHODS
+
+_STATUS = Path("/proc/self/status")
+_CLEAR = Path("/proc/self/clear_refs")
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Meter:
+    """Seconds and memory of a piece of work: filled in when it ends."""
+
+    wall: float
+    cpu: float
+    mb: float
+
+
+@contextmanager
+def measured() -> Iterator[Meter]:
+    """Measure what happens inside; memory is the peak above the level at the start."""
+    meter, before = Meter(), _reset_peak()
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield meter
+    meter.wall, meter.cpu = time.perf_counter() - wall, time.process_time() - cpu
+    meter.mb = (_peak() - before) / 1024
+
+
+def _reset_peak() -> int:
+    """Resident memory now, in kB; Linux can be told to forget the peak so far, elsewhere the peak itself is taken."""
+    try:
+        _CLEAR.write_text("5")
+    except OSError:
+        return _peak()
+    return _status("VmRSS")
+
+
+def _peak() -> int:
+    if _STATUS.exists():
+        return _status("VmHWM")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+
+
+def _status(name: str) -> int:
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(f"{name}:"))
+    return int(line.split()[1])
+
+
+def run_cell(data: str, method: str, seed: int) -> dict[str, Any]:
+    """A method on a data set, after an untimed warm-up on a few hundred of its points (imports, compilation)."""
+    from subspaces.metrics import clustering_scores
+
+    warnings.simplefilter("ignore")
+    X, y = load(data, seed)
+    k = len(np.unique(y))
+    chosen = np.random.default_rng(0).choice(len(X), min(len(X), max(300, 5 * k)), replace=False)
+    function = METHODS[method].run
+    with suppress(Exception):  # what is wrong with a few points need not be wrong with all
+        function(X[chosen], k, seed)
+    with measured() as meter:
+        found = function(X, k, seed)
+    legs = {leg: round(seconds, 3) for leg, seconds in getattr(found, "timings_", {}).items()}
+    labels = getattr(found, "labels_", found)
+    row: dict[str, Any] = {"wall": meter.wall, "cpu": meter.cpu, "mb": meter.mb, "legs": legs, "shape": X.shape, "k": k}
+    if labels is not None:
+        scores = clustering_scores(y, labels)
+        row |= {"ac": 100 * scores["accuracy"], "nmi": 100 * scores["nmi"], "ari": 100 * scores["ari"]}
+        row["found"] = len(np.unique(labels))
+    return row
+
+
+def in_child(call: list[Any], *, threads: int, cpu_limit: int, memory_limit: int) -> dict[str, Any]:
+    """``[function, arguments]`` in a process of its own; ``{"failed": why}`` where it ends badly.
+
+    Parameters
+    ----------
+    call : name in the table of ``peers.py --child``, and its arguments
+    cpu_limit : CPU seconds after which it is stopped
+    memory_limit : bytes it may take
+    """
+    environment = os.environ | dict.fromkeys(_THREADS, str(threads))
+    command = [sys.executable, str(Path(__file__).parents[1] / "peers.py"), "--child", json.dumps(call)]
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_limit, cpu_limit + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (memory_limit, memory_limit))
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, preexec_fn=limit)
+    if done.returncode < 0:
+        return {"failed": f"over {cpu_limit} CPU s"}
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or ["no message"]
+        return {"failed": last[0][:120]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+class Store:
+    """Finished runs, one JSON line each: an interrupted comparison goes on where it stopped."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        lines = file.read_text().splitlines() if file.exists() else []
+        self.rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
+
+    def get(self, key: dict[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The stored result of a key, or the computed one, stored."""
+        for row in self.rows:
+            if row["key"] == key:
+                return row["result"]
+        row = {"key": key, "result": compute(), "date": time.strftime("%Y-%m-%d %H:%M")}
+        self.rows.append(row)
+        self.file.parent.mkdir(exist_ok=True)
+        with self.file.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        return row["result"]

@@ -1,0 +1,50 @@
+"""What the legs start from: a union of ten subspaces, and each leg's input made from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from subspaces.affinity import affinity
+from subspaces.datasets import make_subspaces
+from subspaces.embedding import spectral_embedding, unit_rows
+from subspaces.kernels import fit_kernel, gram
+from subspaces.representation.ridge import ridge
+from subspaces.truncation import truncate
+
+CLUSTERS = 10
+SIZES = [500, 1000, 2000]
+DTYPES = ["float64", "float32"]
+
+
+def points(n: int, dtype: str, features: int = 100) -> np.ndarray:
+    """Points on ten subspaces of dimension 5, a little noise."""
+    X, _ = make_subspaces(CLUSTERS, 5, features, n // CLUSTERS, noise=0.01, random_state=0)
+    return X.astype(dtype)
+
+
+@dataclass
+class Legs:
+    """The result of every leg on the way from points to labels."""
+
+    X: np.ndarray
+    kernel: Any
+    K: np.ndarray
+    coefficients: Any
+    truncated: Any
+    W: Any
+    Y: np.ndarray
+
+
+def legs(n: int, dtype: str) -> Legs:
+    """Run the journey once and keep every stop."""
+    X = points(n, dtype)
+    kernel = fit_kernel(X, "rbf")
+    K = gram(X, kernel)
+    coefficients = ridge(K)
+    truncated = truncate(coefficients, 5, graph="symmetric")
+    W = affinity(truncated)
+    Y = unit_rows(spectral_embedding(W, CLUSTERS).vectors)
+    return Legs(X, kernel, K, coefficients, truncated, W, Y)

@@ -1,0 +1,60 @@
+"""
+Which labels can I trust, and why is this point here?
+=====================================================
+
+A clustering gives every point a label, the doubtful ones too. :func:`subspaces.confidence.summarize` gives each label
+a number between 0 and 1 from the graph that was cut, and ``explain`` shows the points that a point was put together
+from.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+
+from subspaces import KTRR
+from subspaces.confidence import summarize
+from subspaces.metrics import best_matching
+
+X, y = load_digits(return_X_y=True)
+model = KTRR(10, scaling="unit", partition="modularity").fit(X)
+summary = summarize(model)
+
+# %%
+# Is the number worth anything? Here the truth is known: sort by confidence and see how many of the surest labels are
+# right.
+right = best_matching(y, model.labels_) == y
+order = np.argsort(-summary.confidence)
+share = np.arange(1, len(y) + 1) / len(y)
+
+fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+ax.plot(100 * share, 100 * np.cumsum(right[order]) / np.arange(1, len(y) + 1), color="#0072B2")
+ax.axhline(100 * right.mean(), color="gray", linestyle=":", label="all points")
+ax.set(xlabel="surest points kept, %", ylabel="of these labelled right, %")
+ax.legend()
+medians = [np.median(summary.confidence[some]) for some in (right, ~right)]
+print("median confidence of right and of wrong labels: {:.2f}, {:.2f}".format(*medians))
+
+# %%
+# The clusters in a table: how tight they are, which one is nearest.
+print("cluster  size  tightness  confidence  nearest  typical points")
+for row in summary.as_rows():
+    print(
+        f"{row['cluster']:>7} {row['size']:>5} {row['tightness']:>10.2f} {row['confidence']:>11.2f} {row['nearest']:>8}  "
+        f"{row['exemplars'][:4]}"
+    )
+
+# %%
+# One doubtful point in detail: the least sure one, and the points that represent it.
+doubtful = int(np.argmin(summary.confidence))
+why = model.explain(doubtful)
+why
+
+# %%
+# The picture itself and its representers, with their weights.
+shown = [doubtful, *why.points[:5]]
+titles = ["in doubt", *(f"{weight:.2f}, cluster {label}" for weight, label in zip(why.weights, why.labels, strict=True))]
+fig, axes = plt.subplots(1, len(shown), figsize=(9, 2), layout="constrained")
+for ax, i, title in zip(axes, shown, titles, strict=False):
+    ax.imshow(X[i].reshape(8, 8), cmap="gray_r")
+    ax.set_title(title, fontsize=8)
+    ax.set(xticks=[], yticks=[])

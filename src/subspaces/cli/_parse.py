@@ -1,0 +1,53 @@
+"""Options that are more than one word or number: what was typed, as values; what makes no sense is a usage error."""
+
+from __future__ import annotations
+
+import re
+
+import typer
+
+from subspaces.cli._common import parse_bytes
+
+AUTO = "auto"  # as in subspaces.selection, which would import NumPy
+MAX_SIDE = 2048
+
+
+def size_in_bytes(text: str | None) -> int | None:
+    """A size of memory such as 2GB."""
+    try:
+        return None if text is None else parse_bytes(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--memory") from None
+
+
+def number_or_name(text: str | None) -> float | str | None:
+    """A bandwidth: a rule or a number."""
+    if text is None or text in ("mean", "rms", "median"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is not mean, rms, median or a number", param_hint="--bandwidth") from None
+
+
+def number(text: str | None, option: str, kind: type[int] | type[float]) -> float | str | None:
+    """A number or "auto"."""
+    if text is None or text == AUTO:
+        return text
+    try:
+        return kind(text)
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise typer.BadParameter(f"'{text}' is not {what} or auto", param_hint=option) from None
+
+
+def image_size(text: str | None) -> tuple[int, int] | None:
+    """Height and width from 32 or 40x30."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*([0-9]{1,5})\s*(?:[xX×,]\s*([0-9]{1,5})\s*)?", text)
+    sides = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not all(1 <= side <= MAX_SIDE for side in sides):
+        problem = f"'{text}' is not a size like 32 or 40x30 (height x width), 1 to {MAX_SIDE} each"
+        raise typer.BadParameter(problem, param_hint="--image-size")
+    return sides

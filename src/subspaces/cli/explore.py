@@ -1,0 +1,96 @@
+"""``subspaces explore``: a page in the browser whose sliders move the clusters."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from subspaces.cli import _options as options
+from subspaces.cli._common import limited_threads, one_line
+
+PAGE = "The page"
+HostOption = Annotated[
+    str,
+    options._option(
+        "--host",
+        value="ADDRESS",
+        panel=PAGE,
+        help="Address to listen on; left out, 127.0.0.1, which only this machine reaches. There is no password: "
+        "whoever reaches the address and knows its last part sees the data.",
+    ),
+]
+PortOption = Annotated[
+    int, options._option("--port", value="NUMBER", panel=PAGE, help="Port; left out, a free one.", min=0, max=65535)
+]
+BrowserOption = Annotated[
+    bool, options._option("--browser/--no-browser", panel=PAGE, help="Open the page (the default), or only say where.")
+]
+PointsOption = Annotated[
+    int,
+    options._option(
+        "--max-points",
+        value="NUMBER",
+        panel=options.DATA,
+        help="Of more points a random sample is explored, so that the page keeps up; left out, 2000.",
+        min=3,
+    ),
+]
+
+
+def explore(
+    file: options.FileArgument,
+    label: options.LabelOption = None,
+    id_: options.IdOption = None,
+    ignore: options.IgnoreOption = None,
+    array: options.ArrayOption = None,
+    header: options.HeaderOption = None,
+    max_points: PointsOption = 2000,
+    seed: options.SeedOption = None,
+    threads: options.ThreadsOption = None,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 0,
+    browser: BrowserOption = True,
+    debug: options.DebugOption = False,
+) -> None:
+    """Explore the points of FILE in the browser: move a slider, watch the clusters.
+
+    Runs on this machine only and sends nothing anywhere. Ctrl-C ends it.
+
+    Example: subspaces explore faces.npz --label y
+    """
+    from subspaces.io import read_table
+
+    try:
+        from subspaces.explorer.server import serve
+    except ImportError as error:
+        raise typer.BadParameter(str(error), param_hint="explore") from None
+    from subspaces.explorer import Session
+
+    with limited_threads(threads):
+        data = read_table(file, label=label, id=id_, ignore=ignore or (), array=array, header=header)
+        classes = None if data.y is None or data.classes is None else [data.classes[code] for code in data.y]
+        session = Session(
+            data.X, classes, ids=data.ids, image_shape=data.image_shape, max_points=max_points, seed=seed or 0
+        )
+        for note in data.notes:
+            typer.echo(f"note: {one_line(note)}")
+        serve(
+            session,
+            title=f"subspaces: {one_line(file.name)}",
+            source=one_line(shlex.join([str(file), *_reading(label, id_, ignore, array, header)])),
+            host=host,
+            port=port,
+            open_browser=browser,
+            announce=lambda address: typer.echo(f"{address}\nexploring {one_line(file)}; Ctrl-C ends it"),
+        )
+
+
+def _reading(
+    label: str | None, id_: str | None, ignore: list[str] | None, array: str | None, header: bool | None
+) -> list[str]:
+    """The options again that said how the file is read."""
+    given = [("--label", label), ("--id", id_), ("--array", array), *(("--ignore", name) for name in ignore or ())]
+    words = [word for option, value in given if value is not None for word in (option, value)]
+    return words + ([] if header is None else ["--header" if header else "--no-header"])

@@ -1,0 +1,198 @@
+"""``subspaces reproduce``: the paper's tables and figures, ours beside theirs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from subspaces.cli import _options as options
+from subspaces.cli._common import FAILED, complain, one_line
+
+ALL, PAGE = "all", "page"
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help='Experiments such as table3 or fig4, "all", or "page".'),
+    ] = None,
+    quick: Annotated[
+        bool,
+        options._option(
+            "--quick", panel=options.METHOD, help="A small version: fewer methods, values, runs and starts."
+        ),
+    ] = False,
+    jobs: Annotated[
+        int,
+        options._option(
+            "--jobs", "-j", value="NUMBER", panel=options.METHOD, help="Cells computed at once (1 if not given).", min=1
+        ),
+    ] = 1,
+    data_home: Annotated[
+        Path | None,
+        options._option(
+            "--data-home",
+            value="FOLDER",
+            panel=options.DATA,
+            help="Folder with the data sets; left out, SUBSPACES_DATA or the user's cache.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path,
+        options._option(
+            "-o",
+            "--output",
+            value="FOLDER",
+            panel=options.OUTPUT,
+            help="Folder for the tables and figures; left out, reproduction.",
+        ),
+    ] = Path("reproduction"),
+    cache: Annotated[
+        Path | None,
+        options._option(
+            "--cache",
+            value="FOLDER",
+            panel=options.OUTPUT,
+            help="Where finished cells are kept; the same command goes on from there. Left out, cells in the output.",
+        ),
+    ] = None,
+    experiments: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    parameters: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+    debug: options.DebugOption = False,
+) -> None:
+    """Run the paper's experiments and set our numbers beside the published ones.
+
+    Without a name: list the experiments, their cost, the data they need and how much is already computed.
+    Stop it whenever you like: finished cells are kept, and the same command goes on. "page" writes the page with all
+    results that are there.
+
+    Example: subspaces reproduce table4 fig4 --jobs 2
+    """
+    from subspaces.reproduce import plan
+    from subspaces.reproduce.run import Settings
+
+    settings = Settings(
+        output=output,
+        cache=cache or output / "cells",
+        data_home=data_home,
+        jobs=jobs,
+        quick=quick,
+        experiments=experiments or plan.EXPERIMENTS,
+        parameters=parameters or plan.PARAMETERS,
+    )
+    if not names:
+        _list(settings, as_json)
+        return
+    failures = _run_all(_expand(names, settings), settings, as_json, quiet)
+    if PAGE in names or ALL in names:
+        from subspaces.reproduce.page import write_page
+
+        page = write_page(settings)
+        if not (quiet or as_json):
+            typer.echo(one_line(f"page: {page}"))
+    if failures:
+        complain(f"error: {failures} cells failed; the same command tries them again")
+        raise typer.Exit(FAILED)
+
+
+def _expand(names: list[str], settings: Any) -> list[str]:
+    """Names of experiments, in the order given; a wrong one is refused before anything runs."""
+    from subspaces.reproduce.plan import experiment_names, load_experiment
+
+    wanted: list[str] = []
+    for name in names:
+        wanted += [each for each in experiment_names(settings.experiments) if each != "grid"] if name == ALL else [name]
+    wanted = [name for name in dict.fromkeys(wanted) if name != PAGE]
+    for name in wanted:
+        try:
+            load_experiment(name, settings.experiments)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="NAME") from None
+    return wanted
+
+
+def _run_all(names: list[str], settings: Any, as_json: bool, quiet: bool) -> int:
+    """Run experiments one after another; returns how many cells failed."""
+    from subspaces.reproduce.run import run_experiment
+
+    failures, documents = 0, []
+    for name in names:
+        with _progress(name, not (quiet or as_json)) as listener:
+            run = run_experiment(name, settings, listener)
+        for error in run.outcome.errors.values():
+            complain(f"failed: {error}")
+        failures += len(run.outcome.errors)
+        documents.append(
+            {
+                "experiment": run.experiment.name,
+                "files": [str(file) for file in run.files],
+                "cached": run.outcome.n_found,
+                "computed": run.outcome.n_computed,
+                "failed": len(run.outcome.errors),
+                "records": [asdict(record) for record in run.records],
+            }
+        )
+        if not (quiet or as_json):
+            markdown = next(file for file in run.files if file.suffix == ".md")
+            done = f"{run.outcome.n_computed} cells computed, {run.outcome.n_found} from the cache"
+            typer.echo(one_line(f"{run.experiment.name}: {done}; {markdown}"))
+    if as_json:
+        typer.echo(json.dumps(documents, allow_nan=False))
+    return failures
+
+
+def _list(settings: Any, as_json: bool) -> None:
+    from subspaces.reproduce.run import list_experiments
+
+    lines = list_experiments(settings)
+    if as_json:
+        typer.echo(json.dumps([asdict(line) for line in lines]))
+        return
+    typer.echo("name     in the paper   CPU min   cells done   what, and the data it needs")
+    for line in lines:
+        done = f"{line.n_cached}/{line.n_cells}"
+        what = f"{line.title} ({', '.join(line.data)})"
+        typer.echo(f"{line.name:<8} {line.paper:<13} {line.minutes:>8g} {done:>12}   {what}")
+    typer.echo("\nRun one: subspaces reproduce table4 (add --quick for a small version); all of them: all.")
+
+
+@contextmanager
+def _progress(name: str, wanted: bool) -> Iterator[Any]:
+    """A bar with the time left on standard error, if a person is watching."""
+    if not (wanted and sys.stderr.isatty()):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("[dim]{task.fields[cell]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=None, cell="")
+
+        def listen(done: int, total: int, name: str) -> None:
+            bar.update(task, completed=done, total=total, cell=name)
+
+        yield listen

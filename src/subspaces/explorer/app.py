@@ -1,0 +1,252 @@
+"""The page of the explorer: widgets on the left, the graph, the map and the gallery beside them."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from subspaces.explorer.session import EXPLORED_KERNELS, Session, Settings, View
+from subspaces.partition import PARTITIONS
+from subspaces.scaling import SCALINGS
+
+try:
+    import panel as pn
+except ImportError:
+    raise ImportError("the explorer needs Panel: pip install 'subspaces[explore]'.") from None
+
+from subspaces.explorer import pictures as pieces
+from subspaces.explorer.figures import GraphFigure, MapFigure
+
+REGS = tuple(float(f"{value:.2g}") for value in np.logspace(-4, 2, 25))
+N_NONZEROS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50)
+_WAIT = 30  # milliseconds in which further moves of a slider are taken together
+
+STYLE = """
+:host { font: 14px/1.45 system-ui, sans-serif; }
+h1 { font-size: 19px; margin: 0; }
+h2 { font-size: 14px; margin: 4px 0; }
+p { margin: 4px 0; }
+.quality b { font-variant-numeric: tabular-nums; }
+.time, .note { color: #555; }
+.note { font-size: 12px; }
+.warning { color: #8a3d00; font-size: 12px; }
+.badge { display: inline-block; min-width: 18px; padding: 0 5px; border-radius: 9px; text-align: center;
+  font-size: 12px; }
+.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 4px 14px; }
+.card .badge { flex: 0 0 26px; box-sizing: border-box; padding: 0; }
+.card { display: flex; align-items: center; gap: 6px; min-width: 0; }
+.card img { height: 34px; max-width: calc(100% - 70px); object-fit: contain; object-position: left;
+  image-rendering: pixelated; }
+.size { color: #555; font-size: 12px; min-width: 30px; text-align: right; }
+table.representers { border-collapse: collapse; width: 100%; }
+table.representers td { padding: 1px 6px 1px 0; }
+table.representers img, .chosen img { height: 32px; image-rendering: pixelated; vertical-align: middle; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.name { overflow-wrap: anywhere; }
+td.bar { width: 35%; }
+td.bar div { height: 9px; background: #D55E00; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f4f4f4; padding: 8px; margin: 4px 0;
+  font-size: 12px; }
+"""
+
+
+class Explorer:
+    """One page: its widgets, what they show now, and what happens when one moves.
+
+    Parameters
+    ----------
+    session : what computes
+    title : of the page
+    source : the file and how it is read, for the command that repeats a view
+    pictures : of the points, where they are made already
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        title: str = "subspaces explorer",
+        source: str | None = None,
+        pictures: pieces.Pictures | None = None,
+    ) -> None:
+        self.session, self.source = session, source
+        self.pictures = pictures or pieces.Pictures(session)
+        self.graph = GraphFigure()
+        classes = None if session.y is None else [str(label) for label in session.y]
+        self.map = MapFigure(session.ids, classes, self.pictures.thumbs)
+        self.map.on_click(self._clicked)
+        self._chosen: int | None = None
+        self._scheduled = False
+        self._quiet = False
+        self._build_widgets(session.first_settings)
+        self._build_panes()
+        self.view = self._build_page(title)
+        self.current: View
+        self.update()
+
+    # ---------------------------------------------------------------- the page
+
+    def _build_widgets(self, first: Settings) -> None:
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (3, 8)}
+        self.widgets: dict[str, Any] = {
+            "kernel": pn.widgets.Select(name="Kernel", options=list(EXPLORED_KERNELS), value=first.kernel, **wide),
+            "scaling": pn.widgets.Select(name="Scaling of the data", options=["none", *SCALINGS], value="none", **wide),
+            "reg": pn.widgets.DiscreteSlider(
+                name="λ, relative to the kernel (reg)",
+                options=dict(zip([f"{reg:g}" for reg in REGS], REGS, strict=True)),
+                value=first.reg,
+                **wide,
+            ),
+            "n_nonzero": pn.widgets.DiscreteSlider(
+                name="η, coefficients per point (n_nonzero)", options=list(N_NONZEROS), value=first.n_nonzero, **wide
+            ),
+            "n_clusters": pn.widgets.IntSlider(
+                name="Clusters (n_clusters)", start=2, end=self.session.most_clusters, value=first.n_clusters, **wide
+            ),
+            "partition": pn.widgets.Select(
+                name="Cut (partition)", options=list(PARTITIONS), value=first.partition, **wide
+            ),
+        }
+        for widget in self.widgets.values():
+            widget.param.watch(self._moved, "value")
+        self.choose = pn.widgets.Button(name="Choose for me", button_type="primary", **wide)
+        self.choose.on_click(self._choose)
+        self.download = pn.widgets.FileDownload(
+            callback=lambda: self._table(), filename="labels.csv", label="Save the labels (CSV)", **wide
+        )
+
+    def _build_panes(self) -> None:
+        def pane(**more: Any) -> Any:
+            return pn.pane.HTML("", sizing_mode="stretch_width", margin=(3, 8), stylesheets=[STYLE], **more)
+
+        self.quality, self.gallery, self.detail, self.code = pane(), pane(), pane(), pane()
+        self.graph_caption, self.map_caption = pane(), pane()
+        self.detail.object = "<h2>A point</h2><p>Click a point of the map: the points that represent it come here.</p>"
+
+    def _build_page(self, title: str) -> Any:
+        def column(*parts: Any, basis: int, grow: int) -> Any:
+            return pn.Column(*parts, styles={"flex": f"{grow} 1 {basis}px", "min-width": "0"}, margin=0)
+
+        def heading(text: str, level: int = 2) -> Any:
+            html = f"<h{level}>{escape(text)}</h{level}>"
+            return pn.pane.HTML(html, stylesheets=[STYLE], margin=(6, 8, 0, 8), sizing_mode="stretch_width")
+
+        def picture(caption: Any, drawn: Any) -> Any:
+            return column(caption, pn.pane.Bokeh(drawn, sizing_mode="stretch_width"), basis=340, grow=2)
+
+        controls = column(*self.widgets.values(), self.choose, basis=250, grow=1)
+        graph, embedding = picture(self.graph_caption, self.graph.figure), picture(self.map_caption, self.map.figure)
+        beside = column(self.detail, heading("Repeat it"), self.code, self.download, basis=250, grow=1)
+        clusters = column(self.gallery, basis=700, grow=4)
+        rows = [
+            pn.FlexBox(*row, sizing_mode="stretch_width") for row in ((controls, graph, embedding), (beside, clusters))
+        ]
+        return pn.Column(heading(title, 1), self.quality, *rows, sizing_mode="stretch_width", styles={"min-width": "0"})
+
+    # ---------------------------------------------------------------- what happens
+
+    @property
+    def settings(self) -> Settings:
+        """What the widgets say."""
+        values = {name: widget.value for name, widget in self.widgets.items()}
+        return Settings(**{**values, "scaling": None if values["scaling"] == "none" else values["scaling"]})
+
+    def update(self) -> None:
+        """Compute and show what the widgets ask for."""
+        start = time.perf_counter()
+        try:
+            self.current = view = self.session.compute(self.settings)
+        except (ValueError, MemoryError) as error:
+            self.quality.object = f"<div class='warning'>{escape(str(error))}</div>"
+            return
+        self.graph.update(view)
+        self.map.update(view)
+        self.graph_caption.object, self.map_caption.object = pieces.captions(view)
+        self.gallery.object = pieces.gallery(self.session, view, self.pictures)
+        lines = escape(self.session.python(view))
+        command = (
+            "" if self.source is None else f"<pre>{escape(view.settings.command(self.source, self.session.seed))}</pre>"
+        )
+        self.code.object = f"<pre>{lines}</pre>{command}"
+        if self._chosen is not None:
+            self._clicked(self._chosen)
+        self.quality.object = pieces.quality(self.session, view, time.perf_counter() - start)
+
+    def _moved(self, event: Any) -> None:
+        """Take the moves of a few milliseconds together; without a server, compute at once."""
+        if self._quiet or self._scheduled:
+            return
+        document = pn.state.curdoc
+        if document is None or document.session_context is None:
+            self.update()
+            return
+        self._scheduled = True
+        document.add_timeout_callback(self._run, _WAIT)
+
+    def _run(self) -> None:
+        self._scheduled = False
+        self.update()
+
+    def _clicked(self, point: int) -> None:
+        self._chosen = point
+        found = self.session.explain(self.current, point)
+        self.detail.object = "<h2>A point</h2>" + pieces.representers(self.session, self.current, found, self.pictures)
+        self.map.link(self.current, point, found.points, found.weights)
+
+    def _choose(self, event: Any) -> None:
+        """Let the library choose, on a thread of its own, so that the page stays alive meanwhile."""
+        self.choose.disabled, self.choose.name = True, "Choosing ..."
+        document = pn.state.curdoc
+        if document is None or document.session_context is None:
+            self._take(self.session.choose())
+            return
+
+        def work() -> None:
+            try:
+                found: Settings | str = self.session.choose()
+            except Exception as error:
+                found = str(error)
+            document.add_next_tick_callback(lambda: self._take(found))
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def _take(self, found: Settings | str) -> None:
+        """Move the widgets to chosen settings and show them once."""
+        self.choose.disabled, self.choose.name = False, "Choose for me"
+        if isinstance(found, str):
+            self.quality.object = f"<div class='warning'>{escape(found)}</div>"
+            return
+        self._quiet = True
+        try:
+            for name, value in asdict(found).items():
+                _set_value(self.widgets[name], "none" if value is None else value)
+        finally:
+            self._quiet = False
+        self.update()
+
+    def _table(self) -> Any:
+        return io.BytesIO(self.session.labels_table(self.current).encode())
+
+
+def _set_value(widget: Any, value: Any) -> None:
+    """Set a widget; a number its slider does not have is added to it, a larger count stretches it."""
+    options = getattr(widget, "options", None)
+    if isinstance(options, dict) and value not in options.values():
+        widget.options = dict(sorted({**options, f"{value:g}": value}.items(), key=lambda item: item[1]))
+    elif isinstance(options, list) and value not in options:
+        widget.options = sorted([*options, value])
+    elif hasattr(widget, "end"):
+        widget.end = max(widget.end, value)
+    widget.value = value
+
+
+def make_app(session: Session, title: str, source: str | None = None) -> Callable[[], Any]:
+    """A function that builds a new page for each visitor; all share the session's memory."""
+    pictures = pieces.Pictures(session)
+    return lambda: Explorer(session, title, source, pictures).view

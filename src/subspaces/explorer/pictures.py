@@ -1,0 +1,176 @@
+"""Pieces of the page made of HTML: small pictures of points, the gallery, the table of representers, the figures.
+
+Everything that comes from a file (names of points) is escaped; pictures are data URIs, so that nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from subspaces._typing import Array, Labels
+from subspaces.explain import Explanation
+from subspaces.explorer.session import Session, View
+from subspaces.plots._style import OKABE_ITO, map_colors, readable_on
+from subspaces.plots.gallery import profiles_of
+
+THUMB = 40
+"""Most pixels of a small picture's side."""
+
+
+def colors_of(view: View) -> list[str]:
+    """Colour of each cluster on the map and in the gallery."""
+    return [OKABE_ITO[color] for color in map_colors(view.centres)]
+
+
+class Pictures:
+    """Small pictures of a session's points; empty for points that are no images."""
+
+    def __init__(self, session: Session) -> None:
+        self.pixels: Array | None = None
+        if session.image_shape is not None:
+            self.pixels = _pixels(session.X, session.image_shape)
+
+    @cached_property
+    def thumbs(self) -> list[str]:
+        """One data URI for each point, or nothing."""
+        return [] if self.pixels is None else [_uri(image) for image in self.pixels]
+
+    def strip(self, points: Sequence[int] | Labels) -> str:
+        """Several points side by side as one picture."""
+        assert self.pixels is not None
+        images = self.pixels[np.asarray(points, dtype=np.intp)]
+        gap = np.full((images.shape[1], 2, *images.shape[3:]), 255, dtype=np.uint8)
+        row = [part for image in images for part in (image, gap)][:-1]
+        return _uri(np.concatenate(row, axis=1))
+
+
+def _pixels(X: Any, shape: tuple[int, ...]) -> Array:
+    """Images as bytes, larger ones averaged in square blocks down to about `THUMB` pixels."""
+    values = X.toarray() if sparse.issparse(X) else X
+    low, high = float(values.min()), float(values.max())
+    images = values.reshape(len(values), *(shape[:2] if shape[2:] == (1,) else shape))
+    step = max(1, -(-max(shape[:2]) // THUMB))
+    height, width = (side // step * step for side in shape[:2])
+    blocks = images[:, :height, :width].reshape(len(images), height // step, step, width // step, step, *shape[2:3])
+    small = blocks.mean(axis=(2, 4))
+    return np.asarray(255 * (small - low) / ((high - low) or 1.0)).astype(np.uint8)
+
+
+def _uri(pixels: Array) -> str:
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "PNG", compress_level=1)
+    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
+
+
+def gallery(session: Session, view: View, pictures: Pictures) -> str:
+    """One card per cluster: number, size, and its most typical members or its mean profile."""
+    cards = []
+    curves = profiles_of(session.X, view.labels) if pictures.pixels is None else None
+    for cluster, color in enumerate(colors_of(view)):
+        if curves is None:
+            names = ", ".join(session.ids[i] for i in view.members[cluster])
+            body = f'<img src="{pictures.strip(view.members[cluster])}" alt="{escape(names)}" title="{escape(names)}">'
+        else:
+            body = _curve(curves[cluster], float(curves.min()), float(curves.max()))
+        count = f"{view.sizes[cluster]:,}"
+        cards.append(f'<div class="card">{badge(cluster, color)}<span class="size">{count}</span>{body}</div>')
+    what = "most typical members first" if curves is None else "mean and middle 80 % of each feature"
+    return f'<h2>Clusters: number, size, {what}</h2><div class="gallery">{"".join(cards)}</div>'
+
+
+def _curve(curves: Array, least: float, most: float) -> str:
+    """Mean and band of a cluster as a small drawing."""
+    width, height = 180, 44
+    low, mean, high = (height - 2 - (height - 4) * (curves - least) / ((most - least) or 1.0)).round(1)
+    at = np.linspace(1, width - 1, len(mean)).round(1) if len(mean) > 1 else np.array([1.0, width - 1.0])
+    low, mean, high = (np.broadcast_to(curve, at.shape) for curve in (low, mean, high))
+
+    def path(x: Array, y: Array) -> str:
+        return " ".join(f"{a},{b}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
+
+    band = f"{path(at, low)} {path(at[::-1], high[::-1])}"
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+        f'<polygon points="{band}" fill="#0072B2" fill-opacity="0.25"/>'
+        f'<polyline points="{path(at, mean)}" fill="none" stroke="#0072B2" stroke-width="1.4"/></svg>'
+    )
+
+
+def badge(cluster: int, color: str) -> str:
+    """The cluster's number on its colour."""
+    return f'<b class="badge" style="background:{color};color:{readable_on(color)}">{cluster}</b>'
+
+
+def representers(session: Session, view: View, found: Explanation, pictures: Pictures) -> str:
+    """A point, and the points that represent it with their coefficients."""
+    colors = colors_of(view)
+
+    def picture(i: int) -> str:
+        return "" if pictures.pixels is None else f'<img src="{pictures.strip([i])}" alt="">'
+
+    rows = []
+    largest = float(np.abs(found.weights).max(initial=0)) or 1.0
+    for row in found.as_rows():
+        i, label = row["point"], row["label"]
+        width = 100 * abs(row["weight"]) / largest
+        rows.append(
+            f"<tr><td>{picture(i)}</td><td class='name'>{escape(session.ids[i])}</td>"
+            f"<td class='number'>{row['weight']:.3f}</td>"
+            f"<td class='bar'><div style='width:{width:.0f}%'></div></td><td>{badge(label, colors[label])}</td></tr>"
+        )
+    truth = "" if session.y is None else f", class {escape(str(session.y[found.point]))}"
+    head = (
+        f"<p class='chosen'>{picture(found.point)} <b>{escape(session.ids[found.point])}</b>"
+        f" {badge(found.label, colors[found.label])}{truth}</p>"
+    )
+    text = (
+        f"represented by {found.n_representers} points; {100 * found.own_share:.0f} % of the weight lies in its own "
+        "cluster"
+        if found.n_representers
+        else "represented by no other point"
+    )
+    return f"{head}<p>{text}</p><table class='representers'>{''.join(rows)}</table>"
+
+
+def quality(session: Session, view: View, seconds: float) -> str:
+    """The figures of a view in one line."""
+    figures = view.quality
+    n_components = int(figures["components"])
+    parts = [
+        f"<b class='clusters'>{len(view.sizes)} clusters</b>",
+        f"separation <b class='separation'>{figures['separation']:.3f}</b>",
+        f"modularity <b class='modularity'>{figures['modularity']:.3f}</b>",
+        f"{n_components} component{'s' * (n_components != 1)}",
+    ]
+    if "accuracy" in figures:
+        shown = (
+            f"{name} <b>{100 * figures[key]:.1f} %</b>" for name, key in (("accuracy", "accuracy"), ("NMI", "nmi"))
+        )
+        parts.append(f"{', '.join(shown)} (classes known)")
+    n, n_given = len(session.rows), session.n_given
+    points = f"{n:,} points" if n == n_given else f"{n:,} of {n_given:,} points (a sample)"
+    parts.append(f"<span class='time'>{points}, updated in <span class='seconds'>{seconds:.2f}</span> s</span>")
+    warned = "".join(f"<div class='warning'>{escape(message)}</div>" for message in view.messages)
+    return f"<div class='quality'>{' · '.join(parts)}</div>{warned}"
+
+
+def captions(view: View) -> tuple[str, str]:
+    """What the graph and the map show."""
+    n, size = len(view.labels), len(view.cells)
+    cells = "" if size == n else f"; {size} × {size} cells, each the sum of about {(n / size) ** 2:.0f} entries"
+    graph = f"<h2>Affinity, points ordered by cluster</h2><p class='note'>colours on a root scale{cells}</p>"
+    what = {
+        "map": "a disc per cluster, typical points in its middle; doubtful ones lie between discs",
+        "pca": "principal plane of the spectral embedding",
+    }[view.layout]
+    return graph, f"<h2>Embedding</h2><p class='note'>{what}; hover shows a point, a click its representers</p>"

@@ -1,0 +1,74 @@
+"""Open the explorer in a browser: a server on this machine only, which sends nothing anywhere else."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import webbrowser
+from collections.abc import Callable
+
+from subspaces.explorer.app import make_app
+from subspaces.explorer.session import Session
+
+LOOPBACK = "127.0.0.1"
+
+
+def serve(
+    session: Session,
+    *,
+    title: str = "subspaces explorer",
+    source: str | None = None,
+    host: str = LOOPBACK,
+    port: int = 0,
+    open_browser: bool = True,
+    announce: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the explorer until interrupted.
+
+    Parameters
+    ----------
+    session : what is explored
+    title : of the page
+    source : the file and how it is read, for the command that repeats a view
+    host : address to listen on; the default is reached from this machine only
+    port : 0 takes a free one
+    open_browser : open the page
+    announce : called with the page's address, which holds a secret: without it nobody else on the machine finds it
+    """
+    import panel as pn
+
+    port = port or _free_port(host)
+    secret = secrets.token_urlsafe(12)
+    shown = LOOPBACK if host in ("0.0.0.0", "::") else host
+    address = f"http://{shown}:{port}/{secret}"
+    server = pn.io.server.get_server(
+        {secret: make_app(session, title, source)},
+        port=port,
+        address=host,
+        # another site open in the same browser must not talk to this server
+        websocket_origin=[f"{name}:{port}" for name in {shown, host, "localhost"}],
+        title={secret: title},
+        start=False,
+        show=False,
+        use_index=False,
+        redirect_root=False,
+        index=None,
+    )
+    if announce is not None:
+        announce(address)
+    if open_browser:
+        server.io_loop.add_callback(webbrowser.open, address)
+    server.start()
+    try:
+        server.io_loop.start()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.stop()
+
+
+def _free_port(host: str) -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])

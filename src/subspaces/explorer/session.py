@@ -1,0 +1,264 @@
+"""What the explorer computes: KTRR with everything kept that a moved slider does not change. No page, no drawing.
+
+At n = 1500 a new kernel costs its matrix (0.15 s on one core), a new λ one Cholesky inverse of the kept matrix (0.15 s:
+an eigendecomposition kept once would make that a product of 2n³ operations, which takes longer than the n³ of the
+inverse), a new η, number of clusters or cut less than 0.1 s.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from subspaces._memory import available_bytes
+from subspaces._typing import Array, Data, Labels
+from subspaces.estimators.ktrr import KTRR
+from subspaces.explain import Explanation
+from subspaces.io._write import harmless
+from subspaces.kernels import KERNELS
+from subspaces.metrics import accuracy, normalized_mutual_info
+from subspaces.plots.gallery import most_typical
+from subspaces.plots.layout import plane
+from subspaces.plots.matrices import cells_of
+from subspaces.representation._result import Coefficients
+from subspaces.representation.ridge import ridge
+from subspaces.scorers import modularity, separation
+
+EXPLORED_KERNELS = tuple(name for name in KERNELS if name not in ("precomputed", "polynomial"))
+N_CELLS = 240
+"""Rows and columns of the picture of the graph."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of KTRR that the explorer moves."""
+
+    n_clusters: int = 8
+    kernel: str = "rbf"
+    scaling: str | None = None
+    reg: float = 1.0
+    n_nonzero: int = 5
+    partition: str = "kmeans"
+
+    def python(self, seed: int, n_init: int) -> str:
+        """The line of Python that gives the same labels."""
+        shown = {name: value for name, value in asdict(self).items() if name != "n_clusters" and value is not None}
+        given = "".join(f", {name}={value!r}" for name, value in shown.items())
+        return f"KTRR({self.n_clusters}{given}, n_init={n_init}, random_state={seed}).fit(X)"
+
+    def command(self, source: str, seed: int) -> str:
+        """The command that does the same, with as many starts of k-means as KTRR has by default.
+
+        `source` is the file with the options it is read with, quoted for a shell.
+        """
+        options = [f"-k {self.n_clusters}", f"--kernel {self.kernel}", f"--scaling {self.scaling or 'none'}"]
+        options += [f"--reg {self.reg:g}", f"--n-nonzero {self.n_nonzero}", f"--partition {self.partition}"]
+        return f"subspaces cluster {source} {' '.join(options)} --seed {seed} -o labels.csv"
+
+
+class View(NamedTuple):
+    """Everything that is shown of one setting.
+
+    Attributes
+    ----------
+    settings : the setting
+    model : the fitted estimator
+    labels : cluster of each point
+    cells : the graph ordered by cluster, in cells (:func:`subspaces.plots.matrices.cells_of`)
+    sizes : points in each cluster
+    points, centres : coordinates of points and clusters on the page
+    layout : ``"pca"`` or ``"map"``
+    members : the most typical points of each cluster
+    quality : figures by name
+    messages : warnings of the fit
+    seconds : time of each leg, and of the drawings' data
+    """
+
+    settings: Settings
+    model: Any
+    labels: Labels
+    cells: Array
+    sizes: Labels
+    points: Array
+    centres: Array
+    layout: str
+    members: list[Labels]
+    quality: dict[str, float]
+    messages: tuple[str, ...]
+    seconds: dict[str, float]
+
+
+class Session:
+    """Points under exploration, with what was computed for them so far.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, m)
+    y : true classes or None
+    ids : names of the points or None
+    image_shape : where the points are images
+    max_points : of more points a random sample is taken
+    seed : of the sample and of k-means
+    n_init : starts of k-means: few, for the sake of speed; the exported line says how many
+
+    Attributes
+    ----------
+    rows : row numbers of the explored points in X
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ids: Any = None,
+        image_shape: tuple[int, ...] | None = None,
+        max_points: int = 2000,
+        seed: int = 0,
+        n_init: int = 5,
+    ) -> None:
+        points: Data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=3)
+        n = points.shape[0]
+        for name, given in (("y", y), ("ids", ids)):
+            if given is not None and len(given) != n:
+                raise ValueError(f"{name} must have one entry for each of the {n} points; got {len(given)}.")
+        if image_shape is not None and int(np.prod(image_shape)) != points.shape[1]:
+            raise ValueError(f"image_shape={tuple(image_shape)} must hold the {points.shape[1]} values of a point.")
+        self.n_given, self.seed, self.n_init, self.image_shape = n, seed, n_init, image_shape
+        self.rows: Labels = np.arange(n)
+        if n > max_points:
+            self.rows = np.sort(np.random.default_rng(seed).choice(n, max_points, replace=False))
+            points = points[self.rows]
+        self.X = points
+        self.y = None if y is None else np.asarray(y)[self.rows]
+        self.ids = [str(row) for row in self.rows] if ids is None else [str(ids[row]) for row in self.rows]
+        self._memory = _Memory(points.shape[0] ** 2 * points.dtype.itemsize)
+
+    @property
+    def first_settings(self) -> Settings:
+        """Where to start: KTRR's defaults, as many clusters as classes, else as the graph has communities."""
+        if self.y is not None:
+            return Settings(n_clusters=min(len(np.unique(self.y)), self.most_clusters))
+        found = self._fit(Settings(), n_clusters=None, partition="modularity").n_clusters_
+        return Settings(n_clusters=int(np.clip(found, 2, self.most_clusters)))
+
+    @property
+    def most_clusters(self) -> int:
+        """Most clusters one can ask for."""
+        return max(2, min(100, len(self.rows) // 2))
+
+    def choose(self) -> Settings:
+        """Parameters chosen from the points alone (:func:`subspaces.selection.choose`): takes some twenty fits."""
+        auto: dict[str, Any] = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
+        chosen = KTRR("auto", random_state=self.seed, **auto).fit(self.X).selection_
+        assert chosen is not None
+        return Settings(**{name: chosen.parameters[name] for name in asdict(Settings())})
+
+    def compute(self, settings: Settings) -> View:
+        """Fit with these settings, reusing what they share with earlier ones, and prepare what is shown."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = self._fit(settings)
+        start = time.perf_counter()
+        labels, W = model.labels_, model.affinity_matrix_
+        Y = model.embedding_  # once: under modularity it is computed when read
+        points, centres, layout = plane(Y, labels)
+        members = most_typical(self.X, labels, Y)
+        quality = self._quality(model)
+        cells = cells_of(W, labels, N_CELLS)
+        seconds = {**model.timings_, "prepare": time.perf_counter() - start}
+        messages = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+        sizes = np.bincount(labels)
+        return View(settings, model, labels, cells, sizes, points, centres, layout, members, quality, messages, seconds)
+
+    def explain(self, view: View, i: int, n: int = 8) -> Explanation:
+        """The points that represent point `i` of the session."""
+        found: Explanation = view.model.explain(i, n)
+        return found
+
+    def python(self, view: View) -> str:
+        """Lines that repeat this view in Python."""
+        rows = "" if len(self.rows) == self.n_given else f"  # of the {len(self.rows)} sampled rows\n"
+        line = view.settings.python(self.seed, self.n_init)
+        return f"from subspaces import KTRR\n\n{rows}model = {line}\nlabels = model.labels_"
+
+    def labels_table(self, view: View) -> str:
+        """The labels as CSV: row in the data, id, cluster."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["row", "id", "label"])
+        writer.writerows(zip(self.rows.tolist(), map(harmless, self.ids), view.labels.tolist(), strict=True))
+        return text.getvalue()
+
+    def _fit(self, settings: Settings, **changed: Any) -> Any:
+        parameters = {**asdict(settings), **changed}
+        model = _Remembering(**parameters, n_init=self.n_init, random_state=self.seed)
+        model.memory = self._memory
+        return model.fit(self.X)
+
+    def _quality(self, model: Any) -> dict[str, float]:
+        figures = {
+            "separation": separation(model, None),
+            "modularity": modularity(model, None),
+            "components": float(model.n_components_),
+        }
+        if self.y is not None:
+            figures["accuracy"] = accuracy(self.y, model.labels_)
+            figures["nmi"] = normalized_mutual_info(self.y, model.labels_)
+        return figures
+
+
+class _Memory:
+    """Results by key, the least recently used forgotten first; n × n arrays at most a few at a time."""
+
+    def __init__(self, square_bytes: int) -> None:
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._most = int(np.clip(available_bytes() // 4 // max(square_bytes, 1), 2, 12))
+
+    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        if key not in self._kept:
+            self._kept[key] = make()
+        self._kept.move_to_end(key)
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        return self._kept[key]
+
+
+class _Remembering(KTRR):
+    """KTRR whose kernel matrix and coefficients come from memory where they were computed before.
+
+    Everything else is the estimator's own, so that the same parameters give the same labels.
+    """
+
+    memory: Any = None
+
+    def _kernel(self, X: Data) -> Data:
+        key = ("kernel", self.scaling, self.kernel)
+
+        def make() -> tuple[Data, dict[str, Any]]:
+            found = super(_Remembering, self)._kernel(X)
+            return found, {name: getattr(self, name) for name in ("kernel_", "solver_", "solver_reason_")}
+
+        found, settled = self.memory.get(key, make)
+        for name, value in settled.items():
+            setattr(self, name, value)
+        return found
+
+    def _representation(self, K: Data) -> Coefficients:
+        key = ("coefficients", self.scaling, self.kernel, self.reg)
+        found: Coefficients = self.memory.get(key, lambda: self._represented(K))
+        return found
+
+    def _represented(self, K: Data) -> Coefficients:
+        if self.solver_ == "dense":
+            return ridge(K, self.reg)  # type: ignore[arg-type]  # not in place: K is kept
+        return super()._representation(K)

@@ -1,0 +1,139 @@
+"""What a report is made from: the fitted estimator, the points and what came with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from subspaces._typing import Array, Labels
+from subspaces.confidence import Summary, summarize
+
+if TYPE_CHECKING:
+    from subspaces.io import Dataset
+
+
+@dataclass(frozen=True)
+class Content:
+    """A run, ready to be shown.
+
+    Attributes
+    ----------
+    estimator : fitted clusterer
+    X : array of shape (n, m), the points as they were given
+    summary : Summary
+    document : what was done, as ``subspaces cluster --json`` says it
+    ids : names of the points
+    y, classes : known classes, as indices and names
+    image_shape : height and width (and 3) if points are images
+    feature_names : names of the columns of X
+    files : image file of each point
+    command : shell command that repeats the run
+    """
+
+    estimator: Any
+    X: Array
+    summary: Summary
+    document: dict[str, Any] = field(default_factory=dict)
+    ids: Sequence[Any] | None = None
+    y: Labels | None = None
+    classes: Sequence[str] | None = None
+    image_shape: tuple[int, ...] | None = None
+    feature_names: Sequence[str] | None = None
+    files: Sequence[Path] | None = None
+    command: str = ""
+
+    @classmethod
+    def from_dataset(
+        cls, estimator: Any, data: Dataset, summary: Summary, document: dict[str, Any], command: str = ""
+    ) -> Self:
+        """From what `subspaces.io.read_table` returned."""
+        files = [data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None
+        return cls(
+            estimator=estimator,
+            X=data.X,
+            summary=summary,
+            document=document,
+            ids=data.ids if data.ids is not None else None if data.rows is None else data.rows.tolist(),
+            y=data.y,
+            classes=data.classes,
+            image_shape=data.image_shape,
+            feature_names=data.feature_names,
+            files=files,
+            command=command,
+        )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        title: str = "X",
+        ids: Sequence[Any] | None = None,
+        y: Any = None,
+        image_shape: tuple[int, ...] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> Self:
+        """From a fitted estimator and its points.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subspaces import TRR
+        >>> from subspaces.report import Content, write_report
+        >>> X = np.random.default_rng(0).normal(size=(40, 5))
+        >>> content = Content.from_estimator(TRR(2).fit(X), X, title="noise")
+        >>> write_report("noise.html", content)  # doctest: +SKIP
+        """
+        from subspaces import __version__
+
+        points = np.asarray(X)
+        classes, codes = (None, None) if y is None else np.unique(np.asarray(y), return_inverse=True)
+        timings = dict(getattr(estimator, "timings_", {}))
+        document: dict[str, Any] = {
+            "version": __version__,
+            "source": title,
+            "n_points": points.shape[0],
+            "n_features": points.shape[1],
+            "method": type(estimator).__name__,
+            "parameters": estimator.get_params(),
+            "n_clusters": len(np.unique(estimator.labels_)),
+            "seconds": float(sum(timings.values())),
+            "timings": timings,
+            "notes": [],
+        }
+        selection = getattr(estimator, "selection_", None)
+        if selection is not None:
+            document |= {"chosen": dict(selection.parameters), "reason": selection.reason}
+        if feature_names is None and hasattr(X, "columns"):
+            feature_names = [str(name) for name in X.columns]
+        return cls(
+            estimator=estimator,
+            X=points,
+            summary=summarize(estimator, points),
+            document=document,
+            ids=ids,
+            y=codes,
+            classes=None if classes is None else [str(name) for name in classes],
+            image_shape=image_shape,
+            feature_names=feature_names,
+        )
+
+    @property
+    def title(self) -> str:
+        """Name of the data, without its folder."""
+        source = str(self.document.get("source", "X"))
+        return Path(source).name or source
+
+    @property
+    def noun(self) -> str:
+        """What a point is called."""
+        return "images" if self.image_shape is not None else "points"
+
+    def name_of(self, i: int) -> str:
+        """Name of a point."""
+        return str(i) if self.ids is None else str(self.ids[i])

@@ -1,0 +1,10 @@
+"""The paper's tables and figures from one command, our numbers beside the published ones.
+
+An experiment is a file (``experiments/*.toml``), its settings come from ``parameters.toml``, what the paper says from
+``paper/*.csv``. The way of an experiment to its results:
+
+``plan`` (experiment → cells) → ``runner`` (cells → results, kept in a cache) → ``records`` (results beside the paper's
+numbers) → ``tables`` and ``figures`` → ``page``.
+"""
+
+from __future__ import annotations

@@ -1,0 +1,193 @@
+"""A cell → its result: scores of every cut in percent, CPU seconds, and what a reader needs to judge them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subspaces._typing import Array, Labels
+from subspaces.deep import DEEP
+from subspaces.estimators import ESTIMATORS
+from subspaces.methods import METHODS
+from subspaces.metrics import clustering_scores
+from subspaces.partition import cut_embedding
+from subspaces.reproduce.cells import Cell, Result
+from subspaces.reproduce.data import IMAGE_SHAPES, load_points
+from subspaces.scaling import apply_scaling, fit_scaling
+
+SCORES = {"AC": "accuracy", "NMI": "nmi", "ARI": "ari", "F": "f_score"}
+
+
+def compute(cell: Cell, home: Path | None = None) -> Result:
+    """Compute a cell; warnings become part of the result."""
+    X, y = load_points(cell["points"], home)
+    start = time.process_time()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = KINDS[cell["kind"]](cell, X, y)
+    return {
+        **result,
+        "n": len(y),
+        "classes": len(np.unique(y)),
+        "points": hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()[:16],
+        "cpu_seconds": round(time.process_time() - start, 3),
+        "warnings": sorted({str(warning.message)[:200] for warning in caught}),
+    }
+
+
+def _cut_often(cell: Cell, X: Array, y: Labels) -> Result:
+    """The graph and its embedding once, then every cut of every run: only the seeds of the cuts differ.
+
+    t1 are the seconds from the data to the graph, t2 those of a whole clustering, one run of the first cut included.
+    """
+    k = len(np.unique(y))
+    if cell["method"] in ESTIMATORS:
+        cut, t1, embedding_seconds = _graph(cell, X, k)
+    else:
+        cut, t1, embedding_seconds = _without_graph(cell, X, k), 0.0, 0.0
+    scores, components, first_cut = {}, None, None
+    for how in cell["cuts"]:
+        found = []
+        for seed in how["seeds"]:
+            start = time.process_time()
+            labels = cut(how, seed)
+            first_cut = time.process_time() - start if first_cut is None else first_cut
+            found.append(labels)
+        scores[how["name"]] = _scores(y, found)
+    model = getattr(cut, "model", None)
+    components = None if model is None else int(model.n_components_)
+    t2 = t1 + embedding_seconds + (first_cut or 0.0)
+    return {"scores": scores, "t1": round(t1, 4), "t2": round(t2, 4), "components": components}
+
+
+Cut = Callable[[Mapping[str, Any], int], Labels]
+
+
+class _GraphCut:
+    """Cuts the graph of a fitted estimator again: the last leg of the journey with another seed."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.start = model.affinity_matrix_ if model.partition == "modularity" else model.embedding_
+
+    def __call__(self, how: Mapping[str, Any], seed: int) -> Labels:
+        self.model.n_init, self.model.init, self.model._seed = how["restarts"], how["init"], seed
+        labels: Labels = self.model._partition(self.start)
+        return labels
+
+
+def _graph(cell: Cell, X: Array, k: int) -> tuple[Cut, float, float]:
+    """Data → graph → embedding; CPU seconds up to the graph, and of the embedding."""
+    model = ESTIMATORS[cell["method"]](n_clusters=k, n_init=1, **parameters(cell))
+    marks: dict[str, float] = {}
+
+    def marked(name: str, leg: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def run(value: Any) -> Any:
+            marks[name] = time.process_time()
+            return leg(value)
+
+        return run
+
+    for name in ("_kernel", "_embed", "_partition"):
+        setattr(model, name, marked(name, getattr(model, name)))
+    model.fit(X)
+    return _GraphCut(model), marks["_embed"] - marks["_kernel"], marks["_partition"] - marks["_embed"]
+
+
+def _without_graph(cell: Cell, X: Array, k: int) -> Cut:
+    """What stands beside the methods: one label for all points, and k-means on the points themselves."""
+    if cell["method"] == "constant":
+        return lambda how, seed: np.zeros(len(X), dtype=np.intp)
+    points = apply_scaling(X, fit_scaling(X, parameters(cell).get("scaling")))
+    return lambda how, seed: cut_embedding(points, k, n_init=how["restarts"], init=how["init"], seed=seed)
+
+
+def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
+    """Everything anew for every run: large, deep and automatic methods, whose seeds decide more than the cut."""
+    k = len(np.unique(y))
+    settings = parameters(cell)
+    if cell["method"] in DEEP:
+        X = (X / X.max()).astype(np.float32).reshape(len(X), *IMAGE_SHAPES[cell["points"]["name"]])
+    found, seconds, chosen = [], [], []
+    (how,) = cell["cuts"]
+    for seed in how["seeds"]:
+        start = time.process_time()
+        if cell["method"] in ("constant", "k-means"):
+            found.append(_without_graph(cell, X, k)(how, seed))
+        else:
+            model = _estimator(cell["method"])(n_clusters=k, random_state=seed, **settings).fit(X)
+            found.append(model.labels_)
+            selection = getattr(model, "selection_", None)
+            chosen.append(None if selection is None else str(selection.parameters))
+        seconds.append(round(time.process_time() - start, 3))
+    return {"scores": {how["name"]: {**_scores(y, found), "seconds": seconds}}, "chosen": chosen}
+
+
+def _estimator(method: str) -> Any:
+    if method in METHODS:
+        return METHODS[method]
+    from subspaces import deep
+
+    return getattr(deep, DEEP[method])
+
+
+def _coefficients(cell: Cell, X: Array, y: Labels) -> Result:
+    """The coefficients before truncation and the similarities after it, for a picture."""
+    from subspaces.graphs import build_graph
+    from subspaces.representation._result import Coefficients
+
+    model = ESTIMATORS[cell["method"]](n_clusters=len(np.unique(y)), **parameters(cell))
+    kept: list[Coefficients] = []
+    truncation = model._truncation
+
+    def keep(coefficients: Coefficients) -> Any:
+        kept.append(coefficients)
+        return truncation(coefficients)
+
+    setattr(model, "_truncation", keep)  # noqa: B010  (mypy refuses an assignment to a method)
+    model.fit(X)
+    whole = abs(build_graph(kept[0], "column", n_nonzero=None).toarray())
+    W = model.affinity_matrix_.toarray()
+    inside = W[y[:, None] == y[None]].sum() / W.sum()
+    how = cell["cuts"][0]
+    return {
+        "scores": {how["name"]: {**_scores(y, [model.labels_]), "weight inside": [100 * float(inside)]}},
+        "C": _rounded(whole),
+        "W": _rounded(W),
+    }
+
+
+def _picture(cell: Cell, X: Array, y: Labels) -> Result:
+    """Points and labels, few enough to be kept."""
+    result = _fit_often(cell, X, y)
+    model = ESTIMATORS[cell["method"]](n_clusters=len(np.unique(y)), **parameters(cell)).fit(X)
+    return {**result, "X": _rounded(X), "y": y.tolist(), "labels": model.labels_.tolist()}
+
+
+KINDS: dict[str, Callable[[Cell, Array, Labels], Result]] = {
+    "cut": _cut_often,
+    "fit": _fit_often,
+    "coefficients": _coefficients,
+    "picture": _picture,
+}
+"""Ways to compute a cell."""
+
+
+def parameters(cell: Cell) -> dict[str, Any]:
+    """The estimator's parameters; TOML has no None, so the word none stands for it."""
+    return {name: None if value == "none" else value for name, value in cell["parameters"].items()}
+
+
+def _scores(y: Labels, found: Iterable[Labels]) -> dict[str, list[float]]:
+    tables = [clustering_scores(y, labels) for labels in found]
+    return {short: [round(100 * table[long], 4) for table in tables] for short, long in SCORES.items()}
+
+
+def _rounded(values: Array) -> list[list[float]]:
+    return [[float(f"{value:.4g}") for value in row] for row in values.tolist()]

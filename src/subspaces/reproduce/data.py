@@ -1,0 +1,84 @@
+"""The points of a cell: a data set, a part of it, a draw from it, and the damage done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from subspaces import datasets
+from subspaces._typing import Array, Labels
+
+Loader = Callable[[Path | None], tuple[Array, Labels]]
+
+
+def _digits(home: Path | None) -> tuple[Array, Labels]:
+    X, y = load_digits(return_X_y=True)
+    return X, y
+
+
+def _curves(home: Path | None) -> tuple[Array, Labels]:
+    return datasets.make_three_curves(100, noise=0.01, random_state=0)
+
+
+SOURCES: dict[str, Loader] = {
+    "yaleb": lambda home: datasets.load_yaleb(data_home=home, return_X_y=True),
+    "coil20": lambda home: datasets.load_coil20(data_home=home, return_X_y=True),
+    "coil100": lambda home: datasets.load_coil100(data_home=home, return_X_y=True),
+    "usps": lambda home: datasets.load_usps(data_home=home, return_X_y=True),
+    # the paper draws from the first 10,000 training images
+    "mnist": lambda home: datasets.load_mnist(data_home=home, return_X_y=True, n_images=10_000),
+    "covtype": lambda home: datasets.load_covtype(data_home=home, return_X_y=True, dtype=np.float32),
+    "digits": _digits,
+    "curves": _curves,
+}
+"""The data sets by the name experiments use; the last two need no file."""
+
+NAMES = {
+    "yaleb": "Extended Yale B",
+    "coil20": "COIL20",
+    "coil100": "COIL100",
+    "usps": "USPS",
+    "mnist": "MNIST",
+    "covtype": "Covtype",
+    "digits": "digits of scikit-learn",
+    "curves": "three curves",
+}
+
+IMAGE_SHAPES = {"yaleb": (32, 32), "coil20": (32, 32), "coil100": (32, 32)}
+
+
+@lru_cache(maxsize=2)
+def load_whole(name: str, home: Path | None) -> tuple[Array, Labels]:
+    """A whole data set; kept, because neighbouring cells use the same one."""
+    return SOURCES[name](home)
+
+
+def load_points(points: Mapping[str, Any], home: Path | None = None) -> tuple[Array, Labels]:
+    """The points that a cell describes.
+
+    Parameters
+    ----------
+    points : mapping
+        ``name`` of the data set; optionally ``first`` (so many classes), ``per_class`` and ``draw`` (a random subset
+        and its seed), ``corruption`` (``gaussian`` or ``salt_and_pepper``) with ``level`` and ``noise_seed``.
+    home : folder of the data sets
+    """
+    X, y = load_whole(points["name"], home)
+    if "first" in points:
+        chosen = y < points["first"]
+        X, y = X[chosen], y[chosen]
+    if "per_class" in points:
+        rows = datasets.balanced_subset(y, points["per_class"], random_state=points["draw"])
+        X, y = X[rows], y[rows]
+    if points.get("corruption") == "gaussian":
+        X = datasets.add_gaussian_noise(X, points["level"], random_state=points["noise_seed"])
+    elif points.get("corruption") == "salt_and_pepper":
+        X = datasets.salt_and_pepper(X, points["level"] / 100, random_state=points["noise_seed"])
+    elif points.get("corruption"):
+        raise ValueError(f"corruption must be gaussian or salt_and_pepper; got {points['corruption']!r}")
+    return X, y

@@ -1,0 +1,85 @@
+"""All results → one page: ours beside the paper's, the difference, and an honest word where they differ."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from subspaces import __version__
+from subspaces.io import write_atomically
+from subspaces.reproduce.cells import CODE
+from subspaces.reproduce.outputs import origin
+from subspaces.reproduce.plan import HERE, Experiment, experiment_names, load_experiment
+from subspaces.reproduce.run import Settings
+from subspaces.reproduce.statistics import Record, from_csv
+from subspaces.reproduce.tables import is_curve, markdown
+
+REMARKS = HERE / "remarks.toml"
+PAGE = "reproduction.md"
+_HEAD = """\
+| | compared numbers | median difference (ours − paper) | within 0.3 | AC of KTRR: ours | paper |
+|---|---|---|---|---|---|
+"""
+_LARGE = 90
+"""Rows above which a table is only linked."""
+
+
+def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
+    """Write the page beside the output folder from the results that are in it; returns its path."""
+    words = tomllib.loads(remarks.read_text(encoding="utf-8"))
+    page = settings.output.resolve().parent / PAGE
+    link = os.path.relpath(settings.output.resolve(), page.parent)
+    parts = [f"# The paper's tables and figures, ours beside theirs\n\n{words['introduction'].strip()}\n"]
+    parts.append(f"subspaces {__version__}, code {CODE}. All of it: `subspaces reproduce all page --output {link}`.\n")
+    sections, summary = [], []
+    for name in experiment_names(settings.experiments):
+        experiment = load_experiment(name, settings.experiments)
+        results = settings.output / f"{name}.csv"
+        if not results.exists():
+            sections.append(f"## {experiment.paper}: {experiment.title}\n\nNot run yet.\n")
+            continue
+        records = from_csv(results.read_text(encoding="utf-8"))
+        summary.append(_summary_line(experiment, records))
+        sections.append(_section(experiment, records, words.get(name, ""), link, settings.output))
+    parts.append("## At a glance\n\n" + _HEAD + "\n".join(line for line in summary if line) + "\n")
+    with write_atomically(page) as stream:
+        stream.write("\n".join([*parts, *sections]).encode())
+    return page
+
+
+def _summary_line(experiment: Experiment, records: Sequence[Record]) -> str:
+    """How near the paper an experiment came, first cut only."""
+    compared = [r for r in records if r.difference is not None and r.metric not in ("t1", "t2", "t2 / KTRR", "seconds")]
+    compared = [r for r in compared if r.cut == compared[0].cut]
+    if not compared:
+        return ""
+    differences = sorted(r.difference for r in compared if r.difference is not None)
+    near = sum(abs(value) <= 0.3 for value in differences)
+    own = [r for r in compared if r.row in ("KTRR", "EKTRR", "exp(−d²/σ²)") and r.metric == "AC"]
+    ours, paper = "", ""
+    if own and not is_curve(records):
+        ours = " / ".join(f"{r.mean:.1f}" for r in own)
+        paper = " / ".join(f"{r.paper:.1f}" for r in own)
+    middle = differences[len(differences) // 2]
+    return f"| {experiment.paper} | {len(differences)} | {middle:+.1f} | {near} | {ours} | {paper} |"
+
+
+def _section(experiment: Experiment, records: Sequence[Record], word: str, link: str, folder: Path) -> str:
+    """Title, what was done, the figure, the tables, the honest word."""
+    name = experiment.name
+    lines = [f"## {experiment.paper}: {experiment.title}\n", f"{experiment.note} {origin(experiment)}\n"]
+    if (folder / f"{name}.png").exists():
+        lines.append(f"![{experiment.title}]({link}/{name}.png)\n")
+    lines.append(word.strip() + "\n")
+    table = markdown(experiment, records)
+    others = ", ".join(
+        f"[{suffix[1:]}]({link}/{name}{suffix})"
+        for suffix in (".md", ".csv", ".tex", ".svg")
+        if (folder / f"{name}{suffix}").exists()
+    )
+    if table.count("\n|") <= _LARGE:
+        lines.append(table)
+    lines.append(f"Files: {others}\n")
+    return "\n".join(line for line in lines if line.strip())

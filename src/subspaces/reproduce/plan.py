@@ -1,0 +1,249 @@
+"""An experiment → the cells it needs, each with the place its result has in the table or figure."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from subspaces import __version__
+from subspaces.reproduce.cells import CODE, Cell
+
+HERE = Path(str(files("subspaces.reproduce")))
+EXPERIMENTS = HERE / "experiments"
+PARAMETERS = HERE / "parameters.toml"
+QUICK = "-quick"
+"""Ending of the names of what a quick run writes: it never takes the place of the real thing."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure, as its file says.
+
+    Attributes
+    ----------
+    name : the file's name; quick versions end in ``-quick``
+    title, paper, note : for people; `paper` is the number the paper gives it
+    style : how it is drawn, see :mod:`subspaces.reproduce.figures`; ``"table"`` is not
+    metrics : columns, in order
+    panels : parts: ``name``, ``data``, ``rows`` (of ``parameters.toml``), and what varies along them
+    protocol : ``draws``, ``cuts`` and, under ``rows``, what differs for single rows
+    full : the paper's ``runs`` and ``restarts``; rows with less are marked
+    minutes : CPU minutes it takes, measured
+    """
+
+    name: str
+    title: str
+    paper: str
+    style: str
+    metrics: list[str]
+    panels: list[dict[str, Any]]
+    protocol: dict[str, Any]
+    full: dict[str, int] = field(default_factory=dict)
+    minutes: float = 1.0
+    note: str = ""
+    best: str = "max"
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether this is the small version."""
+        return self.name.endswith(QUICK)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A cell and its place: panel, row and, along curves, x. `mark` says how it falls short of the paper's protocol."""
+
+    panel: str
+    row: str
+    x: float | None
+    cell: Cell
+    mark: str = ""
+
+
+def load_experiment(name: str, folder: Path = EXPERIMENTS, *, quick: bool = False) -> Experiment:
+    """An experiment from its file."""
+    known = experiment_names(folder)
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ValueError(f"there is no experiment '{name}'{hint} (known: {', '.join(known)})")
+    document = tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
+    small = document.pop("quick", {})
+    if quick:
+        name += QUICK
+        document = _shrunk(document, small)
+    return Experiment(name=name, **document)
+
+
+def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
+    """All experiments, figures and tables in the order of the paper's pages."""
+    order = ["fig1", "fig2", "table2", "fig3", "fig4", "fig5", "table3", "table4", "table5", "table6"]
+    order += ["fig7", "fig8", "table7", "fig9", "table8"]
+    names = [path.stem for path in folder.glob("*.toml")]
+    return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
+
+
+def load_parameters(path: Path = PARAMETERS) -> dict[str, dict[str, Any]]:
+    """The rows by name: method, label, common parameters, grid and the setting chosen for each data set."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def plan(experiment: Experiment, parameters: Mapping[str, Mapping[str, Any]]) -> list[Planned]:
+    """Every cell of an experiment, in the order in which it is shown."""
+    return [planned for panel in experiment.panels for planned in _panel(experiment, panel, parameters)]
+
+
+def data_needed(experiment: Experiment) -> list[str]:
+    """Names of the data sets, in order."""
+    return list(dict.fromkeys(panel["data"]["name"] for panel in experiment.panels))
+
+
+def protocol_of(experiment: Experiment, panel: Mapping[str, Any], row: str) -> dict[str, Any]:
+    """Draws and cuts of a row: the experiment's, unless the panel or the row has its own."""
+    common = {name: value for name, value in experiment.protocol.items() if name != "rows"}
+    own = experiment.protocol.get("rows", {}).get(row, {})
+    return {**common, **panel.get("protocol", {}), **own}
+
+
+def chosen(row: Mapping[str, Any], points: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a row on a data set: the setting for the most special description of it that has one."""
+    settings = row.get("chosen", {})
+    part = f"{points['name']}-{points['first']}" if "first" in points else points["name"]
+    keys = [f"{part}-{points['corruption']}"] if "corruption" in points else []
+    for key in [*keys, part, points["name"]]:
+        if key in settings:
+            return {**row.get("common", {}), **settings[key]}
+    return dict(row.get("common", {}))
+
+
+def grid(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every setting of a row's grid."""
+    for block in row.get("grid", [{}]):
+        for values in itertools.product(*block.values()):
+            yield dict(zip(block, values, strict=True))
+
+
+def _panel(
+    experiment: Experiment, panel: Mapping[str, Any], parameters: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Planned]:
+    for name in panel["rows"]:
+        row = parameters[name]
+        for label, x, points, overrides in _places(panel, row):
+            settings = {**chosen(row, points), **panel.get("set", {}), **overrides}
+            yield from _draws(experiment, panel, name, row, label, x, points, settings)
+
+
+def _places(
+    panel: Mapping[str, Any], row: Mapping[str, Any]
+) -> Iterator[tuple[str, float | None, dict[str, Any], dict[str, Any]]]:
+    """Label, x, points and parameters of every place of a row: one, or those along a curve, a surface or a grid."""
+    points = dict(panel["data"])
+    if panel.get("grid"):
+        for setting in grid(row):
+            text = ", ".join(f"{name} {value}" for name, value in setting.items())
+            yield f"{row['label']}: {text}", None, points, setting
+        return
+    series = panel.get("series", {"": [None]})
+    ((parameter, values),) = series.items()
+    for value in values:
+        label = row["label"] if value is None else f"{parameter} {value}"
+        fixed = {} if value is None else {parameter: value}
+        if "vary" not in panel:
+            yield label, None, points, fixed
+        for x in panel.get("values", []) if "vary" in panel else []:
+            if panel["vary"] in ("first", "level"):
+                yield label, x, {**points, panel["vary"]: x}, fixed
+            else:
+                yield label, x, points, {**fixed, panel["vary"]: x}
+
+
+def _draws(
+    experiment: Experiment,
+    panel: Mapping[str, Any],
+    name: str,
+    row: Mapping[str, Any],
+    label: str,
+    x: float | None,
+    points: dict[str, Any],
+    settings: dict[str, Any],
+) -> Iterator[Planned]:
+    """One cell, or one for each random subset or each draw of the noise."""
+    protocol = protocol_of(experiment, panel, name)
+    seeded = "draw" if "per_class" in points else "noise_seed" if "corruption" in points else None
+    mark = _mark(experiment, row, protocol, n_draws=protocol.get("draws", 1) if seeded else 1)
+    apart = protocol.get("apart", False)  # every run is a cell of its own: for methods that take minutes
+    for draw in range(protocol.get("draws", 1) if seeded else 1):
+        where = {**points, seeded: draw} if seeded else points
+        cuts = [
+            {
+                "name": cut["name"],
+                "restarts": cut.get("restarts", 1),
+                "init": cut.get("init", "k-means++"),
+                "seeds": list(range(draw * cut["runs"], (draw + 1) * cut["runs"])),
+            }
+            for cut in protocol["cuts"]
+        ]
+        for part in [[{**cuts[0], "seeds": [seed]}] for seed in cuts[0]["seeds"]] if apart else [cuts]:
+            cell: Cell = {
+                "kind": panel.get("kind", row.get("kind", "cut")),
+                "points": where,
+                "method": row["method"],
+                "parameters": settings,
+                "cuts": part,
+                "version": __version__,
+                "code": CODE,
+            }
+            yield Planned(panel["name"], label, x, cell, mark)
+
+
+def _mark(experiment: Experiment, row: Mapping[str, Any], protocol: Mapping[str, Any], n_draws: int) -> str:
+    """How the row's protocol is smaller than the paper's; empty where it is not."""
+    if not experiment.full or row.get("deterministic"):
+        return ""
+    cut = protocol["cuts"][0]
+    short = []
+    if n_draws * cut["runs"] < experiment.full["runs"]:
+        short.append(f"{n_draws * cut['runs']} runs")
+    if row.get("restarted", True) and cut.get("restarts", 1) < experiment.full["restarts"]:
+        short.append(f"{cut.get('restarts', 1)} starts")
+    return ", ".join(short)
+
+
+def _shrunk(document: dict[str, Any], small: Mapping[str, Any]) -> dict[str, Any]:
+    """The quick version: fewer rows, values, draws, runs and restarts; the file says how many."""
+
+    def shrink(protocol: Mapping[str, Any]) -> dict[str, Any]:
+        cuts = [
+            {
+                **cut,
+                "runs": min(cut["runs"], small.get("runs", 2)),
+                "restarts": min(cut.get("restarts", 1), small.get("restarts", 20)),
+            }
+            for cut in protocol["cuts"]
+        ]
+        return {**protocol, "draws": small.get("draws", 1), "rows": {}, "cuts": cuts}
+
+    panels = []
+    for panel in document["panels"]:
+        smaller = dict(panel)
+        if "protocol" in panel:
+            smaller["protocol"] = shrink(panel["protocol"])
+        if "rows" in small:
+            smaller["rows"] = [name for name in panel["rows"] if name in small["rows"]]
+        if "values" in panel:
+            smaller["values"] = panel["values"][:: small.get("every", 3)]
+        if "series" in panel:
+            smaller["series"] = {key: values[:: small.get("every", 3)] for key, values in panel["series"].items()}
+        panels.append(smaller)
+    return {
+        **document,
+        "protocol": shrink(document["protocol"]),
+        "panels": panels,
+        "minutes": small.get("minutes", 0.2),
+    }

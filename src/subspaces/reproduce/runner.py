@@ -1,0 +1,162 @@
+"""Cells → results: what is in the cache is read, the rest is computed in parallel and kept as soon as it is done."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from subspaces.reproduce.cells import Cell, Result, cell_path, digest, read_result, write_result
+
+
+@dataclass
+class Outcome:
+    """Results by the digest of their cell; what failed, and how many cells were found, computed."""
+
+    results: dict[str, Result] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    n_found: int = 0
+    n_computed: int = 0
+
+    def result(self, cell: Cell) -> Result | None:
+        """The result of a cell, None if it failed."""
+        return self.results.get(digest(cell))
+
+
+class Listener(Protocol):
+    """Told of every cell that is done."""
+
+    def __call__(self, done: int, total: int, name: str) -> None:
+        """`done` of `total` cells; the readable name of the last."""
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    cache: Path,
+    *,
+    data_home: Path | None = None,
+    jobs: int = 1,
+    listener: Listener | None = None,
+) -> Outcome:
+    """Results of all cells.
+
+    Every worker has one BLAS thread, so `jobs` is the number of cores in use. An error in a cell is noted and the
+    rest goes on; an interruption stops the workers and passes on.
+    """
+    outcome = Outcome()
+    missing: dict[str, Cell] = {}
+    for cell in cells:
+        found = read_result(cache, cell)
+        if found is None:
+            missing[digest(cell)] = cell
+        else:
+            outcome.results[digest(cell)] = found
+    outcome.n_found = len(outcome.results)
+    if missing:
+        # also made where everything is computed here: the first write must not find out that the place is wrong
+        cache.mkdir(parents=True, exist_ok=True)
+    finished = _computed_here(missing, cache, data_home) if jobs == 1 else _computed(missing, cache, data_home, jobs)
+    for done, (key, result) in enumerate(finished, start=1):
+        if isinstance(result, str):
+            outcome.errors[key] = f"{cell_path(cache, missing[key]).stem}: {result}"
+        else:
+            outcome.results[key] = result
+            outcome.n_computed += 1
+        if listener is not None:
+            listener(done, len(missing), cell_path(cache, missing[key]).stem[:-17])
+    return outcome
+
+
+def _computed_here(missing: dict[str, Cell], cache: Path, data_home: Path | None) -> Iterator[tuple[str, Result | str]]:
+    if not missing:
+        return
+    with _one_thread():
+        for key, cell in missing.items():
+            yield key, _compute_and_keep(cell, cache, data_home)
+
+
+def _computed(
+    missing: dict[str, Cell], cache: Path, data_home: Path | None, jobs: int
+) -> Iterator[tuple[str, Result | str]]:
+    if not missing:
+        return
+    # spawned, not forked: a fork of a process whose BLAS has threads may hang
+    context = multiprocessing.get_context("spawn")
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(min(jobs, len(missing)), mp_context=context, initializer=_start_worker)
+    try:
+        futures: dict[Future[Any], str] = {
+            pool.submit(_compute_and_keep, cell, cache, data_home): key for key, cell in missing.items()
+        }
+        waiting = set(futures)
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                try:
+                    yield futures[future], future.result()
+                except BrokenProcessPool:
+                    yield futures[future], "its worker was killed, perhaps for lack of memory; use fewer --jobs"
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+        raise
+    pool.shutdown()
+
+
+def _compute_and_keep(cell: Cell, cache: Path, data_home: Path | None) -> Result | str:
+    """The result, already kept; or the error as text."""
+    from subspaces.reproduce.compute import compute
+
+    found = read_result(cache, cell)  # another run may have been faster
+    if found is not None:
+        return found
+    try:
+        result = compute(cell, data_home)
+    except Exception as error:  # whatever a method throws, the other cells go on
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    write_result(cache, cell, result)
+    return result
+
+
+def _start_worker() -> None:
+    """One BLAS thread; the keyboard's interruption is the parent's business, and its death ends the worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
+    _limit_threads()
+
+
+def _die_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    import sklearn.cluster  # noqa: F401  (loads the libraries that are limited next)
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
+def _limit_threads() -> None:
+    import sklearn.cluster  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+    threadpool_limits(1)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)

@@ -1,0 +1,186 @@
+"""Results of cells → records: mean, spread, best, significance, and the paper's number beside each."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import ranksums
+
+from subspaces.reproduce.cells import Cell
+from subspaces.reproduce.plan import HERE, QUICK, Experiment, Planned
+from subspaces.reproduce.runner import Outcome
+
+LEVEL = 0.05
+RATIO = "t2 / KTRR"
+PAPER = HERE / "paper"
+
+
+@dataclass
+class Record:
+    """One number of a table or figure, ours and the paper's; a row of the CSV file.
+
+    `x` is the place along a curve, `cut` which of several cuts of the same graph. `best`: the best mean of its panel;
+    `dagger`: and different from every other row by Wilcoxon's rank-sum test at the level 0.05. `mark`: how the
+    protocol is smaller than the paper's.
+    """
+
+    panel: str
+    row: str
+    x: float | None
+    cut: str
+    metric: str
+    mean: float | None = None
+    sd: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    paper: float | None = None
+    paper_sd: float | None = None
+    difference: float | None = None
+    best: bool = False
+    dagger: bool = False
+    mark: str = ""
+    setting: str = ""
+
+
+Key = tuple[str, str, float | None, str]
+
+
+def make_records(experiment: Experiment, planned: Sequence[Planned], outcome: Outcome) -> list[Record]:
+    """Everything an experiment found, in the order of its plan, joined with what the paper printed."""
+    paper = read_paper(experiment.name.removesuffix(QUICK))
+    places: dict[tuple[str, str, float | None], list[Planned]] = {}
+    for item in planned:
+        places.setdefault((item.panel, item.row, item.x), []).append(item)
+    records, samples = [], {}
+    for (panel, row, x), items in places.items():
+        for cut in dict.fromkeys(how["name"] for item in items for how in item.cell["cuts"]):
+            for metric in experiment.metrics:
+                values = _values(items, outcome, cut, metric)
+                record = Record(panel, row, x, cut, metric, mark=items[0].mark, setting=describe(items[0].cell))
+                _fill(record, values, paper.get((panel, row, x, metric)))
+                records.append(record)
+                samples[id(record)] = values
+    _mark_best(records, samples, experiment.best)
+    _fill_ratios(records)
+    return records
+
+
+def describe(cell: Cell) -> str:
+    """The parameters of a cell in one line."""
+    settings = ", ".join(f"{name}={value}" for name, value in cell["parameters"].items())
+    return f"{cell['method']}({settings})"
+
+
+def _values(items: Sequence[Planned], outcome: Outcome, cut: str, metric: str) -> list[float]:
+    """All runs of all draws; times are per cell, not per cut."""
+    values: list[float] = []
+    for item in items:
+        result = outcome.result(item.cell)
+        if result is None:
+            continue
+        if metric in ("t1", "t2"):
+            values.append(result[metric])
+        else:
+            values += result["scores"].get(cut, {}).get(metric, [])
+    return values
+
+
+def _fill(record: Record, values: Sequence[float], printed: tuple[float, float | None] | None) -> None:
+    if values:
+        record.mean, record.sd = float(np.mean(values)), float(np.std(values))
+        record.low, record.high, record.n = float(np.min(values)), float(np.max(values)), len(values)
+    if printed is not None:
+        record.paper, record.paper_sd = printed
+        if record.mean is not None:
+            record.difference = record.mean - printed[0]
+
+
+def _fill_ratios(records: Sequence[Record]) -> None:
+    """The metric ``t2 / KTRR``: times as multiples of the first row's, ours and the paper's."""
+    times = {(record.panel, record.row): record for record in records if record.metric == "t2"}
+    for record in records:
+        if record.metric == RATIO:
+            own = times[record.panel, record.row]
+            first = next(other for (panel, _), other in times.items() if panel == record.panel)
+            if own.mean is not None and first.mean:
+                record.mean, record.n = own.mean / first.mean, 1
+            if own.paper is not None and first.paper:
+                record.paper = own.paper / first.paper
+            if record.mean is not None and record.paper is not None:
+                record.difference = record.mean - record.paper
+
+
+def _mark_best(records: Sequence[Record], samples: Mapping[int, Sequence[float]], best: str) -> None:
+    groups: dict[Any, list[Record]] = {}
+    for record in records:
+        if record.mean is not None:
+            cut = None if record.x is None else record.cut  # rows of a table have one cut each, whatever its name
+            groups.setdefault((record.panel, record.x, cut, record.metric), []).append(record)
+    for group in groups.values():
+        if len(group) < 2:
+            continue
+        wanted = (min if best == "min" or group[0].metric in ("t1", "t2", "seconds") else max)(
+            record.mean for record in group if record.mean is not None
+        )
+        winners = [record for record in group if record.mean == wanted]
+        for record in winners:
+            record.best = True
+        rest = [record for record in group if not record.best]
+        if len(winners) == 1:
+            winners[0].dagger = all(_differ(samples[id(winners[0])], samples[id(other)]) for other in rest)
+
+
+def _differ(a: Sequence[float], b: Sequence[float]) -> bool:
+    return bool(ranksums(a, b).pvalue < LEVEL)
+
+
+def read_paper(name: str, folder: Path = PAPER) -> dict[Key, tuple[float, float | None]]:
+    """The published numbers of an experiment by panel, row, x and metric; empty if there is no file."""
+    path = folder / f"{name}.csv"
+    if not path.exists():
+        return {}
+    found: dict[Key, tuple[float, float | None]] = {}
+    for line in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))):
+        key = (line["panel"], line["row"], _number(line["x"]), line["metric"])
+        mean = _number(line["mean"])
+        assert mean is not None
+        found[key] = (mean, _number(line["sd"]))
+    return found
+
+
+def to_csv(records: Sequence[Record]) -> str:
+    """Records as CSV, numbers with four decimals."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [item.name for item in fields(Record)], lineterminator="\n")
+    writer.writeheader()
+    for record in records:
+        writer.writerow({name: _text(value) for name, value in asdict(record).items()})
+    return text.getvalue()
+
+
+def from_csv(text: str) -> list[Record]:
+    """Records from :func:`to_csv`'s text."""
+    numbers = ("x", "mean", "sd", "low", "high", "paper", "paper_sd", "difference")
+    records = []
+    for line in csv.DictReader(io.StringIO(text)):
+        values: dict[str, Any] = {name: _number(line[name]) if name in numbers else line[name] for name in line}
+        values |= {"n": int(line["n"]), "best": line["best"] == "True", "dagger": line["dagger"] == "True"}
+        records.append(Record(**values))
+    return records
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.10g}" if value == int(value) else f"{value:.6g}"
+    return "" if value is None else value
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None

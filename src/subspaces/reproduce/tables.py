@@ -1,0 +1,216 @@
+"""Records → Markdown and LaTeX: mean ± sd, the best in bold, a dagger where it is significant, the paper's beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from subspaces.reproduce.plan import Experiment
+from subspaces.reproduce.statistics import Record
+
+MISSING = "–"
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "η": r"$\eta$",
+    "λ": r"$\lambda$",
+    "−": "$-$",
+    "–": "--",
+    "·": r"$\cdot$",
+    "×": r"$\times$",
+    "±": r"$\pm$",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+    "²": r"$^2$",
+    "³": r"$^3$",
+    "ᵀ": r"$^T$",
+    "‖": r"$\|$",
+    "σ": r"$\sigma$",
+    "≥": r"$\ge$",
+    "≈": r"$\approx$",
+}
+
+
+def panels(records: Sequence[Record]) -> list[str]:
+    """Names of the panels, in order."""
+    return list(dict.fromkeys(record.panel for record in records))
+
+
+def is_curve(records: Sequence[Record]) -> bool:
+    """Whether the records lie along an axis."""
+    return any(record.x is not None for record in records)
+
+
+def markdown(experiment: Experiment, records: Sequence[Record]) -> str:
+    """One table per panel: every metric with the paper's number and the difference."""
+    parts = []
+    for panel in panels(records):
+        of_panel = [record for record in records if record.panel == panel]
+        parts.append(f"**{panel}**\n")
+        parts += [_curve_markdown(of_panel) if is_curve(of_panel) else _table_markdown(experiment, of_panel), ""]
+    return "\n".join([*parts, *_footnotes(records)]).rstrip() + "\n"
+
+
+def _table_markdown(experiment: Experiment, records: Sequence[Record]) -> str:
+    """Rows are methods; a column for each metric, and for the paper's number and the difference where it has any."""
+    metrics = [metric for metric in experiment.metrics if any(record.metric == metric for record in records)]
+    compared = {metric: any(r.paper is not None for r in records if r.metric == metric) for metric in metrics}
+    header = [""]
+    for metric in metrics:
+        header += [metric, "paper", "Δ"] if compared[metric] else [metric]
+    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    for label, of_row in _rows(records):
+        cells = [label]
+        for metric in metrics:
+            record = next((r for r in of_row if r.metric == metric), None)
+            cells.append(_number(record) if record else MISSING)
+            if compared[metric]:
+                cells += [_paper(record), _difference(record)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _curve_markdown(records: Sequence[Record]) -> str:
+    """Rows are methods and cuts, columns the places along the axis; ours, the paper's and the difference."""
+    places = sorted({record.x for record in records if record.x is not None})
+    lines = ["| | | " + " | ".join(f"{x:g}" for x in places) + " |", "|---" * (len(places) + 2) + "|"]
+    several = len({record.cut for record in records}) > 1
+    for metric in _compared_metrics(records):
+        for label, of_row in _rows([record for record in records if record.metric == metric]):
+            by_cut: dict[str, dict[float | None, Record]] = {}
+            for record in of_row:
+                by_cut.setdefault(record.cut, {})[record.x] = record
+            for cut, by_place in by_cut.items():
+                name = f"{label}, {cut}" if several else label
+                cells = [_number(by_place[x], short=True) if x in by_place else MISSING for x in places]
+                lines.append(f"| {name} | {metric} | " + " | ".join(cells) + " |")
+            if any(record.paper is not None for record in of_row):
+                printed = next(iter(by_cut.values()))
+                lines.append("| *paper* | | " + " | ".join(_paper(printed.get(x), short=True) for x in places) + " |")
+                lines.append("| *Δ* of the first | | " + " | ".join(_difference(printed.get(x)) for x in places) + " |")
+    return "\n".join(lines)
+
+
+def _compared_metrics(records: Sequence[Record]) -> list[str]:
+    """The metrics the paper has numbers of; all of them where it has none. The CSV file always has all."""
+    metrics = list(dict.fromkeys(record.metric for record in records))
+    printed = {record.metric for record in records if record.paper is not None}
+    return [metric for metric in metrics if metric in printed] or metrics
+
+
+def _rows(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
+    """Records of each row under its label, which carries a ‡ where the protocol is smaller."""
+    rows: dict[str, list[Record]] = {}
+    for record in records:
+        rows.setdefault(record.row, []).append(record)
+    return [(label + (" ‡" if found[0].mark else ""), found) for label, found in rows.items()]
+
+
+def _number(record: Record, *, short: bool = False) -> str:
+    if record.mean is None:
+        return MISSING
+    digits = 1 if short else 2
+    text = f"{record.mean:.{digits}f}"
+    if record.n > 1 and not short:
+        text += f" ± {record.sd:.{digits}f}"
+    if record.best and not short:
+        text = f"**{text}**"
+    return text + ("†" if record.dagger and not short else "")
+
+
+def _paper(record: Record | None, *, short: bool = False) -> str:
+    if record is None or record.paper is None:
+        return ""
+    if short or record.paper_sd is None:
+        return f"{record.paper:.{1 if short else 2}f}"
+    return f"{record.paper:.2f} ± {record.paper_sd:.2f}"
+
+
+def _difference(record: Record | None) -> str:
+    return "" if record is None or record.difference is None else f"{record.difference:+.1f}"
+
+
+def _footnotes(records: Sequence[Record]) -> list[str]:
+    marks: dict[str, list[str]] = {}
+    for record in records:
+        if record.mark and record.row not in marks.setdefault(record.mark, []):
+            marks[record.mark].append(record.row)
+    notes = [f"‡ smaller than the paper's protocol: {mark} ({', '.join(rows)})." for mark, rows in marks.items()]
+    if any(record.dagger for record in records):
+        notes.append("† different from every other row at 0.05 by Wilcoxon's rank-sum test.")
+    return [note + "  " for note in notes]
+
+
+# ------------------------------------------------------------------ LaTeX
+
+
+def latex(experiment: Experiment, records: Sequence[Record]) -> str:
+    """The same as tables in the paper's style; plain ``tabular``, no package is needed."""
+    parts = [f"% {experiment.name}: {experiment.title}"]
+    for panel in panels(records):
+        of_panel = [record for record in records if record.panel == panel]
+        body = _curve_latex(of_panel) if is_curve(of_panel) else _table_latex(experiment, of_panel)
+        caption = f"{experiment.title}: {panel}. Upright: this package; in italics: the paper."
+        notes = " ".join(note.strip() for note in _footnotes(of_panel))
+        parts += [
+            r"\begin{table}[htbp]\scriptsize",
+            r"\centering",
+            rf"\caption{{{escape(caption)} {escape(notes)}}}",
+            body,
+            r"\end{table}",
+            "",
+        ]
+    return "\n".join(parts)
+
+
+def _table_latex(experiment: Experiment, records: Sequence[Record]) -> str:
+    metrics = [metric for metric in experiment.metrics if any(record.metric == metric for record in records)]
+    lines = [rf"\begin{{tabular}}{{l||{'l' * len(metrics)}}}", r"\hline"]
+    lines += [" & ".join(["Methods", *(escape(metric) for metric in metrics)]) + r" \\", r"\hline", r"\hline"]
+    for label, of_row in _rows(records):
+        by_metric = {record.metric: record for record in of_row}
+        lines.append(" & ".join([escape(label), *(_tex_number(by_metric.get(m)) for m in metrics)]) + r" \\")
+        if any(record.paper is not None for record in of_row):
+            printed = [escape(_paper(by_metric.get(metric))) for metric in metrics]
+            italics = [rf"\textit{{{text}}}" if text else "" for text in printed]
+            lines.append(" & ".join([r"\quad \textit{paper}", *italics]) + r" \\")
+    return "\n".join([*lines, r"\hline", r"\end{tabular}"])
+
+
+def _curve_latex(records: Sequence[Record]) -> str:
+    places = sorted({record.x for record in records if record.x is not None})
+    lines = [rf"\begin{{tabular}}{{ll||{'l' * len(places)}}}", r"\hline"]
+    lines += [" & ".join(["", "", *(f"{x:g}" for x in places)]) + r" \\", r"\hline", r"\hline"]
+    for metric in _compared_metrics(records):
+        for label, of_row in _rows([record for record in records if record.metric == metric]):
+            for cut in dict.fromkeys(record.cut for record in of_row):
+                by_place = {record.x: record for record in of_row if record.cut == cut}
+                cells = [escape(_number(by_place[x], short=True)) if x in by_place else "--" for x in places]
+                lines.append(" & ".join([escape(f"{label}, {cut}"), escape(metric), *cells]) + r" \\")
+            by_place = {record.x: record for record in of_row}
+            if any(record.paper is not None for record in of_row):
+                cells = [_paper(by_place.get(x), short=True) for x in places]
+                italics = [rf"\textit{{{text}}}" if text else "" for text in cells]
+                lines.append(" & ".join([r"\quad \textit{paper}", "", *italics]) + r" \\")
+    return "\n".join([*lines, r"\hline", r"\end{tabular}"])
+
+
+def _tex_number(record: Record | None) -> str:
+    if record is None or record.mean is None:
+        return "--"
+    text = f"{record.mean:.2f}" + (rf"$\pm${record.sd:.2f}" if record.n > 1 else "")
+    if record.best:
+        text = rf"\textbf{{{text}}}"
+    return text + (r"$\dagger$" if record.dagger else "")
+
+
+def escape(text: str) -> str:
+    """Text for LaTeX."""
+    return "".join(_TEX.get(character, character) for character in text)

@@ -1,0 +1,79 @@
+"""Small points and small helpers of the fault cases (docs/trust.md lists the cases by number)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from subspaces.estimators import ESTIMATORS
+from subspaces.methods import METHODS, SCALABLE
+
+ALL = [pytest.param(cls, id=name) for name, cls in METHODS.items()]
+GRAPH = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
+LARGE = [pytest.param(cls, id=name) for name, cls in SCALABLE.items()]
+KERNELISED = [pytest.param(ESTIMATORS[name], id=name) for name in ("ktrr", "kssc", "klrr")]
+TRANSLATION_INVARIANT = [
+    pytest.param(METHODS[name], id=name) for name in ("ktrr", "smce", "sc", "kasp", "nystrom", "sec", "akk", "lsc", "uspec")
+]
+
+
+def planes(seed: int, sizes: tuple[int, ...] = (14, 14, 14), noise: float = 0.005) -> tuple[Any, Any]:
+    """Points near planes through the origin of R⁹, and their planes."""
+    rng = np.random.default_rng(seed)
+    bases = [np.linalg.qr(rng.standard_normal((9, 2)))[0] for _ in sizes]
+    X = np.vstack([rng.standard_normal((n, 2)) @ basis.T for n, basis in zip(sizes, bases, strict=True)])
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X + noise * rng.standard_normal(X.shape), np.repeat(np.arange(len(sizes)), sizes)
+
+
+def blobs(seed: int, size: int = 14) -> tuple[Any, Any]:
+    """Three tight heaps far apart on the axes of R⁴: the same clusters for every method, linear or not."""
+    rng = np.random.default_rng(seed)
+    centres = np.repeat(10 * np.eye(4)[:3], size, axis=0)
+    return centres + 0.1 * rng.standard_normal(centres.shape), np.repeat(np.arange(3), size)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Advice to the user is no fault here; RuntimeWarnings stay errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+def said(function: Any) -> tuple[Any, list[str]]:
+    """The result of a call and the texts of its warnings; RuntimeWarnings are errors."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("error", RuntimeWarning)
+        result = function()
+    return result, [str(warning.message) for warning in caught]
+
+
+def fit(cls: Any, X: Any, n_clusters: int | None = 3, **parameters: Any) -> Any:
+    """Fit and check what must hold of every fit whatever the data."""
+    with quiet():
+        model = cls(n_clusters=n_clusters, **parameters).fit(X)
+    check_labels(model, X.shape[0] if hasattr(X, "shape") else len(X), n_clusters)
+    return model
+
+
+def check_labels(model: Any, n: int, n_clusters: int | None) -> None:
+    labels = model.labels_
+    assert labels.shape == (n,)
+    assert labels.dtype.kind == "i"
+    assert labels.min() >= 0
+    assert model.n_clusters_ == len(np.unique(labels))
+    if n_clusters is not None:
+        assert labels.max() < n_clusters
+    embedding = getattr(model, "_embedding", None)
+    if embedding is not None:
+        assert np.isfinite(embedding).all()

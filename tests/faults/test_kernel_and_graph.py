@@ -1,0 +1,309 @@
+"""Cases 29 to 47: kernels, penalties, coefficients and graphs that go wrong."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from fault_data import GRAPH, KERNELISED, blobs, fit, planes, quiet, said
+from scipy import sparse
+from scipy.sparse.linalg import ArpackNoConvergence
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from subspaces import KTRR, LRR2, SC, SSC, TRR, EnSC, embedding
+from subspaces.affinity import affinity
+from subspaces.embedding import spectral_embedding
+from subspaces.kernels import cross, fit_kernel, gram
+from subspaces.partition import cut_embedding
+from subspaces.representation._result import from_dense
+from subspaces.representation.ridge import IndefiniteKernelWarning, ridge
+from subspaces.truncation import truncate
+
+
+@pytest.fixture
+def K(seed):
+    X, _ = blobs(seed)
+    return gram(X, fit_kernel(X, "rbf"))
+
+
+@pytest.mark.parametrize("cls", KERNELISED)
+def test_case_29_not_square(cls, K):
+    """29: ValueError with the shape."""
+    with pytest.raises(ValueError, match=r"square; got shape \(42, 10\)"):
+        cls(3, kernel="precomputed").fit(K[:, :10])
+
+
+@pytest.mark.parametrize("cls", KERNELISED)
+def test_case_30_not_symmetric(cls, K, seed):
+    """30: rounding is symmetrised silently, more is a ValueError with the largest gap."""
+    noise = np.triu(np.random.default_rng(seed).random(K.shape))
+    expected = fit(cls, K, kernel="precomputed").labels_
+    assert adjusted_rand_score(expected, fit(cls, K + 1e-15 * noise, kernel="precomputed").labels_) == 1
+    with pytest.raises(ValueError, match=r"symmetric; the largest difference .* 0\.000"):
+        cls(3, kernel="precomputed").fit(K + 1e-3 * noise)
+
+
+def sigmoid(A, B):
+    return np.tanh(3 * A @ B.T - 1)
+
+
+@pytest.mark.parametrize("cls", KERNELISED)
+def test_case_31_negative_eigenvalues(cls, seed):
+    """31: IndefiniteKernelWarning with the eigenvalue; KTRR raises λ by it, KLRR leaves it out, KSSC may not end."""
+    X, _ = planes(seed)
+    values = np.linalg.eigvalsh(sigmoid(X, X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        with pytest.warns(IndefiniteKernelWarning, match=r"eigenvalue") as caught:
+            model = cls(3, kernel=sigmoid).fit(X)
+    assert np.isfinite(model.embedding_).all()
+    if cls is KTRR:
+        assert model.penalty_ > -values[0]
+        assert f"{values[0]:.3g}" in str(caught[0].message)
+    with quiet():
+        for rule in ("neighbors", "residual"):
+            assert cls(3, kernel=sigmoid, out_of_sample=rule).fit(X).predict(X * 0.99).max() < 3
+
+
+@pytest.mark.parametrize("cls", KERNELISED)
+def test_case_32_nan_rank_one_constant_and_zero(cls, K, seed):
+    """32: NaN has a place; rank one works; a constant kernel says that all points are equal; so does zero."""
+    with pytest.raises(ValueError, match="row 2, column 3"):
+        cls(3, kernel="precomputed").fit(np.where(np.arange(42 * 42).reshape(42, 42) == 2 * 42 + 3, np.nan, K))
+    x = np.random.default_rng(seed).standard_normal(42)
+    fit(cls, np.outer(x, x), kernel="precomputed")
+    for constant in (0.0, 1.0):
+        with pytest.warns(ConvergenceWarning, match="1 cluster found"):
+            model = cls(3, kernel="precomputed").fit(np.full((42, 42), constant))
+        assert model.n_clusters_ == 1
+
+
+@pytest.mark.parametrize("name", ["inverse_square", "inverse_distance"])
+def test_case_33_inverse_distances(name, seed):
+    """33: the diagonal and copies have the finite value 1 (the bounded forms of docs/guide)."""
+    X, y = blobs(seed)
+    X = np.vstack([X, X[:3]])
+    K = gram(X, fit_kernel(X, name))
+    assert (K.diagonal() == 1).all()
+    np.testing.assert_allclose(K[[0, 1, 2], [42, 43, 44]], 1)
+    assert adjusted_rand_score(y, fit(KTRR, X, kernel=name).labels_[:42]) == 1
+
+
+@pytest.mark.parametrize("rule", ["rms", "mean", "median"])
+def test_case_34_bandwidth_of_equal_points(rule, seed):
+    """34: never 0/0: most points equal is a ValueError with the way out, and never a RuntimeWarning."""
+    X = np.repeat(planes(seed)[0][:2], [30, 2], axis=0)
+    with quiet():
+        if rule == "median":
+            with pytest.raises(ValueError, match="bandwidth='median' gave 0"):
+                KTRR(2, bandwidth=rule).fit(X)
+        else:
+            assert KTRR(2, bandwidth=rule).fit(X).n_clusters_ == 2
+
+
+@pytest.mark.parametrize("bandwidth", [1e-300, 1e-160, 1e160, 1e300])
+def test_case_34_bandwidths_without_a_square(bandwidth, seed):
+    """34: a bandwidth whose square is no number is an error, not a ZeroDivisionError."""
+    for dtype in (np.float64, np.float32):
+        with pytest.raises(ValueError, match="out of all proportion"):
+            KTRR(3, bandwidth=bandwidth).fit(blobs(seed)[0].astype(dtype))
+
+
+@pytest.mark.parametrize("cls", [*KERNELISED, pytest.param(SC, id="sc")])
+def test_wide_kernels_are_said_to_be_blind(cls, seed):
+    """A bandwidth for which all kernel values are 1 gives labels of rounding: it is said."""
+    _, texts = said(lambda: cls(3, bandwidth=1e10).fit(blobs(seed)[0]))
+    assert [text for text in texts if "takes most points for equal" in text]
+    _, texts = said(lambda: cls(3).fit(blobs(seed)[0]))
+    assert not [text for text in texts if "takes most points for equal" in text]
+
+
+@pytest.mark.parametrize("reg", [0.0, 1e-300, 1e-30])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_case_35_singular_kernel(reg, dtype, seed):
+    """35: λ is raised to what makes K invertible, and the warning says so; the coefficients stay finite and right."""
+    Z = np.random.default_rng(seed).standard_normal((30, 2)).astype(dtype)
+    K = Z @ Z.T
+    with pytest.warns(IndefiniteKernelWarning, match="raised to"):
+        found = ridge((K + K.T) / 2, reg)
+    C = found.columns(0, 30).T
+    assert np.isfinite(C).all()
+    assert found.penalty > reg
+    assert found.residual < 0.1
+    np.testing.assert_allclose(C.T @ Z, Z, atol=1e-6 if dtype == np.float64 else 0.05)
+
+
+@pytest.mark.parametrize("solver", ["dense", "low_rank", "two_scale"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("rule", ["neighbors", "residual", "network"])
+def test_case_35_37_tiny_penalty_on_every_route(solver, dtype, rule, seed):
+    """35, 37: with copies and λ next to zero no route ends in a LinAlgError, neither fit nor predict."""
+    X, y = planes(seed, noise=0)
+    X = np.vstack([X, X[:9], np.zeros((2, 9))]).astype(dtype)
+    kernel = "rbf" if solver == "two_scale" else "linear"
+    model = fit(KTRR, X, kernel=kernel, solver=solver, reg=1e-300, out_of_sample=rule)
+    with quiet():
+        assert np.isin(model.predict(X * dtype(1.01)), model.labels_).all()
+        assert np.isfinite(model.transform(X * dtype(1.01))).all()
+    if kernel == "linear":
+        assert adjusted_rand_score(y, model.labels_[:42]) > 0.9
+
+
+@pytest.mark.parametrize("cls", [KTRR, TRR, LRR2])
+@pytest.mark.parametrize("value", [-1.0, 0, np.nan, np.inf, "a", None])
+def test_case_36_penalties_out_of_range(cls, value, seed):
+    """36: InvalidParameterError that names the range."""
+    with pytest.raises(ValueError, match=r"'reg' parameter .* must be a float in the range \(0\.0, inf\)"):
+        cls(3, reg=value).fit(planes(seed)[0])
+
+
+@pytest.mark.parametrize("reg", [1e-300, 1e100, 1e200, 1e300])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_case_37_extreme_penalties(reg, kernel, seed):
+    """37: a result for every λ; for a large one C is K/λ off the diagonal, in float32 too."""
+    X, _ = blobs(seed)
+    with quiet():
+        assert KTRR(3, kernel=kernel, reg=reg, solver="dense").fit(X).n_clusters_ == 3
+    if reg > 1:
+        for dtype, rtol in ((np.float64, 1e-10), (np.float32, 1e-4)):
+            if reg < float(np.finfo(dtype).max):
+                K = gram(X, fit_kernel(X, kernel)).astype(dtype)
+                found = ridge(K, reg)
+                off = K - np.diag(K.diagonal())
+                scaled = found.columns(0, 42).T.astype(np.float64) * found.penalty
+                np.testing.assert_allclose(scaled, off, rtol=rtol, atol=1e-30)
+
+
+def test_case_37_a_penalty_that_overflows(seed):
+    """37: λ itself must be a number."""
+    with quiet(), pytest.raises(ValueError, match=r"reg=1e\+308 .* no finite number"):
+        TRR(3, reg=1e308, scaling=None).fit(blobs(seed)[0])
+
+
+@pytest.mark.parametrize("cls", GRAPH)
+@pytest.mark.parametrize("value", [0, -1, 2.5, "a"])
+def test_case_38_numbers_of_coefficients(cls, value, seed):
+    """38: InvalidParameterError that names the range."""
+    with pytest.raises(ValueError, match=r"'n_nonzero' parameter .* must be an int in the range \[1, inf\)"):
+        cls(3, n_nonzero=value).fit(planes(seed)[0])
+
+
+@pytest.mark.parametrize("cls", GRAPH)
+def test_case_38_more_coefficients_than_points(cls, seed):
+    """38: η ≥ n − 1 keeps everything off the diagonal."""
+    X, _ = planes(seed)
+    expected = fit(cls, X, n_nonzero=41).affinity_matrix_.toarray()
+    for eta in (42, 10**9):
+        np.testing.assert_array_equal(fit(cls, X, n_nonzero=eta).affinity_matrix_.toarray(), expected)
+
+
+@pytest.mark.parametrize("rule", ["column", "symmetric"])
+def test_case_39_ties(rule):
+    """39: of equal coefficients those of the first points stay, whatever the blocks: the same graph every time."""
+    C = np.ones((9, 9)) - np.eye(9)
+    found = truncate(from_dense(C), 3, graph=rule)
+    assert (np.diff(found.indptr) == 3).all()
+    assert list(found[:, [8]].nonzero()[0]) == [0, 1, 2]
+    assert list(found[:, [0]].nonzero()[0]) == [1, 2, 3]
+
+
+def test_case_40_fewer_coefficients_than_asked_for():
+    """40: what there is stays, and no zero is stored."""
+    C = np.zeros((6, 6))
+    C[0, 1] = C[1, 0] = 2.0
+    found = truncate(from_dense(C), 4)
+    assert found.nnz == 2
+    assert (found.data != 0).all()
+
+
+def test_case_41_points_without_coefficients(seed):
+    """41: a degree of zero divides nothing; such points are flagged, labelled by the largest cluster."""
+    X, _ = blobs(seed)
+    X = np.vstack([X, np.zeros((3, 4))])
+    for model in (TRR(3), EnSC(3), KTRR(3, kernel="quadratic")):
+        found = fit(type(model), X, **{k: v for k, v in model.get_params().items() if k != "n_clusters"})
+        assert list(found.isolated_) == [42, 43, 44]
+        assert len(set(found.labels_[42:])) == 1
+
+
+@pytest.mark.parametrize("connect", [True, False])
+def test_case_42_more_components_than_clusters(connect, seed):
+    """42: tied by their strongest coefficients, or a warning with both numbers; n_components_ tells."""
+    X, _ = planes(seed, sizes=(10,) * 6, noise=0)
+    model, texts = said(lambda: TRR(2, connect=connect, reg=1e-6).fit(X))
+    assert model.n_components_ > 2
+    assert model.n_clusters_ == 2
+    assert bool([text for text in texts if "connected components, more than the 2 clusters" in text]) is not connect
+
+
+def test_case_43_as_many_components_as_clusters(monkeypatch):
+    """43: the components are the answer: no eigensolver is called."""
+    monkeypatch.setattr(embedding, "eigh", None)
+    monkeypatch.setattr(embedding, "eigsh", None)
+    W = sparse.block_diag([np.ones((5, 5)) - np.eye(5)] * 3, format="csr")
+    found = spectral_embedding(W, 3)
+    assert found.n_components == 3
+    assert adjusted_rand_score(np.repeat(range(3), 5), cut_embedding(found.vectors, 3)) == 1
+
+
+@pytest.mark.parametrize("cls", [TRR, SSC, EnSC, LRR2, KTRR])
+def test_case_44_no_edge(cls):
+    """44: ValueError that says that no coefficient is left and why that may be; nothing is invented."""
+    parameters = {"kernel": "linear"} if cls is KTRR else {}
+    with quiet(), pytest.raises(ValueError, match="no edge: every coefficient is zero"):
+        cls(3, **parameters).fit(np.eye(12))
+
+
+@pytest.mark.parametrize("cls", GRAPH)
+def test_case_45_iterations_that_do_not_suffice(cls, seed):
+    """45: ConvergenceWarning with the numbers, the result, and a trace that admits it."""
+    if "max_iter" not in cls().get_params():
+        pytest.skip("closed form")
+    X, _ = planes(seed, noise=0.1)
+    parameters = {"error": "l21"} if "error" in cls().get_params() else {}
+    model, texts = said(lambda: cls(3, max_iter=1, tol=1e-12, **parameters).fit(X))
+    assert not model.trace_.converged
+    assert model.n_iter_ == 1
+    assert texts
+    assert model.labels_.shape == (42,)
+
+
+def test_case_46_eigensolver_that_fails(monkeypatch, seed):
+    """46: the next solver takes over; what it cannot do is a ConvergenceWarning with the residual."""
+    rng = np.random.default_rng(seed)
+    C = sparse.random_array((200, 200), density=0.05, rng=rng, format="csc")
+    W = affinity(C)
+    expected = spectral_embedding(W, 4)
+
+    def fails(*args, **kwargs):
+        raise ArpackNoConvergence("no", np.zeros(0), np.zeros((200, 0)))
+
+    monkeypatch.setattr(embedding, "DENSE_SIZE", 0)
+    monkeypatch.setattr(embedding, "eigsh", fails)
+    np.testing.assert_allclose(spectral_embedding(W, 4).eigenvalues, expected.eigenvalues, atol=1e-8)
+    monkeypatch.setattr(embedding, "FULL_GRAPH_SIZE", 0)
+    monkeypatch.setattr(embedding, "lobpcg", lambda S, X, **kwargs: (np.ones(X.shape[1]), np.linalg.qr(X)[0]))
+    with pytest.warns(ConvergenceWarning, match="largest residual"):
+        spectral_embedding(W, 4)
+
+
+def test_case_47_identical_embeddings():
+    """47: fewer different rows than clusters: no crash, no empty label in the estimator (case 9)."""
+    Y = np.repeat(np.eye(2), 6, axis=0)
+    with quiet():
+        labels = cut_embedding(Y, 3)
+    assert labels.shape == (12,)
+    assert adjusted_rand_score(np.repeat([0, 1], 6), labels) > 0.5
+
+
+@pytest.mark.parametrize("cls", KERNELISED)
+def test_kernel_values_of_new_points(cls, K, seed):
+    """A fitted precomputed kernel refuses values of the wrong width, and takes negative ones."""
+    model = fit(cls, K, kernel="precomputed")
+    with pytest.raises(ValueError, match="features"):
+        model.predict(K[:, :5])
+    X, _ = blobs(seed)
+    with quiet():
+        assert model.predict(-cross(X[:3], X, fit_kernel(X, "rbf"))).shape == (3,)

@@ -1,0 +1,111 @@
+"""Cases 60 to 64: memory, disks, files and clusters. Most have their tests beside the code they belong to."""
+
+from __future__ import annotations
+
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+from fault_data import GRAPH, LARGE, fit, planes, quiet
+from scipy import sparse
+
+from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC, _memory
+from subspaces.datasets import _load, load_mnist
+from subspaces.kernels import fit_kernel
+from subspaces.methods import METHODS
+
+FREE = 4 * 2**30
+
+
+@pytest.fixture
+def little(monkeypatch):
+    """A machine with 4 GiB free, and no array larger than 1 GiB may be asked for."""
+    monkeypatch.setattr(_memory, "available_bytes", lambda: FREE)
+
+
+@pytest.mark.parametrize("cls", GRAPH)
+@pytest.mark.usefixtures("little")
+def test_case_60_too_many_points(cls):
+    """60: refused before anything is allocated, with the bytes needed, the bytes free and what to do instead."""
+    if not cls._n_squares or cls in (KTRR, TRR):
+        pytest.skip("makes no n × n array")
+    X = np.random.default_rng(0).standard_normal((200_000, 2)).astype(np.float32)
+    with quiet(), pytest.raises(MemoryError, match=r"needs \d.* GiB of memory and 4 GiB are free\. \w"):
+        cls(n_clusters=3).fit(X)
+
+
+@pytest.mark.usefixtures("little")
+def test_case_60_graphs_that_keep_everything(seed):
+    """60: a graph of all pairs is refused also where the coefficients need no n × n array."""
+    X = np.random.default_rng(seed).standard_normal((100_000, 2)).astype(np.float32)
+    for model in (TRR(3, n_nonzero=None), LSR1(3), KTRR(3, kernel="linear", solver="low_rank", graph="row_space")):
+        with quiet(), pytest.raises(MemoryError, match="edges each needs .* GiB"):
+            model.fit(X)
+
+
+@pytest.mark.usefixtures("little")  # which puts the patched function back, too
+def test_case_60_left_to_itself_it_takes_the_route_that_fits():
+    """60: solver="auto" does not ask for what is not there."""
+    X = np.random.default_rng(0).standard_normal((9_900, 3))
+    model = KTRR(3)
+    model.kernel_ = fit_kernel(X)
+    assert model._chosen_solver(X)[0] == "dense"
+    _memory.available_bytes = lambda: 2**28
+    solver, reason = model._chosen_solver(X)
+    assert solver == "two_scale"
+    assert "GiB are free" in reason
+
+
+@pytest.mark.parametrize("name", ["kasp", "nystrom", "akk", "lsc", "uspec", "sec"])
+@pytest.mark.usefixtures("little")
+def test_case_60_too_many_landmarks(name):
+    """60: the p × p matrix of the methods for many points is refused as well."""
+    X = np.random.default_rng(0).standard_normal((50_000, 2)).astype(np.float32)
+    with quiet(), pytest.raises(MemoryError, match=r"50000 × 50000 matrix .* fewer landmarks"):
+        METHODS[name](n_clusters=3, n_landmarks=10**6).fit(X)
+
+
+@pytest.mark.parametrize("cls", [EnSC, SSC, SC, METHODS["tsc"], METHODS["smce"]])
+def test_case_60_sparse_points_that_would_not_fit_dense(cls, monkeypatch):
+    """60: methods that need dense points refuse sparse ones that have too many features."""
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 2**20)
+    X = sparse.random_array((60, 10**6), density=1e-5, rng=np.random.default_rng(0), format="csr")
+    with quiet(), pytest.raises(MemoryError, match=r"60 × 1000000 points as a dense array|matrix of"):
+        cls(n_clusters=3).fit(X)
+
+
+@pytest.mark.usefixtures("little")
+def test_case_60_feature_maps_that_do_not_fit():
+    """60: an explicit map asked for by name."""
+    X = np.random.default_rng(0).standard_normal((3000, 2000)).astype(np.float32)
+    with quiet(), pytest.raises(MemoryError, match=r"feature map of the quadratic kernel, 3000 × 2001000"):
+        KTRR(3, kernel="quadratic", solver="low_rank").fit(X)
+
+
+@pytest.mark.parametrize("cls", LARGE)
+def test_case_60_memory_error_inside_leaves_nothing(cls, seed, monkeypatch):
+    """60: also an allocation that fails in spite of all leaves an unfitted estimator."""
+    X, _ = planes(seed)
+    model = fit(cls, X)
+
+    def full(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr(model, "_cluster_unscaled", full)
+    with quiet(), pytest.raises(MemoryError):
+        model.fit(X)
+    assert not hasattr(model, "labels_")
+
+
+@pytest.mark.parametrize("error", [URLError("no network"), ValueError("wrong checksum"), TimeoutError("slow")])
+def test_case_63_downloads_that_fail(error, tmp_path, monkeypatch):
+    """63: one message with the manual steps, and an empty cache. Mirrors and checksums: test_datasets_files.py."""
+
+    def fetch_file(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr("sklearn.datasets.fetch_file", fetch_file)
+    with pytest.raises((OSError, ValueError), match=r"(?s)MNIST.*Put .* there"):
+        load_mnist(data_home=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert _load.VARIABLE == "SUBSPACES_DATA"

@@ -1,0 +1,197 @@
+"""The explorer in a real browser: sliders move the picture, a click shows representers, nothing leaves the machine."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import shutil
+import subprocess
+import sys
+import time
+from urllib.parse import urlsplit
+
+import numpy as np
+import psutil
+import pytest
+
+from subspaces.datasets import make_subspaces
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if CHROMIUM is None:
+    pytest.skip("no Chromium on this machine: apt-get install chromium", allow_module_level=True)
+pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
+sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+
+CHANGED = """before => {
+    const find = root => {
+        for (const element of root.querySelectorAll('*')) {
+            if (element.matches('.quality')) return element;
+            const inside = element.shadowRoot && find(element.shadowRoot);
+            if (inside) return inside;
+        }
+    };
+    return find(document).innerText !== before;
+}"""
+"""Whether the line of figures differs; Panel keeps it in a shadow root."""
+
+NASTY = "<img src=x onerror=alert(1)>"
+N_POINTS = 1500
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The command itself, on points that pass for small images; its address and its process."""
+    X, y = make_subspaces(10, 3, 64, N_POINTS // 10, noise=0.02, random_state=0)
+    file = tmp_path_factory.mktemp("explore") / "points.npz"
+    np.savez(file, X=X.reshape(-1, 8, 8), y=y, name=np.array([NASTY, *(f"point {i}" for i in range(1, len(X)))]))
+    command = [sys.executable, "-m", "subspaces.cli", "explore", str(file), "--label", "y", "--id", "name"]
+    process = subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        address = next(line.strip() for line in process.stdout if line.startswith("http"))
+        yield address, process
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser, server):
+    """An open page; afterwards: no error on the console, no alert, no request to anywhere else."""
+    host = urlsplit(server[0]).netloc
+    opened = browser.new_page(viewport={"width": 1280, "height": 1000})
+    problems: list[str] = []
+    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
+    opened.on("request", lambda request: None if _is_here(request.url, host) else problems.append(request.url))
+    opened.on("websocket", lambda socket: None if _is_here(socket.url, host) else problems.append(socket.url))
+    opened.goto(server[0])
+    opened.wait_for_selector(".quality .seconds", timeout=60_000)
+    opened.wait_for_selector(".bk-events", timeout=60_000)
+    opened.wait_for_timeout(1000)
+    yield opened
+    opened.close()
+    assert problems == []
+
+
+def _is_here(url, host):
+    """Whether a request stays with this server; data and blob addresses are the page's own memory."""
+    return url.startswith(("data:", f"blob:http://{host}/")) or urlsplit(url).netloc == host
+
+
+def press(page, slider, key):
+    """Press a key on a slider (in the order of the page: λ, η, clusters) and wait for the page to follow."""
+    before = page.inner_text(".quality")
+    start = time.perf_counter()
+    page.locator(".noUi-handle").nth(slider).press(key)
+    page.wait_for_function(CHANGED, arg=before, timeout=30_000)
+    seconds = time.perf_counter() - start
+    return seconds, float(page.inner_text(".quality .seconds"))
+
+
+def place_of(page, point):
+    """Where a point of the map is on the screen."""
+    return page.evaluate(
+        """point => {
+            const models = [...Bokeh.documents[0]._all_models.values()];
+            const scatter = models.find(m => m.type === 'GlyphRenderer' && m.glyph.type === 'Scatter');
+            const figure = models.find(m => m.type === 'Figure' && m.renderers.includes(scatter));
+            const view = Bokeh.index.find_one_by_id(figure.id);
+            const data = scatter.data_source.data;
+            const box = view.canvas_view.el.getBoundingClientRect();
+            const {x_scale, y_scale} = view.frame;
+            return [box.x + x_scale.compute(data.x[point]), box.y + y_scale.compute(data.y[point])];
+        }""",
+        point,
+    )
+
+
+def test_sliders_move_the_picture(page):
+    assert page.inner_text(".quality .clusters") == "10 clusters"
+    graph = page.locator(".bk-Figure").first.screenshot()
+    seconds, reported = press(page, 2, "ArrowRight")
+    print(f"n = {N_POINTS}, one cluster more: {seconds:.2f} s in the browser, {reported:.2f} s on the server")
+    assert page.inner_text(".quality .clusters") == "11 clusters"
+    assert page.locator(".gallery .card").count() == 11
+    page.wait_for_timeout(500)
+    assert page.locator(".bk-Figure").first.screenshot() != graph
+    separation = page.inner_text(".quality .separation")
+    for slider, name in ((0, "λ"), (1, "η")):
+        seconds, reported = press(page, slider, "ArrowLeft")
+        print(f"n = {N_POINTS}, a step of {name}: {seconds:.2f} s in the browser, {reported:.2f} s on the server")
+    assert page.inner_text(".quality .separation") != separation
+    assert "KTRR(11" in page.inner_text("pre >> nth=0")
+
+
+def test_choices_move_the_picture(page):
+    before = page.inner_text(".quality")
+    page.locator("select").last.select_option("modularity")
+    page.locator("pre", has_text="partition='modularity'").wait_for(timeout=30_000)
+    page.locator("select").first.select_option("quadratic")
+    page.locator("pre", has_text="kernel='quadratic'").wait_for(timeout=30_000)
+    assert page.inner_text(".quality") != before
+
+
+@pytest.mark.parametrize("point", [0, 700])
+def test_hover_and_click(page, point):
+    x, y = place_of(page, point)
+    page.mouse.move(x, y)
+    page.locator(".bk-Tooltip", has_text="cluster").first.wait_for(timeout=10_000)
+    page.mouse.click(x, y)
+    page.locator("table.representers tr").first.wait_for(timeout=10_000)
+    name = page.inner_text(".chosen b >> nth=0")
+    assert name == (NASTY if point == 0 else f"point {point}") or name.startswith(
+        "point "
+    )  # a neighbour may lie on top
+    weights = [float(text) for text in page.locator("table.representers td.number").all_inner_texts()]
+    assert len(weights) == 5
+    assert weights == sorted(weights, key=abs, reverse=True)
+    assert "represented by 5 points" in page.inner_text("p >> text=represented by")
+
+
+def test_labels_can_be_saved(page):
+    with page.expect_download() as waiting:
+        page.get_by_text("Save the labels").click()
+    lines = waiting.value.path().read_text().splitlines()
+    assert lines[0] == "row,id,label"
+    assert len(lines) == N_POINTS + 1
+    assert len({line.rsplit(",", 1)[1] for line in lines[1:]}) == 10
+
+
+def test_narrow_page_has_no_sideways_scroll(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_timeout(1000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_server_is_for_this_machine_and_this_page_only(server):
+    address, process = server
+    parts = urlsplit(address)
+    assert parts.hostname == "127.0.0.1"
+    listening = [c.laddr.ip for c in psutil.Process(process.pid).net_connections() if c.status == psutil.CONN_LISTEN]
+    assert listening == ["127.0.0.1"]
+    assert len(parts.path) > 12  # the secret
+
+    def status(path, **headers):
+        connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse().status
+
+    assert status("/") == 404
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
+    assert status(f"{parts.path}/ws", Origin="http://elsewhere.example", **upgrade) == 403
+    assert re.fullmatch(r"/[\w-]+", parts.path)

@@ -1,0 +1,192 @@
+"""Confidence of labels: against a slow reference, in range for every method, and informative on real data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import normalize
+
+from subspaces import KTRR, TRR, confidence
+from subspaces.confidence import Summary, edge_distances, far_points, memberships, summarize, summarize_graph
+from subspaces.methods import METHODS
+from subspaces.metrics import best_matching
+
+
+def random_graph(rng, n=40, k=4, dtype=np.float64):
+    """Blocks with a few ties between them, every point with some edge."""
+    labels = np.sort(rng.integers(k, size=n))
+    labels[:k] = np.arange(k)
+    labels = np.sort(labels)
+    A = rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < np.where(labels[:, None] == labels, 0.5, 0.05))
+    W = np.triu(A, 1)
+    W = W + W.T
+    W[np.arange(n), (np.arange(n) + 1) % n] += 0.01
+    W[(np.arange(n) + 1) % n, np.arange(n)] += 0.01
+    return sparse.csr_array(W.astype(dtype)), labels
+
+
+def slow_memberships(W, labels):
+    """The definition, with dense matrices and loops."""
+    n, k = W.shape[0], labels.max() + 1
+    P = W / W.sum(axis=1, keepdims=True)
+    walk = np.linalg.matrix_power((np.eye(n) + P) / 2, confidence.N_STEPS)
+    S = np.array([[walk[i, labels == c].sum() / W[labels == c].sum() for c in range(k)] for i in range(n)])
+    S /= np.linalg.norm(S, axis=1, keepdims=True)
+    centres = np.array([S[labels == c].mean(axis=0) for c in range(k)])
+    margins, sure, second, support = [], [], [], []
+    for i in range(n):
+        d = np.linalg.norm(S[i] - centres, axis=1)
+        others = [c for c in range(k) if c != labels[i]]
+        best = min(others, key=lambda c: d[c])
+        a, b = d[labels[i]], d[best]
+        margins.append(b - a)
+        sure.append(max(0, (b - a) / max(a, b)))
+        second.append(best)
+        support.append(max(((P[i] + (P @ P)[i]) / 2)[labels == c].sum() for c in range(k)))
+    return np.array(sure), np.array(margins), np.array(second), np.array(support)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_memberships_are_as_defined(rng, dtype):
+    W, labels = random_graph(rng, dtype=dtype)
+    found = memberships(W, labels)
+    sure, margin, second, support = slow_memberships(W.toarray().astype(np.float64), labels)
+    tolerance = {"rtol": 1e-7, "atol": 1e-7} if dtype == np.float64 else {"rtol": 1e-3, "atol": 2e-4}
+    np.testing.assert_allclose(found.confidence, sure, **tolerance)
+    np.testing.assert_allclose(found.margin, margin, **tolerance)
+    np.testing.assert_allclose(found.support, support, **tolerance)
+    assert (found.second == second).mean() >= (1.0 if dtype == np.float64 else 0.95)
+    assert found.confidence.dtype == found.margin.dtype == dtype
+
+
+def test_many_clusters_are_projected_and_nearly_the_same(rng, monkeypatch):
+    W, labels = random_graph(rng, n=300, k=30)
+    exact = memberships(W, labels)
+    monkeypatch.setattr(confidence, "MAX_COLUMNS", 25)
+    rough = memberships(W, labels)
+    assert np.corrcoef(exact.confidence, rough.confidence)[0, 1] > 0.7
+
+
+def test_components_are_certain_and_have_no_second():
+    W = sparse.block_diag([np.ones((4, 4)) - np.eye(4)] * 3, format="csr")
+    summary = summarize_graph(sparse.csr_array(W), np.repeat([5, 7, 9], 4))
+    np.testing.assert_allclose(summary.confidence, 1, atol=1e-6)
+    assert set(summary.second_cluster) == {-1}
+    assert set(summary.nearest) == {-1}
+    assert summary.clusters.tolist() == [5, 7, 9]
+    assert summary.sizes.tolist() == [4, 4, 4]
+    np.testing.assert_allclose(summary.tightness, 1)
+    assert not summary.fits_nowhere.any()
+    assert [row["cluster"] for row in summary.as_rows()] == [5, 7, 9]
+
+
+def test_point_between_clusters_and_point_without_edges():
+    blocks = sparse.block_diag([np.ones((6, 6)) - np.eye(6)] * 3 + [np.zeros((2, 2))]).toarray()
+    for j in (0, 6, 12):  # point 18 is tied to one member of each cluster, point 19 to none
+        blocks[18, j] = blocks[j, 18] = 1
+    labels = np.array([0] * 6 + [1] * 6 + [2] * 6 + [0, 0])
+    summary = summarize_graph(sparse.csr_array(blocks), labels)
+    assert summary.confidence[18] < summary.confidence[:18].min()
+    assert summary.confidence[19] == summary.margin[19] == 0
+    assert summary.second_cluster[19] == -1
+    assert summary.fits_nowhere.tolist() == [False] * 18 + [True, True]
+    assert not {18, 19} & {int(i) for members in summary.exemplars for i in members}
+
+
+def test_wrong_label_has_no_confidence_and_names_the_right_cluster(rng):
+    W, labels = random_graph(rng, n=80, k=4)
+    wrong = labels.copy()
+    wrong[0] = 3
+    summary = summarize_graph(W, wrong)
+    assert summary.confidence[0] == 0
+    assert summary.margin[0] < 0
+    assert summary.second_cluster[0] == 0
+
+
+def test_order_of_points_and_names_of_clusters_do_not_matter(rng):
+    W, labels = random_graph(rng)
+    order = rng.permutation(len(labels))
+    names = np.array([30, 10, 40, 20])
+    first, second = summarize_graph(W, labels), summarize_graph(W[order][:, order], names[labels][order])
+    np.testing.assert_allclose(second.confidence, first.confidence[order], atol=1e-9)
+    assert (second.second_cluster == names[first.second_cluster][order]).all()
+    assert (second.fits_nowhere == first.fits_nowhere[order]).all()
+    np.testing.assert_allclose(second.tightness, first.tightness[np.argsort(names)])
+
+
+def test_far_points_are_flagged_at_any_scale(rng):
+    X = np.vstack([rng.normal(size=(150, 4)), rng.normal(size=(150, 4)) + 6, rng.normal(size=(3, 4)) * 40])
+    for scale in (1e-3, 1.0, 1e5):
+        summary = summarize(KTRR(2).fit(scale * X), scale * X)
+        assert summary.fits_nowhere[-3:].all()
+        assert summary.fits_nowhere[:-3].mean() < 0.15
+
+
+def test_edge_distances_against_a_loop(rng):
+    W, _ = random_graph(rng)
+    X = rng.normal(size=(40, 3))
+    dense = W.toarray()
+    expected = [np.average(np.linalg.norm(X - x, axis=1), weights=w) for x, w in zip(X, dense, strict=True)]
+    np.testing.assert_allclose(edge_distances(W, X), expected)
+    np.testing.assert_allclose(edge_distances(W, sparse.csr_array(X)), expected)
+    assert not far_points(np.array([np.nan, 0.0, 0.0])).any()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_it(name, rng):
+    X = np.kron(np.eye(3), rng.normal(size=(14, 3))) + 0.01 * rng.normal(size=(42, 9))
+    estimator = METHODS[name](3).fit(X)
+    summary = summarize(estimator, X)
+    assert isinstance(summary, Summary)
+    assert ((summary.confidence >= 0) & (summary.confidence <= 1)).all()
+    assert summary.sizes.sum() == len(X)
+    assert ((summary.tightness >= 0) & (summary.tightness <= 1 + 1e-6)).all()
+    for members, label in zip(summary.exemplars, summary.clusters, strict=True):
+        assert 1 <= len(members) <= 5
+        assert (summary.labels[members] == label).all()
+
+
+def test_other_libraries_and_precomputed_kernels(rng):
+    X = rng.normal(size=(60, 4)) + 9 * (np.arange(60) % 3)[:, None]
+    assert summarize(KMeans(3, random_state=0).fit(X), X).confidence.mean() > 0.5
+    with pytest.raises(ValueError, match="give the points X"):
+        summarize(KMeans(3, random_state=0).fit(X))
+    K = np.exp(-np.square(X[:, None] - X).sum(axis=2) / 50)
+    assert summarize(KTRR(3, kernel="precomputed").fit(K), K).confidence.mean() > 0.5
+
+
+def test_degenerate_clusterings(rng):
+    X = rng.normal(size=(12, 3))
+    assert (summarize(TRR(1).fit(X)).confidence == 1).all()
+    each = summarize(TRR(12).fit(X))
+    assert each.sizes.tolist() == [1] * 12
+    assert np.isfinite(each.confidence).all()
+
+
+def test_informative_on_digits():
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    estimator = KTRR(10, partition="modularity").fit(normalize(digits.data))
+    right = np.asarray(best_matching(digits.target, estimator.labels_)) == digits.target
+    sure = summarize(estimator).confidence
+    half = np.argsort(-sure)[: len(sure) // 2]
+    assert right[half].mean() > np.delete(right, half).mean() + 0.03
+    assert roc_auc_score(right, sure) > 0.7
+
+
+@pytest.mark.parametrize("name", ["orl", "coil20"])
+def test_informative_on_faces_and_objects(name, data_home):
+    from subspaces import datasets
+
+    data = getattr(datasets, f"load_{name}")()
+    X = normalize(np.asarray(data.data, dtype=np.float64).reshape(len(data.target), -1))
+    estimator = KTRR(len(np.unique(data.target))).fit(X)
+    right = np.asarray(best_matching(data.target, estimator.labels_)) == data.target
+    sure = summarize(estimator).confidence
+    half = np.argsort(-sure)[: len(sure) // 2]
+    assert right[half].mean() > np.delete(right, half).mean() + 0.15
+    assert roc_auc_score(right, sure) > 0.7
