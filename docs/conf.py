@@ -85,7 +85,7 @@ sphinx_gallery_conf = {
     "thumbnail_size": (400, 300),
     "image_scrapers": ("matplotlib",),
     "reset_modules": ("matplotlib",),
-    "capture_repr": ("_repr_html_", "__repr__"),
+    "capture_repr": ("_repr_html_",),
 }
 
 # ---------------------------------------------------------------- pages
@@ -132,10 +132,9 @@ def list_pages(app: Any, docname: str, source: list[str]) -> None:
         named = "\n".join((DOCS / f"{name}.md").read_text("utf-8") for name in ("index", "choosing", "large", "more"))
         pages = sorted(page.stem for page in DOCS.glob("*.md"))
         others = [page for page in pages if page != "index" and not re.search(rf"^{page}$", named, flags=re.M)]
-        source[0] = source[0].replace("\nlimits\n", "\n" + "\n".join(["limits", *others]) + "\n")
         folders = sorted({page.parent.name for page in DOCS.glob("*/*.md")} - {"methods", "guide"})
-        globs = "\n".join(f"{folder}/*" for folder in folders)
-        source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{globs}\n```\n"
+        listed = ["limits", *others, *(f"{folder}/*" for folder in folders)]
+        source[0] = source[0].replace("\nlimits\n", "\n" + "\n".join(listed) + "\n")
 
 
 def setup(app: Any) -> None:

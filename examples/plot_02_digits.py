@@ -6,6 +6,7 @@ The 1797 handwritten digits of scikit-learn, clustered without their labels. The
 see how much was found, beside k-means, plain spectral clustering and one label for all.
 """
 
+import matplotlib.pyplot as plt
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
@@ -33,8 +34,9 @@ print(score_table(y, {"KTRR": model.labels_, **others}))
 
 # %%
 # What is in the clusters, most typical pictures first. No label is needed for this look.
-GalleryDisplay.from_estimator(model, image_shape=(8, 8))
+fig, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
+display = GalleryDisplay.from_estimator(model, image_shape=(8, 8), n_shown=8, ax=ax)
 
 # %%
 # Where it goes wrong: rows are the digits, columns the clusters.
-ConfusionDisplay.from_predictions(y, model.labels_)
+display = ConfusionDisplay.from_predictions(y, model.labels_)

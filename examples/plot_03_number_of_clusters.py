@@ -42,3 +42,5 @@ for position, (title, labels) in enumerate({"found": found.labels_, "told: 2": t
     ax = fig.add_subplot(1, 2, position, projection="3d")
     ax.scatter(*X.T, c=labels, cmap="tab20", s=8)
     ax.set(title=title, xticks=[], yticks=[], zticks=[])
+
+# sphinx_gallery_thumbnail_number = 2

@@ -28,7 +28,10 @@ for ax, (name, (X, y)) in zip(axes, data.items(), strict=True):
     k = len(set(y))
     grid = np.array(
         [
-            [accuracy(y, KTRR(k, scaling="unit", reg=reg, n_nonzero=eta, n_init=5).fit_predict(X)) for eta in n_nonzeros]
+            [
+                accuracy(y, KTRR(k, scaling="unit", reg=reg, n_nonzero=eta, n_init=5).fit_predict(X))
+                for eta in n_nonzeros
+            ]
             for reg in regs
         ]
     )

@@ -50,3 +50,5 @@ for ax, name in zip(axes, ("SC, 10 neighbours", "EnSC"), strict=True):
     W = fitted[name].affinity_matrix_.tocoo()
     inside = W.data[y[W.row] == y[W.col]].sum() / W.data.sum()
     ax.set_title(f"{name}: {100 * inside:.0f} % of the weight inside")
+
+# sphinx_gallery_thumbnail_number = 2

@@ -35,13 +35,14 @@ medians = [np.median(summary.confidence[some]) for some in (right, ~right)]
 print("median confidence of right and of wrong labels: {:.2f}, {:.2f}".format(*medians))
 
 # %%
+# The surest labels are right. The step in the middle is a warning: a group of points that sits wholly in the wrong
+# cluster is sure of itself, since its walks do not leave that cluster. Confidence sees doubt, not common error.
+#
 # The clusters in a table: how tight they are, which one is nearest.
 print("cluster  size  tightness  confidence  nearest  typical points")
 for row in summary.as_rows():
-    print(
-        f"{row['cluster']:>7} {row['size']:>5} {row['tightness']:>10.2f} {row['confidence']:>11.2f} {row['nearest']:>8}  "
-        f"{row['exemplars'][:4]}"
-    )
+    numbers = "{cluster:>7} {size:>5} {tightness:>10.2f} {confidence:>11.2f} {nearest:>8}  ".format(**row)
+    print(numbers, *row["exemplars"][:4])
 
 # %%
 # One doubtful point in detail: the least sure one, and the points that represent it.
@@ -52,9 +53,14 @@ why
 # %%
 # The picture itself and its representers, with their weights.
 shown = [doubtful, *why.points[:5]]
-titles = ["in doubt", *(f"{weight:.2f}, cluster {label}" for weight, label in zip(why.weights, why.labels, strict=True))]
+titles = [
+    "in doubt",
+    *(f"{weight:.2f}, cluster {label}" for weight, label in zip(why.weights, why.labels, strict=True)),
+]
 fig, axes = plt.subplots(1, len(shown), figsize=(9, 2), layout="constrained")
 for ax, i, title in zip(axes, shown, titles, strict=False):
     ax.imshow(X[i].reshape(8, 8), cmap="gray_r")
     ax.set_title(title, fontsize=8)
     ax.set(xticks=[], yticks=[])
+
+# sphinx_gallery_thumbnail_number = 2

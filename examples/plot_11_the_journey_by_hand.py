@@ -54,3 +54,5 @@ axes[1].set_title("8 kept per point")
 fig, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
 AffinityDisplay.from_predictions(W, y, ax=axes[0])
 EmbeddingDisplay.from_predictions(Y, labels, ax=axes[1])
+
+# sphinx_gallery_thumbnail_number = 2

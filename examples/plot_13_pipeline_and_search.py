@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from subspaces import KTRR
+from subspaces import KTRR, show
 from subspaces.metrics import accuracy, score_table
 from subspaces.scorers import separation, whole
 
@@ -28,6 +28,10 @@ print(score_table(y, {"unscaled": KTRR(3).fit_predict(X), "scaling=": inside.lab
 # %%
 # After ``fit`` a notebook shows the journey: sizes, choices and seconds of each leg.
 inside
+
+# %%
+# One figure of everything that was found; it takes the pipeline as it is.
+figure = show(pipe, X)
 
 # %%
 # A search without labels. A clustering is judged on the points it was made from, so the only split is ``whole(X)``.

@@ -56,5 +56,5 @@ AffinityDisplay.from_estimator(model)
 # clustering would not). Around a common centre clusters are directions, points of *other* clusters get negative
 # coefficients, and the graph keeps magnitudes. Kernels of distances have no such centre.
 #
-# New sequences need their kernel values with the old ones: ``model.predict(K_new)`` with one row per new sequence. A
-# function ``kernel(X, Y)`` instead of a matrix saves you from computing them yourself, where points are rows of numbers.
+# New sequences need their kernel values with the old ones: ``model.predict(K_new)`` with one row per new sequence.
+# Where points are rows of numbers, a function ``kernel(X, Y)`` instead of a matrix saves you from computing them.

@@ -32,7 +32,7 @@ class Page(HTMLParser):
 
 def check(root: Path) -> tuple[list[str], set[str]]:
     """Faults of the pages under `root`, and the addresses of other sites that they link to."""
-    pages = {path.resolve(): Page(path) for path in sorted(root.rglob("*.html"))}
+    pages = {path.resolve(): Page(path) for path in sorted(root.rglob("*.html")) if "_static" not in path.parts}
     faults: list[str] = []
     elsewhere: set[str] = set()
     for path, page in pages.items():
@@ -57,7 +57,7 @@ def main() -> int:
     """Print what is wrong and where pages link to; 1 if anything is wrong."""
     root = Path(sys.argv[1])
     faults, elsewhere = check(root)
-    n_pages = len(list(root.rglob("*.html")))
+    n_pages = len([path for path in root.rglob("*.html") if "_static" not in path.parts])
     print(f"{n_pages} pages, {len(faults)} broken links, {len(elsewhere)} links to other sites (not followed):")
     print("\n".join(f"  {address}" for address in sorted(elsewhere)))
     print("\n".join(faults), file=sys.stderr)

@@ -10,7 +10,8 @@ of its own cluster and b that to the nearest other one,
 
 the simplified silhouette, cut at 0: 1 means that the walks look like those of the own cluster and of no other, 0 that
 another cluster suits as well or better (then the margin is negative). Nothing but the graph W and the labels is
-needed, so every method has it; no n × n array is made.
+needed, so every method has it; no n × n array is made. It can know no more than the graph: where the clusters are its
+components, every label is certain, right or wrong.
 
 A point *fits nowhere* if it has no edge, if no cluster receives half of its weight within one and two steps, or if it
 lies further from the points it is tied to than Tukey's fence allows: with the logarithms of these distances, third

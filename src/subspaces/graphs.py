@@ -78,8 +78,9 @@ def _require_memory(coefficients: Coefficients, n_nonzero: int | None, graph: st
     n = coefficients.n_points
     kept = n if n_nonzero is None else min(n_nonzero, n)
     needed = _COPIES * n * kept * (coefficients.dtype.itemsize + 4)
-    # coefficients of the other kind are sparse, how much so only they know
-    if coefficients.matrix is None and graph != "mass" and needed > _SMALL:
+    # what is sparse from the start stays so under the first three graphs; how much so only the coefficients know
+    grows = graph in ("row_space", "dscnet") or (coefficients.matrix is None and graph != "mass")
+    if grows and needed > _SMALL:
         _memory.require(
             needed,
             f"the graph of {n} points with up to {kept} edges each",

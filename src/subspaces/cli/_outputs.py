@@ -50,10 +50,9 @@ class Outputs:
             if path is not None:
                 check_output(path, force=self.force, source=source, suffixes=suffixes, what=what)
         if self.report is not None:
-            needed = {"matplotlib": "report", "jinja2": "report"}
-            absent = [name for name in needed if find_spec(name) is None]
-            if absent:
-                raise FileError(self.report, f'a report needs {absent[0]}: pip install "subspaces[report]"')
+            for name in ("matplotlib", "jinja2"):
+                if find_spec(name) is None:
+                    raise FileError(self.report, f'a report needs {name}: pip install "subspaces[report]"')
         if self.link and self.folder is None:
             raise typer.BadParameter("has a meaning only with --sort-into", param_hint="--link")
         if self.folder is not None:

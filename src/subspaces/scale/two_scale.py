@@ -108,7 +108,14 @@ def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty
     indptr = np.arange(n + 1, dtype=np.int64) * s
     C = sparse.csc_array((data.ravel(), indices.ravel(), indptr), shape=(n, n))
     C.sort_indices()
-    return Coefficients(n, values.dtype, _not_by_block, _not_by_block, penalty=penalty, matrix=C)
+
+    def columns(start: int, stop: int) -> Array:
+        return np.asarray(C[:, start:stop].T.toarray())
+
+    def rows(start: int, stop: int) -> Array:  # few graphs read these, and each a few times
+        return np.asarray(C.tocsr()[start:stop].toarray())
+
+    return Coefficients(n, values.dtype, columns, rows, penalty=penalty, matrix=C)
 
 
 def represent_new(X: Array, train: Array, cells: Cells, model: GlobalPart, k: int) -> tuple[Array, Array]:
@@ -282,7 +289,3 @@ def _landmarks(X: Array, n_landmarks: int, seed: int) -> Array:
     with threadpool_limits(1, "openmp"):  # one thread, one result
         model = KMeans(n_landmarks, n_init=1, max_iter=10, random_state=int(rng.integers(2**31)))
         return np.asarray(model.fit(sample).cluster_centers_, dtype=X.dtype)
-
-
-def _not_by_block(start: int, stop: int) -> Array:
-    raise NotImplementedError("two-scale coefficients are sparse from the start: read them from `matrix`")
