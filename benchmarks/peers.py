@@ -18,6 +18,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from _peers import marks, pages
 from _peers.data import SMALL_FIRST, kind
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("--cpu-limit", type=int, default=600, help="CPU seconds of one run, its loading included")
     parser.add_argument("--memory-limit", type=float, default=12, help="GB of one run")
     parser.add_argument("--marks", nargs="*", help="measure the targets, all or those named")
+    parser.add_argument("--again", action="store_true", help="forget the finished runs of the data and methods named")
     parser.add_argument("--pages", action="store_true", help="only write docs/speed/")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -56,6 +58,8 @@ def main() -> None:
         marks.measure(arguments.marks, PAGES / "marks.md", limits)
         return
     store = Store(STORE)
+    if arguments.again:
+        store.forget(lambda key: key["data"] in arguments.data and key["method"] in arguments.methods)
     if not arguments.pages:
         compare(arguments.data, arguments.methods, arguments.repeats, store, limits)
     pages.write(store.rows, PAGES)
@@ -77,8 +81,14 @@ def compare(data: list[str], methods: list[str], repeats: int, store: Store, lim
                 row = store.get(key, lambda call=call: in_child(call, **limits))
                 if "failed" in row:
                     failed.add((name, method))
-                shown = row.get("failed") or f"{row.get('ac', 0):5.1f} %  {row['cpu']:7.2f} CPU s  {row['mb']:6.0f} MB"
-                print(f"{name:15} {seed} {METHODS[method].title:38} {shown}", flush=True)
+                print(f"{name:15} {seed} {METHODS[method].title:38} {shown(row)}", flush=True)
+
+
+def shown(row: dict[str, Any]) -> str:
+    if "failed" in row:
+        return str(row["failed"])
+    score = f"{row['ac']:5.1f} %" if "ac" in row else " " * 7
+    return f"{score}  {row['cpu']:7.2f} CPU s  {row['mb']:6.0f} MB"
 
 
 if __name__ == "__main__":

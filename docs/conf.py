@@ -93,6 +93,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"subspaces {version}"
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": []}

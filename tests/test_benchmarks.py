@@ -108,3 +108,5 @@ def test_front_and_ratios(tmp_path):
     assert "over 1 CPU s" in pages.page({"uos2000": list(rows.values())})
     again = type(store)(tmp_path / "runs.jsonl")
     assert again.get({"data": "uos2000", "method": "umap"}, lambda: {})["ac"] == 98.0
+    again.forget(lambda key: key["method"] == "umap")
+    assert {row["key"]["method"] for row in type(store)(tmp_path / "runs.jsonl").rows} == set(rows) - {"umap"}

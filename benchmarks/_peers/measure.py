@@ -129,3 +129,9 @@ class Store:
         with self.file.open("a") as file:
             file.write(json.dumps(row) + "\n")
         return row["result"]
+
+    def forget(self, chosen: Callable[[dict[str, Any]], bool]) -> None:
+        """Drop the runs whose key is chosen."""
+        self.rows = [row for row in self.rows if not chosen(row["key"])]
+        if self.file.exists():
+            self.file.write_text("".join(json.dumps(row) + "\n" for row in self.rows))

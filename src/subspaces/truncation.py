@@ -144,7 +144,7 @@ def symmetrised(C: Sparse) -> Sparse:
     """Ā + Āᵀ of a sparse C, Ā being |C| with each column divided by its largest entry (see the module)."""
     magnitude = abs(sparse.csc_array(C))
     peaks = magnitude.max(axis=0).toarray().ravel()
-    magnitude.data /= np.repeat(peaks, np.diff(magnitude.indptr))
+    magnitude.data /= np.repeat(np.where(peaks > 0, peaks, 1), np.diff(magnitude.indptr))
     return sparse.csc_array(magnitude + magnitude.T)
 
 

@@ -30,7 +30,7 @@ def same_labels(first, second):
 
 
 @pytest.mark.parametrize("cls", GRAPH)
-@examples(0.06)
+@examples(0.04)
 @given(points=subspaces(), seed=SEEDS)
 def test_order_of_points(cls, points, seed):
     X, k = points
@@ -39,7 +39,7 @@ def test_order_of_points(cls, points, seed):
 
 
 @pytest.mark.parametrize("cls", LARGE)
-@examples(0.06)
+@examples(0.04)
 @given(points=heaps(), seed=SEEDS)
 def test_order_of_points_for_many(cls, points, seed):
     X, y = points
@@ -49,7 +49,7 @@ def test_order_of_points_for_many(cls, points, seed):
 
 
 @pytest.mark.parametrize("cls", [p for p in GRAPH if p.id not in ("lrr1", "latlrr")])  # their error counts features
-@examples(0.06)
+@examples(0.04)
 @given(points=subspaces(), seed=SEEDS)
 def test_rotation(cls, points, seed):
     X, k = points
@@ -58,7 +58,7 @@ def test_rotation(cls, points, seed):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@examples(0.1)
+@examples(0.06)
 @given(points=subspaces(), seed=SEEDS)
 def test_rotation_under_every_kernel(kernel, points, seed):
     X, k = points
@@ -67,7 +67,7 @@ def test_rotation_under_every_kernel(kernel, points, seed):
 
 
 @pytest.mark.parametrize("cls", [p for p in LARGE if p.id not in ("ektrr", "sssc", "slsr", "slrr")])
-@examples(0.06)
+@examples(0.04)
 @given(points=heaps(), seed=SEEDS)
 def test_rotation_for_many(cls, points, seed):
     X, y = points
@@ -77,7 +77,7 @@ def test_rotation_for_many(cls, points, seed):
 
 
 @pytest.mark.parametrize("cls", GRAPH)
-@examples(0.06)
+@examples(0.04)
 @given(points=subspaces(), exponent=st.integers(-300, 290))
 def test_scale(cls, points, exponent):
     X, k = points
@@ -87,7 +87,7 @@ def test_scale(cls, points, exponent):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@examples(0.1)
+@examples(0.06)
 @given(points=subspaces(), exponent=st.integers(-300, 290))
 def test_scale_under_every_kernel(kernel, points, exponent):
     X, k = points
@@ -95,7 +95,7 @@ def test_scale_under_every_kernel(kernel, points, exponent):
 
 
 @pytest.mark.parametrize("cls", LARGE)
-@examples(0.06)
+@examples(0.04)
 @given(points=heaps(), exponent=st.integers(-300, 290))
 def test_scale_for_many(cls, points, exponent):
     X, y = points
@@ -103,7 +103,7 @@ def test_scale_for_many(cls, points, exponent):
 
 
 @pytest.mark.parametrize("cls", ALL)
-@examples(0.06)
+@examples(0.04)
 @given(points=heaps(), cut=st.integers(0, 40), seed=SEEDS)
 def test_batches_of_new_points(cls, points, cut, seed):
     X, y = points
@@ -117,7 +117,7 @@ def test_batches_of_new_points(cls, points, cut, seed):
 
 
 @pytest.mark.parametrize("cls", ALL)
-@examples(0.06)
+@examples(0.04)
 @given(points=heaps(), block=st.integers(100, 5000), tile=st.integers(1, 30))
 def test_chunks(cls, points, block, tile):
     X, y = points
@@ -131,7 +131,7 @@ def test_chunks(cls, points, block, tile):
 
 
 @pytest.mark.parametrize("cls", ALL)
-@examples(0.06)
+@examples(0.04)
 @given(points=subspaces())
 def test_threads_and_repetition(cls, points):
     """The same seed gives identical labels on one and two threads, and again."""
@@ -145,7 +145,7 @@ def test_threads_and_repetition(cls, points):
 
 
 @pytest.mark.parametrize("cls", ALL)
-@examples(0.06)
+@examples(0.04)
 @given(points=heaps())
 def test_single_precision(cls, points):
     X, y = points
@@ -157,7 +157,7 @@ def test_single_precision(cls, points):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "quadratic", "cosine"])
-@examples(0.1)
+@examples(0.06)
 @given(points=subspaces(), seed=SEEDS)
 def test_signs_under_even_kernels(kernel, points, seed):
     X, k = points

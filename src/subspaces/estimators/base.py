@@ -224,12 +224,7 @@ class SubspaceClusterer(
         if self.partition == "modularity":
             return W
         assert self.n_clusters is not None
-        if self.n_clusters == 1:  # one cluster needs no eigenvector, nor even an edge
-            self._embedding, self.eigenvalues_ = np.ones((W.shape[0], 1), dtype=W.dtype), np.zeros(1, dtype=W.dtype)
-        elif self.n_clusters == W.shape[0] and W.nnz == 0:  # nor do as many clusters as points
-            self._embedding, self.eigenvalues_ = np.eye(W.shape[0], dtype=W.dtype), np.zeros(W.shape[0], dtype=W.dtype)
-        else:
-            self._embedding, self.eigenvalues_ = self._spectral(W, self.n_clusters)
+        self._embedding, self.eigenvalues_ = self._spectral(W, self.n_clusters)
         return self._embedding
 
     def _partition(self, Y: Data) -> Labels:
@@ -350,6 +345,11 @@ class SubspaceClusterer(
         return self
 
     def _spectral(self, W: Sparse, n_vectors: int) -> tuple[Array, Array]:
+        n = W.shape[0]
+        if n_vectors == 1:  # one cluster needs no eigenvector, nor even an edge
+            return np.ones((n, 1), dtype=W.dtype), np.zeros(1, dtype=W.dtype)
+        if n_vectors == n and W.nnz == 0:  # nor do as many clusters as points
+            return np.eye(n, dtype=W.dtype), np.zeros(n, dtype=W.dtype)
         found = spectral_embedding(W, n_vectors)
         if found.n_components > n_vectors:
             warnings.warn(

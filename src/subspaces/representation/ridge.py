@@ -191,10 +191,11 @@ def penalty(diagonal: Array, reg: float) -> float:
     """λ = reg × mean diagonal of K. A zero kernel (all points at the origin) gets λ = reg."""
     scale = float(np.mean(diagonal, dtype=np.float64))
     lam = reg * scale if scale > 0 else reg
-    if not np.isfinite(lam):
+    limits = np.finfo(np.result_type(diagonal, np.float32))
+    if not (reg < 1 / float(limits.tiny) and lam < float(limits.max)):  # K/λ would vanish, or λ has no value
         raise ValueError(
-            f"reg={reg:.3g} times the mean diagonal of the kernel matrix, {scale:.3g}, is no finite number: take a "
-            "smaller reg, or check the kernel's values."
+            f"reg={reg:.3g} times the mean diagonal of the kernel matrix, {scale:.3g}, is too large for "
+            f"{limits.dtype}: take a smaller reg, or check the kernel's values."
         )
     return lam
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
 from subspaces._blocks import map_blocks, row_blocks
@@ -82,6 +84,13 @@ def smce_path(
         if reg <= 0:
             raise ValueError(f"reg must be positive, got {reg}: without it SMCE has no reason to be sparse.")
         solutions, weights, trace = _solve(X, neighbours, reg, tol, max_iter, solutions)
+        if not trace.converged:
+            warnings.warn(
+                f"smce: stopped after max_iter={max_iter} steps with relative residuals {trace.primal[-1]:.1e} "
+                f"(primal) and {trace.dual[-1]:.1e} (dual) above tol={tol:.1e}; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         yield columns_to_sparse(neighbours, weights), trace
 
 

@@ -13,14 +13,16 @@ from subspaces.reproduce.cells import CODE
 from subspaces.reproduce.outputs import origin
 from subspaces.reproduce.plan import HERE, Experiment, experiment_names, load_experiment
 from subspaces.reproduce.run import Settings
-from subspaces.reproduce.statistics import Record, from_csv
+from subspaces.reproduce.statistics import RATIO, Record, from_csv
 from subspaces.reproduce.tables import is_curve, markdown
 
 REMARKS = HERE / "remarks.toml"
 PAGE = "reproduction.md"
+NEAR = 0.3
+"""Points of a score that count as the same number."""
 _HEAD = """\
-| | compared numbers | median difference (ours − paper) | within 0.3 | AC of KTRR: ours | paper |
-|---|---|---|---|---|---|
+| | compared numbers | median difference (ours − paper) | within 0.3 | inside our spread | AC of KTRR: ours | paper |
+|---|---|---|---|---|---|---|
 """
 _LARGE = 90
 """Rows above which a table is only linked."""
@@ -50,20 +52,32 @@ def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
 
 
 def _summary_line(experiment: Experiment, records: Sequence[Record]) -> str:
-    """How near the paper an experiment came, first cut only."""
-    compared = [r for r in records if r.difference is not None and r.metric not in ("t1", "t2", "t2 / KTRR", "seconds")]
-    compared = [r for r in compared if r.cut == compared[0].cut]
-    if not compared:
+    """How near the paper an experiment came: the first cut, and the range of all runs of all cuts."""
+    scores = [r for r in records if r.difference is not None and r.metric not in ("t1", "t2", RATIO, "seconds")]
+    if not scores:
         return ""
+    places: dict[tuple[str, str, float | None, str], list[Record]] = {}
+    for record in scores:
+        places.setdefault((record.panel, record.row, record.x, record.metric), []).append(record)
+    compared = [found[0] for found in places.values()]
     differences = sorted(r.difference for r in compared if r.difference is not None)
-    near = sum(abs(value) <= 0.3 for value in differences)
+    near = sum(abs(value) <= NEAR for value in differences)
+    inside = sum(_reaches(found) for found in places.values())
     own = [r for r in compared if r.row in ("KTRR", "EKTRR", "exp(−d²/σ²)") and r.metric == "AC"]
     ours, paper = "", ""
     if own and not is_curve(records):
         ours = " / ".join(f"{r.mean:.1f}" for r in own)
         paper = " / ".join(f"{r.paper:.1f}" for r in own)
     middle = differences[len(differences) // 2]
-    return f"| {experiment.paper} | {len(differences)} | {middle:+.1f} | {near} | {ours} | {paper} |"
+    return f"| {experiment.paper} | {len(differences)} | {middle:+.1f} | {near} | {inside} | {ours} | {paper} |"
+
+
+def _reaches(found: Sequence[Record]) -> bool:
+    """Whether the paper's number is in the range of our runs, all cuts of the graph together."""
+    low = min(record.low for record in found if record.low is not None)
+    high = max(record.high for record in found if record.high is not None)
+    printed = found[0].paper
+    return printed is not None and low - NEAR <= printed <= high + NEAR
 
 
 def _section(experiment: Experiment, records: Sequence[Record], word: str, link: str, folder: Path) -> str:

@@ -155,7 +155,7 @@ def fit_global_part(X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_L
     with threadpool_limits(1, "blas"):
         parts = map_blocks(inner_products, row_blocks(len(X), len(landmarks) * X.itemsize))
     mean_diagonal = sum(part[1] for part in parts) / len(X)
-    lam = above_rounding(penalty(np.array([mean_diagonal]), reg), mean_diagonal, X.dtype, _ROUNDING)
+    lam = above_rounding(penalty(np.array([mean_diagonal], dtype=X.dtype), reg), mean_diagonal, X.dtype, _ROUNDING)
     spectrum, rotation = eigh(np.sum([part[0] for part in parts], axis=0))
     spectrum = np.maximum(spectrum, 0)
     whitening = (to_features @ rotation) / np.sqrt(spectrum + lam)
