@@ -5,8 +5,8 @@
     python benchmarks/peers.py --marks                                     # the targets: measured, met or not
     python benchmarks/peers.py --pages                                     # docs/speed/ from what has been run
 
-Every run is a process of its own with its own peak memory, on one thread by default; ours and the others take turns and
-repeats go round the whole list, so that what else the machine does hits all alike. Finished runs are lines of
+Every run is a process of its own (a fork) with its own peak memory, on one thread by default; ours and the others take
+turns and repeats go round the whole list, so that what else the machine does hits all alike. Finished runs are lines of
 ``results/peers.jsonl``. A peer that is not installed is said to be missing and left out:
 
     pip install umap-learn scikit-network genieclust faiss-cpu spectral-bridges spectralcluster clustpy
@@ -15,21 +15,19 @@ repeats go round the whole list, so that what else the machine does hits all ali
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from _peers import marks, pages
 from _peers.data import SMALL_FIRST, kind
-from _peers.measure import Store, in_child, run_cell
+from _peers.measure import Store, in_child, preload, run_cell, with_threads
 from _peers.methods import METHODS
 
 HERE = Path(__file__).resolve().parent
 STORE = HERE / "results" / "peers.jsonl"
 PAGES = HERE.parent / "docs" / "speed"
 SIZES = {"digits": 1797, "coil20": 1440, "usps": 2000, "yaleb": 2414, "coil100": 7200, "covtype": 581_012}
-CHILDREN = {"cell": run_cell, **marks.CHILDREN}
 
 
 def main() -> None:
@@ -43,17 +41,10 @@ def main() -> None:
     parser.add_argument("--marks", nargs="*", help="measure the targets, all or those named")
     parser.add_argument("--again", action="store_true", help="forget the finished runs of the data and methods named")
     parser.add_argument("--pages", action="store_true", help="only write docs/speed/")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.child:
-        function, keywords = json.loads(arguments.child)
-        print(json.dumps(CHILDREN[function](**keywords)))
-        return
-    limits = {
-        "threads": arguments.threads,
-        "cpu_limit": arguments.cpu_limit,
-        "memory_limit": int(arguments.memory_limit * 2**30),
-    }
+    with_threads(arguments.threads)
+    preload()
+    limits = {"cpu_limit": arguments.cpu_limit, "memory_limit": int(arguments.memory_limit * 2**30)}
     if arguments.marks is not None:
         marks.measure(arguments.marks, PAGES / "marks.md", limits)
         return
@@ -61,24 +52,25 @@ def main() -> None:
     if arguments.again:
         store.forget(lambda key: key["data"] in arguments.data and key["method"] in arguments.methods)
     if not arguments.pages:
-        compare(arguments.data, arguments.methods, arguments.repeats, store, limits)
+        compare(arguments, store, limits)
     pages.write(store.rows, PAGES)
 
 
-def compare(data: list[str], methods: list[str], repeats: int, store: Store, limits: dict[str, int]) -> None:
+def compare(arguments: argparse.Namespace, store: Store, limits: dict[str, int]) -> None:
+    methods = arguments.methods
     for method in methods:
         if METHODS[method].missing():
             print(f"{METHODS[method].title}: {METHODS[method].needs} is not installed, left out", file=sys.stderr)
     failed = {(row["key"]["data"], row["key"]["method"]) for row in store.rows if "failed" in row["result"]}
-    for seed in range(repeats):
-        for name in data:
+    for seed in range(arguments.repeats):
+        for name in arguments.data:
             n = SIZES.get(name) or int(name.removeprefix(kind(name)) or "60000")
             for method in methods:
                 if METHODS[method].missing() or not METHODS[method].suits(kind(name), n) or (name, method) in failed:
                     continue
-                key = {"data": name, "method": method, "seed": seed, "threads": limits["threads"]}
-                call = ["cell", {"data": name, "method": method, "seed": seed}]
-                row = store.get(key, lambda call=call: in_child(call, **limits))
+                cell = {"data": name, "method": method, "seed": seed}
+                key = {**cell, "threads": arguments.threads}
+                row = store.get(key, lambda cell=cell: in_child(run_cell, cell, **limits))
                 if "failed" in row:
                     failed.add((name, method))
                 print(f"{name:15} {seed} {METHODS[method].title:38} {shown(row)}", flush=True)

@@ -286,7 +286,7 @@ def test_run_writes_everything_and_the_second_is_instant(settings):
 def test_quick_never_takes_the_place_of_the_real_thing(settings):
     run = run_experiment("tiny", Settings(**{**vars(settings), "quick": True}))
     assert {file.stem for file in run.files} == {"tiny-quick"}
-    assert run.records[0].mark == "1 runs"
+    assert run.records[0].mark == "1 run"
 
 
 def test_missing_data_says_what_to_do(tmp_path, settings):

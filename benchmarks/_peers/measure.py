@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import resource
-import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ from _peers.methods import METHODS
 _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+Function = Callable[..., dict[str, Any]]
 
 
 class Meter:
@@ -85,29 +88,47 @@ def run_cell(data: str, method: str, seed: int) -> dict[str, Any]:
     return row
 
 
-def in_child(call: list[Any], *, threads: int, cpu_limit: int, memory_limit: int) -> dict[str, Any]:
-    """``[function, arguments]`` in a process of its own; ``{"failed": why}`` where it ends badly.
+def with_threads(n: int) -> None:
+    """Start this program again with `n` threads for every library: they look at the environment only once."""
+    wanted = dict.fromkeys(_THREADS, str(n))
+    if any(os.environ.get(name) != value for name, value in wanted.items()):
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | wanted)
+
+
+def preload() -> None:
+    """Import what the methods need, once: each run is a fork of this process and starts at once."""
+    for name in sorted({method.needs for method in METHODS.values() if not method.missing()} | {"subspaces.methods"}):
+        with suppress(Exception):  # a broken peer is reported by its own run
+            import_module(name)
+
+
+def in_child(function: Function, keywords: dict[str, Any], *, cpu_limit: int, memory_limit: int) -> dict[str, Any]:
+    """``function(**keywords)`` in a process of its own; ``{"failed": why}`` where it ends badly.
 
     Parameters
     ----------
-    call : name in the table of ``peers.py --child``, and its arguments
     cpu_limit : CPU seconds after which it is stopped
     memory_limit : bytes it may take
     """
-    environment = os.environ | dict.fromkeys(_THREADS, str(threads))
-    command = [sys.executable, str(Path(__file__).parents[1] / "peers.py"), "--child", json.dumps(call)]
-
-    def limit() -> None:
+    sys.stdout.flush()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_limit, cpu_limit + 5))
         resource.setrlimit(resource.RLIMIT_AS, (memory_limit, memory_limit))
-
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, preexec_fn=limit)
-    if done.returncode < 0:
-        return {"failed": f"over {cpu_limit} CPU s"}
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        return {"failed": last[0][:120]}
-    return json.loads(done.stdout.splitlines()[-1])
+        try:
+            result = function(**keywords)
+        except BaseException as error:
+            result = {"failed": f"{type(error).__name__}: {error}"[:120]}
+        with os.fdopen(writer, "w") as file:
+            json.dump(result, file)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        said = file.read()
+    _, status = os.waitpid(child, 0)
+    return json.loads(said) if status == 0 and said else {"failed": f"stopped: {cpu_limit} CPU s, or memory"}
 
 
 class Store:

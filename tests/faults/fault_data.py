@@ -19,7 +19,8 @@ GRAPH = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
 LARGE = [pytest.param(cls, id=name) for name, cls in SCALABLE.items()]
 KERNELISED = [pytest.param(ESTIMATORS[name], id=name) for name in ("ktrr", "kssc", "klrr")]
 TRANSLATION_INVARIANT = [
-    pytest.param(METHODS[name], id=name) for name in ("ktrr", "smce", "sc", "kasp", "nystrom", "sec", "akk", "lsc", "uspec")
+    pytest.param(METHODS[name], id=name)
+    for name in ("ktrr", "smce", "sc", "kasp", "nystrom", "sec", "akk", "lsc", "uspec")
 ]
 
 

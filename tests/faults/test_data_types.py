@@ -15,7 +15,17 @@ from sklearn.metrics import adjusted_rand_score
 
 from subspaces import KTRR, TRR
 
-FORMATS = ("csr_array", "csc_array", "coo_array", "lil_array", "dok_array", "bsr_array", "dia_array", "csr_matrix", "coo_matrix")
+FORMATS = (
+    "csr_array",
+    "csc_array",
+    "coo_array",
+    "lil_array",
+    "dok_array",
+    "bsr_array",
+    "dia_array",
+    "csr_matrix",
+    "coo_matrix",
+)
 
 
 def whole_numbers(cls, seed):
@@ -48,7 +58,14 @@ def test_case_19_not_numbers(cls, seed):
     ragged = [*X.tolist()[:5], [1.0, 2.0]]
     frame = pd.DataFrame(X).assign(name="a word")
     words = np.full((6, 2), "word")
-    for bad in (X * 1j, words, frame, ragged, np.array([[{}, []]] * 4, dtype=object), pl.DataFrame({"a": ["x", "y", "z"]})):
+    for bad in (
+        X * 1j,
+        words,
+        frame,
+        ragged,
+        np.array([[{}, []]] * 4, dtype=object),
+        pl.DataFrame({"a": ["x", "y", "z"]}),
+    ):
         model = cls(n_clusters=2)
         with pytest.raises((ValueError, TypeError)):
             model.fit(bad)
@@ -105,7 +122,13 @@ def test_case_21_memory_layouts(cls, seed, tmp_path):
     read_only.flags.writeable = False
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    for container in (np.asfortranarray(X), np.repeat(np.repeat(X, 2, 0), 3, 1)[::2, ::3], read_only, mapped, X.tolist()):
+    for container in (
+        np.asfortranarray(X),
+        np.repeat(np.repeat(X, 2, 0), 3, 1)[::2, ::3],
+        read_only,
+        mapped,
+        X.tolist(),
+    ):
         model = fit(cls, container)
         assert adjusted_rand_score(expected, model.labels_) == 1
         with quiet():

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from subspaces import KTRR, SC, TRR
 from subspaces.methods import METHODS
 
-SCALES = (1e150, 1e200, 1e300, 1e-150, 1e-200, 1e-300, 1e-318)
+SCALES = (1e150, 1e200, 1e-150, 1e-300, 1e-318)
 DISTANCES = [METHODS[name] for name in ("akk", "nystrom", "sec", "sc", "sscomp")]  # the last appends a constant
 SENSITIVE = [METHODS[name] for name in ("sscomp", "lsa", "sc", "ssc", "sssc", "sec")]  # heaps are no subspaces to these
 
@@ -92,7 +92,9 @@ def test_case_15_extreme_scales(cls, scale, seed):
     """15: the same labels at every scale: the points are brought near one by a power of two before anything else."""
     X, _ = blobs(seed)
     model = fit(cls, X * scale)
-    assert adjusted_rand_score(reference(cls, seed), model.labels_) > (0.9 if scale < 1e-310 else 0.999)  # few bits left
+    assert adjusted_rand_score(reference(cls, seed), model.labels_) > (
+        0.9 if scale < 1e-310 else 0.999
+    )  # few bits left
     with quiet():
         assert model.predict(X * scale * 1.001).max() < 3
 
@@ -130,7 +132,7 @@ def test_case_15_kernels_that_see_units(seed):
     small = fit(KTRR, X * 1e3, kernel="polynomial", kernel_params={"gamma": 1e-6})
     large = fit(KTRR, X * 1e18, kernel="polynomial", kernel_params={"gamma": 1e-36})
     np.testing.assert_allclose(large.affinity_matrix_.toarray(), small.affinity_matrix_.toarray(), rtol=1e-6)
-    with quiet(), pytest.raises(ValueError, match="polynomial kernel .* too large for float64"):
+    with quiet(), pytest.raises(ValueError, match=r"polynomial kernel .* too large for float64"):
         KTRR(3, kernel="polynomial").fit(X * 1e120)
 
 

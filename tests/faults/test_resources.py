@@ -39,7 +39,7 @@ def test_case_60_graphs_that_keep_everything(seed):
     """60: a graph of all pairs is refused also where the coefficients need no n × n array."""
     X = np.random.default_rng(seed).standard_normal((100_000, 2)).astype(np.float32)
     for model in (TRR(3, n_nonzero=None), LSR1(3), KTRR(3, kernel="linear", solver="low_rank", graph="row_space")):
-        with quiet(), pytest.raises(MemoryError, match="edges each needs .* GiB"):
+        with quiet(), pytest.raises(MemoryError, match=r"edges each needs .* GiB"):
             model.fit(X)
 
 

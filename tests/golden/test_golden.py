@@ -16,7 +16,17 @@ from subspaces.representation.sparse import ssc
 from subspaces.scale.two_scale import two_scale
 from subspaces.truncation import truncate
 
-KERNELS = ("linear", "quadratic", "cubic", "cosine", "rbf", "exponential", "inverse_square", "inverse_distance", "correntropy")
+KERNELS = (
+    "linear",
+    "quadratic",
+    "cubic",
+    "cosine",
+    "rbf",
+    "exponential",
+    "inverse_square",
+    "inverse_distance",
+    "correntropy",
+)
 REGS = (0.01, 1.0)
 
 

@@ -17,7 +17,17 @@ from subspaces.methods import METHODS
 
 # what a fit may refuse: a graph without edges, a bandwidth of copies only, a penalty that is no number
 REFUSALS = ("no edge", "gave 0", "so it has no communities", "too large for float")
-KERNELS = ("rbf", "exponential", "inverse_square", "inverse_distance", "linear", "cosine", "quadratic", "cubic", "correntropy")
+KERNELS = (
+    "rbf",
+    "exponential",
+    "inverse_square",
+    "inverse_distance",
+    "linear",
+    "cosine",
+    "quadratic",
+    "cubic",
+    "correntropy",
+)
 ITERATIVE = [METHODS[name] for name in ("ssc", "kssc", "ensc", "lrr1", "lrr2", "latlrr", "klrr", "smce")]
 
 
@@ -153,7 +163,10 @@ def test_a_failed_fit_leaves_nothing(cls, points, value, row, column):
 
 @pytest.mark.parametrize("cls", GRAPH)
 @examples(0.06)
-@given(points=heaps(), leg=st.sampled_from(["_kernel", "_representation", "_truncation", "_affinity", "_embed", "_partition"]))
+@given(
+    points=heaps(),
+    leg=st.sampled_from(["_kernel", "_representation", "_truncation", "_affinity", "_embed", "_partition"]),
+)
 def test_an_interrupted_fit_leaves_nothing(cls, points, leg):
     X, y = points
     model = cls(n_clusters=int(y.max()) + 1)

@@ -112,7 +112,10 @@ def test_batches_of_new_points(cls, points, cut, seed):
     with quiet():
         expected = model.predict(new)
         np.testing.assert_array_equal(np.concatenate([model.predict(new[:cut]), model.predict(new[cut:])]), expected)
-        with patch.object(new_points, "_PREDICT_BYTES", 1000), patch.object(type(model), "_block_bytes", 100, create=True):
+        with (
+            patch.object(new_points, "_PREDICT_BYTES", 1000),
+            patch.object(type(model), "_block_bytes", 100, create=True),
+        ):
             np.testing.assert_array_equal(model.predict(new), expected)
 
 

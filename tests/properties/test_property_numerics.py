@@ -79,7 +79,9 @@ def test_estimators_do_not_show_the_route(cls, points):
 
 
 @examples(0.5)
-@given(points=subspaces(), reg=st.sampled_from([1e-10, 1e-6, 1e-2, 1.0]), dtype=st.sampled_from([np.float64, np.float32]))
+@given(
+    points=subspaces(), reg=st.sampled_from([1e-10, 1e-6, 1e-2, 1.0]), dtype=st.sampled_from([np.float64, np.float32])
+)
 def test_condition_and_residual_are_true(points, reg, dtype):
     """The condition number within a factor of n of the true one; the residual no larger than it allows."""
     X, _ = points

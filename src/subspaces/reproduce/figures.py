@@ -18,6 +18,8 @@ from subspaces.reproduce.tables import panels
 
 COLOURS = {"AC": "tab:red", "NMI": "tab:blue", "ARI": "tab:green", "F": "tab:purple"}
 MARKERS = "osD^v<>ph*X+d"
+LINES = ("navy", "tab:orange", "tab:green", "limegreen", "tab:purple", "tab:brown", "tab:pink", "0.35", "tab:olive")
+LINES += ("tab:cyan", "royalblue", "goldenrod", "teal")  # no red: that is KTRR's
 BEST, SPREAD = "best optimum", "50 random starts"
 AXES = {"reg": "λ", "n_nonzero": "η", "first": "number of subjects", "level": "level"}
 NOISE = {"gaussian": "SNR (dB)", "salt_and_pepper": "corrupted pixels (%)"}
@@ -46,10 +48,10 @@ def _surface(experiment: Experiment, records: Sequence[Record], planned: Sequenc
         axes.grid(alpha=0.3)
     handles = [Line2D([], [], color=colour, marker="o", label=metric) for metric, colour in COLOURS.items()]
     handles += [
-        Line2D([], [], color="black", label="this package, 500 random starts"),
+        Line2D([], [], color="black", label=f"this package, {records[0].cut}"),
         Line2D([], [], color="black", linestyle="none", marker="_", markersize=13, label="best optimum found"),
         Line2D([], [], color="black", linestyle="none", marker="x", markersize=9, label="the paper"),
-        Line2D([], [], color="grey", linewidth=8, alpha=0.3, label="range over runs of 50 starts"),
+        Line2D([], [], color="grey", linewidth=8, alpha=0.3, label=f"range over runs of {SPREAD}"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=9)
     figure.suptitle(f"{experiment.paper}: {experiment.title}")
@@ -135,7 +137,10 @@ def _noise(experiment: Experiment, records: Sequence[Record], planned: Sequence[
 
 def _line(row: str, j: int) -> dict[str, Any]:
     """KTRR in red and thick as in the paper; its relatives dashed."""
-    style = {"marker": MARKERS[j % len(MARKERS)], "markersize": 4.5, "linewidth": 1.1, "color": f"C{j % 10}"}
+    colour = LINES[j % len(LINES)]
+    style = {"marker": MARKERS[j % len(MARKERS)], "markersize": 4.5, "linewidth": 1.1, "color": colour}
+    if row in ("constant label", "k-means"):
+        style |= {"color": "0.6", "linestyle": ":"}
     if row.startswith("KTRR"):
         style |= {"color": "red", "linewidth": 2.2}
     if row.startswith("KTRR,"):

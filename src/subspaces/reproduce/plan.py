@@ -209,9 +209,11 @@ def _mark(experiment: Experiment, row: Mapping[str, Any], protocol: Mapping[str,
     cut = protocol["cuts"][0]
     short = []
     if n_draws * cut["runs"] < experiment.full["runs"]:
-        short.append(f"{n_draws * cut['runs']} runs")
+        n_runs = n_draws * cut["runs"]
+        short.append(f"{n_runs} run{'s' if n_runs > 1 else ''}")
     if row.get("restarted", True) and cut.get("restarts", 1) < experiment.full["restarts"]:
-        short.append(f"{cut.get('restarts', 1)} starts")
+        n_starts = cut.get("restarts", 1)
+        short.append(f"{n_starts} start{'s' if n_starts > 1 else ''}")
     return ", ".join(short)
 
 

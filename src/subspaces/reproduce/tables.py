@@ -142,7 +142,7 @@ def _footnotes(records: Sequence[Record]) -> list[str]:
     for record in records:
         if record.mark and record.row not in marks.setdefault(record.mark, []):
             marks[record.mark].append(record.row)
-    notes = [f"‡ smaller than the paper's protocol: {mark} ({', '.join(rows)})." for mark, rows in marks.items()]
+    notes = [f"‡ smaller than the paper's protocol: {mark} ({'; '.join(rows)})." for mark, rows in marks.items()]
     if any(record.dagger for record in records):
         notes.append("† different from every other row at 0.05 by Wilcoxon's rank-sum test.")
     return [note + "  " for note in notes]
