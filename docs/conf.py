@@ -30,6 +30,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "paper_maths",
+    "measured",
 ]
 exclude_patterns = ["_*", "Makefile"]
 templates_path = ["_templates"]

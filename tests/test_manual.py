@@ -36,8 +36,8 @@ def listed_names() -> set[str]:
     return names
 
 
-def check_pages():
-    spec = importlib.util.spec_from_file_location("check_pages", DOCS / "_ext" / "check_pages.py")
+def extension(name: str):
+    spec = importlib.util.spec_from_file_location(name, DOCS / "_ext" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -96,13 +96,25 @@ def test_every_equation_that_is_named_is_printed():
 def test_pages_are_checked(tmp_path):
     (tmp_path / "a.html").write_text('<a href="b.html#here">x</a><a href="c.html">y</a><a href="https://a.org">z</a>')
     (tmp_path / "b.html").write_text('<p id="there"></p><script src="https://cdn.org/x.js"></script>')
-    faults, elsewhere = check_pages().check(tmp_path)
+    faults, elsewhere = extension("check_pages").check(tmp_path)
     assert faults == [
         "a.html links to b.html#here, a place that does not exist",
         "a.html links to c.html, which does not exist",
         "b.html loads https://cdn.org/x.js",
     ]
     assert elsewhere == {"https://a.org", "https://cdn.org/x.js"}
+
+
+def test_short_table_is_made_from_all_numbers():
+    measured = extension("measured")
+    text = (DOCS / "methods_measured.md").read_text(encoding="utf-8")
+    lines = measured.short_table(text, {"ktrr": "KTRR"}).splitlines()
+    assert measured.MARK in (DOCS / "which_method.md").read_text(encoding="utf-8")
+    assert lines[0].count("|") == 7
+    assert len(lines) == 2 + len(measured.rows_of(text)) > 12
+    best, default, _ = measured.rows_of(text)["ktrr"]["coil20"]
+    row = next(line for line in lines if line.startswith("| [KTRR](methods/ktrr.md) |"))
+    assert re.search(rf"\*?{best}\*?\*?.\/.\*?\*?{default}", row)
 
 
 def test_manual_builds():

@@ -24,6 +24,8 @@ def validated(estimator: Any, X: Any, **rules: Any) -> Data:
     """Scikit-learn's ``validate_data``, with the place of the first NaN or infinity in the message; no dates."""
     if any(getattr(kind, "kind", "") in ("M", "m") for kind in _types(X)):
         raise TypeError("Input X contains dates or durations: numbers of what unit? Convert them first.")
+    if np.ma.isMaskedArray(X) and np.ma.is_masked(X):
+        raise ValueError("Input X has masked entries, whose values would be used all the same: fill or remove them.")
     try:
         # the sum that scikit-learn looks for NaN with may overflow in both directions: inf − inf is not the user's NaN
         with np.errstate(over="ignore", invalid="ignore"):

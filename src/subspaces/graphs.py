@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,9 @@ def build_graph(
     if unknown:
         allowed = list(_PARAMS[graph]) or "nothing"
         raise ValueError(f"graph_params of graph={graph!r} may hold {allowed}; got {sorted(unknown)}.")
+    for name, value in params.items():
+        if not isinstance(value, Real):
+            raise ValueError(f"{name} in graph_params must be a number; got {value!r}.")
     _require_memory(coefficients, n_nonzero if graph in ("column", "symmetric") else None, graph)
     if graph in ("column", "symmetric"):
         return truncate(coefficients, n_nonzero, graph=graph, by=by)

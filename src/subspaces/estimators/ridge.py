@@ -29,6 +29,7 @@ DENSE_SIZE = 10_000
 COARSE_SIZE = 30_000
 """Points from which ``spectral="auto"`` embeds micro-clusters instead of points."""
 _MICRO_CLUSTERS = 2000
+_POINTS_PER_CLUSTER = 64
 _DENSE_SQUARES = 1.25
 
 
@@ -155,6 +156,11 @@ class RidgeClusterer(SubspaceClusterer):
     def _is_coarse(self, n: int) -> bool:
         if self.spectral == "coarse" and (self._X is None or sparse.issparse(self._X)):
             raise ValueError('spectral="coarse" needs dense points, not a precomputed kernel or a sparse array.')
+        if self.spectral == "coarse" and n < _POINTS_PER_CLUSTER * (self.n_clusters or 1):
+            raise ValueError(
+                f'spectral="coarse" needs {_POINTS_PER_CLUSTER} points per cluster or more, for it cuts groups of 32; '
+                f'got {n} points and n_clusters={self.n_clusters}. Use spectral="full".'
+            )
         if self.spectral != "auto":
             return self.spectral == "coarse"
         return n >= COARSE_SIZE and self._X is not None and not sparse.issparse(self._X)

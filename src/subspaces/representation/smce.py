@@ -146,7 +146,7 @@ def _sparse_sum_to_one(
     size = shares.shape[1]
     # Both data terms are free of scale, so one rule fits all: among 0.1, 1 and 10 (the authors' constant) the
     # best penalty was 0.1 to 1 at reg 1, 1 at reg 10, 1 to 10 at reg 100, on every data set tried.
-    penalty = float(np.sqrt(reg / 10))
+    penalty = max(float(np.sqrt(reg / 10)), 1e-4)  # below, the systems of nearly flat neighbourhoods are singular
     inverse = np.linalg.inv(gram + penalty * np.eye(size, dtype=gram.dtype))
     row_sums = inverse.sum(axis=2)
     centre = row_sums / row_sums.sum(axis=1, keepdims=True)

@@ -18,8 +18,11 @@ from subspaces.reproduce.tables import panels
 
 COLOURS = {"AC": "tab:red", "NMI": "tab:blue", "ARI": "tab:green", "F": "tab:purple"}
 MARKERS = "osD^v<>ph*X+d"
-LINES = ("navy", "tab:orange", "tab:green", "limegreen", "tab:purple", "tab:brown", "tab:pink", "0.35", "tab:olive")
-LINES += ("tab:cyan", "royalblue", "goldenrod", "teal")  # no red: that is KTRR's
+LINES = (
+    *("navy", "tab:orange", "tab:green", "limegreen", "tab:purple", "tab:brown", "tab:pink", "0.35", "tab:olive"),
+    *("tab:cyan", "royalblue", "goldenrod", "teal"),
+)
+"""Colours of the rivals; no red, that is KTRR's."""
 BEST, SPREAD = "best optimum", "50 random starts"
 AXES = {"reg": "λ", "n_nonzero": "η", "first": "number of subjects", "level": "level"}
 NOISE = {"gaussian": "SNR (dB)", "salt_and_pepper": "corrupted pixels (%)"}

@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from subspaces import _memory
+from subspaces._distances import resolve_bandwidth
 from subspaces._typing import Array, Labels, Sparse
 from subspaces.affinity import components, join_components
 from subspaces.embedding import FULL_GRAPH_SIZE, spectral_embedding, unit_rows
@@ -188,7 +189,7 @@ class BipartiteClusterer(LandmarkClusterer):
 
     def _settled_bandwidth(self, squared_distances: Array) -> float:
         if self.bandwidth is not None:
-            return self._length(self.bandwidth)
+            return resolve_bandwidth(squared_distances, self._length(self.bandwidth))
         return float(np.sqrt(2) * np.sqrt(squared_distances).mean(dtype=np.float64))
 
 
