@@ -7,6 +7,7 @@ import pytest
 from scipy.linalg import subspace_angles
 from scipy.sparse import issparse
 from scipy.spatial.distance import pdist, squareform
+from sklearn.exceptions import ConvergenceWarning
 
 from subspaces.representation import local
 from subspaces.representation import smce as smce_module
@@ -131,7 +132,8 @@ def test_smce_trace_tells_the_truth(X):
     assert trace.converged
     assert max(trace.primal[-1], trace.dual[-1]) <= 1e-8
     assert len(trace.primal) == len(trace.dual) == trace.n_iter // smce_module.CHECK_EVERY
-    C, short = smce(X, n_neighbors=7, max_iter=3)
+    with pytest.warns(ConvergenceWarning, match="max_iter=3 steps"):
+        C, short = smce(X, n_neighbors=7, max_iter=3)
     assert not short.converged
     assert short.n_iter == 3
     assert max(short.primal[-1], short.dual[-1]) > 1e-6

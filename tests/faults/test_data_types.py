@@ -72,6 +72,14 @@ def test_case_19_not_numbers(cls, seed):
         assert not hasattr(model, "labels_")
 
 
+def test_case_19_masked_values_are_missing_values(seed):
+    """19: the numbers behind a mask are not used."""
+    X, y = blobs(seed)
+    with pytest.raises(ValueError, match="masked"):
+        KTRR(3).fit(np.ma.masked_array(X, mask=X > 9))
+    assert adjusted_rand_score(y, fit(KTRR, np.ma.masked_array(X)).labels_) == 1
+
+
 def test_case_19_dates_are_no_numbers(seed):
     """19: dates have units; they are refused rather than counted in days or nanoseconds."""
     days = np.arange("2026-01-01", "2026-01-13", dtype="datetime64[D]").reshape(6, 2)

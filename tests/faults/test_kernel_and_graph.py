@@ -16,6 +16,7 @@ from subspaces import KTRR, LRR2, SC, SSC, TRR, EnSC, embedding
 from subspaces.affinity import affinity
 from subspaces.embedding import spectral_embedding
 from subspaces.kernels import cross, fit_kernel, gram
+from subspaces.methods import METHODS
 from subspaces.partition import cut_embedding
 from subspaces.representation._result import from_dense
 from subspaces.representation.ridge import IndefiniteKernelWarning, ridge
@@ -174,6 +175,35 @@ def test_case_37_extreme_penalties(reg, kernel, seed):
                 off = K - np.diag(K.diagonal())
                 scaled = found.columns(0, 42).T.astype(np.float64) * found.penalty
                 np.testing.assert_allclose(scaled, off, rtol=rtol, atol=1e-30)
+
+
+@pytest.mark.parametrize("name", ["ssc", "kssc", "ensc", "lrr1", "lrr2", "latlrr", "klrr", "smce"])
+@pytest.mark.parametrize("value", [1e-300, 1e-8, 1e8, 1e300])
+def test_case_37_extreme_weights_of_the_iterative_methods(name, value, seed):
+    """37: labels, or an error that names the parameter or says that no coefficient is left."""
+    cls = METHODS[name]
+    parameter = next(p for p in ("alpha", "gamma", "reg") if p in cls().get_params())
+    with quiet():
+        try:
+            model = cls(3, **{parameter: value}).fit(planes(seed)[0])
+        except ValueError as error:
+            assert "no edge" in str(error) or parameter in str(error)  # noqa: PT017
+        else:
+            assert model.labels_.shape == (42,)
+
+
+@pytest.mark.parametrize("name", ["lsc", "uspec"])
+@pytest.mark.parametrize("bandwidth", [1e-300, 1e300])
+def test_case_34_bandwidths_of_landmarks(name, bandwidth, seed):
+    """34: the same message from the methods for many points."""
+    with pytest.raises(ValueError, match="out of all proportion"):
+        METHODS[name](3, bandwidth=bandwidth).fit(planes(seed)[0])
+
+
+def test_few_points_for_a_coarse_cut(seed):
+    """Said with both numbers, not with an index out of bounds."""
+    with pytest.raises(ValueError, match=r"64 points per cluster or more.* got 42 points and n_clusters=3"):
+        KTRR(3, spectral="coarse").fit(planes(seed)[0])
 
 
 def test_case_37_a_penalty_that_overflows(seed):

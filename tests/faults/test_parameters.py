@@ -56,6 +56,15 @@ def test_case_49_number_of_clusters_found(seed):
         KTRR(None).fit(X)
 
 
+@pytest.mark.parametrize("scale", [1e200, 1e306])
+def test_case_49_everything_chosen_at_any_scale(scale, seed):
+    """49: what is chosen for the points does not depend on their unit."""
+    X, _ = blobs(seed)
+    auto = dict.fromkeys(("n_clusters", "kernel", "reg", "n_nonzero", "partition", "scaling"), "auto")
+    with quiet():
+        assert KTRR(**auto).fit(X * scale).n_clusters_ == KTRR(**auto).fit(X).n_clusters_
+
+
 @pytest.mark.parametrize(
     "parameter", ["kernel", "solver", "graph", "partition", "scaling", "out_of_sample", "init", "by"]
 )

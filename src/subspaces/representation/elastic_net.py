@@ -36,6 +36,8 @@ MIN_BATCH, MAX_BATCH = 32, 256
 WORKING_SET = 30
 """Atoms in the first working sets, which grow with the supports. More (trials to 100) saves tests but slows steps."""
 
+_LARGEST_GAMMA = 1e30
+
 MIN_RIDGE = 1e-4
 """Where (1 − τ)/γ is smaller, a proximal term makes up for it: a lasso alone has no smooth dual."""
 
@@ -153,6 +155,8 @@ def _check(X: Array, gamma: float, l1_ratio: float, max_iter: int) -> None:
         raise ValueError("X must be finite, got NaN or infinity. Remove or impute these points.")
     if not gamma > 1:
         raise ValueError(f"gamma must be above 1, below it every coefficient is zero; got {gamma}. Try 50.")
+    if gamma > _LARGEST_GAMMA:
+        raise ValueError(f"gamma must be below {_LARGEST_GAMMA:.0e}, its square is computed with; got {gamma}. Try 50.")
     if not 0 < l1_ratio <= 1:
         raise ValueError(f"l1_ratio must be in (0, 1], got {l1_ratio}. Use ridge for codes without the l1 norm.")
     if max_iter < 1:

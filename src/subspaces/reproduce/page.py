@@ -14,7 +14,7 @@ from subspaces.reproduce.outputs import origin
 from subspaces.reproduce.plan import HERE, Experiment, experiment_names, load_experiment
 from subspaces.reproduce.run import Settings
 from subspaces.reproduce.statistics import RATIO, Record, from_csv
-from subspaces.reproduce.tables import is_curve, markdown
+from subspaces.reproduce.tables import TIMES, is_curve, markdown
 
 REMARKS = HERE / "remarks.toml"
 PAGE = "reproduction.md"
@@ -34,7 +34,7 @@ def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
     page = settings.output.resolve().parent / PAGE
     link = os.path.relpath(settings.output.resolve(), page.parent)
     parts = [f"# The paper's tables and figures, ours beside theirs\n\n{words['introduction'].strip()}\n"]
-    parts.append(f"subspaces {__version__}, code {CODE}. All of it: `subspaces reproduce all page --output {link}`.\n")
+    parts.append(f"subspaces {__version__}, code {CODE}. All of it: `subspaces reproduce all --output {settings.output.as_posix()}`.\n")
     sections, summary = [], []
     for name in experiment_names(settings.experiments):
         experiment = load_experiment(name, settings.experiments)
@@ -53,7 +53,7 @@ def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
 
 def _summary_line(experiment: Experiment, records: Sequence[Record]) -> str:
     """How near the paper an experiment came: the first cut, and the range of all runs of all cuts."""
-    scores = [r for r in records if r.difference is not None and r.metric not in ("t1", "t2", RATIO, "seconds")]
+    scores = [r for r in records if r.difference is not None and r.metric not in (*TIMES, RATIO)]
     if not scores:
         return ""
     places: dict[tuple[str, str, float | None, str], list[Record]] = {}

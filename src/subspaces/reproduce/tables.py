@@ -8,6 +8,8 @@ from subspaces.reproduce.plan import Experiment
 from subspaces.reproduce.statistics import Record
 
 MISSING = "–"
+TIMES = ("t1", "t2", "seconds")
+"""Differences of these say something about machines only."""
 _TEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -64,7 +66,7 @@ def _table_markdown(experiment: Experiment, records: Sequence[Record]) -> str:
     compared = {metric: any(r.paper is not None for r in records if r.metric == metric) for metric in metrics}
     header = [""]
     for metric in metrics:
-        header += [metric, "paper", "Δ"] if compared[metric] else [metric]
+        header += [metric, *["paper"] * compared[metric], *["Δ"] * (compared[metric] and metric not in TIMES)]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     for label, of_row in _rows(records):
         cells = [label]
@@ -72,7 +74,7 @@ def _table_markdown(experiment: Experiment, records: Sequence[Record]) -> str:
             record = next((r for r in of_row if r.metric == metric), None)
             cells.append(_number(record) if record else MISSING)
             if compared[metric]:
-                cells += [_paper(record), _difference(record)]
+                cells += [_paper(record), *[_difference(record)] * (metric not in TIMES)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from subspaces._monomials import n_monomials
 from subspaces._typing import Array, Data
+from subspaces.scaling import apply_scaling, fit_scaling
 
 AUTO = "auto"
 
@@ -119,6 +120,7 @@ def scalings_tried(X: Data) -> tuple[tuple[str | None, ...], str]:
     least one) carries nine tenths of the variance, only ``"standard"`` is tried. Pixels, spectra and coordinates have
     one unit: there it is plain or unit rows.
     """
+    X = apply_scaling(X, fit_scaling(X, None))  # a power of two where magnitudes are extreme
     if not sparse.issparse(X) and X.shape[1] >= _LEAST_COLUMNS:
         centred = X - X.mean(axis=0, dtype=np.float64)
         centred /= max(float(np.abs(centred).max()), np.finfo(np.float64).tiny)  # squares must not overflow
