@@ -14,7 +14,9 @@ from threadpoolctl import threadpool_limits
 
 # the same examples on every run: a failure in CI must be a failure at home
 settings.register_profile("subspaces", deadline=None, derandomize=True, database=None, max_examples=50)
-settings.register_profile("long", deadline=None, max_examples=1000)  # --hypothesis-profile=long: new examples every time
+settings.register_profile(
+    "long", deadline=None, max_examples=1000
+)  # --hypothesis-profile=long: new examples every time
 settings.load_profile("subspaces")
 
 

@@ -40,7 +40,7 @@ data = { name = "digits" }
 rows = ["ktrr"]
 vary = "n_nonzero"
 values = [5]
-protocol = { cuts = [{ name = "k-means", restarts = 5, runs = 300 }] }
+protocol = { cuts = [{ name = "k-means", restarts = 5, runs = 600 }] }
 
 [protocol]
 cuts = [{ name = "k-means", restarts = 5, runs = 1 }]
@@ -69,12 +69,16 @@ def finished(folder: Path):
     return sorted(folder.glob("*.json"))
 
 
-def wait_for_cells(folder: Path, number: int, process) -> None:
-    deadline = time.monotonic() + 120
+def wait_for_cells(folder: Path, number: int, process) -> list[psutil.Process]:
+    """Wait until so many cells are there; returns the workers, looked up before, since that takes a while."""
+    deadline, workers = time.monotonic() + 600, []
     while len(finished(folder)) < number:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
+        if finished(folder) and not workers:
+            workers = psutil.Process(process.pid).children(recursive=True)
         time.sleep(0.01)
+    return workers
 
 
 def report(command):
@@ -85,8 +89,7 @@ def report(command):
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_killed_in_mid_run_only_the_unfinished_is_done_again(command, tmp_path, jobs):
     process = start(command, "--jobs", jobs)
-    wait_for_cells(tmp_path / "cells", 2, process)
-    children = psutil.Process(process.pid).children(recursive=True)
+    children = wait_for_cells(tmp_path / "cells", 2, process)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     _, alive = psutil.wait_procs(children, timeout=30)
@@ -104,8 +107,7 @@ def test_killed_in_mid_run_only_the_unfinished_is_done_again(command, tmp_path, 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_interrupted_it_leaves_at_once_and_cleanly(command, tmp_path, jobs):
     process = start(command, "--jobs", jobs)
-    wait_for_cells(tmp_path / "cells", 2, process)
-    children = psutil.Process(process.pid).children(recursive=True)
+    children = wait_for_cells(tmp_path / "cells", 2, process)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     if process.returncode == 0:

@@ -173,7 +173,7 @@ def _bar_chart(
             )
     axes.set_xticks(range(len(rows)), rows, rotation=20, ha="right")
     axes.set(ylabel="%", ylim=(50, 102), title=f"{experiment.paper}: {experiment.title}")
-    axes.legend(ncols=2, fontsize=8, loc="lower right")
+    figure.legend(loc="outside lower center", ncols=4, fontsize=9)
     axes.grid(axis="y", alpha=0.3)
     return figure
 

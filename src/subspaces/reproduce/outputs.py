@@ -32,13 +32,16 @@ def write_outputs(
         with write_atomically(written[-1]) as stream:
             stream.write(text.encode())
     if experiment.style != "table" and find_spec("matplotlib") is not None:
+        from matplotlib import rc_context
+
         from subspaces.reproduce.figures import draw
 
         figure = draw(experiment, records, planned, outcome)
         for suffix in (".png", ".svg"):
             written.append(folder / f"{experiment.name}{suffix}")
-            with write_atomically(written[-1]) as stream:
-                metadata = {"Date": None} if suffix == ".svg" else None  # the same figure is the same file
+            # without a date and random names inside, the same figure is the same file
+            metadata = {"Date": None} if suffix == ".svg" else None
+            with write_atomically(written[-1]) as stream, rc_context({"svg.hashsalt": experiment.name}):
                 figure.savefig(stream, format=suffix[1:], dpi=130, metadata=metadata)
     return records, written
 

@@ -34,7 +34,8 @@ def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
     page = settings.output.resolve().parent / PAGE
     link = os.path.relpath(settings.output.resolve(), page.parent)
     parts = [f"# The paper's tables and figures, ours beside theirs\n\n{words['introduction'].strip()}\n"]
-    parts.append(f"subspaces {__version__}, code {CODE}. All of it: `subspaces reproduce all --output {settings.output.as_posix()}`.\n")
+    command = f"subspaces reproduce all --output {settings.output.as_posix()}"
+    parts.append(f"subspaces {__version__}, code {CODE}. All of it: `{command}`.\n")
     sections, summary = [], []
     for name in experiment_names(settings.experiments):
         experiment = load_experiment(name, settings.experiments)
