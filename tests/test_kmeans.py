@@ -9,6 +9,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from subspaces import _kmeans
 from subspaces._kmeans import kmeans
 
 
@@ -72,3 +73,13 @@ def test_one_cluster_per_point():
 def test_equal_points_do_not_fail():
     with pytest.warns(ConvergenceWarning, match="distinct"):
         assert set(kmeans(np.ones((8, 2)), 2, n_init=20, seed=0)) == {0}
+
+
+def test_clusters_that_are_points_need_one_start(monkeypatch):
+    calls = []
+    real = _kmeans._Search.descend
+    monkeypatch.setattr(_kmeans._Search, "descend", lambda self, centres: calls.append(1) or real(self, centres))
+    truth = np.repeat(np.arange(6), 20)
+    labels = kmeans(np.eye(6)[truth], 6, n_init=500, seed=0)
+    assert len(calls) == 1
+    assert len(set(zip(truth, labels, strict=True))) == 6

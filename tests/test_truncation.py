@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -233,3 +235,23 @@ def test_coefficients_are_not_changed(rng):
     for graph in ("column", "symmetric"):
         truncate(from_dense(C), 3, graph=graph)
     assert_array_equal(C, before)
+
+
+@pytest.mark.parametrize("reg", [1e-6, 0.1, 1e30])
+def test_a_draft_in_single_precision_gives_the_graph_of_all_products_in_double(reg, rng):
+    coefficients = ridge_low_rank(rng.standard_normal((300, 8)), reg)
+    assert coefficients.draft is not None
+    found = truncate(coefficients, 6, graph="symmetric")
+    expected = truncate(replace(coefficients, draft=None, pairs=None), 6, graph="symmetric")
+    assert_array_equal(found.indptr, expected.indptr)
+    assert_array_equal(found.indices, expected.indices)
+    assert_allclose(found.data, expected.data, rtol=1e-10)
+
+
+def test_a_draft_of_a_point_that_nothing_represents(rng):
+    Z = rng.standard_normal((40, 5))
+    Z[7] = 0
+    C = truncate(ridge_low_rank(Z, 0.1), 3, graph="symmetric")
+    assert C[:, [7]].nnz == 0
+    assert C[[7]].nnz == 0
+    assert (np.delete(np.diff(C.indptr), 7) == 3).all()

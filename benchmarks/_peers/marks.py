@@ -226,6 +226,14 @@ MARKS: dict[str, Mark] = {
 }
 
 
+_HEAD = (
+    "# Targets, measured",
+    "",
+    "Written by `python benchmarks/peers.py --marks`; see [Where the time goes](../speed.md).",
+    "",
+)
+
+
 def measure(names: list[str], page: Path, limits: dict[str, int]) -> None:
     """Measure the marks named (all if none is), print the table and, where all were measured, write it."""
     lines = ["| mark | target | measured | met |", "|---|---|---|---|"]
@@ -245,4 +253,4 @@ def measure(names: list[str], page: Path, limits: dict[str, int]) -> None:
         print(lines[-1], flush=True)
     if not names:
         page.parent.mkdir(exist_ok=True)
-        page.write_text("\n".join(lines) + "\n")
+        page.write_text("\n".join([*_HEAD, *lines]) + "\n")

@@ -17,6 +17,10 @@ and 260.5 and take five times as long."""
 _EXHAUSTED = 50
 """Crossings in a row that give only what is there already: no more starts are tried."""
 
+_EXACT = 1e-6
+"""Share of the total scatter below which a start has found clusters that are points but for rounding: no other start
+can do better. So it is where the graph falls into as many components as there are clusters."""
+
 _MAX_ITER = 60
 """Lloyd steps of a start; the best one is run to its end."""
 
@@ -43,7 +47,12 @@ def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
     search = _Search(points, n_clusters, rng)
     n_independent = min(_POPULATION, (n_init + 1) // 2)
     first = points[rng.integers(len(points), size=(n_independent, 1))]
-    population = [search.descend(search.extend(centre)) for centre in first]
+    population: list[tuple[float, Array]] = []
+    for centre in first:
+        population.append(search.descend(search.extend(centre)))
+        if population[-1][0] <= _EXACT * search.total:
+            n_init = 0
+            break
     n_twins = 0
     for _ in range(n_init - n_independent):
         inertia, centres = search.descend(search.cross(_good(population, rng), _good(population, rng)))

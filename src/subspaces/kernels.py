@@ -153,8 +153,7 @@ def gram(X: Data, kernel: Kernel) -> Array:
         assert kernel.additive is not None
         return _additive.gram(X, kernel.additive)
     if kernel.name in DISTANCE_KERNELS:
-        X = centred(X)
-        K = _lower_products(X)
+        K = _lower_products(centred(X))  # the centred copy is gone before K is filled
         squared_norms = K.diagonal().copy()
 
         def transform(block: Array, rows: slice, columns: slice) -> None:

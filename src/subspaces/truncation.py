@@ -19,6 +19,9 @@ from subspaces.representation._result import Coefficients
 
 RANKINGS = ("magnitude", "value")
 
+_SPARE = 4
+"""Entries of a column taken from a draft beyond those asked for: single precision may swap near equals."""
+
 
 def truncate(
     coefficients: Coefficients,
@@ -47,6 +50,8 @@ def truncate(
     n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
     if whole is not None and (graph == "symmetric" or by == "magnitude"):
         return largest_per_column(symmetrised(whole) if graph == "symmetric" else whole, n_nonzero)
+    if graph == "symmetric" and coefficients.draft is not None and n_nonzero + _SPARE < n:
+        return _symmetric_by_draft(coefficients, n_nonzero)
     peaks = column_peaks(coefficients) if graph == "symmetric" else None
 
     def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
@@ -59,8 +64,52 @@ def truncate(
                 keys[np.arange(stop - start), np.arange(start, stop)] = -np.inf
         return largest_per_row(columns, keys, n_nonzero)
 
-    blocks = row_blocks(n, n * coefficients.dtype.itemsize)
-    parts = map_blocks(one_block, blocks)
+    return _from_blocks(map_blocks(one_block, _blocks_of(coefficients)), n)
+
+
+def _symmetric_by_draft(coefficients: Coefficients, n_nonzero: int) -> Sparse:
+    """The symmetric rule where all n² products are made in single precision and the few that matter in double."""
+    n, draft, pairs = coefficients.n_points, coefficients.draft, coefficients.pairs
+    assert draft is not None
+    assert draft.core is not None
+    assert pairs is not None
+    peaks = column_peaks(coefficients)
+    inverse = 1 / np.where(peaks > 0, peaks, 1)
+    weights, read = (inverse / inverse.max()).astype(draft.dtype), draft.core
+    step = max(1, BLOCK_BYTES // (4 * n * draft.dtype.itemsize))
+
+    def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
+        block = read(start, stop)
+        for first in range(0, stop - start, step):  # small pieces: no large array is made and freed
+            part = block[first : first + step]
+            np.abs(part, out=part)
+            part *= weights[start + first : min(start + first + step, stop), None] + weights
+        columns = top_columns(block, n_nonzero + _SPARE)
+        rows = np.arange(start, stop)[:, None]
+        values = np.abs(pairs(rows[:, 0], columns))
+        values *= inverse[rows] + inverse[columns]
+        values[columns == rows] = 0
+        return _largest_of_few(columns, values, n_nonzero)
+
+    return _from_blocks(map_blocks(one_block, _blocks_of(draft)), n)
+
+
+def _largest_of_few(columns: Array, values: Array, k: int) -> tuple[Array, Array, Array]:
+    """Counts per row, columns and values of the k largest non-zero values of each row; columns come in order."""
+    order = np.argsort(-values, axis=1, kind="stable")[:, :k]
+    order.sort(axis=1)
+    values, columns = (np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1))
+    kept = values != 0
+    return kept.sum(axis=1), columns[kept], values[kept]
+
+
+def _blocks_of(coefficients: Coefficients) -> list[tuple[int, int]]:
+    n = coefficients.n_points
+    return row_blocks(n, n * coefficients.dtype.itemsize // coefficients.enlarge)
+
+
+def _from_blocks(parts: list[tuple[Array, Array, Array]], n: int) -> Sparse:
+    """CSC array from the counts, row indices and values of its columns."""
     counts, indices, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     indptr = np.concatenate([[0], np.cumsum(counts)])
     index_type = np.int32 if indptr[-1] < 2**31 else np.int64
@@ -153,6 +202,8 @@ def column_peaks(coefficients: Coefficients) -> Array:
     if coefficients.matrix is not None:
         peaks: Array = abs(coefficients.matrix).max(axis=0).toarray().ravel()
         return peaks
+    if coefficients.draft is not None and coefficients.pairs is not None:
+        return _peaks_by_draft(coefficients)
     read = coefficients.core or coefficients.columns
 
     def peaks_of(start: int, stop: int) -> Array:
@@ -160,8 +211,25 @@ def column_peaks(coefficients: Coefficients) -> Array:
         peaks: Array = np.maximum(columns.max(axis=1), -columns.min(axis=1))
         return peaks
 
-    n = coefficients.n_points
-    return np.concatenate(map_blocks(peaks_of, row_blocks(n, n * coefficients.dtype.itemsize)))
+    return np.concatenate(map_blocks(peaks_of, _blocks_of(coefficients)))
+
+
+def _peaks_by_draft(coefficients: Coefficients) -> Array:
+    """The draft says where the largest entry is, its value comes in full precision."""
+    draft, pairs = coefficients.draft, coefficients.pairs
+    assert draft is not None
+    assert draft.core is not None
+    assert pairs is not None
+    read = draft.core
+
+    def peaks_of(start: int, stop: int) -> Array:
+        block = read(start, stop)
+        where = np.abs(block, out=block).argmax(axis=1)
+        rows = np.arange(start, stop)
+        peaks: Array = np.where(where == rows, 0, np.abs(pairs(rows, where[:, None])[:, 0]))
+        return peaks
+
+    return np.concatenate(map_blocks(peaks_of, _blocks_of(draft)))
 
 
 def symmetrised_columns(coefficients: Coefficients, peaks: Array, start: int, stop: int) -> Array:

@@ -65,6 +65,12 @@ class Coefficients:
     """The whole of C (CSC) where it is sparse from the start."""
     factors: Factors | None = None
     """The singular value decomposition of C where the solver ends with one."""
+    draft: Coefficients | None = None
+    """The core in single precision up to a factor, where that is much cheaper: enough to say which are largest."""
+    pairs: Callable[[Array, Array], Array] | None = None
+    """Entries of the core M at the given rows and columns, in full precision; goes with `draft`."""
+    enlarge: int = 1
+    """How many times the usual size of a block to read: more where each is a product, slow for a dozen rows."""
 
 
 def from_dense(C: Array, trace: Trace | None = None) -> Coefficients:

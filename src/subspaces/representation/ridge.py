@@ -145,6 +145,22 @@ def ridge_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
     """
     H, lam = whitened(Z, reg)
     condition, residual = _low_rank_evidence(Z, H, lam)
+    found = replace(_from_whitened(H), penalty=lam, condition=condition, residual=residual)
+    if H.dtype == np.float32:
+        return found
+
+    def pairs(rows: Array, columns: Array) -> Array:
+        products: Array = (H[rows, None] @ H[columns].transpose(0, 2, 1))[:, 0]
+        return products
+
+    # a common factor, so that no product vanishes in single precision; no second array of H's size on the way
+    largest = max(H.max(), -H.min()) or 1.0
+    single = np.divide(H, largest, out=np.empty(H.shape, dtype=np.float32), casting="same_kind")
+    return replace(found, draft=_from_whitened(single), pairs=pairs)
+
+
+def _from_whitened(H: Array) -> Coefficients:
+    """c_ji = h_jᵀh_i / (1 − ‖h_i‖²), one product per block."""
     # 1 − ‖h‖² is the share of a point that the others cannot explain; rounding must not make it zero
     unexplained = np.maximum(1 - np.einsum("ij,ij->i", H, H), np.finfo(H.dtype).eps)
 
@@ -159,9 +175,16 @@ def ridge_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
     def rows(start: int, stop: int) -> Array:
         return core(start, stop) / unexplained
 
-    return Coefficients(
-        H.shape[0], H.dtype, columns, rows, penalty=lam, core=core, condition=condition, residual=residual
-    )
+    return Coefficients(H.shape[0], H.dtype, columns, rows, core=core, enlarge=_enlarged(H.shape[1]))
+
+
+def _enlarged(rank: int) -> int:
+    """Size of a block of HHᵀ over the usual one.
+
+    Where H is wide the product decides, and 13 rows at once run at a third of the speed of 100; where it is narrow the
+    passes over the block decide, and it should stay in cache.
+    """
+    return min(8, max(1, rank // 20))
 
 
 def ridge_unconstrained_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
