@@ -6,6 +6,10 @@ from importlib.util import find_spec
 
 collect_ignore = [
     folder
-    for folder, needed in (("src/subspaces/deep", "torch"), ("src/subspaces/distributed", "distributed"))
+    for folder, needed in (
+        ("src/subspaces/deep", "torch"),
+        ("src/subspaces/distributed", "distributed"),
+        ("src/subspaces/explorer", "panel"),
+    )
     if find_spec(needed) is None
 ]

@@ -182,7 +182,7 @@ def test_informative_on_digits():
 def test_informative_on_faces_and_objects(name, data_home):
     from subspaces import datasets
 
-    data = getattr(datasets, f"load_{name}")()
+    data = getattr(datasets, f"load_{name}")(data_home=data_home)
     X = normalize(np.asarray(data.data, dtype=np.float64).reshape(len(data.target), -1))
     estimator = KTRR(len(np.unique(data.target))).fit(X)
     right = np.asarray(best_matching(data.target, estimator.labels_)) == data.target
