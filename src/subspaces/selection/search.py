@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from subspaces._typing import Data, Labels, Sparse
 from subspaces.selection.candidates import AUTO, Grid, make_grid, neighbouring
@@ -152,7 +153,8 @@ def _all_cuts(
     trials, partitions = [], []
     for graph in graphs:
         for method in grid.cuts:
-            labels, eigenvalues = cut(graph, method, n_clusters, connect=connect, seed=seed)
+            with threadpool_limits(1, user_api="blas"):  # a second thread only spins between so many small products
+                labels, eigenvalues = cut(graph, method, n_clusters, connect=connect, seed=seed)
             labels = np.unique(labels, return_inverse=True)[1].astype(np.intp)
             setting = graph.setting
             trials.append(
