@@ -149,15 +149,18 @@ def _top_flat(keys: Array, k: int) -> Array:
     size = n // n_groups
     peaks = keys[:, : n_groups * size].reshape(n_rows, size, n_groups).max(axis=1)
     kth = min(k, n_groups)
-    threshold = np.partition(peaks, n_groups - kth, axis=1)[:, n_groups - kth, None]
-    flat = np.flatnonzero(keys >= threshold)
+    peaks.partition(n_groups - kth, axis=1)
+    flat = np.flatnonzero(keys >= peaks[:, n_groups - kth, None])
     row = flat // n
-    # rank within the row by decreasing key; the sort is stable, so equal keys keep their column order
-    order = np.argsort(-keys.ravel()[flat], kind="stable")
-    order = order[np.argsort(row[order], kind="stable")]
-    first = np.searchsorted(row[order], np.arange(n_rows))
-    rank = np.arange(len(order)) - first[row[order]]
-    return flat[np.sort(order[rank < k])]
+    counts = np.bincount(row, minlength=n_rows)
+    first = np.cumsum(counts) - counts
+    # the few that are left side by side, each row sorted by itself: stable, so equal keys keep their column order
+    few = np.full((n_rows, counts.max()), np.inf, dtype=keys.dtype)
+    few[row, np.arange(len(flat)) - first[row]] = -keys.ravel()[flat]
+    order = np.argsort(few, axis=1, kind="stable")[:, :k]
+    order.sort(axis=1)
+    top: Array = flat[(order + first[:, None]).ravel()]
+    return top
 
 
 def largest_per_column(C: Sparse, k: int) -> Sparse:
