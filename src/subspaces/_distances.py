@@ -30,9 +30,7 @@ def resolve_bandwidth(X: Data, bandwidth: float | str) -> float:
     if bandwidth not in BANDWIDTHS:
         raise ValueError(unknown_name("bandwidth", bandwidth, BANDWIDTHS))
     if bandwidth == "rms":
-        X = centred(X)
-        mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()  # ≈ 0 unless X is sparse
-        sigma = float(np.sqrt(2 * max(squared_norms_of(X).mean(dtype=np.float64) - mean @ mean, 0.0)))
+        sigma = float(np.sqrt(2 * _mean_square(X)))
     else:
         if bandwidth == "median" and X.shape[0] > _MEDIAN_SAMPLE:
             X = X[np.linspace(0, X.shape[0] - 1, _MEDIAN_SAMPLE).astype(int)]
@@ -42,6 +40,20 @@ def resolve_bandwidth(X: Data, bandwidth: float | str) -> float:
             f"bandwidth={bandwidth!r} gave 0: (most) points are equal. Remove duplicates or pass a positive number."
         )
     return sigma
+
+
+def _mean_square(X: Data) -> float:
+    """Mean squared distance of the points from their mean, in blocks of rows."""
+    if sparse.issparse(X):
+        mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+        return max(float(squared_norms_of(X).mean(dtype=np.float64) - mean @ mean), 0.0)
+    origin, squares, total = origin_of(X), 0.0, np.zeros(X.shape[1])
+    for start, stop in row_blocks(X.shape[0], X.shape[1] * X.itemsize):
+        block = X[start:stop] - origin
+        squares += float(squared_norms_of(block).sum(dtype=np.float64))
+        total += block.sum(axis=0, dtype=np.float64)
+    mean = total / X.shape[0]  # ≈ 0: nothing cancels
+    return max(squares / X.shape[0] - float(mean @ mean), 0.0)
 
 
 def _representable(sigma: float, dtype: Any) -> float:

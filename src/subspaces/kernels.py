@@ -26,7 +26,6 @@ from subspaces import _additive
 from subspaces._blocks import map_blocks, mirror_lower, row_blocks
 from subspaces._distances import BANDWIDTHS as BANDWIDTHS
 from subspaces._distances import (
-    centred,
     origin_of,
     resolve_bandwidth,
     squared_norms_of,
@@ -41,6 +40,8 @@ DISTANCE_KERNELS = ("rbf", "exponential", "inverse_square", "inverse_distance")
 DOT_KERNELS = ("linear", "cosine", "quadratic", "cubic", "polynomial")
 KERNELS = (*DISTANCE_KERNELS, *DOT_KERNELS, "correntropy", "precomputed")
 KernelLike = str | Callable[[Array, Array], Array]
+
+_PRODUCT_COLUMNS = 256  # features whose products are summed at once
 
 _POLYNOMIAL_DEFAULTS = {"degree": 3, "gamma": 1.0, "coef0": 1.0}
 
@@ -153,7 +154,7 @@ def gram(X: Data, kernel: Kernel) -> Array:
         assert kernel.additive is not None
         return _additive.gram(X, kernel.additive)
     if kernel.name in DISTANCE_KERNELS:
-        K = _lower_products(centred(X))  # the centred copy is gone before K is filled
+        K = _lower_products(X, None if sparse.issparse(X) else origin_of(X))
         squared_norms = K.diagonal().copy()
 
         def transform(block: Array, rows: slice, columns: slice) -> None:
@@ -265,16 +266,24 @@ def checked_gram(K: Data, what: str) -> Array:
     return K
 
 
-def _lower_products(X: Data) -> Array:
-    """X Xᵀ with its lower triangle filled (BLAS syrk: half the work of a full product)."""
+def _lower_products(X: Data, origin: Array | None = None) -> Array:
+    """(X − origin)(X − origin)ᵀ with its lower triangle filled (BLAS syrk: half the work of a full product).
+
+    Some columns at a time, so that only they exist a second time; as many as BLAS takes at once itself: no slower.
+    """
     if sparse.issparse(X):
         product: Array = np.ascontiguousarray((X @ X.T).toarray())
         return product
-    X = np.ascontiguousarray(X)
+    if origin is None:
+        parts = iter([np.ascontiguousarray(X)])
+    else:
+        starts = range(0, X.shape[1], _PRODUCT_COLUMNS)
+        parts = (X[:, i : i + _PRODUCT_COLUMNS] - origin[i : i + _PRODUCT_COLUMNS] for i in starts)
     K: Array = np.zeros((X.shape[0], X.shape[0]), dtype=X.dtype)
     syrk = get_blas_funcs("syrk", (X,))
-    # K.T is K's memory in Fortran's order: upper there is lower here
-    syrk(1.0, X.T, beta=0.0, c=K.T, trans=1, lower=0, overwrite_c=1)
+    for part in parts:
+        # K.T is K's memory in Fortran's order: upper there is lower here
+        syrk(1.0, np.ascontiguousarray(part).T, beta=1.0, c=K.T, trans=1, lower=0, overwrite_c=1)
     return K
 
 
