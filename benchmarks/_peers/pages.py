@@ -6,6 +6,7 @@ import csv
 import os
 import platform
 from importlib import metadata
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,9 @@ def machine() -> str:
 
 # ---------------------------------------------------------------- plots
 
+_SHADES = {"ours": "Reds", "peer": "Blues", "floor": "Greys"}
+_MARKS = {"ours": "osDphv<", "peer": "^>*XdP8", "floor": "|_"}
+
 
 def plot_fronts(sets: dict[str, list[Row]], file: Path) -> None:
     """Accuracy against CPU seconds, one panel per data set, the front drawn through."""
@@ -197,27 +201,40 @@ def plot_fronts(sets: dict[str, list[Row]], file: Path) -> None:
 
     columns = min(4, len(sets))
     lines = -(-len(sets) // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(4 * columns, 3.3 * lines), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(lines, columns, figsize=(4 * columns, 3.6 * lines), layout="constrained", squeeze=False)
     for axis in axes.ravel()[len(sets) :]:
         axis.set_visible(False)
     for axis, (name, rows) in zip(axes.ravel(), sets.items(), strict=False):
-        score = SCORE.get(name, "ac")
-        scored = [row for row in rows if "ac" in row]
-        front = sorted((row for row in scored if row["on_front"]), key=lambda row: row["cpu"])
-        axis.step([r["cpu"] for r in front], [r[score] for r in front], where="post", color="0.7", lw=1, zorder=1)
-        for row in scored:
-            mine = row["group"] == "ours"
-            axis.plot(row["cpu"], row[score], "o" if mine else "^", color="#c1272d" if mine else "#3b6ea5", ms=5)
-        for row in front:
-            axis.annotate(
-                row["method"], (row["cpu"], row[score]), fontsize=6, xytext=(3, -7), textcoords="offset points"
-            )
-        axis.set(title=name, xscale="log", ylim=(-3, 105))
-        axis.grid(alpha=0.25)
-        axis.set_ylabel("NMI, %" if score == "nmi" else "accuracy, %", fontsize=8)
-    figure.supxlabel("CPU seconds; red circles: ours, blue triangles: others; names: on the front", fontsize=9)
+        _front_panel(axis, name, rows)
+    figure.supxlabel("CPU seconds; red circles: ours, blue triangles: others; numbers: on the front", fontsize=9)
     figure.savefig(file, dpi=90)
     plt.close(figure)
+
+
+def _front_panel(axis: Any, name: str, rows: list[Row]) -> None:
+    """One data set; the points on the front are numbered and named below, where names cannot overlap."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    score = SCORE.get(name, "ac")
+    scored = [row for row in rows if "ac" in row]
+    front = sorted((row for row in scored if row["on_front"]), key=lambda row: row["cpu"])
+    axis.step([r["cpu"] for r in front], [r[score] for r in front], where="post", color="0.7", lw=1, zorder=1)
+    for row in scored:
+        mine = row["group"] == "ours"
+        axis.plot(row["cpu"], row[score], "o" if mine else "^", color="#c1272d" if mine else "#3b6ea5", ms=5)
+    for number, row in enumerate(front, start=1):
+        axis.annotate(
+            str(number), (row["cpu"], row[score]), fontsize=7, xytext=(0, 4), textcoords="offset points", ha="center"
+        )
+    cpu = [row["cpu"] for row in scored]
+    limits = 10.0 ** np.floor(np.log10(0.8 * min(cpu))), 10.0 ** np.ceil(np.log10(1.25 * max(cpu)))
+    axis.set(title=name, xscale="log", ylim=(-3, 109), xlim=limits)
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.grid(alpha=0.25)
+    axis.set_ylabel("NMI, %" if score == "nmi" else "accuracy, %", fontsize=8)
+    named = [f"{number} {row['method']}" for number, row in enumerate(front, start=1)]
+    axis.set_xlabel("\n".join("   ".join(named[i : i + 3]) for i in range(0, len(named), 3)), fontsize=7)
 
 
 def plot_growth(sets: dict[str, list[Row]], file: Path) -> None:
@@ -229,16 +246,17 @@ def plot_growth(sets: dict[str, list[Row]], file: Path) -> None:
 
     grown = [row for name in GROWTH for row in sets.get(name, []) if "cpu" in row]
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
-    colours = iter(plt.colormaps["tab20"](np.linspace(0, 1, 20)))
+    colours = {group: cycle(plt.colormaps[name](np.linspace(0.35, 0.95, 7))) for group, name in _SHADES.items()}
+    marks = {group: cycle(marks) for group, marks in _MARKS.items()}
     for method, about in METHODS.items():
         mine = sorted((row["n"], row["cpu"], max(row["mb"], 1)) for row in grown if row["method"] == method)
         if len(mine) < 2:
             continue
         n, cpu, mb = zip(*mine, strict=True)
-        style = {"ours": "o-", "peer": "^--", "floor": "k:"}[about.group]
-        keywords = {} if about.group == "floor" else {"color": next(colours)}
-        axes[0].loglog(n, cpu, style, ms=4, lw=1.2, **keywords)
-        axes[1].loglog(n, mb, style, ms=4, lw=1.2, label=about.title, **keywords)
+        style = {"ours": "-", "peer": "--", "floor": ":"}[about.group]
+        keywords = {"color": next(colours[about.group]), "marker": next(marks[about.group]), "ms": 4, "lw": 1.2}
+        axes[0].loglog(n, cpu, style, **keywords)
+        axes[1].loglog(n, mb, style, label=about.title, **keywords)
     axes[0].set(xlabel="points", ylabel="CPU seconds")
     axes[1].set(xlabel="points", ylabel="MB above the start")
     if axes[1].lines:
