@@ -89,6 +89,11 @@ class _Search:
         self.squares = np.einsum("ij,ij->i", points, points)
         self.total = float(self.squares.sum(dtype=np.float64))
         self.n_draws = 2 + int(np.log(n_clusters))  # scikit-learn's number of k-means++ candidates
+        n = len(points)
+        # a point's cluster is its row index here: written in place, for a new matrix costs more than its product
+        self.indicator = sparse.csc_array(
+            (np.ones(n, points.dtype), np.zeros(n, np.int32), np.arange(n + 1, dtype=np.int32)), shape=(n_clusters, n)
+        )
 
     def distances(self, centres: Array) -> Array:
         D = self.points @ (-2 * centres.T)
@@ -121,8 +126,7 @@ class _Search:
 
     def descend(self, centres: Array) -> tuple[float, Array]:
         """Inertia and centres after Lloyd's steps."""
-        n, labels = len(self.points), None
-        ones, columns = np.ones(n, dtype=self.points.dtype), np.arange(n + 1, dtype=np.int32)
+        labels = None
         for _ in range(_MAX_ITER):
             scores = self.points @ centres.T
             scores -= np.einsum("ij,ij->i", centres, centres) / 2
@@ -131,8 +135,8 @@ class _Search:
                 break
             labels = found
             sizes = np.bincount(labels, minlength=self.n_clusters)[:, None]
-            indicator = sparse.csc_array((ones, labels, columns), shape=(self.n_clusters, n))
-            means = indicator @ self.points / np.maximum(sizes, 1).astype(ones.dtype)
+            self.indicator.indices[:] = labels
+            means = self.indicator @ self.points / np.maximum(sizes, 1).astype(centres.dtype)
             centres = np.where(sizes > 0, means, centres)
         inside = np.take_along_axis(scores, found[:, None], axis=1).sum(dtype=np.float64)
         return self.total - 2 * float(inside), centres
