@@ -198,13 +198,13 @@ PEERS: dict[str, Method] = {
     "sc-neighbours": Method("scikit-learn SpectralClustering, kNN", spectral_neighbours, largest=10_000),
     "sc-rbf": Method("scikit-learn SpectralClustering", spectral_rbf, largest=10_000),
     "umap": Method("UMAP + k-means", umap_kmeans, needs="umap", largest=100_000),
-    "genie": Method("genieclust", genie, needs="genieclust", largest=600_000),
+    "genie": Method("genieclust", genie, needs="genieclust", largest=100_000),
     "leiden": Method("scikit-network Leiden on kNN", communities("Leiden"), needs="sknetwork", largest=100_000),
     "louvain": Method("scikit-network Louvain on kNN", communities("Louvain"), needs="sknetwork", largest=100_000),
     "faiss": Method("faiss k-means", faiss_kmeans, needs="faiss"),
     "hdbscan": Method("scikit-learn HDBSCAN", hdbscan, largest=30_000),
     "bridges": Method("spectral-bridges", spectral_bridges, needs="spectralbridges"),
-    "subkmeans": Method("ClustPy SubKmeans", subkmeans, needs="clustpy", largest=100_000),
+    "subkmeans": Method("ClustPy SubKmeans", subkmeans, needs="clustpy", largest=30_000),
     "spectralcluster": Method("spectralcluster", spectral_cluster, needs="spectralcluster", largest=3_000),
 }
 FLOORS: dict[str, Method] = {
