@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from subspaces.affinity import affinity, components, join_components
-from subspaces.representation._result import from_dense
+from subspaces.representation._result import from_dense, from_sparse
 from subspaces.truncation import truncate
 
 
@@ -60,10 +60,26 @@ def test_components_are_those_of_a_flood_fill(A):
 
 def test_stored_zeros_are_no_edges():
     i, j = np.array([0, 1, 2, 3, 1, 2, 4, 5]), np.array([1, 0, 3, 2, 2, 1, 5, 4])
-    W = sparse.csr_array((np.array([1.0, 1, 1, 1, 0, 0, 0, 0]), (i, j)), shape=(6, 6))
+    W = sparse.csr_array((np.array([0.5, 0.5, 2, 2, 0, 0, 0, 0]), (i, j)), shape=(6, 6))
     n_found, labels = components(W)
     assert n_found == 2
     assert_array_equal(labels, [0, 0, 1, 1, -1, -1])
+
+
+def test_many_components_of_one_size_are_numbered_by_their_first_points(rng):
+    partner = np.arange(500).reshape(250, 2)[:, ::-1].ravel()  # pairs
+    order = rng.permutation(500)
+    W = sparse.csr_array((np.ones(500), (order, order[partner])), shape=(500, 500))
+    n_found, labels = components(W)
+    assert n_found == 250
+    first = np.array([np.flatnonzero(labels == number)[0] for number in range(250)])
+    assert (np.diff(first) > 0).all()
+
+
+def test_a_point_with_a_loop_is_a_component():
+    n_found, labels = components(sparse.csr_array(np.diag([0.0, 2, 0, 3])))
+    assert n_found == 2
+    assert_array_equal(labels, [-1, 0, -1, 1])
 
 
 def test_no_edge_at_all():
@@ -207,3 +223,53 @@ def test_joining_in_blocks_gives_the_same(rng, monkeypatch):
     real = module.row_blocks
     monkeypatch.setattr(module, "row_blocks", lambda n, size: real(n, size, 5 * size))
     assert_array_equal(join_components(W, from_dense(C), 3).toarray(), expected)
+
+
+def join_by_hand(W: np.ndarray, C: np.ndarray, n_clusters: int) -> np.ndarray:
+    """What join_components promises, with lists and loops: pieces, their strongest ways out, the smallest first."""
+    W, A = W.copy(), np.abs(C)
+    scaled = np.array([column / column.max() if column.any() else column for column in A.T]).T
+    S = scaled + scaled.T
+    while True:
+        pieces = flood_fill(W) + [[i] for i in range(len(W)) if not W[i].any() and A[:, i].any()]
+        n_joins = len(pieces) - n_clusters
+        piece_of = {i: number for number, members in enumerate(pieces) for i in members}
+        ways_out = []
+        for number, members in enumerate(pieces):
+            out = [(S[i, j], -i, -j) for i in members for j in piece_of if piece_of[j] != number and S[i, j] > 0]
+            if out:  # of equal ones the first
+                weight, i, j = max(out)
+                ways_out.append((len(members), -weight, number, -i, -j))
+        if n_joins <= 0 or not ways_out:
+            return W
+        group = list(range(len(pieces)))
+        for size, minus_weight, number, i, j in sorted(ways_out):
+            mine, other = group[number], group[piece_of[j]]
+            if size <= 2 * min(ways_out)[0] and n_joins > 0 and mine != other:
+                W[i, j] = W[j, i] = -minus_weight
+                group = [other if g == mine else g for g in group]
+                n_joins -= 1
+
+
+@pytest.mark.parametrize("wrap", [from_dense, lambda C: from_sparse(sparse.csr_array(C))])
+@pytest.mark.parametrize("density", [0.04, 0.1, 0.4])
+def test_joining_is_what_it_promises(wrap, density, rng):
+    """Random coefficients, a graph of the largest few: pairs, loose points, pieces that nothing leaves."""
+    for _ in range(60):
+        n = int(rng.integers(6, 25))
+        C = rng.standard_normal((n, n)) * (rng.random((n, n)) < density)
+        np.fill_diagonal(C, 0)
+        W = strong_graph(C, rng.uniform(0.5, 2.5))
+        n_clusters = int(rng.integers(1, 6))
+        joined = join_components(W, wrap(C), n_clusters)
+        assert_allclose(joined.toarray(), join_by_hand(W.toarray(), C, n_clusters), rtol=1e-12)
+
+
+@pytest.mark.parametrize("wrap", [from_dense, lambda C: from_sparse(sparse.csr_array(C))])
+def test_a_point_that_is_used_but_not_represented_does_not_stop_the_joining(wrap):
+    """The loose point 6 leans most on 7, which has no coefficients of its own; the next best is the first block."""
+    C = np.zeros((8, 8))
+    C[:3, :3] = C[3:6, 3:6] = 1 - np.eye(3)
+    C[7, 6], C[0, 6] = 0.09, 0.05
+    _, labels = components(join_components(strong_graph(C), wrap(C), 2))
+    assert_array_equal(labels, [0, 0, 0, 1, 1, 1, 0, -1])

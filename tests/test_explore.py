@@ -258,6 +258,20 @@ def test_what_cannot_be_computed_is_said(explorer, monkeypatch):
     assert "no &lt;b&gt;such" in explorer.quality.object
 
 
+def test_choice_that_fails_is_said_and_can_be_made_again(explorer, monkeypatch):
+    def fail():
+        raise ValueError("too <few> points")
+
+    monkeypatch.setattr(explorer.session, "choose", fail)
+    explorer.choose.clicks += 1
+    assert "too &lt;few&gt; points" in explorer.quality.object
+    assert not explorer.choose.disabled
+    assert explorer.choose.name == "Choose for me"
+    monkeypatch.setattr(explorer.session, "choose", lambda: Settings(5, n_nonzero=9))
+    explorer.choose.clicks += 1
+    assert explorer.settings == Settings(5, n_nonzero=9)
+
+
 def test_points_that_are_no_images(data):
     pytest.importorskip("panel", reason=NO_PANEL)
     import subspaces

@@ -10,6 +10,7 @@ import re
 import stat
 import struct
 import sys
+import tracemalloc
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -398,6 +399,18 @@ def test_numpy_header_may_lie(tmp_path):
     assert "negative length" in refusal(path)
 
 
+def test_numpy_header_of_gigabytes_is_not_read(tmp_path):
+    n = 2**26  # NumPy reads what is announced before it compares it with its bound: a file of 65 kB takes 130 MB
+    with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("X.npy", b"\x93NUMPY\x02\x00" + n.to_bytes(4, "little") + bytes(n))
+    tracemalloc.start()
+    try:
+        assert f"a header of {n} bytes" in refusal(tmp_path / "x.npz")
+        assert tracemalloc.get_traced_memory()[1] < n // 8
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("suffix", [".npy", ".npz", "5.mat", "73.mat", ".parquet", ".csv.gz"])
 def test_damaged_files_are_refused(tmp_path, points, suffix):
     X = points[0]
@@ -569,6 +582,25 @@ def test_odd_parquet_columns_are_refused(tmp_path, column, expected):
     pq.write_table(pa.table({"a": [1, 2, 3], "s": column}), tmp_path / "x.parquet")
     assert re.search(expected, refusal(tmp_path / "x.parquet"))
     assert read_table(tmp_path / "x.parquet", ignore=["s"]).X.shape == (3, 1)
+
+
+@pytest.mark.parametrize("option", ["label", "id", None])
+def test_parquet_texts_are_measured_before_they_are_unpacked(tmp_path, option):
+    n, path = 100, tmp_path / "x.parquet"
+    name = "s" if option else "__index_level_0__"  # row names are taken unasked
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, dtype=np.int32)), pa.array(["x" * 10**5]))
+    pq.write_table(pa.table({"a": np.arange(n), name: text}), path, compression="zstd")
+    assert path.stat().st_size < 3000
+    options = {option: name} if option else {}
+    assert "its texts unpack to 10 MB" in refusal(path, max_bytes=10**6, **options)
+    data = read_table(path, max_bytes=10**8, **options)
+    assert (data.classes if option == "label" else data.ids[:1]) == ["x" * 10**5]
+
+
+def test_nested_parquet_labels_are_refused(tmp_path):
+    pq.write_table(pa.table({"a": [1, 2, 3], "s": [[1.0], [2.0], [3.0]]}), tmp_path / "x.parquet")
+    for option in ("label", "id"):
+        assert "labels and identifiers are numbers or texts" in refusal(tmp_path / "x.parquet", **{option: "s"})
 
 
 def test_empty_parquet_is_refused(tmp_path):

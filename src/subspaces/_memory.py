@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -42,7 +45,18 @@ def require(n_bytes: int, what: str, remedy: str) -> None:
     """Raise MemoryError with the bytes needed, the bytes free and what to do instead."""
     free = available_bytes()
     if n_bytes > free:
+        give_back()
+        free = available_bytes()
+    if n_bytes > free:
         raise MemoryError(f"{what} needs {_readable(n_bytes)} of memory and {_readable(free)} are free. {remedy}")
+
+
+def give_back() -> None:
+    """Return to the system what was freed: allocators keep it for later, and it would count as taken."""
+    gc.collect()
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # a C library without it
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _readable(n_bytes: int) -> str:

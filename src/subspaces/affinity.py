@@ -55,7 +55,7 @@ def join_components(W: Sparse, coefficients: Coefficients, n_clusters: int) -> S
     piece a point is in. Each piece, from the smallest up, is tied to the rest by the strongest coefficient (before
     truncation) that leaves it, with the weight |c_ij|/max_k |c_kj| + |c_ji|/max_k |c_ki| that the symmetric graph
     gives it. Points without any edge are treated as pieces of their own, unless all their coefficients are zero:
-    nothing can tie those, and they do not count. Pieces without any coefficient to the rest stay as they are.
+    those do not count and nothing is tied to them. Pieces without any coefficient to the rest stay as they are.
     """
     peaks = column_peaks(coefficients)
     while True:
@@ -80,7 +80,7 @@ def _strongest_edges_out(
     outside, weight = np.zeros(n, dtype=np.intp), np.zeros(n)
     if coefficients.matrix is not None:
         S = sparse.coo_array(symmetrised(coefficients.matrix))
-        out = np.flatnonzero(pieces[S.row] != pieces[S.col])
+        out = np.flatnonzero((pieces[S.row] != pieces[S.col]) & (pieces[S.col] >= 0))
         out = out[np.lexsort((-S.col[out], S.data[out]))]  # of several the last is written: the strongest, first column
         outside[S.row[out]], weight[S.row[out]] = S.col[out], S.data[out]
     else:
@@ -96,7 +96,7 @@ def _read_edges_out(coefficients: Coefficients, peaks: Array, pieces: Labels, ou
     n = coefficients.n_points
     for start, stop in row_blocks(n, n * coefficients.dtype.itemsize):
         block = symmetrised_columns(coefficients, peaks, start, stop)
-        block[pieces[start:stop, None] == pieces] = 0
+        block[(pieces[start:stop, None] == pieces) | (pieces < 0)] = 0
         outside[start:stop] = block.argmax(axis=1)
         weight[start:stop] = block[np.arange(stop - start), outside[start:stop]]
 
@@ -110,7 +110,7 @@ def _add_edges(
     any larger piece is joined.
     """
     inside, outside, weight = edges
-    sizes = np.bincount(pieces[pieces >= 0], minlength=n_pieces)
+    sizes = np.bincount(pieces[pieces >= 0])
     smallest = sizes[weight > 0].min(initial=len(pieces))
     group = np.arange(n_pieces)
     chosen: list[int] = []

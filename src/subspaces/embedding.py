@@ -184,9 +184,13 @@ def _lanczos(S: Sparse, known_values: Array, known: Array, k: int, tol: float) -
     except ArpackNoConvergence:
         if n <= FULL_GRAPH_SIZE:
             return _dense_pairs(S, known_values, known, k)
+        wide = known.astype(np.float64)  # in single precision LOBPCG breaks down before it converges
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the residuals are checked by the caller
-            return lobpcg(S, rng.standard_normal((n, k)).astype(S.dtype), Y=known, largest=True, tol=1e-7, maxiter=500)
+            values, vectors = lobpcg(
+                S.astype(np.float64), rng.standard_normal((n, k)), Y=wide, largest=True, tol=1e-7, maxiter=500
+            )
+        return values.astype(S.dtype), vectors.astype(S.dtype)
     return values[::-1], vectors[:, ::-1]
 
 
@@ -222,7 +226,7 @@ def _multigrid_pairs(S: Sparse, null: Array, k: int) -> tuple[Array, Array]:
             maxiter=200,
         )
     order = np.argsort(values, kind="stable")[:k]
-    return 1 - values[order], vectors[:, order].astype(S.dtype)
+    return 1 - values[order], vectors[:, order]
 
 
 @contextmanager

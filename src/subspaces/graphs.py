@@ -18,8 +18,8 @@ from subspaces.truncation import truncate
 
 GRAPHS = ("symmetric", "column", "mass", "row_space", "dscnet")
 
-_SMALL = 2**26  # bytes that any machine has
-_COPIES = 5  # of the entries of a graph and their indices that exist at once while it is built and used, measured
+_SMALL = 2**24  # bytes that any machine has
+_COPIES = 4.5  # of the entries of a graph and their indices that exist at once while it is built and used, measured
 _PARAMS = {
     "symmetric": (),
     "column": (),
@@ -81,7 +81,7 @@ def _require_memory(coefficients: Coefficients, n_nonzero: int | None, graph: st
     """Refuse a graph that does not fit: one that joins (nearly) all pairs is larger than the matrix it comes from."""
     n = coefficients.n_points
     kept = n if n_nonzero is None else min(n_nonzero, n)
-    needed = _COPIES * n * kept * (coefficients.dtype.itemsize + 4)
+    needed = int(_COPIES * n * kept * (coefficients.dtype.itemsize + 4))
     # what is sparse from the start stays so under the first three graphs; how much so only the coefficients know
     grows = graph in ("row_space", "dscnet") or (coefficients.matrix is None and graph != "mass")
     if grows and needed > _SMALL:

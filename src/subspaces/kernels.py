@@ -206,7 +206,7 @@ def features(X: Data, kernel: Kernel) -> Data | None:
     if kernel.name == "linear":
         return X
     if kernel.name == "cosine":
-        return np.asarray(normalize(X)) if not sparse.issparse(X) else normalize(X)
+        return normalize(X)
     if kernel.name == "correntropy":
         assert kernel.additive is not None
         return _additive.features(X, kernel.additive)

@@ -8,7 +8,7 @@ import graspologic_native
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
-from sklearn.cluster._spectral import cluster_qr, discretize
+from sklearn.cluster._spectral import discretize
 
 from subspaces._kmeans import kmeans
 from subspaces._typing import Array, Labels, Sparse
@@ -45,8 +45,27 @@ def cut_embedding(
         model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed, max_iter=1000)
         return model.fit(Y).labels_.astype(np.intp)
     if method == "qr":
-        return np.asarray(cluster_qr(Y), dtype=np.intp)
+        return cut_by_qr(Y)
     return np.asarray(discretize(Y, random_state=seed), dtype=np.intp)
+
+
+def cut_by_qr(Y: Array) -> Labels:
+    """One cluster per column of Y by pivoted QR (Damle, Minden, Ying 2019), with pivots that rounding does not choose.
+
+    All rows have length 1, so all are equally good as the first pivot: LAPACK takes the one that the last digit of the
+    norms favours, and labels then differ between one thread and two. Of rows that are equal but for rounding the first
+    is taken here.
+    """
+    rest, pivots, tolerance = Y.astype(np.float64), [], float(np.sqrt(np.finfo(Y.dtype).eps))
+    for _ in range(Y.shape[1]):
+        lengths = np.einsum("ij,ij->i", rest, rest)
+        pivot = int(np.argmax(lengths >= (1 - tolerance) * lengths.max()))
+        pivots.append(pivot)
+        direction = rest[pivot] / (np.sqrt(lengths[pivot]) or 1)
+        rest -= np.outer(rest @ direction, direction)
+    left, _, right = np.linalg.svd(Y[pivots].T.astype(np.float64))
+    labels: Labels = np.abs(Y @ (left @ right)).argmax(axis=1)
+    return labels
 
 
 def cut_by_modularity(
@@ -69,11 +88,24 @@ def cut_by_modularity(
     iterations = iterations or (10 if W.shape[0] <= _MANY_POINTS else 3)
     labels = _leiden(W, resolution, seed, iterations)
     if n_clusters is None:
-        return labels
+        return in_order(labels)
     while labels.max() + 1 < n_clusters and resolution < _MAX_RESOLUTION:
         resolution *= 1.5
         labels = _leiden(W, resolution, seed, iterations)
-    return merge_communities(W, labels, n_clusters)
+    return in_order(merge_communities(W, labels, n_clusters))
+
+
+def in_order(labels: Labels) -> Labels:
+    """Clusters numbered by their first points: Leiden's own numbers change with the last digit of a weight.
+
+    Examples
+    --------
+    >>> in_order(np.array([2, 2, 0, 1, 0])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    names: Labels = np.argsort(np.argsort(first))[codes]
+    return names
 
 
 def merge_communities(W: Sparse, labels: Labels, n_clusters: int) -> Labels:

@@ -59,9 +59,8 @@ def truncate(
             columns = keys = symmetrised_columns(coefficients, peaks, start, stop)
         else:
             columns = coefficients.columns(start, stop)
-            keys = np.abs(columns) if by == "magnitude" else columns.copy()
-            if by == "value":  # the zero on the diagonal is no entry: it must not shut out negative ones
-                keys[np.arange(stop - start), np.arange(start, stop)] = -np.inf
+            # a zero (the diagonal, or any of a sparse column) is no entry: it must not shut out negative ones
+            keys = np.abs(columns) if by == "magnitude" else np.where(columns != 0, columns, -np.inf)
         return largest_per_row(columns, keys, n_nonzero)
 
     return _from_blocks(map_blocks(one_block, _blocks_of(coefficients)), n)
@@ -188,7 +187,7 @@ def largest_per_column(C: Sparse, k: int) -> Sparse:
             kept[place[real]] = False
             kept[place.ravel()[_top_flat(keys, k)]] = True
     kept &= C.data != 0
-    indptr = np.concatenate([[0], np.cumsum(np.add.reduceat(kept, C.indptr[:-1]) * (counts > 0))])
+    indptr = np.concatenate([[0], np.cumsum(kept)])[C.indptr]
     return sparse.csc_array((C.data[kept], C.indices[kept], indptr.astype(C.indptr.dtype)), shape=C.shape)
 
 

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from subspaces.cli.main import app
+import sys
 
-app(prog_name="subspaces")
+
+def main() -> None:
+    """Run the command line; Ctrl-C while Python still loads it ends it as silently as later."""
+    try:
+        from subspaces.cli.main import app
+
+        app(prog_name="subspaces")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 """What every command shares: errors in one line, exit codes, warnings, progress, threads.
 
-Exit codes: 0 all is well, 1 the computation failed, 2 the command or the input file is wrong, 130 interrupted.
+Exit codes: 0 all is well, 1 the computation failed, 2 the command or the input file is wrong, 130 interrupted (Ctrl-C),
+143 terminated (``kill``), 129 the terminal was closed.
 Nothing heavy is imported here: ``subspaces --help`` must answer at once.
 """
 
@@ -9,7 +10,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import sys
+import threading
+import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -21,6 +25,8 @@ import typer
 from typer.core import TyperGroup
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+STOPPED = {INTERRUPTED: "interrupted", 143: "terminated", 129: "the terminal was closed"}
+"""Exit codes of commands that a signal ended, 128 and its number, as shells count."""
 MANY_POINTS = 10_000
 
 
@@ -40,16 +46,49 @@ class Commands(TyperGroup):
         arguments = list(sys.argv[1:] if args is None else args) or ["--help"]
         _typed.set(("subspaces", *arguments))
         _accept_any_text()
-        try:
-            with one_line_warnings():
-                code = super().main(arguments, *rest, **{**options, "standalone_mode": False})
-        except Exception as error:
-            if "--debug" in arguments or os.environ.get("SUBSPACES_DEBUG", "0") not in ("", "0"):
-                traceback.print_exc()
-            code = _report(error)
+        with stopped_by_signals() as signals:
+            try:
+                with one_line_warnings():
+                    code = super().main(arguments, *rest, **{**options, "standalone_mode": False})
+            except Exception as error:
+                if "--debug" in arguments or os.environ.get("SUBSPACES_DEBUG", "0") not in ("", "0"):
+                    traceback.print_exc()
+                # a library that is interrupted may report that as an error of its own
+                code = INTERRUPTED if signals else _report(error)
         if code == INTERRUPTED:
-            complain("interrupted")
+            code = 128 + signals[0] if signals else INTERRUPTED
+            complain(STOPPED[code])
         sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[list[int]]:
+    """Let Ctrl-C, ``kill`` and a closed terminal end a command alike: as KeyboardInterrupt, which cleans up on its way.
+
+    Yields the signals that came. For a second after one, others are not heard: whoever presses Ctrl-C twice, or is sent
+    a signal by two programs, must not interrupt the cleaning.
+    """
+    came: list[int] = []
+    quiet_until = 0.0
+
+    def stop(number: int, frame: Any) -> None:
+        nonlocal quiet_until
+        if time.monotonic() < quiet_until:
+            return
+        came.append(number)
+        quiet_until = time.monotonic() + 1
+        raise KeyboardInterrupt
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in {code - 128 for code in STOPPED} & signal.valid_signals():
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # else someone has plans
+                before[number] = signal.signal(number, stop)
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _report(error: Exception) -> int:

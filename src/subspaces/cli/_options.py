@@ -124,8 +124,9 @@ MemoryOption = Annotated[
         "--memory",
         value="SIZE",
         panel=METHOD,
-        help="Most memory to use, such as 2GB: decides between the dense and the large-scale route, and refuses what "
-        "cannot fit (all that is free if not given).",
+        help="Most memory to use, such as 2GB, by the whole command with the libraries it loads (250MB or more): "
+        "decides between the dense and the large-scale route, and refuses what cannot fit (all that is free if not "
+        "given).",
     ),
 ]
 SchedulerOption = Annotated[

@@ -10,14 +10,20 @@ from subspaces.cli._common import parse_bytes
 
 AUTO = "auto"  # as in subspaces.selection, which would import NumPy
 MAX_SIDE = 2048
+LEAST_MEMORY = 250_000_000
+"""What the libraries of a command take alone, rounded up."""
 
 
 def size_in_bytes(text: str | None) -> int | None:
     """A size of memory such as 2GB."""
     try:
-        return None if text is None else parse_bytes(text)
+        size = None if text is None else parse_bytes(text)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--memory") from None
+    if size is not None and size < LEAST_MEMORY:
+        problem = f"{text} is less than what its libraries take alone; allow {LEAST_MEMORY // 10**6}MB or more"
+        raise typer.BadParameter(problem, param_hint="--memory")
+    return size
 
 
 def number_or_name(text: str | None) -> float | str | None:

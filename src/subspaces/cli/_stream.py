@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +14,11 @@ import typer
 from subspaces.cli._common import plain
 
 STREAMED = (".npy", ".parquet", ".zarr")
+WORKER_BYTES, OWN_BYTES = 450 * 2**20, 64 * 2**20
+"""What a worker needs at least, for its libraries and some pieces of the file; and this process beside workers."""
 
 
-def wanted(file: Path, scheduler: str | None, memory: int | None) -> bool:
+def wanted(file: Path, scheduler: str | None) -> bool:
     """Whether a file is too large to be read whole, or a scheduler was given."""
     from subspaces._memory import available_bytes
 
@@ -29,23 +32,33 @@ def wanted(file: Path, scheduler: str | None, memory: int | None) -> bool:
         return False
     if file.is_dir():
         return True
-    limit = available_bytes() if memory is None else min(memory, available_bytes())
-    return file.stat().st_size > limit / 3  # the points, a scaled copy, the work
+    limit, size = available_bytes(), file.stat().st_size
+    # the points, a scaled copy, the work; where workers have no room either, whatever can be read is
+    return size > limit or (size > limit / 3 and limit > WORKER_BYTES + OWN_BYTES)
 
 
 def cluster_stream(
-    estimator: Any, file: Path, scheduler: str | None, checkpoint: Path | None, threads: int | None, show: bool
+    estimator: Any,
+    file: Path,
+    scheduler: str | None,
+    checkpoint: Path | None,
+    threads: int | None,
+    memory: int | None,
+    show: bool,
 ) -> dict[str, Any]:
     """Cluster a file on workers; return what ``describe`` would say of a run in memory."""
     from time import perf_counter
 
     from subspaces import __version__
+    from subspaces._memory import limited
     from subspaces.distributed import connect, fit_predict
 
     address = None if scheduler in (None, "local") else scheduler
     start = perf_counter()
+    local = {} if address else _workers(threads, memory)
     with (
-        connect(address, n_workers=None if address else threads) as client,
+        connect(address, **local) as client,
+        limited(None if memory is None else memory - local.get("memory", 0)),
         _bar(show) as progress,
     ):
         labels = fit_predict(estimator, str(file), client=client, checkpoint=checkpoint, progress=progress)
@@ -61,6 +74,19 @@ def cluster_stream(
         "timings": plain(getattr(estimator, "timings_", {})),
         "notes": [f"read piece by piece by {'the workers of ' + address if address else 'workers on this machine'}"],
     }
+
+
+def _workers(threads: int | None, memory: int | None) -> dict[str, Any]:
+    """How many workers to start here and what they may take together, so that all processes stay within --memory."""
+    if memory is None:
+        return {"n_workers": threads}
+    from subspaces._memory import available_bytes, require
+
+    free = available_bytes()
+    remedy = "Allow more with --memory, or let a cluster do it with --scheduler."
+    require(WORKER_BYTES + OWN_BYTES, "reading the file piece by piece, by one worker at least,", remedy)
+    n_workers = min(threads or os.cpu_count() or 1, (free - OWN_BYTES) // WORKER_BYTES)
+    return {"n_workers": n_workers, "memory": max(n_workers * WORKER_BYTES, free // 2)}
 
 
 @contextmanager

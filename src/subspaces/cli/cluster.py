@@ -19,6 +19,9 @@ from subspaces.cli._say import say
 if TYPE_CHECKING:
     from subspaces.io import Dataset
 
+POINT_BYTES = 1000
+"""What describing and writing the result takes for each point, measured."""
+
 CHOSEN = ("kernel", "reg", "n_nonzero", "scaling", "partition")
 """Options that ktrr and trr choose from the points when they are not given; like the number of clusters."""
 
@@ -85,10 +88,10 @@ def cluster(
     from subspaces._memory import limited
 
     with limited_threads(threads), limited(most):
-        if _stream.wanted(file, scheduler, most):
+        if _stream.wanted(file, scheduler):
             _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into})
             estimator = build(method, wanted, None, given)
-            document = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, show)
+            document = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, most, show)
             run = Run({**document, "method": method}, estimator)
         else:
             run = _run(file, reading, method, wanted, given, show)
@@ -101,9 +104,12 @@ def cluster(
 
 def _run(file: Any, reading: dict[str, Any], method: str, wanted: Any, given: dict[str, Any], show: bool) -> Run:
     """Read, cluster and describe a file that fits in memory."""
+    from subspaces._memory import require
     from subspaces.io import read_table
 
     data = read_table(file, **reading)
+    remedy = "Allow more with --memory, or cluster a sample."
+    require(POINT_BYTES * len(data.X), f"the confidence and the table of {len(data.X)} points", remedy)
     estimator = build(method, wanted, len(data.X), given)
     start = perf_counter()
     fit(estimator, data, show=show)

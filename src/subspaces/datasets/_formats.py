@@ -7,6 +7,7 @@ import io
 import math
 import re
 import struct
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -36,6 +37,9 @@ MAX_IMAGE_BYTES = 2**20
 
 MAX_TEXT_BYTES = 2**28
 """The most an unpacked text file may take; Covtype's has 75 MB."""
+
+MAX_NUMBER = 2**15
+"""The most an absolute value in a text file may be; Covtype's largest is 7173, those of USPS are at most 9."""
 
 
 @dataclass(frozen=True)
@@ -166,9 +170,28 @@ def _coil_block_sums(path: Path) -> tuple[Array, Array]:
     require_pillow("COIL's PNG images")
     with reading(path):
         if path.is_dir():
-            return _stack_coil(path, {file.name: file.read_bytes for file in path.iterdir()})
+            return _stack_coil(path, _folder_members(path))
         with zipfile.ZipFile(path) as archive:
             return _stack_coil(path, _zip_members(path, archive))
+
+
+def _folder_members(path: Path) -> dict[str, Callable[[], bytes]]:
+    """Images of a folder; links that leave it, pipes (opening one would wait for ever) and folders are none."""
+    root = path.resolve()
+    members: dict[str, Callable[[], bytes]] = {}
+    for file in path.iterdir():
+        if COIL_IMAGE.fullmatch(file.name) and file.is_file() and file.resolve().is_relative_to(root):
+            members[file.name] = partial(_read_image, path, file.name, partial(open, file, "rb"))
+    return members
+
+
+def _read_image(path: Path, name: str, open_member: Callable[[], Any]) -> bytes:
+    """The bytes of one image, whatever its size was announced to be."""
+    with open_member() as stream:
+        content: bytes = stream.read(MAX_IMAGE_BYTES + 1)
+    if len(content) > MAX_IMAGE_BYTES:
+        raise FileError(path, f"'{printable(name)}' has more than {MAX_IMAGE_BYTES} bytes, too many for a COIL image")
+    return content
 
 
 def _zip_members(path: Path, archive: zipfile.ZipFile) -> dict[str, Callable[[], bytes]]:
@@ -181,7 +204,9 @@ def _zip_members(path: Path, archive: zipfile.ZipFile) -> dict[str, Callable[[],
             raise FileError(path, f"holds two images called '{printable(name)}'; fetch it again")
         if info.file_size > MAX_IMAGE_BYTES:
             raise FileError(path, f"'{printable(name)}' unpacks to {info.file_size} bytes, too many for a COIL image")
-        members[name] = partial(archive.read, info)
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # the others unpack without a bound
+            raise FileError(path, f"'{printable(name)}' is packed in an unusual way; fetch it again")
+        members[name] = partial(_read_image, path, name, partial(archive.open, info))
     return members
 
 
@@ -200,7 +225,10 @@ def _block_sums(path: Path, name: str, content: bytes) -> Array:
     """Sums of the blocks of one PNG image as a row; at most 16 · 255."""
     from PIL import Image
 
-    with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's, of many pixels: refused below
+        image = Image.open(io.BytesIO(content), formats=("PNG",))
+    with image:
         if image.size != (COIL_SIDE, COIL_SIDE):  # known from the header, before any pixel is unpacked
             found = " x ".join(map(str, image.size))
             raise FileError(path, f"'{printable(name)}' has {found} pixels; COIL's processed images have 128 x 128")
@@ -237,12 +265,14 @@ def read_idx(path: Path) -> Array:
         if len(head) < 4 or head[:3] != b"\x00\x00\x08":
             raise FileError(path, "does not begin like an idx file of bytes (00 00 08); fetch it again")
         shape: tuple[int, ...] = struct.unpack(f">{head[3]}I", stream.read(4 * head[3]))
+        if 0 in shape:
+            raise FileError(path, f"announces no values (the shape {printable(shape)}); fetch it again")
         check_size(path, math.prod(shape), available_bytes())
         content = stream.read(math.prod(shape))
         if len(content) < math.prod(shape):
             announced = f"{math.prod(shape)} bytes announced, {len(content)} there"
             raise FileError(path, f"cut short ({announced}); fetch it again")
-    return np.frombuffer(content, dtype=np.uint8).reshape(shape)
+        return np.frombuffer(content, dtype=np.uint8).reshape(shape)
 
 
 def read_usps_text(train: Path) -> Points:
@@ -276,9 +306,15 @@ def _read_numbers(path: Path, n_columns: int, dtype: type = np.float64, delimite
         content = stream.read(MAX_TEXT_BYTES + 1)
         if len(content) > MAX_TEXT_BYTES:
             raise FileError(path, f"unpacks to more than {MAX_TEXT_BYTES} bytes; this is not the original file")
-        table: Array = np.loadtxt(io.BytesIO(content), dtype=dtype, delimiter=delimiter, ndmin=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a file without numbers, refused below
+            table: Array = np.loadtxt(io.BytesIO(content), dtype=dtype, delimiter=delimiter, comments=None, ndmin=2)
+    if table.size == 0:
+        raise FileError(path, "holds no numbers; fetch it again")
     if table.shape[1] != n_columns:
         raise FileError(path, f"has {table.shape[1]} numbers a line where {n_columns} are expected")
+    if not (np.abs(table) <= MAX_NUMBER).all():  # NaN is refused too
+        raise FileError(path, f"holds numbers that are not finite or beyond {MAX_NUMBER}; fetch it again")
     return table
 
 

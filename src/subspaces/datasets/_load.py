@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from subspaces._typing import Array, Labels
 from subspaces.datasets._fetch import FETCH_ERRORS
 from subspaces.datasets._formats import Points, names_in_words
 from subspaces.io import FileError, write_atomically
+from subspaces.io._write import remove_leftovers, unfinished
 
 Folder = str | PathLike[str] | None
 Seed = int | np.random.RandomState | None
@@ -143,8 +143,10 @@ def _missing(dataset: DataSet, home: Path, reason: str) -> str:
 def _fetch(dataset: DataSet, fetch: Callable[[Path], Points], home: Path) -> tuple[Points, Path]:
     """Fetch into a folder that vanishes and keep one ``.npz``: a broken download leaves nothing behind."""
     home.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=home, prefix=".fetch-") as folder:
-        points = fetch(Path(folder))
+    remove_leftovers(home)
+    with unfinished(home / "fetch") as folder:
+        folder.mkdir()
+        points = fetch(folder)
     arrays: dict[str, Any] = {"X": points.X, "y": np.array(points.classes, dtype=np.int16)[points.y]}
     if points.scale is not None:
         arrays["scale"] = points.scale

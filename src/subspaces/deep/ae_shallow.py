@@ -90,6 +90,7 @@ class AESSC(EncodedClusterer):
         "ssc_tol": [POSITIVE],
         "max_iter": [COUNT],
     }
+    _n_squares: ClassVar[float] = 2.25
     cost: ClassVar[str] = "an autoencoder, O(n) per epoch, then SSC"
     reference: ClassVar[str] = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
+import warnings
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from subspaces.io import write_atomically
 
 FORMAT = 1
 
@@ -37,16 +39,11 @@ class Checkpoint:
     def save(self, state: Mapping[str, Any]) -> None:
         """Write to a temporary file beside the target and rename it: a reader sees the old file or the new one."""
         content = {"format": FORMAT, "identity": dict(self.identity), **state}
-        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=self.path.stem, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
+        with write_atomically(self.path) as file:
+            try:
                 torch.save(content, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+            except RuntimeError as error:  # its archive cannot be closed, because the disk is full
+                raise (error.__context__ if isinstance(error.__context__, OSError) else error) from None
 
     def load(self) -> dict[str, Any] | None:
         """The saved state on the CPU; None without a file, ValueError for a file that is no checkpoint of this run."""
@@ -55,11 +52,24 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            state = torch.load(self.path, map_location="cpu", weights_only=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of pickles in another dialect, which are refused
+                _check_archive(self.path)
+                state = torch.load(self.path, map_location="cpu", weights_only=True)
         except Exception as error:  # torch raises many kinds for files that are not its own
             raise ValueError(
                 f"{self.path} cannot be read as a checkpoint ({type(error).__name__}): delete it."
             ) from error
-        if not isinstance(state, dict) or state.get("format") != FORMAT or state["identity"] != self.identity:
+        known = state if isinstance(state, dict) else {}
+        identity = known.get("identity") if type(known.get("format")) is int and known["format"] == FORMAT else None
+        plain = isinstance(identity, dict) and all(type(value) is str for value in identity.values())
+        if not plain or identity != self.identity:  # a tensor in there could not be compared
             raise ValueError(f"{self.path} is a checkpoint of another version or run: delete it.")
         return state
+
+
+def _check_archive(path: Path) -> None:
+    """Refuse what we do not write: PyTorch's old format and packed members take what memory they announce."""
+    with zipfile.ZipFile(path) as archive:
+        if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
+            raise ValueError("packed members")

@@ -85,8 +85,8 @@ class KTRRNet(DeepClusterer):
         "self_expression": [POSITIVE],
         "epochs": [COUNT],
     }
-    _n_squares: ClassVar[float] = 8
-    cost: ClassVar[str] = "O(n³ + n² q) per epoch, q the length of a code; eight n × n arrays, none kept between epochs"
+    _n_squares: ClassVar[float] = 16
+    cost: ClassVar[str] = "O(n³ + n² q) per epoch, q the length of a code; 16 n × n arrays, none kept between epochs"
     reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> ClosedFormAutoencoder:

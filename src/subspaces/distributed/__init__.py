@@ -13,12 +13,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 try:
     import distributed as dask_distributed
+    from distributed.comm import CommClosedError
 except ImportError as error:
     raise ImportError('subspaces.distributed needs Dask: pip install "subspaces[dask]"') from error
 
@@ -82,6 +84,7 @@ def fit_predict(
         )
     with ExitStack() as stack:
         workers = Workers(stack.enter_context(_in_use(client)), progress)
+        stack.enter_context(_lost_named(workers.client, checkpoint))
         if checkpoint is None and isinstance(estimator, KTRR):
             temporary = tempfile.TemporaryDirectory(prefix="subspaces-", ignore_cleanup_errors=True)
             checkpoint = stack.enter_context(temporary)
@@ -99,13 +102,14 @@ def fit_predict(
 
 
 @contextmanager
-def connect(address: str | None = None, n_workers: int | None = None) -> Iterator[Any]:
+def connect(address: str | None = None, n_workers: int | None = None, memory: int | None = None) -> Iterator[Any]:
     """A client of the scheduler at `address`, or of workers started on this machine and stopped at the end.
 
     Parameters
     ----------
     address : such as ``"tcp://10.0.0.5:8786"``; None starts worker processes here
     n_workers : worker processes to start, one thread each; None is one per core
+    memory : bytes that the workers started may take together; None is what the machine has
 
     Notes
     -----
@@ -124,8 +128,10 @@ def connect(address: str | None = None, n_workers: int | None = None) -> Iterato
         with client:
             yield client
         return
+    n_workers = n_workers or os.cpu_count() or 1
     cluster = dask_distributed.LocalCluster(
-        n_workers=n_workers or os.cpu_count() or 1,
+        n_workers=n_workers,
+        memory_limit="auto" if memory is None else memory // n_workers,
         threads_per_worker=1,
         processes=True,
         dashboard_address="127.0.0.1:0",  # a free port, for this machine only; None would try port 8787 and warn
@@ -146,6 +152,20 @@ def _in_use(client: Any) -> Iterator[Any]:
             return
     with client.as_current():
         yield client
+
+
+@contextmanager
+def _lost_named(client: Any, checkpoint: Any) -> Iterator[None]:
+    """Say what it means when tasks are cancelled or the line is dead: that the scheduler is gone."""
+    address = getattr(client.scheduler, "address", "unknown")
+    kept = "what was finished is kept there" if checkpoint else "with checkpoint=folder it would go on from there"
+    try:
+        yield
+    except (CancelledError, CommClosedError, TimeoutError) as error:
+        raise ConnectionError(
+            f"the Dask scheduler at {address} was lost ({' '.join(str(error).split())[:120]}): start it and its "
+            f"workers and run the same again; {kept}."
+        ) from error
 
 
 def _shared_folder(folder: Path, workers: Workers) -> Path:

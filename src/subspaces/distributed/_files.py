@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from subspaces._typing import Array
-from subspaces.io import write_atomically
-
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+from subspaces.io import FileError, _write, write_atomically
+from subspaces.io._dataset import printable
 
 
 def save(path: Path, array: Array) -> None:
     """Write one array as ``.npy``."""
     with write_atomically(path) as stream:
-        np.lib.format.write_array(stream, array, allow_pickle=False)
+        _write.write_array(stream, array)
 
 
 def save_rows(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Iterable[Array]) -> None:
@@ -35,29 +33,39 @@ def save_rows(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], blocks: 
 def save_several(path: Path, **arrays: Any) -> None:
     """Write arrays as ``.npz``."""
     with write_atomically(path) as stream:
-        np.savez(stream, allow_pickle=False, **arrays)
+        np.savez(stream, **arrays)  # no allow_pickle: before NumPy 2.2 it would be stored as one more array
 
 
 def load(path: Path) -> Array | None:
     """A saved array, or None if there is none that can be read."""
     try:
-        return np.asarray(np.load(path, allow_pickle=False))
-    except _UNREADABLE:
+        return np.array(mapped(path))
+    except Exception:  # damaged bytes fail in too many ways to list
         return None
 
 
 def load_several(path: Path) -> dict[str, Array] | None:
     """Saved arrays, or None if they cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except _UNREADABLE:
+        # opened here: np.load leaves a file open that it cannot read
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            if any(info.compress_type != zipfile.ZIP_STORED for info in file.zip.infolist()):
+                return None  # not ours, and what it unpacks to is not bounded by the file
+            arrays = {name: file[name] for name in file.files}
+    except Exception:
         return None
+    return arrays if all(isinstance(array, np.ndarray) for array in arrays.values()) else None
 
 
 def mapped(path: Path) -> Array:
     """A saved array whose bytes stay on disk until they are read."""
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    try:
+        return np.asarray(np.lib.format.open_memmap(path, mode="r"))
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        reason = printable(" ".join(str(error).split()), 120)
+        raise FileError(path, f"not an array in NumPy's format, or cut short ({reason}); write it again") from error
 
 
 def digest(array: Array) -> str:
@@ -68,10 +76,6 @@ def digest(array: Array) -> str:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what a killed run was writing: nothing under such a name is ever read."""
-    for pattern in (".data-*.tmp", ".labels-*.tmp", ".graph-*.tmp", "graph-*/.rows-*.tmp"):
-        for path in folder.glob(pattern):
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+    """Remove what a killed run was writing, but nothing that another run is writing at this moment."""
+    for pattern in (".data*.tmp", ".labels-*.tmp", ".graph-*.tmp", "graph-*/.rows-*.tmp"):
+        _write.remove_leftovers(folder, pattern)

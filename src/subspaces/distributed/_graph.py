@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +25,7 @@ from subspaces.distributed import _files as files
 from subspaces.distributed._input import Points
 from subspaces.distributed._tasks import Workers, replaced
 from subspaces.estimators.ktrr import KTRR
+from subspaces.io._write import unfinished
 from subspaces.kernels import Kernel
 from subspaces.representation._result import Coefficients
 from subspaces.scale import two_scale
@@ -84,19 +84,19 @@ def _write_points(array: Any, workers: Workers, folder: Path) -> Path:
 
     Written anew by every run: only the content says whether these are the points of the run before.
     """
-    temporary = folder / f".data-{secrets.token_hex(4)}.tmp"
-    offset = np.lib.format.open_memmap(temporary, mode="w+", dtype=array.dtype, shape=array.shape).offset
     row_bytes = array.shape[1] * array.dtype.itemsize
     starts = np.cumsum([0, *array.chunks[0]])
     blocks = array.to_delayed().ravel()
-    workers.compute(
-        [
-            delayed(_write_at)(block, str(temporary), int(offset + start * row_bytes))
-            for block, start in zip(blocks, starts, strict=False)
-        ]
-    )
-    target = folder / f"data-{files.digest(files.mapped(temporary))}.npy"
-    os.replace(temporary, target)
+    with unfinished(folder / "data") as temporary:
+        offset = np.lib.format.open_memmap(temporary, mode="w+", dtype=array.dtype, shape=array.shape).offset
+        workers.compute(
+            [
+                delayed(_write_at)(block, str(temporary), int(offset + start * row_bytes))
+                for block, start in zip(blocks, starts, strict=False)
+            ]
+        )
+        target = folder / f"data-{files.digest(files.mapped(temporary))}.npy"
+        os.replace(temporary, target)
     return target
 
 
@@ -113,16 +113,29 @@ def prepare(X: Array, kernel: Kernel, settings: dict[str, Any], folder: Path) ->
     """Cells and global part of the points, written once into a folder that appears only when it is complete."""
     text = json.dumps(settings, indent=1, sort_keys=True)
     name = f"graph-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
-    target, temporary = folder / name, folder / f".{name}-{secrets.token_hex(4)}.tmp"
+    target = folder / name
     if target.is_dir():
         return target
-    temporary.mkdir()
+    with unfinished(target) as temporary:
+        temporary.mkdir()
+        _write_prepared(X, kernel, settings, temporary)
+        (temporary / "settings.json").write_text(text, encoding="utf-8")
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            if not target.is_dir():  # else another run with the same points was faster
+                raise
+    return target
+
+
+def _write_prepared(X: Array, kernel: Kernel, settings: dict[str, Any], folder: Path) -> None:
+    """The files of :func:`prepare` but for the settings."""
     cells = build_cells(X, seed=settings["seed"])
     model = two_scale.fit_global_part(X, kernel, settings["reg"], settings["n_landmarks"], settings["seed"])
     for part in ("order", "bounds", "centroids", "probes"):
-        files.save(temporary / f"{part}.npy", getattr(cells, part))
+        files.save(folder / f"{part}.npy", getattr(cells, part))
     files.save_several(
-        temporary / "model.npz",
+        folder / "model.npz",
         kernel=np.array(kernel.name),
         bandwidth=np.array(kernel.bandwidth),
         penalty=np.array(model.penalty),
@@ -132,8 +145,8 @@ def prepare(X: Array, kernel: Kernel, settings: dict[str, Any], folder: Path) ->
         effective_dimension=np.array(model.effective_dimension),
     )
     slabs = row_blocks(len(X), 1, _SLAB)
-    files.save_rows(temporary / "points.npy", X.shape, X.dtype, (X[cells.order[a:b]] for a, b in slabs))
-    points = files.mapped(temporary / "points.npy")
+    files.save_rows(folder / "points.npy", X.shape, X.dtype, (X[cells.order[a:b]] for a, b in slabs))
+    points = files.mapped(folder / "points.npy")
     norms, n_features = np.empty(len(X), dtype=X.dtype), min(two_scale._LEADING, len(model.spectrum))
 
     def features_of(start: int, stop: int) -> Array:
@@ -141,16 +154,9 @@ def prepare(X: Array, kernel: Kernel, settings: dict[str, Any], folder: Path) ->
         return features
 
     files.save_rows(
-        temporary / "features.npy", (len(X), n_features), X.dtype, (features_of(start, stop) for start, stop in slabs)
+        folder / "features.npy", (len(X), n_features), X.dtype, (features_of(start, stop) for start, stop in slabs)
     )
-    files.save(temporary / "squared_norms.npy", norms)
-    (temporary / "settings.json").write_text(text, encoding="utf-8")
-    try:
-        os.replace(temporary, target)
-    except OSError:
-        if not target.is_dir():  # else another run with the same points was faster
-            raise
-    return target
+    files.save(folder / "squared_norms.npy", norms)
 
 
 def open_prepared(folder: Path) -> Prepared:

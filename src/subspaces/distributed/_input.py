@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -15,7 +16,10 @@ from scipy import sparse
 
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array
+from subspaces.distributed._files import mapped
 from subspaces.distributed._tasks import Workers
+from subspaces.io import FileError
+from subspaces.io._dataset import printable
 
 _CHUNK_BYTES = 64 * 2**20
 SUFFIXES = (".npy", ".zarr", ".parquet")
@@ -53,14 +57,34 @@ def _from_path(path: Path, workers: Workers) -> Points:
         raise ValueError(f"X={str(path)!r} must end in one of {', '.join(SUFFIXES)}, or be read by you with Dask.")
     if not path.exists():
         raise FileNotFoundError(f"X={str(path)!r} does not exist; check the name and the folder.")
-    if path.suffix == ".zarr":
-        return Points(_whole_rows(da.from_zarr(str(path)), workers))
     if path.suffix == ".parquet":
         import dask.dataframe as dd
 
-        return _from_frame(dd.read_parquet(str(path)), workers)
-    header = np.load(path, mmap_mode="r", allow_pickle=False)
+        with _naming(path):
+            frame = dd.read_parquet(str(path))
+        return _from_frame(frame, workers)
+    with _naming(path):
+        return _from_zarr(path, workers) if path.suffix == ".zarr" else _from_npy(path, workers)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turn whatever damaged bytes do to a parser into one error that names the file."""
+    try:
+        yield
+    except (ImportError, FileError):
+        raise
+    except Exception as error:
+        reason = printable(" ".join(str(error).split()), 200)
+        raise FileError(path, f"damaged or not points in rows ({reason})") from error
+
+
+def _from_npy(path: Path, workers: Workers) -> Points:
+    header = mapped(path)
+    _check_numbers(path, header.dtype)
     _check_dimensions(header.ndim)
+    if header.size == 0:
+        raise FileError(path, f"holds an array of the shape {header.shape}: there is nothing to cluster")
     blocks = row_blocks(len(header), header[:1].nbytes, _CHUNK_BYTES)
     # each worker opens the file itself: a memory map sent to it would be sent with all its bytes
     parts = [
@@ -72,6 +96,23 @@ def _from_path(path: Path, workers: Workers) -> Points:
     points = Points(_whole_rows(da.concatenate(parts), workers))
     as_is = header.flags.c_contiguous and header.dtype in (np.float32, np.float64) and header.dtype.isnative
     return replace(points, file=path.resolve()) if as_is else points
+
+
+def _from_zarr(path: Path, workers: Workers) -> Points:
+    """Refuse what is not numbers before a chunk is unpacked: some codecs of object arrays unpickle."""
+    import zarr
+
+    stored = zarr.open_array(str(path), mode="r")
+    _check_numbers(path, stored.dtype)
+    codecs = [*(getattr(stored, "filters", None) or ()), *(getattr(stored, "compressors", None) or ())]
+    if any(getattr(codec, "codec_id", "") == "pickle" for codec in codecs):
+        raise FileError(path, "its chunks are pickles, which are never loaded; store numbers")
+    return Points(_whole_rows(da.from_zarr(str(path)), workers))
+
+
+def _check_numbers(path: Path, dtype: Any) -> None:
+    if dtype.kind not in "biuf":
+        raise FileError(path, f"holds an array of type {printable(dtype)}; store numbers")
 
 
 def _from_frame(frame: Any, workers: Workers) -> Points:
@@ -98,7 +139,8 @@ def _whole_rows(X: Any, workers: Workers) -> Any:
     if X.shape[0] < 2 or X.shape[1] < 1:
         raise ValueError(f"X must have at least 2 points and 1 feature; got the shape {tuple(map(int, X.shape))}.")
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    return X.map_blocks(_dense, dtype=dtype.newbyteorder("="), meta=np.empty((0, 0), dtype=dtype.newbyteorder("=")))
+    dtype = dtype.newbyteorder("=")
+    return X.map_blocks(_dense, kind=dtype, dtype=dtype, meta=np.empty((0, 0), dtype=dtype))
 
 
 def _with_lengths(X: Any, lengths: Sequence[int]) -> Any:
@@ -110,11 +152,11 @@ def _check_dimensions(ndim: int) -> None:
         raise ValueError(f"X must have two dimensions, points as rows; got {ndim}. Reshape it.")
 
 
-def _dense(block: Any, dtype: Any = None) -> Array:
+def _dense(block: Any, kind: Any) -> Array:
     if sparse.issparse(block):
         raise TypeError("the chunks of X must be dense arrays; got sparse ones. X.map_blocks(lambda x: x.toarray())")
-    return np.ascontiguousarray(np.asarray(block), dtype=dtype)
+    return np.ascontiguousarray(np.asarray(block), dtype=kind)
 
 
 def _read_rows(path: str, start: int, stop: int) -> Array:
-    return np.array(np.load(path, mmap_mode="r", allow_pickle=False)[start:stop])
+    return np.array(mapped(Path(path))[start:stop])

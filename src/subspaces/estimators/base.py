@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -21,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from subspaces import _memory
 from subspaces import out_of_sample as new_points
 from subspaces import partition as cuts
+from subspaces._callbacks import CallbackSupportMixin, with_callbacks
 from subspaces._typing import Array, Data, Labels, Sparse
 from subspaces._validation import Versioned, dense_points, one_label_per_copy, validated, warn_of_bad_numbers
 from subspaces.affinity import affinity, components, join_components
@@ -98,7 +98,9 @@ class SubspaceClusterer(
     }
 
     _n_squares: ClassVar[float] = 3.25
-    """n × n arrays that a fit holds at its peak; 0 for a method that makes none."""
+    """n × n arrays that a fit holds at its peak; 0 for a method that makes none. Measured: ``benchmarks/memory.py``."""
+    _n_copies: ClassVar[float] = 0
+    """Arrays of the size of X that a method without n × n arrays holds instead."""
     cost: ClassVar[str]
     """What a fit costs, in a few words; listed by ``subspaces methods`` like `reference`."""
     reference: ClassVar[str]
@@ -181,10 +183,13 @@ class SubspaceClusterer(
         return Kernel("linear")
 
     def _require_memory(self, X: Data, n_squares: float) -> None:
-        """Refuse before allocating `n_squares` n × n arrays that do not fit."""
+        """Refuse before allocating `n_squares` n × n arrays, or copies of X, that do not fit."""
+        n, m = X.shape
+        shape = f"{n} × {n} matrix" if n_squares else f"{n} × {m} copies"
+        copies = 0 if sparse.issparse(X) else self._n_copies * n * m  # of sparse points the dense copy is asked for
         _memory.require(
-            int(n_squares * X.shape[0] ** 2 * X.dtype.itemsize),
-            f"the {X.shape[0]} × {X.shape[0]} matrix of {type(self).__name__}",
+            int((n_squares * n**2 + copies) * X.dtype.itemsize),
+            f"the {shape} of {type(self).__name__}",
             "Fit a sample and let predict label the rest; or use TRR, or KTRR with a linear, cosine, polynomial or "
             'correntropy kernel and solver="low_rank", which make no such matrix; float32 input halves it.',
         )

@@ -161,6 +161,7 @@ class TSC(SubspaceClusterer):
         "n_nonzero": [_COUNT],
     }
     _n_squares: ClassVar[float] = 0
+    _n_copies: ClassVar[float] = 1.25
     cost: ClassVar[str] = "one product XXᵀ in blocks, no n × n array"
     reference: ClassVar[str] = "Heckel, Bölcskei: Robust subspace clustering via thresholding, IEEE Trans. IT 61 (2015)"
 

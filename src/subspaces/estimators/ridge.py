@@ -30,7 +30,10 @@ COARSE_SIZE = 30_000
 """Points from which ``spectral="auto"`` embeds micro-clusters instead of points."""
 _MICRO_CLUSTERS = 2000
 _POINTS_PER_CLUSTER = 64
-_DENSE_SQUARES = 1.25
+_DENSE_SQUARES = 1.1
+_SEARCHED = 5  # copies of candidates and values that a search holds, measured
+_WORK = 2**23
+"""Bytes of a route's blocks, which do not grow with n."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -56,6 +59,7 @@ class RidgeClusterer(SubspaceClusterer):
         self.kernel_ = self._settled_kernel(X)
         self.solver_, self.solver_reason_ = self._chosen_solver(X)
         if self.solver_ == "two_scale":
+            self._require_two_scale(X)
             return X
         if self.solver_ == "low_rank":
             self._require_features(X)
@@ -116,14 +120,30 @@ class RidgeClusterer(SubspaceClusterer):
     # ---------------------------------------------------------------- the choices
 
     def _require_features(self, X: Data) -> None:
-        """Refuse before allocating a feature map that does not fit; that of a linear kernel is the points."""
-        r = n_features_out(self.kernel_, X.shape[1], sparse.issparse(X)) or 0
-        if self.kernel_.name not in ("linear", "cosine"):
-            _memory.require(
-                2 * X.shape[0] * r * X.dtype.itemsize,
-                f"the feature map of the {self.kernel_.name} kernel, {X.shape[0]} × {r},",
-                'Use solver="dense", fewer features, or fit a sample and let predict label the rest.',
-            )
+        """Refuse before allocating a feature map that does not fit; that of a linear kernel is the points.
+
+        Beside the map there are H, as large, its copy in single precision, and r × r arrays.
+        """
+        n, r = X.shape[0], n_features_out(self.kernel_, X.shape[1], sparse.issparse(X)) or 0
+        is_map, is_double = self.kernel_.name not in ("linear", "cosine"), X.dtype == np.float64
+        n_copies = is_map + 1 + 0.5 * is_double
+        per_point = 0 if n <= low_rank.EXACT_SIZE else _SEARCHED * self._n_candidates() * (X.dtype.itemsize + 4)
+        _memory.require(
+            int(n_copies * n * r * X.dtype.itemsize + n * per_point + 32 * r**2 + _WORK),
+            f"the feature map of the {self.kernel_.name} kernel, {n} × {r},",
+            'Use solver="dense", fewer features, or fit a sample and let predict label the rest.',
+        )
+
+    def _require_two_scale(self, X: Data) -> None:
+        """Refuse what is linear in n and still does not fit: points in order of cells, features, candidates."""
+        n, m = X.shape
+        size = X.dtype.itemsize
+        per_point = (m + two_scale._LEADING) * size + 2 * self._n_candidates() * (size + 4)
+        _memory.require(
+            n * per_point + _WORK,
+            f"the two-scale graph of {n} points",
+            "Let EKTRR cluster a sample and label the rest; float32 input halves it.",
+        )
 
     def _n_candidates(self) -> int:
         return max(two_scale.N_CANDIDATES, 2 * (self._n_kept() or 0))

@@ -70,6 +70,7 @@ class SSC(SubspaceClusterer):
         **_L1,
         "outliers": ["boolean"],
     }
+    _n_squares: ClassVar[float] = 2.25
     cost: ClassVar[str] = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
     reference: ClassVar[str] = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
 
@@ -114,6 +115,7 @@ class KSSC(KernelClusterer):
     max_iter: int = 200
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**KernelClusterer._parameter_constraints, **_L1}
+    _n_squares: ClassVar[float] = 2.25
     cost: ClassVar[str] = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
     reference: ClassVar[str] = "Patel, Vidal: Kernel sparse subspace clustering, ICIP 2014"
 
@@ -219,6 +221,7 @@ class SSCOMP(SubspaceClusterer):
         "tol": [POSITIVE],
     }
     _n_squares: ClassVar[float] = 0
+    _n_copies: ClassVar[float] = 2
     cost: ClassVar[str] = "O(η n² m), no n × n array"
     reference: ClassVar[str] = "You, Robinson, Vidal: Scalable SSC by orthogonal matching pursuit, CVPR 2016"
 

@@ -202,19 +202,22 @@ class Explorer:
     def _choose(self, event: Any) -> None:
         """Let the library choose, on a thread of its own, so that the page stays alive meanwhile."""
         self.choose.disabled, self.choose.name = True, "Choosing ..."
-        document = pn.state.curdoc
-        if document is None or document.session_context is None:
-            self._take(self.session.choose())
-            return
+
+        def choice() -> Settings | str:
+            try:
+                return self.session.choose()
+            except Exception as error:
+                return str(error)
 
         def work() -> None:
-            try:
-                found: Settings | str = self.session.choose()
-            except Exception as error:
-                found = str(error)
+            found = choice()
             document.add_next_tick_callback(lambda: self._take(found))
 
-        threading.Thread(target=work, daemon=True).start()
+        document = pn.state.curdoc
+        if document is None or document.session_context is None:
+            self._take(choice())
+        else:
+            threading.Thread(target=work, daemon=True).start()
 
     def _take(self, found: Settings | str) -> None:
         """Move the widgets to chosen settings and show them once."""

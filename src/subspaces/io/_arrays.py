@@ -19,12 +19,16 @@ from subspaces.io._dataset import (
     first_not_finite,
     n_bytes_of,
     printable,
+    quoted,
     whole_numbers,
 )
 from subspaces.io._missing import settle_missing
 
 POINT_NAMES = ("X", "fea", "data")
 """Names under which the points usually travel, tried in this order."""
+
+_LISTED = 8
+"""Arrays of a file that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class ArrayInfo:
         return n_bytes_of(self.shape, self.itemsize)
 
     def __str__(self) -> str:
-        size = " x ".join(str(length) for length in self.shape) or "scalar"
+        size = printable(" x ".join(str(length) for length in self.shape)) or "scalar"
         return size if self.kind == "number" else f"{size}, {printable(self.kind)}"
 
 
@@ -63,6 +67,7 @@ def dataset_from_arrays(
     `load` reads one by name and is called only after the checks; `n_copies` of the points are in memory at once.
     """
     name = _points_name(path, infos, request)
+    check_not_empty(path, infos[name].shape, name)  # a companion may be as long as the first axis, for no bytes
     shape, needed = infos[name].shape, n_copies * infos[name].n_bytes
     for option, wanted in (("--label", request.label), ("--id", request.id)):
         if wanted is not None:
@@ -87,7 +92,8 @@ def dataset_from_arrays(
 
 
 def _points_name(path: Path, infos: Mapping[str, ArrayInfo], request: Request) -> str:
-    listing = "; ".join(f"'{printable(name)}' ({info})" for name, info in infos.items()) or "nothing"
+    listing = "; ".join(f"'{printable(name)}' ({info})" for name, info in list(infos.items())[:_LISTED]) or "nothing"
+    listing += f"; and {len(infos) - _LISTED} more" if len(infos) > _LISTED else ""
     if request.array is not None:
         if request.array not in infos:
             raise FileError(path, f"--array '{printable(request.array)}' is not in the file; it holds {listing}")
@@ -112,8 +118,7 @@ def _check_companion(path: Path, infos: Mapping[str, ArrayInfo], wanted: str, op
     """Labels and identifiers: there, readable, and one for each point."""
     name = printable(wanted)
     if wanted not in infos:
-        others = ", ".join(f"'{printable(key)}'" for key in infos)
-        raise FileError(path, f"{option} '{name}' is not in the file; it holds {others}")
+        raise FileError(path, f"{option} '{name}' is not in the file; it holds {quoted(list(infos))}")
     info, shape = infos[wanted], infos[points].shape
     if info.kind not in ("number", "text"):
         raise FileError(path, f"{option} '{name}' is {printable(info.kind)}; save it as an array of numbers")
@@ -136,7 +141,7 @@ def as_rows(X: Array) -> Array:
 
 def flattened(shape: tuple[int, ...]) -> str:
     """Say that images became rows."""
-    image = " x ".join(str(length) for length in shape[1:])
+    image = printable(" x ".join(str(length) for length in shape[1:]))
     return f"{shape[0]} points of {image} values each, flattened"
 
 
@@ -146,11 +151,17 @@ def image_shape(shape: tuple[int, ...]) -> tuple[int, ...] | None:
     return shape[1:] if is_stack and min(shape[1:3]) >= 4 else None
 
 
+def check_not_empty(path: Path, shape: tuple[int, ...], name: str) -> None:
+    """Refuse an array without values."""
+    if 0 in shape:
+        shown = printable(name), printable(shape)
+        raise FileError(path, f"'{shown[0]}' has the shape {shown[1]}: there is nothing to cluster")
+
+
 def check_points(data: Dataset, missing: str, name: str = "X") -> Dataset:
     """Refuse what no method can use (nothing, infinite values); settle missing values as asked."""
     X, shown = data.X, printable(name)
-    if 0 in X.shape:
-        raise FileError(data.source, f"'{shown}' has the shape {X.shape}: there is nothing to cluster")
+    check_not_empty(data.source, X.shape, name)
     bad = first_not_finite(X)
     if bad is None:
         return data

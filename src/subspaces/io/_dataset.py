@@ -123,6 +123,7 @@ class Dataset:
 
 def readable_bytes(n_bytes: float) -> str:
     """Bytes in the unit a person would use."""
+    n_bytes = min(n_bytes, 10**300)  # a hostile header announces more than a float can hold
     for unit in ("bytes", "kB", "MB", "GB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"
@@ -162,7 +163,8 @@ def first_not_finite(X: Array) -> tuple[int, int] | None:
 
 def whole_numbers(values: Array) -> Array:
     """Floats that are all whole as integers: MATLAB has no other numbers, but class 3 is not called 3.0."""
-    if values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.rint(values)).all():
+    # beyond 2**53 a float does not tell neighbouring whole numbers apart, and at 2**63 integers end
+    if values.dtype.kind == "f" and (np.abs(values) <= np.float64(2**53)).all() and (values == np.rint(values)).all():
         return values.astype(np.int64)
     return values
 

@@ -124,7 +124,8 @@ def _plain(image: Any, color: bool) -> Any:
             raise ValueError("holds values that are not finite")
         # 16 bit unless the values fit 0 to 1 (floats) or 0 to 255; the rest by its own largest value
         top = next((top for top in _tops(image.mode) if values.max() <= top), float(values.max()))
-        return Image.fromarray(values * np.float32(255 / top))
+        # darker than black is black: a far negative value would become infinite here, and NaN when it is resized
+        return Image.fromarray(np.maximum(values, 0) * np.float32(255 / top))
     if image.has_transparency_data:
         layered = image.convert("RGBA")
         image = Image.new("RGBA", layered.size, "white")
@@ -147,8 +148,6 @@ def _opened(path: Path) -> Iterator[Any]:
             width, height = image.size
             if width * height > MAX_PIXELS:
                 raise ValueError(f"{width} x {height} pixels, more than {MAX_PIXELS // 10**6} million; make it smaller")
-            if min(width, height) < 1:
-                raise ValueError("has no pixels")
             yield image
 
 

@@ -51,7 +51,8 @@ def _hdf5_info(path: Path, item: Any, max_bytes: int) -> ArrayInfo:
         return ArrayInfo((), SPARSE if "MATLAB_sparse" in item.attrs else "a struct or object")
     if item.dtype.kind not in "biuf" or item.external or item.is_virtual:
         return ArrayInfo(shape[::-1], "not an array of real numbers")
-    if bytes(item.attrs.get("MATLAB_class", b"double")) == b"char":
+    matlab_class = item.attrs.get("MATLAB_class")  # bytes if MATLAB wrote it, text if h5py did, or anything
+    if isinstance(matlab_class, bytes | str) and matlab_class in (b"char", "char"):
         return ArrayInfo(shape[::-1], "of MATLAB's class char")
     # A chunk is unpacked whole, however small the data set in it is.
     check_size(path, math.prod(item.chunks or ()) * item.dtype.itemsize, max_bytes, "a chunk needs")

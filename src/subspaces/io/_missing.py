@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -115,11 +116,17 @@ def _drop(data: Dataset, rows: Array, note: str) -> Dataset:
 
 def _fill_in(path: Path, X: Array, missing: Array, columns: Array, how: str, names: Sequence[str]) -> Array:
     X = X.copy()
-    middle = np.mean if how == "mean" else np.median
     for j in columns:
         known = X[~missing[:, j], j]
         if len(known) == 0:
             name = printable(names[j])
             raise FileError(path, f"every value is missing; leave the column out with --ignore {name}", column=names[j])
-        X[missing[:, j], j] = middle(known)
+        X[missing[:, j], j] = _middle(known, how)
     return X
+
+
+def _middle(known: Array, how: str) -> Any:
+    """Mean or median; of numbers near the largest there is, the sum behind it would be infinite, so they are scaled."""
+    largest = np.abs(known).max()
+    scale = known.dtype.type(largest if largest > np.finfo(known.dtype).max / (2 * len(known)) else 1)
+    return (np.mean if how == "mean" else np.median)(known / scale) * scale

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 import secrets
@@ -18,7 +19,7 @@ import numpy as np
 from subspaces._typing import Array
 from subspaces.io._dataset import FileError, printable, readable_bytes
 from subspaces.io._images import MARKER, load_image
-from subspaces.io._write import harmless
+from subspaces.io._write import harmless, try_to_write
 
 if TYPE_CHECKING:
     from subspaces.confidence import Summary
@@ -41,6 +42,7 @@ def check_target(path: str | PathLike[str], *, source: Path, force: bool = False
         raise FileError(target, "its parent folder does not exist; create it or choose another")
     if not os.access(target.resolve().parent, os.W_OK):
         raise FileError(target, "its parent folder may not be written to; choose another")
+    try_to_write(target)
     if target.is_symlink():
         raise FileError(target, "this is a link; name the folder itself")
     if not target.exists():
@@ -105,8 +107,10 @@ def sort_into(
         _write_index(building / "index.csv", names, places, summary)
         (building / MARKER).write_text(json.dumps({"made_by": "subspaces", "files": sorted(_present(building))}))
         _replace(building, target)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(building, ignore_errors=True)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
+            raise OSError(error.errno, error.strerror, str(target)) from None  # else it names the source, or nothing
         raise
     return places
 
@@ -221,7 +225,7 @@ def _listed(target: Path) -> set[str] | None:
     try:
         document = json.loads((target / MARKER).read_text(encoding="utf-8"))
         return {str(name) for name in document["files"]} | {MARKER} if document["made_by"] == "subspaces" else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

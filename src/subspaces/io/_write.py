@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import os
+import platform
+import re
 import secrets
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -15,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import psutil
 
 from subspaces._typing import Array, Labels
 from subspaces.io._dataset import FileError, printable
@@ -32,20 +37,62 @@ def write_atomically(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     failure, an interruption from the keyboard included.
     """
     target = Path(path).resolve()  # through a symbolic link: its target is replaced, not the link
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    # Not tempfile: its files are private to their owner, and this one becomes the result.
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    temporary = target.with_name(temporary_name(target.name))
     try:
+        # Inside: Ctrl-C during the call is raised after it, when the file is there. Not tempfile: its files are
+        # private to their owner, and this one becomes the result.
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         with os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(temporary)):
+            error.filename = str(target)  # a full disk says "No space left on device", and of which file it does not
         raise
     _sync_folder(target.parent)
+
+
+def temporary_name(name: str) -> str:
+    """A hidden name for what shall be called `name` when it is complete; says which process is writing it."""
+    return f".{name}.{_host()}-{os.getpid()}-{secrets.token_hex(3)}.tmp"
+
+
+@contextmanager
+def unfinished(path: Path) -> Iterator[Path]:
+    """Another name for a file or folder until it is complete; whatever is there under it at the end is removed."""
+    temporary = path.with_name(temporary_name(path.name))
+    try:
+        yield temporary
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path, pattern: str = ".*.????-*-??????.tmp") -> None:
+    """Remove what killed processes were writing; nothing under such a name is ever read.
+
+    What a living process writes stays, and what was written on another machine, whose processes cannot be asked.
+    """
+    with suppress(OSError):
+        for path in list(folder.glob(pattern)):
+            owner = re.search(r"\.([0-9a-f]{4})-(\d+)-[0-9a-f]{6}\.tmp$", path.name)
+            if owner is not None and (owner[1] != _host() or psutil.pid_exists(int(owner[2]))):
+                continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _host() -> str:
+    """Four letters for the name of this machine: names of files must stay short."""
+    return hashlib.blake2b(platform.node().encode(), digest_size=2).hexdigest()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -94,10 +141,25 @@ def check_output(
         raise FileError(file, "its folder does not exist; create it or choose another")
     if not os.access(folder, os.W_OK):
         raise FileError(file, "its folder may not be written to; choose another or change its permissions")
+    try_to_write(file)
     if source is not None and file.exists() and file.samefile(source):
         raise FileError(file, f"this is the input file; choose another name for the {what}")
     if file.exists() and not force:
         raise FileError(file, "the file exists; choose another name or allow it to be replaced with --force")
+
+
+def try_to_write(file: Path) -> None:
+    """What permissions do not tell: a disk that refuses even its owner, a name that is too long."""
+    probe = file.resolve().with_name(temporary_name(file.name))
+    try:
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        probe.unlink()
+    except OSError as error:
+        reason = printable(error.strerror or str(error))
+        raise FileError(file, f"cannot be written ({reason}); choose another name or folder") from None
+    finally:  # again: Ctrl-C may have come before the first
+        with suppress(OSError):
+            probe.unlink()
 
 
 def write_labels(
@@ -215,8 +277,14 @@ def _write_json(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> Non
 
 
 def _write_npy(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
-    labels = np.array([-1 if label is None else label for label in table["label"]], dtype=np.int64)
-    np.lib.format.write_array(stream, labels, allow_pickle=False)
+    write_array(stream, np.array([-1 if label is None else label for label in table["label"]], dtype=np.int64))
+
+
+def write_array(stream: BinaryIO, array: Array) -> None:
+    """An array as ``.npy``; NumPy's own function says of a full disk only how many items were written."""
+    array = np.ascontiguousarray(array)
+    np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+    stream.write(array.data)
 
 
 def _write_parquet(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:

@@ -250,12 +250,11 @@ def _invert(K: Array, lam: float) -> Inverse:
     n = K.shape[0]
     original = K.diagonal().copy()
     probe = _probe(n, K.dtype)
-    image = K @ probe
+    image, norm = K @ probe, _one_norm(K)
     K.flat[:: n + 1] += lam
     potrf, potri = get_lapack_funcs(("potrf", "potri"), (K,))
     # K.T is K's memory in Fortran's order; only its upper triangle (lower here) is touched, so that a failed
     # attempt can be undone from the other half
-    norm = _one_norm(K)
     _, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
     for smallest_of in (_smallest_by_lanczos, _smallest_by_lapack):
         if info > 0:

@@ -49,7 +49,7 @@ def read_result(cache: Path, cell: Mapping[str, Any]) -> Result | None:
         if document["cell"] == cell and document["checksum"] == digest(document["result"]):
             result: Result = document["result"]
             return result
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass  # missing, cut short or not ours: computed again
     return None
 

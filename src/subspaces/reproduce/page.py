@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from subspaces import __version__
-from subspaces.io import write_atomically
+from subspaces.io import FileError, write_atomically
+from subspaces.io._dataset import printable
 from subspaces.reproduce.cells import CODE
 from subspaces.reproduce.outputs import origin
 from subspaces.reproduce.plan import HERE, Experiment, experiment_names, load_experiment
@@ -43,7 +44,10 @@ def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
         if not results.exists():
             sections.append(f"## {experiment.paper}: {experiment.title}\n\nNot run yet.\n")
             continue
-        records = from_csv(results.read_text(encoding="utf-8"))
+        try:
+            records = from_csv(results.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise FileError(results, f"{printable(error, 200)}; remove it and run the experiment again") from error
         summary.append(_summary_line(experiment, records))
         sections.append(_section(experiment, records, words.get(name, ""), link, settings.output))
     parts.append("## At a glance\n\n" + _HEAD + "\n".join(line for line in summary if line) + "\n")

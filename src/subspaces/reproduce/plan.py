@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from subspaces import __version__
+from subspaces.io import FileError
+from subspaces.io._dataset import printable
 from subspaces.reproduce.cells import CODE, Cell
 
 HERE = Path(str(files("subspaces.reproduce")))
@@ -19,6 +21,9 @@ EXPERIMENTS = HERE / "experiments"
 PARAMETERS = HERE / "parameters.toml"
 QUICK = "-quick"
 """Ending of the names of what a quick run writes: it never takes the place of the real thing."""
+
+MAX_CELLS = 100_000
+"""Cells of one experiment, and runs of one cell: the largest of the paper has some hundreds."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,27 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS, *, quick: bool = Fals
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise ValueError(f"there is no experiment '{name}'{hint} (known: {', '.join(known)})")
-    document = tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
-    small = document.pop("quick", {})
-    if quick:
-        name += QUICK
-        document = _shrunk(document, small)
-    return Experiment(name=name, **document)
+    path = folder / f"{name}.toml"
+    document = _read_toml(path)
+    try:
+        small = document.pop("quick", {})
+        if quick:
+            name += QUICK
+            document = _shrunk(document, small)
+        return Experiment(name=name, **document)
+    except (TypeError, LookupError, AttributeError, ValueError) as error:
+        raise FileError(path, f"not an experiment ({_reason(error)})") from error
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise FileError(path, f"not TOML in UTF-8 ({_reason(error)})") from error
+
+
+def _reason(error: Exception) -> str:
+    return printable(" ".join(f"{type(error).__name__}: {error}".split()), 120)
 
 
 def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
@@ -91,12 +111,21 @@ def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
 
 def load_parameters(path: Path = PARAMETERS) -> dict[str, dict[str, Any]]:
     """The rows by name: method, label, common parameters, grid and the setting chosen for each data set."""
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return _read_toml(path)
 
 
 def plan(experiment: Experiment, parameters: Mapping[str, Mapping[str, Any]]) -> list[Planned]:
     """Every cell of an experiment, in the order in which it is shown."""
-    return [planned for panel in experiment.panels for planned in _panel(experiment, panel, parameters)]
+    try:
+        cells = (planned for panel in experiment.panels for planned in _panel(experiment, panel, parameters))
+        found = list(itertools.islice(cells, MAX_CELLS + 1))
+    except (TypeError, LookupError, AttributeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"the experiment '{experiment.name}' or its rows are not as expected: {_reason(error)}"
+        ) from error
+    if len(found) > MAX_CELLS:
+        raise ValueError(f"the experiment '{experiment.name}' has more than {MAX_CELLS} cells; ask for fewer")
+    return found
 
 
 def data_needed(experiment: Experiment) -> list[str]:
@@ -180,6 +209,8 @@ def _draws(
     apart = protocol.get("apart", False)  # every run is a cell of its own: for methods that take minutes
     for draw in range(protocol.get("draws", 1) if seeded else 1):
         where = {**points, seeded: draw} if seeded else points
+        if sum(cut["runs"] for cut in protocol["cuts"]) > MAX_CELLS:
+            raise ValueError(f"more than {MAX_CELLS} runs of one cell")
         cuts = [
             {
                 "name": cut["name"],

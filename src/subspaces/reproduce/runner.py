@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from subspaces.io._write import remove_leftovers
 from subspaces.reproduce.cells import Cell, Result, cell_path, digest, read_result, write_result
 
 
@@ -64,6 +65,7 @@ def run_cells(
     if missing:
         # also made where everything is computed here: the first write must not find out that the place is wrong
         cache.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(cache)
     finished = _computed_here(missing, cache, data_home) if jobs == 1 else _computed(missing, cache, data_home, jobs)
     for done, (key, result) in enumerate(finished, start=1):
         if isinstance(result, str):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import ranksums
 
+from subspaces.io._dataset import printable
 from subspaces.reproduce.cells import Cell
 from subspaces.reproduce.plan import HERE, QUICK, Experiment, Planned
 from subspaces.reproduce.runner import Outcome
@@ -166,13 +167,16 @@ def to_csv(records: Sequence[Record]) -> str:
 
 
 def from_csv(text: str) -> list[Record]:
-    """Records from :func:`to_csv`'s text."""
+    """Records from :func:`to_csv`'s text; ValueError for any other text."""
     numbers = ("x", "mean", "sd", "low", "high", "paper", "paper_sd", "difference")
     records = []
-    for line in csv.DictReader(io.StringIO(text)):
-        values: dict[str, Any] = {name: _number(line[name]) if name in numbers else line[name] for name in line}
-        values |= {"n": int(line["n"]), "best": line["best"] == "True", "dagger": line["dagger"] == "True"}
-        records.append(Record(**values))
+    try:
+        for line in csv.DictReader(io.StringIO(text)):
+            values: dict[str, Any] = {name: _number(line[name]) if name in numbers else line[name] for name in line}
+            values |= {"n": int(line["n"]), "best": line["best"] == "True", "dagger": line["dagger"] == "True"}
+            records.append(Record(**values))
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise ValueError(f"not a table of results ({printable(error, 120)})") from error
     return records
 
 

@@ -88,6 +88,7 @@ class KASP(KernelLandmarkClusterer):
     (1, 1)
     """
 
+    _squares: ClassVar[float] = 6  # the full graph, dense and sparse, and its Laplacian likewise
     cost: ClassVar[str] = "k-means with p centroids, O(n p m), and O(p³)"
     reference: ClassVar[str] = "Yan, Huang, Jordan: Fast approximate spectral clustering, KDD 2009"
 

@@ -14,7 +14,7 @@ from subspaces._typing import Array, Labels
 from subspaces.kernels import DISTANCE_KERNELS, DOT_KERNELS, cross
 from subspaces.scale.kasp import KernelLandmarkClusterer
 from subspaces.scale.kmeans import sample_rows
-from subspaces.scale.nystrom import KernelRows, kernel_blocks, whitening
+from subspaces.scale.nystrom import KernelRows, kernel_blocks, row_bytes, whitening
 
 _START_SAMPLE = 10_000
 """Points on which the starts of k-means compete."""
@@ -142,6 +142,10 @@ class AKK(KernelLandmarkClusterer):
             rows = KernelRows(X, self.landmarks_, self.kernel_)
             labels, self.centres_, self.n_iter_ = kernel_lloyd(rows, E, centres, self.max_iter)
         return labels
+
+    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
+        start = 3 * min(n, _START_SAMPLE) * p * itemsize  # kernel values, features, k-means' copy
+        return super()._work_bytes(n, p, itemsize) + max(start, row_bytes(n, p, itemsize))
 
     def _label_new(self, X: Array) -> Labels:
         blocks = kernel_blocks(X, self.landmarks_, self.kernel_)

@@ -26,7 +26,6 @@ from subspaces.scale.base import LargeClusterer
 from subspaces.scale.kmeans import centroids, cluster_rows, nearest, sample_rows
 
 _COUNT = Interval(Integral, 1, None, closed="left")
-_SQUARES = 3  # p × p arrays in float64 that a fit holds at its peak: kernel matrix, eigenvectors, workspace
 _VANISHING = 1e-6  # singular values below are rounding: their vectors have no part on the points
 
 
@@ -36,6 +35,9 @@ class LandmarkClusterer(LargeClusterer):
 
     n_landmarks: int = 1000
     n_init: int = 10
+
+    _squares: ClassVar[float] = 2
+    """p × p arrays in float64 that a fit holds at its peak. Measured (``benchmarks/memory.py``)."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LargeClusterer._parameter_constraints,
@@ -51,8 +53,14 @@ class LandmarkClusterer(LargeClusterer):
             )
         p = min(self.n_landmarks, len(X))
         _memory.require(
-            _SQUARES * 8 * p**2, f"the {p} × {p} matrix of {type(self).__name__}", "Take fewer landmarks (n_landmarks)."
+            int(self._squares * 8 * p**2) + self._work_bytes(len(X), p, X.itemsize),
+            f"the {p} × {p} matrix of {type(self).__name__}",
+            "Take fewer landmarks (n_landmarks).",
         )
+
+    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
+        """Bytes that a fit takes besides, whatever grows with n included."""
+        return 4 * n * self.n_clusters * itemsize
 
     def _length(self, value: float) -> float:
         """A length the user gave, in the units of the scaled points."""
@@ -151,6 +159,7 @@ class BipartiteClusterer(LandmarkClusterer):
     n_neighbors: int = 5
     bandwidth: float | None = None
 
+    _squares: ClassVar[float] = 5
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LandmarkClusterer._parameter_constraints,
         "n_neighbors": [_COUNT],
@@ -173,6 +182,9 @@ class BipartiteClusterer(LandmarkClusterer):
                 unit_rows(codes @ self._directions), self.n_clusters, self.n_init, self._seed
             )
         return labels
+
+    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
+        return super()._work_bytes(n, p, itemsize) + 3 * n * self.n_neighbors * (itemsize + 4)
 
     def _label_new(self, X: Array) -> Labels:
         codes, _ = landmark_codes(*self._search(X), self.bandwidth_, len(self.landmarks_))

@@ -28,6 +28,13 @@ def kernel_blocks(X: Array, landmarks: Array, kernel: Kernel) -> Iterator[tuple[
         yield slice(start, stop), cross(X[start:stop], landmarks, kernel)
 
 
+def row_bytes(n: int, p: int, itemsize: int) -> int:
+    """Memory of :class:`KernelRows` and of a pass over it in float64."""
+    block = min(n * p * itemsize, _BLOCK_BYTES)
+    kept = n * p * itemsize
+    return (kept if kept <= _KEPT_BYTES else block) + 2 * block * 8 // itemsize
+
+
 class KernelRows:
     """K(X, Z) as blocks of rows, as often as wanted: ``for part, block in KernelRows(X, Z, kernel)``.
 
@@ -131,6 +138,7 @@ class NystromSC(KernelLandmarkClusterer):
     reference: ClassVar[str] = (
         "Fowlkes, Belongie, Chung, Malik: Spectral grouping using the Nyström method, IEEE TPAMI 26 (2004)"
     )
+    _squares: ClassVar[float] = 3.25
     _state: ClassVar[tuple[str, ...]] = ("_directions",)
 
     def _cluster(self, X: Array) -> Labels:
@@ -146,6 +154,9 @@ class NystromSC(KernelLandmarkClusterer):
         with self._timed("partition"):
             labels, self.cluster_centers_ = cluster_rows(Y, self.n_clusters, self.n_init, self._seed)
         return labels
+
+    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
+        return super()._work_bytes(n, p, itemsize) + row_bytes(n, p, itemsize)
 
     def _embed(self, rows: Iterable[tuple[slice, Array]], n: int) -> Array:
         """Unit rows of the eigenvectors; the degrees only scale rows and are not needed for that."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.cluster._spectral import cluster_qr
 
 from subspaces._typing import Array, Labels, Sparse
 from subspaces.affinity import components, join_components
 from subspaces.embedding import spectral_embedding, unit_rows
-from subspaces.partition import cut_by_modularity, cut_embedding, merge_communities
+from subspaces.partition import cut_by_modularity, cut_by_qr, cut_embedding, merge_communities
 from subspaces.selection.graphs import LEIDEN_ITERATIONS, Graph
 
 N_INIT = 3
@@ -44,7 +43,7 @@ def _cut_rows(Y: Array, n_clusters: int, method: str, seed: int) -> Labels:
     """As in a fit, but k-means starts once, from the clusters of the QR cut, instead of many times at random."""
     if method != "kmeans" or Y.shape[1] != n_clusters or n_clusters == 1:
         return cut_embedding(Y, n_clusters, method=method, n_init=N_INIT, seed=seed)
-    start = cluster_qr(Y)
+    start = cut_by_qr(Y)
     sizes = np.bincount(start, minlength=n_clusters)
     if (sizes == 0).any():
         return cut_embedding(Y, n_clusters, method=method, n_init=N_INIT, seed=seed)

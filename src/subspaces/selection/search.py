@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from subspaces import _memory
 from subspaces._typing import Data, Labels, Sparse
 from subspaces.selection.candidates import AUTO, Grid, make_grid, neighbouring
 from subspaces.selection.count import count_clusters
@@ -46,6 +47,7 @@ N_SEARCHED = 2000
 
 _LEAST_CEILING = 0.3  # five sixths of all points in one cluster: separating a few crumbs is no merit
 _FEW_GRAPHS = 6
+_SQUARES = 2.75  # arrays of the size of the searched points' kernel matrix, measured
 
 
 def choose(
@@ -99,6 +101,11 @@ def choose(
         "partition": "modularity" if partition == AUTO and n_clusters is None else partition,
     }
     rows = sample(X.shape[0], seed)
+    _memory.require(
+        int(_SQUARES * len(rows) ** 2 * X.dtype.itemsize),
+        f'the search on {len(rows)} points for what is "auto"',
+        "Give kernel, reg, n_nonzero, scaling and partition instead; float32 input halves it.",
+    )
     part = X if len(rows) == X.shape[0] else X[rows][:, rows] if kernel == "precomputed" else X[rows]
     values = {name: value for name, value in given.items() if name != "n_clusters"}
     grid = make_grid(part, n_points=X.shape[0], **values)

@@ -1,0 +1,242 @@
+"""Case 64: two processes at once on one cache, one checkpoint, one output; and clocks that jump."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fault_data import fit, planes
+from typer.testing import CliRunner
+
+import subspaces
+from subspaces.cli.main import app
+from subspaces.datasets import _load
+from subspaces.datasets._formats import Points, points_of, read_arrays
+from subspaces.methods import METHODS
+from subspaces.reproduce.cells import read_result, write_result
+
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(Path(subspaces.__file__).parents[1]),
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+TOGETHER = """
+    import sys, time
+    print("ready", flush=True)
+    sys.stdin.readline()  # so that all begin at the same moment
+"""
+
+
+def at_once(program: str, *arguments: object, n: int = 2) -> list[str]:
+    """What `n` processes print that run the same program at the same time; all must end well."""
+    code = textwrap.dedent(program).replace("# begin\n", textwrap.dedent(TOGETHER))
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    children = [subprocess.Popen(command, env=ENVIRONMENT, text=True, **pipes) for _ in range(n)]
+    for child in children:
+        assert child.stdout.readline() == "ready\n", child.stderr.read()
+    for child in children:
+        child.stdin.write("\n")
+        child.stdin.flush()
+    ends = [child.communicate(timeout=300) for child in children]
+    assert [child.returncode for child in children] == [0] * n, ends
+    return [out for out, _ in ends]
+
+
+FETCHING = """
+    import sys, time
+    from pathlib import Path
+    import numpy as np
+    from subspaces.datasets import _load
+    from subspaces.datasets._formats import points_of, read_arrays
+
+    def fetch(folder):
+        (folder / "raw").write_bytes(b"x" * 1000)
+        time.sleep(0.02)
+        rng = np.random.default_rng(0)
+        return points_of(rng.random((200, 9)), rng.integers(0, 3, 200))
+
+    dataset = _load.DataSet("Noise", {"noise.npz": read_arrays}, 9, "", "nowhere", fetch=fetch)
+    # begin
+    home = Path(sys.argv[1])
+    total = 0.0
+    for turn in range(20):
+        points, path = _load.find(dataset, home / str(turn), True)
+        again, _ = _load.find(dataset, home / str(turn), False)
+        total += points.X.sum() - again.X.sum() + again.y.sum()
+    print(total)
+"""
+
+
+def test_case_64_one_data_cache(tmp_path):
+    """63, 64: two processes fetch the same data sets: both get them, the cache holds each once and nothing else."""
+    first, second = at_once(FETCHING, tmp_path)
+    assert first == second
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["noise.npz"] * 20
+
+
+CELLS = """
+    import sys
+    from pathlib import Path
+    from subspaces.reproduce.cells import read_result, write_result
+    # begin
+    folder, wrong = Path(sys.argv[1]), 0
+    for turn in range(300):
+        cell = {"points": {"name": "p"}, "method": "ktrr", "parameters": {"turn": turn % 5}}
+        found = read_result(folder, cell)
+        wrong += found is not None and found != {"labels": list(range(2000)), "turn": turn % 5}
+        write_result(folder, cell, {"labels": list(range(2000)), "turn": turn % 5})
+    print(wrong)
+"""
+
+
+def test_case_64_one_folder_of_cells(tmp_path):
+    """64: two processes read and write the same cells all the time: neither ever sees half of one."""
+    assert at_once(CELLS, tmp_path) == ["0\n", "0\n"]
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+DEEP = """
+    import sys, warnings
+    warnings.simplefilter("ignore")
+    import numpy as np
+    from subspaces.deep import KTRRNet
+
+    X = np.random.default_rng(0).random((40, 36)).astype(np.float32)
+    model = KTRRNet(3, image_shape=(6, 6), channels=(3,), epochs=12, pretrain_epochs=8, tol=None, save_every=1,
+                    checkpoints=sys.argv[1])
+    # begin
+    for turn in range(3):
+        labels = model.fit_predict(X)
+    print(labels.tolist())
+"""
+
+
+def test_case_64_one_checkpoint_of_a_network(tmp_path):
+    """64: two processes train the same network into one folder, saving after every epoch: both get the same labels."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    first, second = at_once(DEEP, tmp_path)
+    assert first == second
+    assert {path.suffix for path in tmp_path.iterdir()} == {".pt"}
+    assert at_once(DEEP, tmp_path, n=1) == [first]
+
+
+OUTPUT = """
+    import sys
+    from subspaces.cli.main import app
+    sys.argv[1:] = ["cluster", sys.argv[1], "-k", "3", "--method", "sscomp", "-o", sys.argv[2], "--force", "-q"]
+    import subspaces.methods, subspaces.io
+    # begin
+    app()
+"""
+
+
+def test_case_64_one_output(tmp_path, seed):
+    """61, 64: two commands write the same file: it is the whole result of one of them."""
+    X, _ = planes(seed)
+    np.save(tmp_path / "x.npy", X)
+    at_once(OUTPUT, tmp_path / "x.npy", tmp_path / "labels.csv", n=3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.csv", "x.npy"]
+    assert len((tmp_path / "labels.csv").read_text().splitlines()) == len(X) + 1
+
+
+# ---------------------------------------------------------------- clocks
+
+YEAR = 365 * 86_400
+JUMPS = {"back": -1, "forth": 1}
+
+
+def let_jump(monkeypatch, how: str) -> None:
+    """Let the wall clock jump a year at every look, or stand at its beginning."""
+    real, looks = time.time, [0]
+
+    def jumped() -> float:
+        looks[0] += 1
+        return 1.0 if how == "1970" else real() + YEAR * looks[0] * JUMPS[how]
+
+    monkeypatch.setattr(time, "time", jumped)
+    monkeypatch.setattr(time, "time_ns", lambda: int(1e9 * jumped()))
+
+
+@pytest.fixture(params=["back", "forth", "1970"])
+def jumping_clock(request, monkeypatch):
+    let_jump(monkeypatch, request.param)
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_clock_jumps_change_no_label_and_no_timing(name, seed, monkeypatch):
+    """64: seconds are measured by a clock that cannot be set."""
+    X, _ = planes(seed)
+    expected = fit(METHODS[name], X).labels_
+    let_jump(monkeypatch, "back")
+    model = fit(METHODS[name], X)
+    np.testing.assert_array_equal(model.labels_, expected)
+    assert all(0 <= seconds < 60 for seconds in model.timings_.values())
+
+
+@pytest.mark.usefixtures("jumping_clock")
+def test_clock_jumps_lose_no_cell(tmp_path):
+    """64: what was kept before the jump is found after it, whatever the dates of the files say."""
+    cell = {"points": {"name": "p"}, "method": "ktrr", "parameters": {}}
+    write_result(tmp_path, cell, {"labels": [1, 2]})
+    for stamp in (0, 1, 2**33):
+        os.utime(next(tmp_path.iterdir()), (stamp, stamp))
+        assert read_result(tmp_path, cell) == {"labels": [1, 2]}
+
+
+@pytest.mark.usefixtures("jumping_clock")
+def test_clock_jumps_lose_no_data_set(tmp_path):
+    """63, 64: a data set fetched on such a machine is found again, also if its archive has impossible dates."""
+    calls = []
+
+    def fetch(folder: Path) -> Points:
+        calls.append(folder)
+        return points_of(np.arange(40.0).reshape(10, 4), np.repeat([1, 2], 5))
+
+    dataset = _load.DataSet("Noise", {"noise.npz": read_arrays}, 4, "", "nowhere", fetch=fetch)
+    points, path = _load.find(dataset, tmp_path, True)
+    with zipfile.ZipFile(path) as archive:
+        content = path.read_bytes()
+        for info in archive.infolist():  # month 0 of 1980, which is no date
+            content = content.replace(info.FileHeader()[10:14], bytes(4))
+    path.write_bytes(content)
+    os.utime(path, (0, 0))
+    again, _ = _load.find(dataset, tmp_path, True)
+    np.testing.assert_array_equal(points.X, again.X)
+    assert len(calls) == 1
+
+
+@pytest.mark.usefixtures("jumping_clock")
+def test_clock_jumps_in_a_command(tmp_path, seed):
+    """61: a whole command, report included; its seconds are not negative."""
+    pytest.importorskip("matplotlib")
+    X, _ = planes(seed)
+    np.save(tmp_path / "x.npy", X)
+    result = CliRunner().invoke(
+        app,
+        [
+            "cluster",
+            str(tmp_path / "x.npy"),
+            "-k",
+            "3",
+            "--method",
+            "sscomp",
+            "--json",
+            "--report",
+            str(tmp_path / "r.html"),
+        ],
+    )
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert 0 <= document["seconds"] < 600
+    assert all(seconds >= 0 for seconds in document["timings"].values())

@@ -1,0 +1,399 @@
+"""One fuzz target per reader: bytes → nothing, or a `Finding`.
+
+The first byte chooses options, the rest is the file. Packed formats have two targets: one packs the fuzzer's bytes
+with right checksums, so that mutations reach the reader behind them; one (``_raw``) mutates the container itself.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuzz.harness import ALLOWED, Watch, check_dataset, check_error, check_texts, outcome, sound, watched
+from subspaces import datasets
+from subspaces._memory import limited
+from subspaces.io import FileError, read_table
+
+Target = Callable[[Watch, bytes], None]
+MISSING = ("error", "drop", "mean", "median")
+
+
+def parts_of(data: bytes, most: int = 4) -> list[bytes]:
+    """Cut bytes into up to `most` parts, each behind its length of two bytes."""
+    parts: list[bytes] = []
+    while data and len(parts) < most:
+        length = int.from_bytes(data[:2], "little")
+        parts.append(data[2 : 2 + length])
+        data = data[2 + length :]
+    return parts
+
+
+def joined(*parts: bytes) -> bytes:
+    """What `parts_of` cuts, for seeds."""
+    return b"".join(len(part).to_bytes(2, "little") + part for part in parts)
+
+
+def _table(watch: Watch, name: str, content: bytes, **options: Any) -> None:
+    path = watch.put(name, content)
+    with watched(watch, len(content)):
+        data, _ = outcome(path, lambda: read_table(path, max_bytes=ALLOWED, **options))
+        if data is not None:
+            check_dataset(data)
+
+
+# ------------------------------------------------------------------ subspaces.io
+
+
+def _text_options(flags: int) -> dict[str, Any]:
+    return {
+        "header": (None, True, False, None)[flags >> 1 & 3],
+        "label": (None, None, "label", "1")[flags >> 3 & 3],
+        "missing": MISSING[flags >> 5 & 3],
+        "id": "id" if flags >> 7 else None,
+    }
+
+
+def csv(watch: Watch, data: bytes) -> None:
+    """CSV and TSV."""
+    flags = data[0] if data else 0
+    _table(watch, "x.tsv" if flags & 1 else "x.csv", data[1:], **_text_options(flags))
+
+
+def csv_gz(watch: Watch, data: bytes) -> None:
+    """CSV behind gzip."""
+    flags = data[0] if data else 0
+    name = "x.tsv.gz" if flags & 1 else "x.csv.gz"
+    _table(watch, name, gzip.compress(data[1:], 1, mtime=0), **_text_options(flags))
+
+
+def csv_gz_raw(watch: Watch, data: bytes) -> None:
+    """The gzip container of a CSV."""
+    _table(watch, "x.csv.gz", data[1:], **_text_options(data[0] if data else 0))
+
+
+def npy(watch: Watch, data: bytes) -> None:
+    """A NumPy array."""
+    _table(watch, "x.npy", data[1:], missing=MISSING[data[0] & 3] if data else "error")
+
+
+def _array_options(flags: int) -> dict[str, Any]:
+    return {
+        "label": "y" if flags & 1 else None,
+        "id": "id" if flags & 2 else None,
+        "array": "A" if flags & 4 else None,
+        "missing": MISSING[flags >> 3 & 3],
+    }
+
+
+def npz(watch: Watch, data: bytes) -> None:
+    """Arrays in a sound archive: ``X``, ``y``, ``scale``, ``id``."""
+    flags = data[0] if data else 0
+    names = ("A.npy" if flags & 4 else "X.npy", "y.npy", "scale.npy", "id.npy")
+    content = _zip(names, parts_of(data[1:]), zipfile.ZIP_DEFLATED if flags & 32 else zipfile.ZIP_STORED)
+    _table(watch, "x.npz", content, **_array_options(flags))
+
+
+def _zip(names: Sequence[str], parts: Sequence[bytes], method: int) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        for name, part in zip(names, parts, strict=False):
+            archive.writestr(name, part)
+    return stream.getvalue()
+
+
+def npz_raw(watch: Watch, data: bytes) -> None:
+    """The archive itself."""
+    _table(watch, "x.npz", data[1:], **_array_options(data[0] if data else 0))
+
+
+MAT_HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<HH", 0x0100, 0x4D49)
+
+
+def mat5(watch: Watch, data: bytes) -> None:
+    """MATLAB 5 to 7, plain elements or whatever the bytes are."""
+    flags = data[0] if data else 0
+    content = data[1:] if flags & 64 else MAT_HEADER + data[1:]
+    _table(watch, "x.mat", content, **_array_options(flags))
+
+
+def mat5_packed(watch: Watch, data: bytes) -> None:
+    """MATLAB 7: each part becomes a soundly packed element."""
+    flags = data[0] if data else 0
+    content = MAT_HEADER
+    for part in parts_of(data[1:]):
+        packed = zlib.compress(part, 1)
+        content += struct.pack("<II", 15, len(packed)) + packed
+    _table(watch, "x.mat", content, **_array_options(flags))
+
+
+def mat73(watch: Watch, data: bytes) -> None:
+    """MATLAB 7.3, which is HDF5."""
+    _table(watch, "x.mat", data[1:], **_array_options(data[0] if data else 0))
+
+
+def parquet(watch: Watch, data: bytes) -> None:
+    """A Parquet table."""
+    flags = data[0] if data else 0
+    options = {"label": "label" if flags & 1 else None, "id": "id" if flags & 2 else None}
+    _table(watch, "x.parquet", data[1:], missing=MISSING[flags >> 3 & 3], **options)
+
+
+SUFFIXES = ("png", "jpg", "tif", "bmp", "gif", "webp")
+
+
+def _folder(watch: Watch, suffix: str, content: bytes, flags: int) -> None:
+    folder = watch.fresh() / "photos"
+    folder.mkdir()
+    for name in ("0.png", "2.png"):
+        (folder / name).write_bytes(_SMALL_PNG)
+    (folder / f"1.{suffix}").write_bytes(content)
+    with watched(watch, len(content)):
+        size = (8, 8) if flags & 128 else None
+        data, error = outcome(
+            folder, lambda: read_table(folder, color=bool(flags & 64), image_size=size, max_bytes=ALLOWED)
+        )
+        sound(data is not None, f"one odd file of three spoils a folder: {error}")
+        check_dataset(data)
+        sound(data.X.min() >= 0 and data.X.max() <= 1, "grey values outside [0, 1]")
+
+
+def images(watch: Watch, data: bytes) -> None:
+    """A folder with an image of any format."""
+    flags = data[0] if data else 0
+    _folder(watch, SUFFIXES[flags % 8 % 6], data[1:], flags)
+
+
+def _png(*chunks: tuple[bytes, bytes]) -> bytes:
+    content = b"\x89PNG\r\n\x1a\n"
+    for name, body in chunks:
+        content += struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+    return content
+
+
+_SMALL_PNG = _png(
+    (b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(bytes(72))), (b"IEND", b"")
+)
+
+
+def png(watch: Watch, data: bytes) -> None:
+    """A PNG of sound chunks: header, name and body of one more chunk, pixels before packing."""
+    header, extra, pixels = [*parts_of(data[1:], 3), b"", b"", b""][:3]
+    middle = [(extra[:4].ljust(4, b"x"), extra[4:])] if extra else []
+    pixels = zlib.compress(pixels, 1)
+    content = _png((b"IHDR", header), *middle, (b"IDAT", pixels), (b"IEND", b""))
+    _folder(watch, "png", content, data[0] if data else 0)
+
+
+# ------------------------------------------------------------------ subspaces.datasets
+
+
+def _loaded(watch: Watch, loader: Callable[..., Any], files: dict[str, bytes], n_features: int) -> None:
+    home = watch.fresh() / "home"
+    home.mkdir()
+    for name, content in files.items():
+        (home / name).write_bytes(content)
+    with limited(_rss() + 2 * ALLOWED), watched(watch, sum(map(len, files.values()))):
+        try:
+            bunch = loader(data_home=home, download_if_missing=False)
+        except FileError as error:
+            where = [home / name for name in files if name in str(error)]
+            check_error(where[0] if where else home / next(iter(files)), error)
+            return
+        X, y = bunch.data, bunch.target
+        sound(X.ndim == 2 and X.shape[1] == n_features and len(X) == len(y), f"shapes {X.shape} {y.shape}")
+        sound(X.dtype.kind == "f" and bool(np.isfinite(X).all()), "points that are not finite")
+        sound(len(y) > 0 and y.min() >= 0 and y.max() < len(bunch.target_names), "labels out of range")
+
+
+def _rss() -> int:
+    import psutil
+
+    return int(psutil.Process().memory_info().rss)
+
+
+COIL_NAMES = ("coil-20-proc/obj1__0.png", "../../obj2__0.png", "/obj10__3.png", "C:\\obj1__5.png")
+
+
+def coil(watch: Watch, data: bytes) -> None:
+    """A sound archive of images."""
+    method = (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_STORED, zipfile.ZIP_LZMA)[data[0] & 3 if data else 0]
+    content = _zip(COIL_NAMES, parts_of(data[1:]), method)
+    _loaded(watch, datasets.load_coil20, {"coil-20-proc.zip": content}, 1024)
+
+
+def coil_raw(watch: Watch, data: bytes) -> None:
+    """The archive itself."""
+    _loaded(watch, datasets.load_coil100, {"coil-100.zip": data[1:]}, 1024)
+
+
+def idx(watch: Watch, data: bytes) -> None:
+    """MNIST's files, plain or packed."""
+    flags = data[0] if data else 0
+    pictures, labels = [*parts_of(data[1:], 2), b"", b""][:2]
+    if flags & 1:
+        pictures, labels = gzip.compress(pictures, 1, mtime=0), gzip.compress(labels, 1, mtime=0)
+    ending = ".gz" if flags & 3 else ""
+    files = {f"train-images-idx3-ubyte{ending}": pictures, f"train-labels-idx1-ubyte{ending}": labels}
+    _loaded(watch, datasets.load_mnist, files, 784)
+
+
+def numbers(watch: Watch, data: bytes) -> None:
+    """The text files of Covtype and USPS."""
+    flags = data[0] if data else 0
+    first, second = [*parts_of(data[1:], 2), b"", b""][:2]
+    if flags & 2:
+        first, second = gzip.compress(first, 1, mtime=0), gzip.compress(second, 1, mtime=0)
+    ending = ".gz" if flags & 6 else ""
+    if flags & 1:
+        _loaded(watch, datasets.load_covtype, {f"covtype.data{ending}": first}, 54)
+    else:
+        _loaded(watch, datasets.load_usps, {f"zip.train{ending}": first, f"zip.test{ending}": second}, 256)
+
+
+def arrays(watch: Watch, data: bytes) -> None:
+    """Data sets in ``.mat`` and ``.npz`` files."""
+    flags = data[0] if data else 0
+    if flags & 1:
+        _loaded(watch, datasets.load_orl, {"orl_32x32.npz": data[1:]}, 1024)
+    elif flags & 2:
+        _loaded(watch, datasets.load_usps, {"USPS.mat": data[1:]}, 256)
+    else:
+        _loaded(watch, datasets.load_yaleb, {"YaleB_32x32.mat": data[1:]}, 1024)
+
+
+# ------------------------------------------------------------------ what our own runs leave behind: still untrusted
+
+
+def checkpoint(watch: Watch, data: bytes) -> None:
+    """Arrays of a distributed run's checkpoint."""
+    from subspaces.distributed import _files
+
+    flags = data[0] if data else 0
+    path = watch.put("x.npz" if flags & 1 else "x.npy", data[1:])
+    with limited(_rss() + 2 * ALLOWED), watched(watch, len(data)):
+        if flags & 1:
+            several = _files.load_several(path)
+            sound(several is None or all(isinstance(part, np.ndarray) for part in several.values()), "not arrays")
+        elif flags & 2:
+            array, _ = outcome(path, lambda: _files.mapped(path))
+            sound(array is None or array.dtype.kind != "O", "objects")
+        else:
+            array = _files.load(path)
+            sound(array is None or (isinstance(array, np.ndarray) and array.dtype.kind != "O"), "not an array")
+
+
+def dask_npy(watch: Watch, data: bytes) -> None:
+    """A ``.npy`` file that workers read piece by piece."""
+    path = watch.put("x.npy", data[1:])
+    _streamed(watch, path, len(data))
+
+
+def zarr(watch: Watch, data: bytes) -> None:
+    """A Zarr folder: its metadata and one chunk."""
+    meta, chunk = [*parts_of(data[1:], 2), b"", b""][:2]
+    path = watch.fresh() / "x.zarr"
+    new = data[:1] == b"\x01"
+    (path / "c" / "0").mkdir(parents=True)
+    (path / ("zarr.json" if new else ".zarray")).write_bytes(meta)
+    (path / "c" / "0" / "0" if new else path / "0.0").write_bytes(chunk)
+    _streamed(watch, path, len(data))
+
+
+def _streamed(watch: Watch, path: Path, n_bytes: int) -> None:
+    from subspaces.distributed._input import as_dask_array
+
+    def read() -> Any:
+        points = as_dask_array(str(path), None)  # type: ignore[arg-type]  (no workers are asked here)
+        if points.array.nbytes > ALLOWED:  # lazy: a run would take it piece by piece
+            return None
+        try:
+            return points.array.compute(scheduler="synchronous")
+        except Exception:  # a chunk that cannot be unpacked, on a worker: Dask reports which
+            if path.suffix != ".zarr":
+                raise
+            return None
+
+    with watched(watch, n_bytes):
+        X, _ = outcome(path, read, (FileError,))
+        sound(X is None or (X.ndim == 2 and X.dtype.kind == "f" and X.dtype.isnative), "not rows of floats")
+
+
+CELL = {"points": {"name": "yaleb"}, "method": "ktrr", "parameters": {"reg": 1.0}, "cuts": [], "code": 1}
+
+
+def cells(watch: Watch, data: bytes) -> None:
+    """Results kept as JSON, and the marker of a sorted folder."""
+    from subspaces.io._images import MARKER
+    from subspaces.io._sort import check_target
+    from subspaces.reproduce.cells import cell_path, read_result
+
+    folder = watch.fresh()
+    cell_path(folder, CELL).write_bytes(data[1:])
+    target = folder / "sorted"
+    target.mkdir()
+    (target / MARKER).write_bytes(data[1:])
+    with watched(watch, len(data)):
+        result = read_result(folder, CELL)
+        sound(result is None or json.dumps(result) is not None, "a result that JSON cannot hold")
+        outcome(target, lambda: check_target(target, source=folder / "photos"))
+
+
+def toml(watch: Watch, data: bytes) -> None:
+    """An experiment and the table of parameters."""
+    from subspaces.reproduce.plan import load_experiment, load_parameters, plan
+
+    experiment, table = [*parts_of(data[1:], 2), b"", b""][:2]
+    folder = watch.fresh()
+    (folder / "wild.toml").write_bytes(experiment)
+    (folder / "parameters.tml").write_bytes(table)
+    with watched(watch, len(data)):
+        path = folder / "wild.toml"
+        found, _ = outcome(path, lambda: load_experiment("wild", folder, quick=bool(data[:1] and data[0] & 1)))
+        rows, _ = outcome(folder / "parameters.tml", lambda: load_parameters(folder / "parameters.tml"))
+        if found is not None and rows is not None:
+            outcome(Path("wild"), lambda: plan(found, rows), (ValueError,))
+
+
+def results_csv(watch: Watch, data: bytes) -> None:
+    """The table of results that the page of the reproduction is made from."""
+    from subspaces.reproduce.statistics import from_csv
+
+    with watched(watch, len(data)):
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return
+        try:
+            from_csv(text)
+        except ValueError as error:
+            check_texts([str(error)], "error")
+
+
+def torch_checkpoint(watch: Watch, data: bytes) -> None:
+    """The file of a deep method's training."""
+    from subspaces.deep.checkpoint import Checkpoint
+
+    kept = Checkpoint(watch.fresh(), "dsc_net", {"a": "1"})
+    kept.path.write_bytes(data[1:])
+    with watched(watch, len(data)):
+        state, _ = outcome(kept.path, kept.load, (ValueError,))
+        sound(state is None or isinstance(state, dict), "a state that is no dictionary")
+
+
+TARGETS: dict[str, Target] = {
+    target.__name__: target
+    for target in (
+        *(csv, csv_gz, csv_gz_raw, npy, npz, npz_raw, mat5, mat5_packed, mat73, parquet, images, png),
+        *(coil, coil_raw, idx, numbers, arrays),
+        *(checkpoint, dask_npy, zarr, cells, toml, results_csv, torch_checkpoint),
+    )
+}

@@ -1,0 +1,151 @@
+"""Parts of the command line one by one: sizes, JSON, bars for people who watch, and errors that are rare."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from subspaces._blocks import map_blocks
+from subspaces.cli import _common, _outputs, _stream
+from subspaces.cli.main import app
+from subspaces.cli.reproduce import _progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def watched(monkeypatch):
+    """A person at a terminal; what they see. (Not a fixture: pytest has a standard error of its own for the test.)"""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    return sys.stderr
+
+
+def refusal(*arguments):
+    found = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="subspaces")
+    assert found.exit_code == 2, found.output
+    assert found.stdout == ""
+    return found.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("500MB", 500_000_000), ("2gb", 2 * 10**9), ("1.5GiB", 3 * 2**29), ("7", 7), (" .5k ", 500), ("1TB", 10**12)],
+)
+def test_sizes(text, size):
+    assert _common.parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "0MB", "2 XB", "1e3", "inf"])
+def test_what_is_no_size(text):
+    with pytest.raises(ValueError, match=r"is not a size like 500MB, 2GB or 1\.5GiB"):
+        _common.parse_bytes(text)
+
+
+def test_memory_that_is_no_size_is_refused(tmp_path):
+    (tmp_path / "x.csv").write_text("1,2\n3,4\n")
+    assert "'much' is not a size" in refusal("cluster", tmp_path / "x.csv", "--memory", "much")
+
+
+def test_whatever_a_result_holds_becomes_json():
+    value = {1: [np.float32(0.5), np.int64(3)], "a": (np.array([1.0, np.nan]), float("inf"), None, True), "b": int}
+    assert _common.plain(value) == {"1": [0.5, 3], "a": [[1.0, None], None, None, True], "b": "<class 'int'>"}
+
+
+def test_rare_errors_are_one_line(capsys):
+    assert _common._report(ImportError("no module\nnamed x")) == 1
+    assert _common._report(OSError(28, "No space left on device", "out.csv")) == 1
+    assert _common._report(MemoryError()) == 1
+    assert _common._report(RuntimeError()) == 1
+    assert _common._report(typer.Abort()) == 130
+    assert capsys.readouterr().err.splitlines() == [
+        "error: no module named x; is the installation complete?",
+        "error: out.csv: No space left on device",
+        "error: not enough memory; use fewer points",
+        "error: RuntimeError (--debug shows where)",
+    ]
+
+
+# ------------------------------------------------------------------ bars
+
+
+def test_long_work_shows_its_steps(monkeypatch):
+    terminal = watched(monkeypatch)
+    with _common.progress_bar(None, True, n_points=_common.MANY_POINTS + 1):
+        for _ in range(2):
+            map_blocks(lambda start, stop: None, [(i, i + 1) for i in range(300)])
+    assert "step 2" in terminal.getvalue()
+
+
+def test_reproduction_shows_the_cell_it_is_at(monkeypatch):
+    terminal = watched(monkeypatch)
+    with _progress("table4", wanted=True) as listener:
+        listener(2, 5, "coil20 ktrr")
+    assert "table4" in terminal.getvalue()
+    assert "2/5" in terminal.getvalue()
+
+
+def test_workers_show_how_far_they_are(monkeypatch):
+    terminal = watched(monkeypatch)
+    with _stream._bar(True) as progress:
+        progress(1, 4)
+    assert "━" in terminal.getvalue()
+
+
+def test_nobody_watches_no_bar(monkeypatch):
+    terminal = watched(monkeypatch)
+    monkeypatch.setattr(terminal, "isatty", lambda: False)
+    with _progress("table4", wanted=True) as listener, _stream._bar(True) as progress:
+        assert listener is None
+        assert progress is None
+    assert terminal.getvalue() == ""
+
+
+# ------------------------------------------------------------------ files that workers read
+
+
+def test_which_files_workers_read(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", np.ones((100, 100)))
+    (tmp_path / "x.csv").write_text("1,2\n" * 3)
+    (tmp_path / "x.zarr").mkdir()
+    assert not _stream.wanted(tmp_path / "x.csv", None)
+    assert not _stream.wanted(tmp_path / "x.npy", None)
+    assert _stream.wanted(tmp_path / "x.npy", "local")
+    assert _stream.wanted(tmp_path / "x.zarr", None)
+    monkeypatch.setattr("subspaces._memory.available_bytes", lambda: 50_000)  # less than the file
+    assert _stream.wanted(tmp_path / "x.npy", None)
+
+
+def test_workers_do_not_read_text_nor_write_reports(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((10, 3)))
+    (tmp_path / "x.csv").write_text("1,2\n" * 3)
+    assert "needs a file of .npy, .parquet, .zarr; got x.csv" in refusal(
+        "cluster", tmp_path / "x.csv", "--scheduler", "local", "-k", "2"
+    )
+    told = refusal("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--tables", tmp_path / "t.md")
+    assert "--tables" in told
+    assert "has no meaning for a file that workers read piece by piece" in told
+
+
+# ------------------------------------------------------------------ outputs
+
+
+def test_report_names_what_it_needs(tmp_path, monkeypatch):
+    (tmp_path / "x.csv").write_text("1,2\n" * 3)
+    monkeypatch.setattr(_outputs, "find_spec", lambda name: None)
+    told = refusal("cluster", tmp_path / "x.csv", "-k", "2", "--report", tmp_path / "r.html")
+    assert 'a report needs matplotlib: pip install "subspaces[report]"' in told
+
+
+def test_auto_has_no_meaning_for_methods_that_cannot_choose(tmp_path):
+    np.savetxt(tmp_path / "x.csv", np.random.default_rng(0).normal(size=(30, 4)), delimiter=",")
+    assert "auto has no meaning for the method kasp here" in refusal(
+        "cluster", tmp_path / "x.csv", "--method", "kasp", "-k", "auto"
+    )
