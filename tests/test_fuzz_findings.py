@@ -151,6 +151,10 @@ def test_headers_of_arrays_without_warnings(tmp_path, change):
             assert read_table(path).X.shape == (3, 4)
         else:
             refusal(path)
+        if find_spec("distributed") is not None:
+            from subspaces.distributed import _files
+
+            assert (_files.load(path) is not None) == (b"4L" in content)
 
 
 @pytest.mark.parametrize("shape", [(3,) * 2000, (1,) * 3000])

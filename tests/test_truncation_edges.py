@@ -107,13 +107,14 @@ def test_index_types(index_type, rng):
 
 
 @pytest.mark.parametrize("wrap", [from_dense, lambda C: from_sparse(sparse.csr_array(C))])
-def test_without_a_number_all_is_kept_and_the_diagonal_too(wrap, rng):
-    C = rng.standard_normal((12, 12)) * (rng.random((12, 12)) < 0.5)
+@pytest.mark.parametrize("n_nonzero", [None, 12, 99])
+def test_without_a_number_or_with_a_large_one_all_is_kept_and_the_diagonal_too(n_nonzero, wrap, rng):
+    C = rng.standard_normal((12, 12)) * (rng.random((12, 12)) < 0.9)
     np.fill_diagonal(C, 5)
     for by in ("magnitude", "value"):
-        assert_array_equal(truncate(wrap(C), None, by=by).toarray(), C)
+        assert_array_equal(truncate(wrap(C), n_nonzero, by=by).toarray(), C)
     scaled = np.abs(C) / np.abs(C).max(axis=0)
-    assert_allclose(truncate(wrap(C), None, graph="symmetric").toarray(), scaled + scaled.T, rtol=1e-12)
+    assert_allclose(truncate(wrap(C), n_nonzero, graph="symmetric").toarray(), scaled + scaled.T, rtol=1e-12)
 
 
 # ------------------------------------------------------------------ parts

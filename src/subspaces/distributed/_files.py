@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -60,7 +61,9 @@ def load_several(path: Path) -> dict[str, Array] | None:
 def mapped(path: Path) -> Array:
     """A saved array whose bytes stay on disk until they are read."""
     try:
-        return np.asarray(np.lib.format.open_memmap(path, mode="r"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd headers, which are read or refused
+            return np.asarray(np.lib.format.open_memmap(path, mode="r"))
     except FileNotFoundError:
         raise
     except Exception as error:
