@@ -45,9 +45,15 @@ def test_the_solver_is_the_documented_one(n, density, k, solver, rng, monkeypatc
         monkeypatch.setattr(embedding, constant, size)
     used = []
     for name in ("_dense_pairs", "_lanczos_pairs", "_multigrid_pairs"):
-        monkeypatch.setattr(embedding, name, lambda *arguments, name=name: used.append(name))
-    leading_pairs(*normalised(sparse.csr_array(random_graph(n, rng, density))), k)
-    assert used == [solver]
+        monkeypatch.setattr(embedding, name, lambda *arguments, name=name: used.append((name, arguments)))
+    S, null = normalised(sparse.csr_array(random_graph(n, rng, density)))
+    leading_pairs(S, null, k)
+    ((name, arguments),) = used
+    assert name == solver
+    assert arguments[0] is S
+    assert arguments[-1] == k
+    if name != "_dense_pairs":
+        assert arguments[1] is null
 
 
 @pytest.mark.parametrize("share", [0.1, 0.105])
@@ -87,6 +93,29 @@ def test_where_lanczos_gives_up_another_solver_takes_over(fallback, dtype, rng, 
     check(found, W, 8, 1e-8 if fallback == "dense" and dtype == np.float64 else 1e-4)
 
 
+@pytest.mark.parametrize("missed", [[1], [2], [1, 2], [1, 2, 3]])
+@pytest.mark.parametrize("step", [1e-4, 1e-2])
+def test_eigenvalues_that_the_first_run_missed_are_found_by_the_next(step, missed, monkeypatch):
+    """Lanczos is replaced by a solver that knows the spectrum 1, 1 − step, 1 − 2 step, … but overlooks some."""
+    spectrum = 1 - step * np.arange(12)
+    tolerances = []
+
+    def forgetful(S, known_values, known, k, tol):
+        overlooked = [] if tolerances else missed
+        tolerances.append(tol)
+        left = [j for j in range(12) if not known[j].any() and j not in overlooked][:k]
+        assert_array_equal(known_values, S.diagonal()[known.argmax(axis=0)])
+        assert len(left) == k
+        return spectrum[left], np.eye(12)[:, left]
+
+    monkeypatch.setattr(embedding, "_lanczos", forgetful)
+    values, vectors = embedding._lanczos_pairs(sparse.csr_array(np.diag(spectrum)), np.eye(12)[0], 3)
+    assert_array_equal(values, spectrum[1:4])
+    assert_array_equal(vectors, np.eye(12)[:, 1:4])
+    assert max(tolerances) < step / 10  # a look that could not tell neighbours apart would be none
+    assert min(tolerances) == tolerances[0] == 100 * np.finfo(float).eps
+
+
 def test_dense_pairs_leave_out_what_is_known(rng):
     S, null = normalised(sparse.csr_array(random_graph(30, rng)))
     all_values, all_vectors = np.linalg.eigh(S.toarray())
@@ -113,7 +142,7 @@ def test_a_warning_above_the_tolerance_of_the_type(dtype, limit):
         embedding._warn_if_inaccurate(np.array([0, 2 * limit, 0], dtype=dtype))
 
 
-def test_residuals_are_those_of_the_returned_pairs_and_the_warning_points_at_the_caller(rng, monkeypatch):
+def test_residuals_are_those_of_the_returned_pairs(rng, monkeypatch):
     """A solver that returns pairs that are a little wrong: 1 % of noise in the vectors."""
     real = embedding.leading_pairs
 
@@ -123,15 +152,21 @@ def test_residuals_are_those_of_the_returned_pairs_and_the_warning_points_at_the
 
     monkeypatch.setattr(embedding, "leading_pairs", inexact)
     W = blocks([14, 9], rng)
-    with pytest.warns(ConvergenceWarning) as caught:
+    with pytest.warns(ConvergenceWarning):
         found = spectral_embedding(W, 5)
-    assert caught[0].filename == __file__
     degree = W.toarray().sum(axis=1)
     L = np.eye(23) - W.toarray() / np.sqrt(np.outer(degree, degree))
     expected = np.linalg.norm(L @ found.vectors - found.vectors * found.eigenvalues, axis=0)
     assert found.residuals.shape == (5,)
     assert_allclose(found.residuals, expected, rtol=1e-8, atol=1e-13)
     assert (found.residuals[2:] > 1e-3).all()
+
+
+def test_the_warning_points_at_the_caller(rng, monkeypatch):
+    monkeypatch.setattr(embedding, "_RESIDUAL", {np.dtype(float): 0.0})
+    with pytest.warns(ConvergenceWarning) as caught:
+        spectral_embedding(blocks([14, 9], rng), 5)
+    assert caught[0].filename == __file__
 
 
 def test_signs_of_vectors_with_one_large_negative_entry_and_of_zeros():

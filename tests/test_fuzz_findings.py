@@ -181,6 +181,13 @@ def test_matlab_classes_may_be_written_in_any_way(tmp_path, name):
     assert "class char" in refusal(tmp_path / "x.mat", array="word")
 
 
+def test_names_of_control_characters_stay_short(tmp_path):
+    """Found by the fuzzer (csv): each became four letters after the name had been cut, in an error that repeats it."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(bytes(72) + b"0,1\n,\n7,8\n" + b"1,1\n,\n,18\n" * 3)
+    assert len(refusal(path, header=True)) < 900 + len(str(path))
+
+
 def test_matlab_objects_are_left_out(tmp_path):
     """MATLAB's own objects (class 17) have neither dimensions nor values; a data set beside one is read."""
     opaque = struct.pack("<II", 6, 8) + struct.pack("<II", 17, 0) + bytes(64)

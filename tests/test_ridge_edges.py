@@ -61,6 +61,7 @@ def test_unconstrained_form_is_the_smoother(K, reg, dtype):
 
 def test_unconstrained_form_may_take_the_memory(K):
     expected, before = ridge_unconstrained(K, 0.5).columns(0, 30), K.copy()
+    assert_allclose(ridge_unconstrained(np.asfortranarray(K), 0.5).columns(0, 30), expected, atol=1e-12)
     assert_array_equal(ridge_unconstrained(K, 0.5, overwrite=True).columns(0, 30), expected)
     assert not np.allclose(K, before)  # what was K is now U
     for whole_numbers in (np.eye(3), np.eye(3, dtype=int)):
@@ -199,6 +200,9 @@ def test_low_rank_form_with_reg_zero_stays_finite(rng):
         found = ridge_low_rank(Z, 0.0)
     assert_allclose(found.penalty, np.finfo(np.float64).eps * (Z**2).sum() / 20, rtol=1e-12)
     assert_allclose(found.columns(0, 20) @ Z, Z, atol=1e-4)
+    with pytest.warns(IndefiniteKernelWarning, match="rounding of the kernel matrix in float32"):
+        single = ridge_low_rank(Z.astype(np.float32), 1e-12)
+    assert_allclose(single.penalty, np.finfo(np.float32).eps * (Z**2).sum() / 20, rtol=1e-5)
 
 
 @pytest.mark.parametrize("power", [-201, -101, -60, -30, 30, 60, 101, 201])
@@ -308,10 +312,11 @@ def test_lanczos_that_does_not_converge_gives_way(monkeypatch, rng):
 def test_indefinite_kernel_is_told_from_rounding(rng):
     for lowest, told in ((-1e-2, True), (-1e-7, False), (0.5, False)):
         K = with_eigenvalues(np.linspace(lowest, 1, 30), rng)
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            warn_if_indefinite(K)
-        assert [message.category for message in said] == [IndefiniteKernelWarning] * told
+        for scale in (1e-5, 1.0, 1e5):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                warn_if_indefinite(scale * K)
+            assert [message.category for message in said] == [IndefiniteKernelWarning] * told
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -108,7 +108,8 @@ def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:
 def unit_rows(Y: Array) -> Array:
     """Scale each row to length 1 (Ng, Jordan, Weiss); rows of zeros stay zero."""
     norms = np.linalg.norm(Y, axis=1, keepdims=True)
-    return np.divide(Y, norms, out=np.zeros_like(Y), where=norms > 0)
+    scaled: Array = Y / np.where(norms > 0, norms, 1)
+    return scaled
 
 
 def _remaining_vectors(
@@ -243,8 +244,7 @@ def _fixed_global_seed() -> Iterator[None]:
 def _fix_signs(vectors: Array) -> Array:
     """Make the entry of largest magnitude of each vector positive: an eigenvector's sign is arbitrary."""
     largest = np.abs(vectors).argmax(axis=0)
-    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
-    vectors *= np.where(signs == 0, 1, signs).astype(vectors.dtype)
+    vectors *= np.sign(vectors[largest, np.arange(vectors.shape[1])])
     return vectors
 
 

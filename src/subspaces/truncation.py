@@ -35,7 +35,7 @@ def truncate(
     Parameters
     ----------
     coefficients : Coefficients of any representation
-    n_nonzero : η, the diagonal counted where it is not zero; None keeps everything
+    n_nonzero : η; n − 1 or more keeps everything off the diagonal, None the diagonal as well
     graph : ``"column"`` or ``"symmetric"``, see the module
     by : ``"magnitude"`` ranks by |c|; ``"value"`` by c itself, so that negative entries go first
 
@@ -47,7 +47,7 @@ def truncate(
     n, whole = coefficients.n_points, coefficients.matrix
     if whole is not None and graph == "column" and (n_nonzero is None or np.diff(whole.indptr).max() <= n_nonzero):
         return whole  # nothing to cut
-    n_nonzero = n if n_nonzero is None else n_nonzero
+    n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
     if whole is not None and (graph == "symmetric" or by == "magnitude"):
         return largest_per_column(symmetrised(whole) if graph == "symmetric" else whole, n_nonzero)
     if graph == "symmetric" and coefficients.draft is not None and n_nonzero + _SPARE < n:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -82,7 +83,8 @@ def data_set(folder: Path) -> Path:
 
 def piece(name: str):
     def write(folder: Path) -> Path:
-        files = pytest.importorskip("subspaces.distributed._files", reason="Dask is not installed")
+        pytest.importorskip("distributed", reason="Dask is not installed")
+        files = importlib.import_module("subspaces.distributed._files")
         path, array = folder / name, np.random.default_rng(0).random((N, 2))
         if name.endswith(".npz"):
             files.save_several(path, values=array)

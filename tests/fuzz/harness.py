@@ -55,7 +55,7 @@ class Watch:
 
     def __init__(self) -> None:
         folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
-        self.scratch = Path(tempfile.mkdtemp(prefix="subspaces-fuzz-", dir=folder))
+        self.scratch = Path(tempfile.mkdtemp(prefix=f"subspaces-fuzz-{os.getpid()}-", dir=folder))
         self.inside = self.scratch / "deep" / "inside"  # names with ../../ would still land in the scratch folder
         self.active = False
         self.name, self.n_runs = "", 0

@@ -21,7 +21,9 @@ import json
 import os
 import re
 import resource
+import shutil
 import sys
+import tempfile
 import time
 import traceback
 from contextlib import suppress
@@ -247,6 +249,9 @@ def _child(name: str, work: Path, seconds: float) -> str:
         finally:
             os._exit(1)
     os.waitpid(pid, 0)
+    for parent in ("/dev/shm", tempfile.gettempdir()):  # libFuzzer ends a process without tidying up
+        for left in Path(parent).glob(f"subspaces-fuzz-{pid}-*"):
+            shutil.rmtree(left, ignore_errors=True)
     return log.read_text(errors="replace")
 
 

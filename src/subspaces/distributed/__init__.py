@@ -157,7 +157,7 @@ def _in_use(client: Any) -> Iterator[Any]:
 @contextmanager
 def _lost_named(client: Any, checkpoint: Any) -> Iterator[None]:
     """Say what it means when tasks are cancelled or the line is dead: that the scheduler is gone."""
-    address = getattr(client.scheduler, "address", "unknown")
+    address = getattr(getattr(client, "scheduler", None), "address", "unknown")
     kept = "what was finished is kept there" if checkpoint else "with checkpoint=folder it would go on from there"
     try:
         yield

@@ -21,8 +21,8 @@ def printable(text: object, limit: int = 60) -> str:
     'a\\x1b[31mred\\n'
     """
     raw = str(text)
-    shown = raw[:limit] + ("..." if len(raw) > limit else "")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in raw[:limit])
+    return shown[:limit] + ("..." if max(len(raw), len(shown)) > limit else "")
 
 
 def quoted(names: Sequence[str], limit: int = 12) -> str:

@@ -51,7 +51,7 @@ class LandmarkClusterer(LargeClusterer):
                 f"n_landmarks={self.n_landmarks} must not be less than n_clusters={self.n_clusters}: "
                 "every cluster needs a landmark. Take more landmarks."
             )
-        p = min(self.n_landmarks, len(X))
+        p = min(int(self.n_landmarks), len(X))
         _memory.require(
             int(self._squares * 8 * p**2) + self._work_bytes(len(X), p, X.itemsize),
             f"the {p} × {p} matrix of {type(self).__name__}",
@@ -60,7 +60,7 @@ class LandmarkClusterer(LargeClusterer):
 
     def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
         """Bytes that a fit takes besides, whatever grows with n included."""
-        return 4 * n * self.n_clusters * itemsize
+        return 4 * n * int(self.n_clusters) * itemsize
 
     def _length(self, value: float) -> float:
         """A length the user gave, in the units of the scaled points."""
@@ -184,7 +184,7 @@ class BipartiteClusterer(LandmarkClusterer):
         return labels
 
     def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
-        return super()._work_bytes(n, p, itemsize) + 3 * n * self.n_neighbors * (itemsize + 4)
+        return super()._work_bytes(n, p, itemsize) + 3 * n * int(self.n_neighbors) * (itemsize + 4)
 
     def _label_new(self, X: Array) -> Labels:
         codes, _ = landmark_codes(*self._search(X), self.bandwidth_, len(self.landmarks_))
