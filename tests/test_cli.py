@@ -409,7 +409,13 @@ def test_interrupt_ends_with_130(tmp_path):
     pipe = tmp_path / "x.csv"
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "subspaces.cli", "cluster", str(pipe), "-k", "2", "-o", str(tmp_path / "y.csv")]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True)
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored in the background of a script, and inherited
+    try:
+        child = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
     writer = open_for_reader(pipe, child)
     child.send_signal(signal.SIGINT)
     stdout, stderr = child.communicate(timeout=60)
