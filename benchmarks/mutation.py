@@ -119,7 +119,12 @@ def main() -> None:
     parser.add_argument("module", choices=sorted(TESTS), help="module of subspaces, without .py")
     parser.add_argument("--only", nargs="*", default=[], help="mutants (wildcards) to run again")
     parser.add_argument("--report", action="store_true", help="run nothing, print what is known")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "subspaces-mutation", help="where the copies are made")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "subspaces-mutation",
+        help="where the copies are made",
+    )
     arguments = parser.parse_args()
     folder = arguments.folder / arguments.module.replace("/", ".")
     if not arguments.report:
