@@ -84,6 +84,14 @@ def test_long_work_shows_its_steps(monkeypatch):
     assert "step 2" in terminal.getvalue()
 
 
+def test_a_fit_that_cannot_say_how_far_it_is_shows_its_name(monkeypatch):
+    """As with scikit-learn before 1.9, which has no callbacks."""
+    terminal = watched(monkeypatch)
+    with _common.progress_bar({}, True, n_points=3):
+        pass
+    assert "dict" in terminal.getvalue()
+
+
 def test_reproduction_shows_the_cell_it_is_at(monkeypatch):
     terminal = watched(monkeypatch)
     with _progress("table4", wanted=True) as listener:

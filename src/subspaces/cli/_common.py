@@ -150,7 +150,13 @@ def progress_bar(estimator: Any, wanted: bool, n_points: int = 0) -> Iterator[No
         with _time_left():
             yield
         return
-    if watched and hasattr(estimator, "set_callbacks"):
+    if watched and not hasattr(estimator, "set_callbacks"):  # scikit-learn before 1.9 does not say how far it is
+        from rich.console import Console
+
+        with Console(stderr=True).status(type(estimator).__name__):
+            yield
+        return
+    if watched:
         import rich
         from sklearn.callback import ProgressBar
 
