@@ -127,6 +127,35 @@ def test_merging_is_greedy_and_exact_in_number(n_clusters, rng):
     assert adjusted_rand_score(greedy_merge(A, labels, n_clusters), merged) == 1
 
 
+def islands(sizes: list[int], bridges: list[tuple[int, int]], bridge: float) -> tuple[np.ndarray, np.ndarray]:
+    """Complete graphs of these sizes one after the other, the first points of some connected."""
+    truth = np.repeat(np.arange(len(sizes)), sizes)
+    A = (truth[:, None] == truth).astype(float)
+    starts = np.searchsorted(truth, np.arange(len(sizes)))
+    for a, b in bridges:
+        A[starts[a], starts[b]] = A[starts[b], starts[a]] = bridge
+    return A, truth
+
+
+@pytest.mark.parametrize("n_crumbs", [1, 5])
+@pytest.mark.parametrize("weight", [1e-3, 1.0, 1e3])
+def test_crumbs_do_not_take_the_place_of_clusters(n_crumbs, weight):
+    """Pairs of points without an edge to the rest, beside three clusters that a few edges connect."""
+    A, truth = islands([200, 150, 120, *[2] * n_crumbs], [(0, 1), (1, 2)], 1)
+    A[470:] *= weight
+    merged = merge_communities(sparse.csr_array(A), truth, 3)
+    assert_array_equal(merged, np.where(truth < 3, truth, 0))  # they join the largest
+    assert_array_equal(merge_communities(sparse.csr_array(A), truth, 3 + n_crumbs), truth)
+
+
+def test_small_islands_are_no_crumbs():
+    """A fiftieth of a typical cluster is enough to be one; a piece with an edge goes where the edge leads."""
+    A, truth = islands([100, 100, 2], [(0, 1)], 1)
+    assert_array_equal(merge_communities(sparse.csr_array(A), truth, 2), truth // 2)
+    A, truth = islands([300, 200, 2], [(0, 1), (1, 2)], 1e-3)
+    assert_array_equal(merge_communities(sparse.csr_array(A), truth, 2), np.minimum(truth, 1))
+
+
 @given(st.integers(2, 12), st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_merging_any_communities(n_found, n_clusters, seed):
     rng = np.random.default_rng(seed)

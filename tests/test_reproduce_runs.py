@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 import subspaces
+from subspaces.io import _write
 
 ROWS = """
 [ktrr]
@@ -46,6 +47,11 @@ protocol = { cuts = [{ name = "k-means", restarts = 5, runs = 600 }] }
 cuts = [{ name = "k-means", restarts = 5, runs = 1 }]
 """
 N_CELLS = 3  # the last takes ten times as long as the others: that is where a run is caught
+WORDS = {
+    "SIGINT": (130, "interrupted"),
+    "SIGTERM": (143, "terminated"),
+    "SIGHUP": (129, "the terminal was closed"),
+}
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(subspaces.__file__).parents[1])}
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
@@ -105,17 +111,36 @@ def test_killed_in_mid_run_only_the_unfinished_is_done_again(command, tmp_path, 
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_interrupted_it_leaves_at_once_and_cleanly(command, tmp_path, jobs):
+@pytest.mark.parametrize("name", list(WORDS))
+def test_interrupted_it_leaves_at_once_and_cleanly(command, tmp_path, name, jobs):
+    code, words = WORDS[name]
     process = start(command, "--jobs", jobs)
     children = wait_for_cells(tmp_path / "cells", 2, process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.Signals[name])
     _, error = process.communicate(timeout=60)
     if process.returncode == 0:
         pytest.skip("the run was over before it could be interrupted")
-    assert process.returncode == 130
-    assert error.strip().splitlines() == ["interrupted"]
+    assert process.returncode == code
+    assert error.strip().splitlines() == [words]
     assert not psutil.wait_procs(children, timeout=30)[1]
     assert not list((tmp_path / "cells").glob(".*")), "half-written files"
+
+
+def test_a_worker_that_is_stopped_while_it_writes_leaves_nothing(tmp_path):
+    """Its half-written cell is removed by the run that stopped it."""
+    from subspaces.reproduce import runner
+
+    def stop(done, total, name):
+        half = tmp_path / f".half.json.{_write._host()}-{stopped.pid}-abcdef.tmp"
+        half.touch()
+        raise KeyboardInterrupt
+
+    stopped = subprocess.Popen([sys.executable, "-c", "pass"])
+    stopped.wait()
+    cells = [{"points": {"name": "none"}, "method": "none", "parameters": {}, "number": i} for i in range(2)]
+    with pytest.raises(KeyboardInterrupt):
+        runner.run_cells(cells, tmp_path, jobs=2, listener=stop)
+    assert not list(tmp_path.iterdir())
 
 
 def test_two_runs_on_one_cache(command, tmp_path):

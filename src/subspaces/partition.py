@@ -16,6 +16,7 @@ from subspaces._typing import Array, Labels, Sparse
 PARTITIONS = ("kmeans", "qr", "discretize", "modularity")
 
 _MAX_RESOLUTION = 1e4
+_CRUMB = 50  # a community with less than this part of a typical one is a crumb
 _MANY_POINTS = 20_000  # above, Leiden's rounds are dear and gain little after the third
 
 
@@ -114,6 +115,10 @@ def merge_communities(W: Sparse, labels: Labels, n_clusters: int) -> Labels:
     Joining a and b changes the modularity by 2 (e_ab − d_a d_b), e_ab being the share of the edge weight between them
     and d the shares of degree. Pairs without any edge between them come last whatever their change: by modularity
     alone two small pieces that have nothing in common are joined before the neighbouring pieces of a large cluster.
+
+    Only crumbs come before all others: communities without any edge to the rest and with less than a fiftieth of the
+    points of the community of a typical point. They join the largest one. Kept to the end, a handful of points would
+    take the place of a cluster: three islands of 8 to 13 points among 300,000 cost three clusters of 30,000.
     """
     target = np.arange(int(labels.max()) + 1)
     for kept, gone in merge_steps(W, labels, n_clusters):
@@ -131,17 +136,32 @@ def merge_steps(W: Sparse, labels: Labels, n_clusters: int = 1) -> Iterator[tupl
     between /= between.sum()
     degree = between.sum(axis=1)
     alive = np.arange(n_found)
-    for _ in range(n_found - n_clusters):
-        change = between - np.outer(degree, degree)
-        change[between == 0] -= 2  # below every change a connected pair can have
-        np.fill_diagonal(change, -np.inf)
-        a, b = np.unravel_index(change[np.ix_(alive, alive)].argmax(), (len(alive), len(alive)))
-        a, b = alive[a], alive[b]
+    sizes = np.bincount(labels)
+    crumbs = _crumbs(between, sizes)
+    for step in range(n_found - n_clusters):
+        if step < len(crumbs):
+            a, b = int(sizes.argmax()), int(crumbs[step])
+        else:
+            change = between - np.outer(degree, degree)
+            change[between == 0] -= 2  # below every change a connected pair can have
+            np.fill_diagonal(change, -np.inf)
+            row, column = np.unravel_index(change[np.ix_(alive, alive)].argmax(), (len(alive), len(alive)))
+            a, b = int(alive[row]), int(alive[column])
         between[a] += between[b]
         between[:, a] += between[:, b]
         degree[a] += degree[b]
         alive = alive[alive != b]
-        yield int(a), int(b)
+        yield a, b
+
+
+def _crumbs(between: Array, sizes: Array) -> Labels:
+    """Communities without an edge to the rest, small beside that of a typical point; the smallest first."""
+    by_size = np.sort(sizes)
+    typical = by_size[np.searchsorted(np.cumsum(by_size), sizes.sum() / 2)]
+    alone = np.count_nonzero(between, axis=1) == (between.diagonal() != 0)
+    found = np.flatnonzero(alone & (_CRUMB * sizes < typical))
+    order: Labels = found[np.argsort(sizes[found], kind="stable")]
+    return order
 
 
 def modularity(W: Sparse, labels: Labels, resolution: float = 1.0) -> float:

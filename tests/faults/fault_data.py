@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
+from method_data import quiet, union_of_subspaces
 from subspaces.estimators import ESTIMATORS
-from subspaces.methods import METHODS, SCALABLE
+from subspaces.methods import METHODS
 
-ALL = [pytest.param(cls, id=name) for name, cls in METHODS.items()]
-GRAPH = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
-LARGE = [pytest.param(cls, id=name) for name, cls in SCALABLE.items()]
 KERNELISED = [pytest.param(ESTIMATORS[name], id=name) for name in ("ktrr", "kssc", "klrr")]
 TRANSLATION_INVARIANT = [
     pytest.param(METHODS[name], id=name)
@@ -26,11 +22,7 @@ TRANSLATION_INVARIANT = [
 
 def planes(seed: int, sizes: tuple[int, ...] = (14, 14, 14), noise: float = 0.005) -> tuple[Any, Any]:
     """Points near planes through the origin of R⁹, and their planes."""
-    rng = np.random.default_rng(seed)
-    bases = [np.linalg.qr(rng.standard_normal((9, 2)))[0] for _ in sizes]
-    X = np.vstack([rng.standard_normal((n, 2)) @ basis.T for n, basis in zip(sizes, bases, strict=True)])
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    return X + noise * rng.standard_normal(X.shape), np.repeat(np.arange(len(sizes)), sizes)
+    return union_of_subspaces(seed, sizes, dimension=2, ambient=9, noise=noise)
 
 
 def blobs(seed: int, size: int = 14) -> tuple[Any, Any]:
@@ -40,14 +32,14 @@ def blobs(seed: int, size: int = 14) -> tuple[Any, Any]:
     return centres + 0.1 * rng.standard_normal(centres.shape), np.repeat(np.arange(3), size)
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Advice to the user is no fault here; RuntimeWarnings stay errors."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", UserWarning)
-        warnings.simplefilter("error", RuntimeWarning)
-        yield
+def write_photos(folder: Path, rng: np.random.Generator, side: int) -> Path:
+    """Twelve small pictures in two kinds, in a folder of their own."""
+    Image = pytest.importorskip("PIL.Image")
+    folder.mkdir()
+    for i in range(12):
+        pixels = 200 * (i % 2) + rng.integers(0, 40, size=(side, side))
+        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{i}.png")
+    return folder
 
 
 def said(function: Any) -> tuple[Any, list[str]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fault_data import ALL, GRAPH, fit, planes, quiet, said
+from fault_data import fit, planes, said
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
+from method_data import ALL, GRAPH, quiet
 from subspaces import KTRR
 
 

@@ -9,10 +9,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from fault_data import ALL, GRAPH, LARGE, blobs, fit, planes, quiet
+from fault_data import blobs, fit, planes
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
+from method_data import ALL, GRAPH, LARGE, quiet
 from subspaces import KTRR, TRR
 
 FORMATS = (

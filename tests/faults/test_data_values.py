@@ -6,11 +6,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from fault_data import ALL, GRAPH, TRANSLATION_INVARIANT, blobs, fit, planes, quiet, said
+from fault_data import TRANSLATION_INVARIANT, blobs, fit, planes, said
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
+from method_data import ALL, GRAPH, quiet
 from subspaces import KTRR, SC, TRR
 from subspaces.methods import METHODS
 

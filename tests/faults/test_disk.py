@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fault_data import write_photos
 from typer.testing import CliRunner
 
 from subspaces.cli.main import app
@@ -23,6 +24,28 @@ from subspaces.reproduce.runner import run_cells
 resource = pytest.importorskip("resource", reason="limits of POSIX")
 NO_SPACE = (errno.ENOSPC, errno.EFBIG)
 N = 20_000
+ROWS = """
+[ktrr]
+label = "KTRR"
+method = "ktrr"
+common = { reg = 0.1 }
+"""
+EXPERIMENT = """
+title = "η on the digits"
+paper = "Fig. 0"
+style = "table"
+metrics = ["AC"]
+
+[[panels]]
+name = "only"
+data = { name = "digits", first = 3 }
+rows = ["ktrr"]
+vary = "n_nonzero"
+values = [3, 4]
+
+[protocol]
+cuts = [{ name = "k-means", restarts = 1, runs = 1 }]
+"""
 CELL = {"points": {"name": "digits"}, "method": "ktrr", "parameters": {}}
 
 
@@ -200,13 +223,7 @@ def test_case_63_a_full_disk_under_the_cache(tiny_disk, monkeypatch):
 
 @pytest.fixture
 def photos(tmp_path, rng):
-    Image = pytest.importorskip("PIL.Image")
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    for i in range(12):
-        pixels = 200 * (i % 2) + rng.integers(0, 40, size=(40, 40))
-        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{i}.png")
-    return folder
+    return write_photos(tmp_path / "photos", rng, 40)
 
 
 def cluster(photos, *options, code=1):
@@ -243,3 +260,54 @@ def test_case_61_a_name_that_is_too_long(photos, tmp_path):
     """61: found out before the work, not after."""
     assert "cannot be written (File name too long)" in cluster(photos, "-o", tmp_path / f"{'x' * 250}.csv", code=2)
     assert [path.name for path in tmp_path.iterdir()] == ["photos"]
+
+
+@pytest.mark.parametrize(("room", "kept"), [(0, []), (40, ["labels.csv"])])
+def test_case_61_demo_on_a_full_disk(room, kept, tiny_disk, monkeypatch):
+    """61: the demo names the file that does not fit, exit code 1; what did fit is whole."""
+    pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+    from sklearn.datasets import load_digits
+
+    from subspaces import KTRR
+    from subspaces.cli import demo
+
+    def quick(X, seed):
+        model = KTRR(10, random_state=seed).fit(X)
+        return {"KTRR": demo.Run(model.labels_, 0.1, model)}
+
+    monkeypatch.setattr(demo, "run_methods", quick)
+    (tiny_disk / "filling").write_bytes(bytes(1024 * (64 - room)))
+    result = CliRunner().invoke(app, ["demo", "-o", str(tiny_disk)])
+    refused = tiny_disk / ("digits.png" if kept else "labels.csv")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: {refused}: No space left on device")
+    assert len(result.stderr.splitlines()) == 1
+    assert sorted(path.name for path in tiny_disk.iterdir()) == sorted(["filling", *kept])
+    for name in kept:
+        assert len((tiny_disk / name).read_text().splitlines()) == 1 + len(load_digits().target)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("full", ["cells", "out"])
+def test_case_61_reproduce_on_a_full_disk(full, jobs, tiny_disk, tmp_path):
+    """61: a reproduction whose cells or tables do not fit ends with one line and the exit code 1; then it goes on."""
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "tiny.toml").write_text(EXPERIMENT)
+    (tmp_path / "parameters.toml").write_text(ROWS)
+    (tiny_disk / full).mkdir()
+    filling = tiny_disk / "filling"
+    filling.write_bytes(bytes(64 * 1024))
+    places = {"out": tmp_path / "out", "cells": tmp_path / "cells", full: tiny_disk / full}
+    command = ["reproduce", "tiny", "--output", places["out"], "--cache", places["cells"], "--jobs", jobs]
+    command += ["--experiments", tmp_path / "experiments", "--parameters", tmp_path / "parameters.toml"]
+    result = CliRunner().invoke(app, list(map(str, command)))
+    assert result.exit_code == 1, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"error: {places[full]}/")
+    assert "No space left on device" in line
+    assert not list(places[full].iterdir())
+    filling.unlink()
+    result = CliRunner().invoke(app, list(map(str, command)))
+    assert result.exit_code == 0, result.output
+    assert len(list(places["cells"].glob("*.json"))) == 2
+    assert (places["out"] / "tiny.md").exists()

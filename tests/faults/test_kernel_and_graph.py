@@ -6,12 +6,13 @@ import warnings
 
 import numpy as np
 import pytest
-from fault_data import GRAPH, KERNELISED, blobs, fit, planes, quiet, said
+from fault_data import KERNELISED, blobs, fit, planes, said
 from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
+from method_data import GRAPH, quiet
 from subspaces import KTRR, LRR2, SC, SSC, TRR, EnSC, embedding
 from subspaces.affinity import affinity
 from subspaces.embedding import spectral_embedding

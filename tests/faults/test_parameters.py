@@ -11,12 +11,13 @@ import joblib
 import numpy as np
 import pytest
 import skops.io
-from fault_data import ALL, GRAPH, KERNELISED, LARGE, blobs, fit, planes, quiet
+from fault_data import KERNELISED, blobs, fit, planes
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils._param_validation import InvalidParameterError
 
+from method_data import ALL, GRAPH, LARGE, quiet
 from subspaces import KTRR, SEC, TRR
 from subspaces.estimators import new_points
 from subspaces.kernels import fit_kernel
@@ -283,7 +284,7 @@ def test_case_59_interrupted_fit(cls, leg, error, seed, monkeypatch):
 
 @pytest.mark.parametrize("cls", LARGE)
 def test_case_59_interrupted_fit_of_many_points(cls, seed, monkeypatch):
-    """59: the same for the methods for many points; the command line ends with 130 (test_cli.py)."""
+    """59: the same for the methods for many points; the command line ends with 130 (test_cli_process.py)."""
     X, _ = planes(seed)
     fresh = set(vars(cls(n_clusters=3)))
     model = fit(cls, X)

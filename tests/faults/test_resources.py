@@ -6,9 +6,10 @@ from urllib.error import URLError
 
 import numpy as np
 import pytest
-from fault_data import GRAPH, LARGE, fit, planes, quiet
+from fault_data import fit, planes
 from scipy import sparse
 
+from method_data import GRAPH, LARGE, quiet
 from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC, _memory
 from subspaces.datasets import _load, load_mnist
 from subspaces.kernels import fit_kernel

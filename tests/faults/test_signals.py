@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fault_data import write_photos
 
 import subspaces
 from subspaces.cli.main import app
@@ -29,13 +30,7 @@ WORDS = {130: "interrupted\n", 143: "terminated\n", 129: "the terminal was close
 
 @pytest.fixture
 def photos(tmp_path, rng):
-    """Twelve small pictures in two kinds, in a folder of their own."""
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    for i in range(12):
-        bright = 200 * (i % 2) + rng.integers(0, 40, size=(6, 6))
-        Image.fromarray(bright.astype(np.uint8)).save(folder / f"{i}.png")
-    return folder
+    return write_photos(tmp_path / "photos", rng, 6)
 
 
 @pytest.fixture(autouse=True)

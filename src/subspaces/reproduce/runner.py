@@ -109,8 +109,12 @@ def _computed(
                     yield futures[future], "its worker was killed, perhaps for lack of memory; use fewer --jobs"
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - before:
+        workers = set(multiprocessing.active_children()) - before
+        for child in workers:
             child.terminate()
+        for child in workers:
+            child.join(5)
+        remove_leftovers(cache)  # of a worker that was just writing
         raise
     pool.shutdown()
 
