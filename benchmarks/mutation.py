@@ -28,14 +28,24 @@ TESTS = {
     "metrics": ["test_metrics*.py"],
     "representation/ridge": ["test_ridge*.py"],
     "representation/_result": ["test_result_edges.py"],
-    "representation/sparse": ["test_representation_sparse*.py"],
+    "representation/local": ["test_representation_local*.py"],
+    "representation/low_rank": ["test_representation_low_rank_edges.py"],
+    "representation/_nuclear": ["test_representation_nuclear_edges.py"],
+    "representation/kernel_low_rank": ["test_representation_kernel_low_rank_edges.py"],
+    "representation/latent_low_rank": ["test_representation_latent_low_rank_edges.py"],
+    "representation/sparse": ["test_representation_sparse_edges.py"],
     "representation/matching_pursuit": ["test_representation_matching_pursuit*.py"],
+    "representation/_entrywise": ["test_representation_entrywise_edges.py"],
+    "representation/elastic_net": ["test_representation_elastic_net_edges.py"],
+    "representation/_elastic_net_newton": ["test_representation_elastic_net*_edges.py"],
+    "representation/smce": ["test_representation_smce_edges.py"],
 }
 """Test files (globs below tests/) per module."""
 
 SLOW = {
     "embedding": "0.05-float32 or 0.001-float32 or float32-1e-05 or float32-0.0001 or float32-1e-06 or float64-1e-05 "
     "or float64-0.0001 or float64-0.001 or 20-200 or same_bits_on_every_run or points_at_the_caller",
+    "representation/local": "smce or [1- or [2- or [1] or [2]",
 }
 """Tests (as for ``pytest -k``) left out: repetitions with other numbers (every survivor would run them all), and what
 mutmut's own calls between the functions disturb (where a warning points)."""
@@ -51,7 +61,7 @@ pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "no:unraisableexception",
 "-p", "_hypothesis_pytestplugin", "--hypothesis-profile=mutation"]
 on_dependency_change = "ignore"
 timeout_multiplier = 3.0
-timeout_constant = 1.0
+timeout_constant = 30.0
 """
 
 # newer pytest has not the private Node._nodeid that mutmut 3.8 reads; a failure need not be made small (no shrinking);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,17 @@ def seed() -> int:
 @pytest.fixture
 def rng(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def no_figure_is_left() -> Iterator[None]:
+    """Pictures that open no window, and are closed after the test."""
+    import matplotlib
+    from matplotlib import pyplot
+
+    matplotlib.use("Agg")
+    yield
+    pyplot.close("all")
 
 
 @pytest.fixture(scope="session")

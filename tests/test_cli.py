@@ -1,74 +1,29 @@
-"""The command line: what a user types, sees and gets, and how it ends."""
+"""The command line: what a user types, sees and gets."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
-import warnings
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import subspaces
+from cli_data import COLUMNS, environment, fails, run, write_rings
 from subspaces.cli import _options
-from subspaces.cli._common import progress_bar
-from subspaces.cli.main import app
 from subspaces.estimators import KTRR
 from subspaces.methods import METHODS
 
-posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals, pipes or terminals")
-
-
-def run(*arguments, **options):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="subspaces", **options)
-
-
-def environment(**more):
-    source = str(Path(subspaces.__file__).parents[1])
-    return {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **more}
-
-
-def process(*arguments, **options):
-    command = [sys.executable, "-m", "subspaces.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120, **options)
-
-
-def fails(*arguments, code=2):
-    """The one line on standard error with which a command refuses."""
-    result = run(*arguments)
-    assert result.exit_code == code, result.output
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("error: ")
-    assert line.isprintable()
-    return line
+AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
 
 
 @pytest.fixture
 def table(tmp_path):
-    """Three rings in three dimensions, as a CSV with names, classes and an odd column name."""
-    rng = np.random.default_rng(5)
-    angle = rng.uniform(0, 2 * np.pi, size=(3, 30))
-    planes = np.linalg.qr(rng.normal(size=(3, 9, 2)))[0]
-    X = np.concatenate([np.c_[np.cos(a), np.sin(a)] @ p.T for a, p in zip(angle, planes, strict=True)])
-    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(8)] + ["[bold]x8[/bold]"])
-    frame.insert(0, "name", [f"p{i}" for i in range(90)])
-    frame["species"] = np.repeat(["ash", "elm", "oak"], 30)
-    path = tmp_path / "rings.csv"
-    frame.to_csv(path, index=False)
-    return path
-
-
-AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
-COLUMNS = ("--id", "name", "--label", "species")
+    return write_rings(tmp_path)
 
 
 # ------------------------------------------------------------------ help and version
@@ -258,213 +213,6 @@ def test_threads_are_limited(table, monkeypatch):
     assert run("cluster", table, "-k", 3, *COLUMNS, "--threads", 1).exit_code == 0
     assert seen == [{1}]
     assert dict(os.environ) == before
-
-
-# ------------------------------------------------------------------ what goes wrong
-
-
-def test_file_errors_are_one_line(table, tmp_path):
-    line = fails("cluster", table, "-k", 3)
-    assert f"{table}, line 2, column 'name': 'p0' is not a number" in line
-    assert "--ignore name" in line
-    assert "no such file" in fails("cluster", tmp_path / "nothing.csv", "-k", 3)
-    assert ".parquet" in fails("cluster", Path(__file__), "-k", 3)
-    assert "did you mean 'species'" in fails("cluster", table, "-k", 3, "--label", "specis")
-
-
-def test_markup_and_control_characters_do_nothing(tmp_path):
-    path = tmp_path / "[red]x.csv"
-    path.write_text("a,[bold]b[/bold]\x1b[2J\n1,2\n3,x[/nonsense]\n")
-    line = fails("cluster", path, "-k", 2)
-    assert "[red]x.csv, line 3, column '[bold]b[/bold]\\x1b[2J': 'x[/nonsense]' is not a number" in line
-    path.write_text("a,[bold]b[/bold]\x1b[2J\n" + "".join(f"{i % 5},{i * i % 7}\n" for i in range(20)))
-    result = run("cluster", path, "-k", 2)
-    assert result.exit_code == 0
-    assert "[red]x.csv: 20 points" in result.stdout
-    assert "\x1b" not in result.output
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--kernel", "gauss"], "rbf"),
-        (["--method", "magic"], "ktrr, trr"),
-        (["--reg", "-1"], "'reg' parameter of KTRR"),
-        (["--reg", "much"], "--reg"),
-        (["--n-nonzero", "2.5"], "not a whole number or auto"),
-        (["--n-nonzero", "0"], "'n_nonzero' parameter"),
-        (["--bandwidth", "wide"], "not mean, rms, median or a number"),
-        (["--bandwidth", "-2"], "'bandwidth' parameter"),
-        (["-k", "91"], "91 clusters of 90 points"),
-        (["-k", "0"], "-k"),
-        (["--method", "trr", "--kernel", "rbf"], "no meaning for the method trr"),
-        (["--nonsense"], "--nonsense"),
-        (["--seed", "-3"], "--seed"),
-        (["--threads", "0"], "--threads"),
-        (["-o", "labels.xlsx"], ".csv"),
-    ],
-)
-def test_usage_errors_are_one_line(table, arguments, expected):
-    assert expected in fails("cluster", table, "-k", 3, *COLUMNS, *arguments)
-
-
-def test_kmeans_needs_a_number(table):
-    assert "add -k" in fails("cluster", table, *COLUMNS, "--partition", "kmeans", "--method", "lsr1")
-
-
-def test_unknown_command():
-    assert "No such command 'clutser'" in fails("clutser")
-
-
-def test_existing_output_is_kept_without_force(table, tmp_path, monkeypatch):
-    out = tmp_path / "labels.csv"
-    out.write_text("precious")
-    monkeypatch.setattr(KTRR, "fit", lambda *_: pytest.fail("must be refused before computing"))
-    assert "--force" in fails("cluster", table, "-k", 3, *COLUMNS, "-o", out)
-    assert "input file" in fails("cluster", table, "-k", 3, *COLUMNS, "-o", table, "--force")
-    assert out.read_text() == "precious"
-    monkeypatch.undo()
-    assert run("cluster", table, "-k", 3, *COLUMNS, "-o", out, "--force").exit_code == 0
-    assert out.read_text().startswith("id,label,confidence,")
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "expected"),
-    [
-        (ValueError("bad\nnews [red]x[/red] \x1b[31m"), 1, "error: bad news [red]x[/red] \\x1b[31m"),
-        (MemoryError("the 9 × 9 matrix needs 1 TiB."), 1, "error: not enough memory; the 9 × 9 matrix needs"),
-        (np.linalg.LinAlgError("singular"), 1, "error: singular"),
-        (RuntimeError(), 1, "error: RuntimeError"),
-        (KeyboardInterrupt(), 130, "interrupted"),
-    ],
-)
-def test_failures_end_in_one_line_and_no_file(table, tmp_path, monkeypatch, error, code, expected):
-    def fit(self, X, y=None):
-        raise error
-
-    monkeypatch.setattr(KTRR, "fit", fit)
-    result = run("cluster", table, "-k", 3, *COLUMNS, "-o", tmp_path / "labels.csv")
-    assert result.exit_code == code
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith(expected)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["rings.csv"]
-
-
-def test_failed_writing_ends_in_one_line(table, tmp_path, monkeypatch):
-    def replace(source, target):
-        raise OSError(28, "No space left on device", str(target))
-
-    monkeypatch.setattr(os, "replace", replace)
-    line = fails("cluster", table, "-k", 3, *COLUMNS, "-o", tmp_path / "labels.csv", code=1)
-    assert line.endswith("labels.csv: No space left on device")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["rings.csv"]
-
-
-@pytest.mark.parametrize("how", ["option", "environment"])
-def test_debug_shows_the_traceback(table, how):
-    arguments = ["cluster", table, "-k", 3, *(["--debug"] if how == "option" else [])]
-    result = run(*arguments, env={"SUBSPACES_DEBUG": "1"} if how == "environment" else None)
-    assert result.exit_code == 2
-    assert "Traceback" in result.stderr
-    assert result.stderr.splitlines()[-1].startswith("error: ")
-
-
-def test_warnings_are_one_line(table, monkeypatch):
-    original = KTRR.fit
-
-    def fit(self, X, y=None):
-        warnings.warn("did not\nconverge [red]", UserWarning, stacklevel=2)
-        return original(self, X)
-
-    monkeypatch.setattr(KTRR, "fit", fit)
-    result = run("cluster", table, "-k", 3, *COLUMNS, "--json")
-    assert json.loads(result.stdout)["n_clusters"] == 3
-    assert result.stderr == "warning: did not converge [red]\n"
-
-
-# ------------------------------------------------------------------ as a real process
-
-
-def test_process_exit_codes(table, tmp_path):
-    good = process("cluster", table, "-k", 3, *COLUMNS, "-o", "labels.csv", cwd=tmp_path)
-    assert (good.returncode, good.stderr) == (0, "")
-    assert (tmp_path / "labels.csv").read_text().count("\n") == 91
-    bad = process("cluster", table, "-k", 3)
-    assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (2, "", 1)
-
-
-def open_for_reader(pipe, child):
-    """Open a named pipe for writing, which succeeds once the child reads from it."""
-    while child.poll() is None:
-        try:
-            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:  # nobody reads yet
-            time.sleep(0.02)
-    pytest.fail(child.stderr.read())
-
-
-@posix
-def test_interrupt_ends_with_130(tmp_path):
-    pipe = tmp_path / "x.csv"
-    os.mkfifo(pipe)
-    command = [sys.executable, "-m", "subspaces.cli", "cluster", str(pipe), "-k", "2", "-o", str(tmp_path / "y.csv")]
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # ignored in the background of a script, and inherited
-    try:
-        child = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    writer = open_for_reader(pipe, child)
-    child.send_signal(signal.SIGINT)
-    stdout, stderr = child.communicate(timeout=60)
-    os.close(writer)
-    assert (child.returncode, stdout, stderr) == (130, "", "interrupted\n")
-    assert [file.name for file in tmp_path.iterdir()] == ["x.csv"]
-
-
-@posix
-def test_progress_goes_to_a_terminal_on_standard_error(table):
-    import pty
-
-    leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "subspaces.cli", "cluster", str(table), "-k", "3", *COLUMNS]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=follower, env=environment(TERM="xterm"), text=True
-    ) as child:
-        os.close(follower)
-        shown = b""
-        try:
-            while block := os.read(leader, 4096):
-                shown += block
-        except OSError:  # how Linux says that the other end is closed
-            pass
-        stdout, _ = child.communicate(timeout=60)
-    os.close(leader)
-    assert child.returncode == 0
-    assert b"KTRR" in shown
-    assert "\x1b" not in stdout
-    assert "3 clusters in" in stdout
-
-
-def test_progress_is_silent_elsewhere(monkeypatch):
-    for wanted, terminal in ((False, True), (True, False)):
-        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal, raising=False)
-        estimator = KTRR(2)
-        with progress_bar(estimator, wanted):
-            assert not getattr(estimator, "_skl_callbacks", [])
-
-
-@posix
-def test_closed_pipe_is_no_traceback():
-    command = [sys.executable, "-m", "subspaces.cli", "--version"]
-    reader, writer = os.pipe()
-    os.close(reader)
-    result = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment(), timeout=60)
-    os.close(writer)
-    assert result.returncode != 0
-    assert result.stderr == b""
 
 
 # ------------------------------------------------------------------ demo

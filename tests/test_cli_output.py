@@ -7,27 +7,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from subspaces.cli.main import app
+from cli_data import fails, run
 from subspaces.estimators import KTRR
 from subspaces.io import FileError, read_table, write_labels
 
 # without a search: these tests are not about it
 FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--partition", "kmeans"]
 COLUMNS = ["label", "confidence", "second_cluster", "margin", "fits_nowhere"]
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="subspaces")
-
-
-def fails(*arguments, code=2):
-    result = run(*arguments)
-    assert result.exit_code == code, result.output
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("error: ")
-    return line
 
 
 @pytest.fixture

@@ -8,11 +8,10 @@ import sys
 import numpy as np
 import pytest
 import typer
-from typer.testing import CliRunner
 
+from cli_data import run
 from subspaces._blocks import map_blocks
 from subspaces.cli import _common, _outputs, _stream
-from subspaces.cli.main import app
 from subspaces.cli.reproduce import _progress
 
 
@@ -29,7 +28,7 @@ def watched(monkeypatch):
 
 
 def refusal(*arguments):
-    found = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="subspaces")
+    found = run(*arguments)
     assert found.exit_code == 2, found.output
     assert found.stdout == ""
     return found.stderr

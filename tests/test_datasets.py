@@ -12,6 +12,7 @@ import pytest
 import scipy.io
 import sklearn.datasets
 
+from io_data import Bomb
 from subspaces import datasets
 from subspaces.datasets import _catalogue, balanced_subset, get_data_home
 from subspaces.io import FileError
@@ -176,16 +177,8 @@ def test_damaged_arrays_are_refused(tmp_path, name):
         datasets.load_orl(data_home=tmp_path)
 
 
-class Trap:
-    def __init__(self, trace):
-        self.trace = trace
-
-    def __reduce__(self):
-        return Path.write_text, (self.trace, "executed")
-
-
 def test_pickles_are_never_opened(tmp_path):
-    trap = np.array([Trap(tmp_path / "trace")], dtype=object)
+    trap = np.array([Bomb(tmp_path / "trace")], dtype=object)
     np.savez(tmp_path / "orl_32x32.npz", X=trap, y=trap)
     with pytest.raises(FileError):
         datasets.load_orl(data_home=tmp_path)

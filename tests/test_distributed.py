@@ -297,6 +297,7 @@ def test_kinds_of_input(client, rings, tmp_path):
     np.testing.assert_array_equal(labels, ktrr().fit_predict(X))
 
 
+@pytest.mark.filterwarnings("default:a point occurs")  # ours, and right about these points
 def test_integers_become_double_precision(client):
     X = np.arange(400).reshape(100, 4) % 17
     estimator = ektrr()

@@ -266,7 +266,7 @@ def test_choice_that_fails_is_said_and_can_be_made_again(explorer, monkeypatch):
     explorer.choose.clicks += 1
     assert "too &lt;few&gt; points" in explorer.quality.object
     assert not explorer.choose.disabled
-    assert explorer.choose.name == "Choose for me"
+    assert explorer.choose.label == "Choose for me"
     monkeypatch.setattr(explorer.session, "choose", lambda: Settings(5, n_nonzero=9))
     explorer.choose.clicks += 1
     assert explorer.settings == Settings(5, n_nonzero=9)

@@ -21,8 +21,9 @@ import numpy as np
 import pytest
 
 import subspaces
-from fuzz.attack_data import Bomb, npy, npy_header, parquet_with, peak_of, refusal, write_zip
+from fuzz.attack_data import npy, npy_header, parquet_with, peak_of, write_zip
 from fuzz.targets import MAT_HEADER
+from io_data import Bomb, refusal
 from subspaces import datasets
 from subspaces.io import FileError, read_table
 

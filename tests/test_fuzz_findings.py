@@ -17,10 +17,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from fuzz.attack_data import Bomb, npy, npy_header, refusal, write_zip
+from fuzz.attack_data import npy, npy_header, write_zip
 from fuzz.harness import Watch
 from fuzz.seeds import seeds_of
 from fuzz.targets import MAT_HEADER, TARGETS
+from io_data import Bomb, refusal
 from subspaces import datasets
 from subspaces.io import FileError, read_table
 from subspaces.io._images import MARKER

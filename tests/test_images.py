@@ -219,7 +219,7 @@ def test_files_are_copied_into_a_folder_per_cluster(photos, tmp_path):
         (target / place).read_bytes() == (photos / name).read_bytes() for place, name in zip(places, NAMES, strict=True)
     )
     assert all((photos / name).exists() for name in NAMES)
-    rows = list(csv.DictReader((target / "index.csv").open()))
+    rows = list(csv.DictReader((target / "index.csv").read_text().splitlines()))
     assert [row["file"] for row in rows] == places
     assert list(rows[0]) == ["id", "label", "confidence", "second_cluster", "margin", "fits_nowhere", "file"]
     with Image.open(target / "cluster_00.png") as sheet:

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
+from method_data import union_of_subspaces
 from subspaces import KTRR, SC, TRR, _blocks
 from subspaces.estimators import ESTIMATORS
-from test_estimators import union_of_subspaces
 
 ALL = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
 

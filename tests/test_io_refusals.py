@@ -10,18 +10,11 @@ import pytest
 import scipy.io
 from scipy import sparse
 
+from io_data import refusal
 from subspaces.confidence import summarize_graph
 from subspaces.datasets import _formats
 from subspaces.io import READERS, FileError, read_table
 from subspaces.io._matlab5 import list_matrices, read_matrix
-
-
-def refusal(path, **options):
-    with pytest.raises(FileError) as caught:
-        read_table(path, **options)
-    assert str(caught.value).startswith(str(path))
-    return str(caught.value)
-
 
 # ------------------------------------------------------------------ tables
 

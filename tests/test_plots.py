@@ -8,24 +8,14 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from subspaces import EKTRR, KASP, KTRR
+from subspaces import EKTRR, KASP, KTRR, plots
 from subspaces.datasets import make_subspaces, salt_and_pepper
+from subspaces.plots import _style, layout
+from subspaces.plots.gallery import most_typical
+from subspaces.plots.matrices import cells_of
 
-matplotlib = pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install subspaces[report]")
-matplotlib.use("Agg")
-
-from matplotlib import pyplot as plt  # noqa: E402
-
-from subspaces import plots  # noqa: E402
-from subspaces.plots import _style, layout  # noqa: E402
-from subspaces.plots.gallery import most_typical  # noqa: E402
-from subspaces.plots.matrices import cells_of  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
+plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[report]")
+pytestmark = pytest.mark.usefixtures("no_figure_is_left")
 
 
 @pytest.fixture(scope="module")

@@ -9,22 +9,12 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from subspaces import KTRR
+from subspaces import KTRR, plots
 from subspaces.datasets import make_subspaces
+from subspaces.plots import _parts, _style
 
-matplotlib = pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install subspaces[report]")
-matplotlib.use("Agg")
-
-from matplotlib import pyplot as plt  # noqa: E402
-
-from subspaces import plots  # noqa: E402
-from subspaces.plots import _parts, _style  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
+plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[report]")
+pytestmark = pytest.mark.usefixtures("no_figure_is_left")
 
 
 @pytest.fixture(scope="module")

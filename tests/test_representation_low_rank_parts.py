@@ -9,6 +9,7 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
+from low_rank_data import latent_objective, nuclear, objective, subspaces_with_noise
 from subspaces._typing import Array
 from subspaces.affinity import affinity
 from subspaces.graphs import build_graph
@@ -19,7 +20,6 @@ from subspaces.representation._result import Factors, from_dense, from_factors
 from subspaces.representation.kernel_low_rank import kernel_lrr, kernel_lrr_factors
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
 from subspaces.representation.low_rank import lrr, lrr_factors
-from test_representation_low_rank import latent_objective, nuclear, objective, subspaces_with_noise
 
 
 def matrix_of_rank(rng: np.random.Generator, n: int, r: int, rank: int) -> Array:

@@ -7,6 +7,7 @@ import pytest
 from scipy.linalg import eigh, subspace_angles
 from sklearn.metrics import adjusted_rand_score
 
+from method_data import rings
 from subspaces.scale.kmeans import nearest
 from subspaces.scale.landmark import LSC, landmark_codes, transfer_cut
 
@@ -89,9 +90,7 @@ def test_more_pieces_than_clusters_are_joined_to_near_ones(rng):
 
 
 def test_rings(rng):
-    angle = rng.uniform(0, 2 * np.pi, 1000)
-    y = np.arange(1000) % 2
-    X = (1.0 + 2 * y)[:, None] * np.c_[np.cos(angle), np.sin(angle)] + 0.05 * rng.normal(size=(1000, 2))
+    X, y = rings(rng, 1000, 2)
     model = LSC(2, n_landmarks=100).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
     np.testing.assert_array_equal(model.predict(X), model.labels_)

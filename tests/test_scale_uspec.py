@@ -7,6 +7,7 @@ import pytest
 from scipy.linalg import eigh, subspace_angles
 from sklearn.metrics import adjusted_rand_score
 
+from method_data import rings
 from subspaces.scale.kmeans import nearest
 from subspaces.scale.landmark import landmark_codes
 from subspaces.scale.uspec import USPEC, approximate_nearest, coarse_index
@@ -65,9 +66,7 @@ def test_bandwidth_is_the_mean_distance_of_the_paper(rng):
 
 
 def test_rings(rng):
-    angle = rng.uniform(0, 2 * np.pi, 1500)
-    y = np.arange(1500) % 3
-    X = (1.0 + 2 * y)[:, None] * np.c_[np.cos(angle), np.sin(angle)] + 0.05 * rng.normal(size=(1500, 2))
+    X, y = rings(rng, 1500, 3)
     model = USPEC(3, n_landmarks=150).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
     np.testing.assert_array_equal(model.predict(X), model.labels_)

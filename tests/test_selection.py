@@ -266,6 +266,7 @@ def test_one_graph_can_still_be_counted(data):
     assert isinstance(choose(X, kernel="quadratic", reg=0.1, n_nonzero=5, scaling=None), Selection)
 
 
+@pytest.mark.filterwarnings("default:a point occurs", "default:the graph has")  # ours, and right about these points
 @parametrize_with_checks([KTRR(n_clusters=3, reg="auto", partition="auto")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -114,9 +114,9 @@ PEAK = """
 """
 
 
-def command(folder: Path, *options: str) -> tuple[int, float, dict[str, object] | str]:
+def command(folder: Path, *options: str, file: Path | None = None) -> tuple[int, float, dict[str, object] | str]:
     """Exit code, peak in MB, and the document or the last words of a command."""
-    given = ["cluster", str(folder / "x.npy"), "-k", "4", "--json", *options]
+    given = ["cluster", str(file or folder / "x.npy"), "-k", "4", "--json", *options]
     line = [sys.executable, "-c", textwrap.dedent(PEAK), str(folder / "peak"), *given]
     run = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, timeout=600)
     answer = json.loads(run.stdout) if run.returncode == 0 else run.stderr
@@ -139,6 +139,20 @@ def test_case_60_memory_is_honoured(tmp_path, rng):
         else:
             assert answer.startswith("error: not enough memory; ")
             assert len(answer.splitlines()) == 1
+
+
+@linux
+def test_case_60_memory_is_honoured_with_text_and_report(tmp_path, rng):
+    """60: reading a table and drawing the report count as well."""
+    pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+    table, report, limit = tmp_path / "x.csv", tmp_path / "report.html", 320
+    np.savetxt(table, rng.standard_normal((3000, 20)), delimiter=",")
+    options = ["--method", "sscomp", "--report", str(report), "--memory", f"{limit}MiB"]
+    code, peak, answer = command(tmp_path, *options, file=table)
+    assert code == 0, answer
+    assert peak < 1.15 * limit
+    assert len(answer["labels"]) == 3000
+    assert report.read_text().rstrip().endswith("</html>")
 
 
 def test_case_60_a_limit_that_no_command_can_keep():

@@ -6,23 +6,11 @@ import io
 import struct
 import tracemalloc
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from subspaces.io import FileError, read_table
-
-
-def refusal(path, **options):
-    """The one line with which a file is refused."""
-    with pytest.raises(FileError) as caught:
-        read_table(path, **options)
-    text = str(caught.value)
-    assert text.isprintable()
-    assert path.name in text
-    assert len(text) < 1000
-    return text
+from subspaces.io import FileError
 
 
 def npy_header(shape, descr="<f8"):
@@ -53,16 +41,6 @@ def peak_of(run):
         return tracemalloc.get_traced_memory()[1], str(caught.value)
     finally:
         tracemalloc.stop()
-
-
-class Bomb:
-    """Leaves a trace if it is ever unpickled."""
-
-    def __init__(self, trace):
-        self.trace = trace
-
-    def __reduce__(self):
-        return Path.write_text, (self.trace, "executed")
 
 
 def parquet_with(n_rows):

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.targets import CELL, SUFFIXES, joined
+from fuzz.packing import joined
+from fuzz.targets import CELL, SUFFIXES
 
 X = np.arange(12, dtype=np.float64).reshape(4, 3) / 8
 Y = np.array([0, 1, 1, 0])

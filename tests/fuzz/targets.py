@@ -7,39 +7,24 @@ with right checksums, so that mutations reach the reader behind them; one (``_ra
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fuzz.harness import ALLOWED, Watch, check_dataset, check_error, check_texts, outcome, sound, watched
+from fuzz.packing import exactly, parts_of, png_of, zipped
 from subspaces import datasets
 from subspaces._memory import limited
 from subspaces.io import FileError, read_table
 
 Target = Callable[[Watch, bytes], None]
 MISSING = ("error", "drop", "mean", "median")
-
-
-def parts_of(data: bytes, most: int = 4) -> list[bytes]:
-    """Cut bytes into up to `most` parts, each behind its length of two bytes."""
-    parts: list[bytes] = []
-    while data and len(parts) < most:
-        length = int.from_bytes(data[:2], "little")
-        parts.append(data[2 : 2 + length])
-        data = data[2 + length :]
-    return parts
-
-
-def joined(*parts: bytes) -> bytes:
-    """What `parts_of` cuts, for seeds."""
-    return b"".join(len(part).to_bytes(2, "little") + part for part in parts)
 
 
 def _table(watch: Watch, name: str, content: bytes, **options: Any) -> None:
@@ -98,16 +83,8 @@ def npz(watch: Watch, data: bytes) -> None:
     """Arrays in a sound archive: ``X``, ``y``, ``scale``, ``id``."""
     flags = data[0] if data else 0
     names = ("A.npy" if flags & 4 else "X.npy", "y.npy", "scale.npy", "id.npy")
-    content = _zip(names, parts_of(data[1:]), zipfile.ZIP_DEFLATED if flags & 32 else zipfile.ZIP_STORED)
+    content = zipped(names, parts_of(data[1:]), zipfile.ZIP_DEFLATED if flags & 32 else zipfile.ZIP_STORED)
     _table(watch, "x.npz", content, **_array_options(flags))
-
-
-def _zip(names: Sequence[str], parts: Sequence[bytes], method: int) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", method) as archive:
-        for name, part in zip(names, parts, strict=False):
-            archive.writestr(name, part)
-    return stream.getvalue()
 
 
 def npz_raw(watch: Watch, data: bytes) -> None:
@@ -172,24 +149,17 @@ def images(watch: Watch, data: bytes) -> None:
     _folder(watch, SUFFIXES[flags % 8 % 6], data[1:], flags)
 
 
-def _png(*chunks: tuple[bytes, bytes]) -> bytes:
-    content = b"\x89PNG\r\n\x1a\n"
-    for name, body in chunks:
-        content += struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-    return content
-
-
-_SMALL_PNG = _png(
+_SMALL_PNG = png_of(
     (b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(bytes(72))), (b"IEND", b"")
 )
 
 
 def png(watch: Watch, data: bytes) -> None:
     """A PNG of sound chunks: header, name and body of one more chunk, pixels before packing."""
-    header, extra, pixels = [*parts_of(data[1:], 3), b"", b"", b""][:3]
+    header, extra, pixels = exactly(3, data[1:])
     middle = [(extra[:4].ljust(4, b"x"), extra[4:])] if extra else []
     pixels = zlib.compress(pixels, 1)
-    content = _png((b"IHDR", header), *middle, (b"IDAT", pixels), (b"IEND", b""))
+    content = png_of((b"IHDR", header), *middle, (b"IDAT", pixels), (b"IEND", b""))
     _folder(watch, "png", content, data[0] if data else 0)
 
 
@@ -226,7 +196,7 @@ COIL_NAMES = ("coil-20-proc/obj1__0.png", "../../obj2__0.png", "/obj10__3.png", 
 def coil(watch: Watch, data: bytes) -> None:
     """A sound archive of images."""
     method = (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_STORED, zipfile.ZIP_LZMA)[data[0] & 3 if data else 0]
-    content = _zip(COIL_NAMES, parts_of(data[1:]), method)
+    content = zipped(COIL_NAMES, parts_of(data[1:]), method)
     _loaded(watch, datasets.load_coil20, {"coil-20-proc.zip": content}, 1024)
 
 
@@ -235,12 +205,14 @@ def coil_raw(watch: Watch, data: bytes) -> None:
     _loaded(watch, datasets.load_coil100, {"coil-100.zip": data[1:]}, 1024)
 
 
+def _two_files(data: bytes, packed: bool) -> list[bytes]:
+    return [gzip.compress(part, 1, mtime=0) if packed else part for part in exactly(2, data[1:])]
+
+
 def idx(watch: Watch, data: bytes) -> None:
     """MNIST's files, plain or packed."""
     flags = data[0] if data else 0
-    pictures, labels = [*parts_of(data[1:], 2), b"", b""][:2]
-    if flags & 1:
-        pictures, labels = gzip.compress(pictures, 1, mtime=0), gzip.compress(labels, 1, mtime=0)
+    pictures, labels = _two_files(data, packed=bool(flags & 1))
     ending = ".gz" if flags & 3 else ""
     files = {f"train-images-idx3-ubyte{ending}": pictures, f"train-labels-idx1-ubyte{ending}": labels}
     _loaded(watch, datasets.load_mnist, files, 784)
@@ -249,9 +221,7 @@ def idx(watch: Watch, data: bytes) -> None:
 def numbers(watch: Watch, data: bytes) -> None:
     """The text files of Covtype and USPS."""
     flags = data[0] if data else 0
-    first, second = [*parts_of(data[1:], 2), b"", b""][:2]
-    if flags & 2:
-        first, second = gzip.compress(first, 1, mtime=0), gzip.compress(second, 1, mtime=0)
+    first, second = _two_files(data, packed=bool(flags & 2))
     ending = ".gz" if flags & 6 else ""
     if flags & 1:
         _loaded(watch, datasets.load_covtype, {f"covtype.data{ending}": first}, 54)
@@ -299,7 +269,7 @@ def dask_npy(watch: Watch, data: bytes) -> None:
 
 def zarr(watch: Watch, data: bytes) -> None:
     """A Zarr folder: its metadata and one chunk."""
-    meta, chunk = [*parts_of(data[1:], 2), b"", b""][:2]
+    meta, chunk = exactly(2, data[1:])
     path = watch.fresh() / "x.zarr"
     new = data[:1] == b"\x01"
     (path / "c" / "0").mkdir(parents=True)
@@ -351,7 +321,7 @@ def toml(watch: Watch, data: bytes) -> None:
     """An experiment and the table of parameters."""
     from subspaces.reproduce.plan import load_experiment, load_parameters, plan
 
-    experiment, table = [*parts_of(data[1:], 2), b"", b""][:2]
+    experiment, table = exactly(2, data[1:])
     folder = watch.fresh()
     (folder / "wild.toml").write_bytes(experiment)
     (folder / "parameters.tml").write_bytes(table)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
-from subspaces.estimators import ESTIMATORS
-from subspaces.methods import METHODS, SCALABLE
-
-ALL = [pytest.param(cls, id=name) for name, cls in METHODS.items()]
-GRAPH = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
-LARGE = [pytest.param(cls, id=name) for name, cls in SCALABLE.items()]
+from method_data import quiet
+from subspaces.methods import METHODS
 
 # heaps on rays are no subspaces of several dimensions: the cut of their graphs hangs on rounding
 AMBIGUOUS = [METHODS[name] for name in ("ssc", "sscomp", "lsa", "sc", "sssc", "sec", "kssc")]
@@ -31,15 +22,6 @@ def examples(share: float) -> Any:
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", UserWarning)
-        warnings.simplefilter("error", RuntimeWarning)
-        yield
 
 
 def fitted(cls: Any, X: Any, n_clusters: int, **parameters: Any) -> Any:

@@ -9,25 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from property_data import ALL, GRAPH, any_points, examples, heaps, quiet, subspaces
+from property_data import any_points, examples, heaps, subspaces
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from method_data import ALL, GRAPH, quiet
 from subspaces import KTRR
+from subspaces.kernels import DISTANCE_KERNELS
 from subspaces.methods import METHODS
 
 # what a fit may refuse: a graph without edges, a bandwidth of copies only, a penalty that is no number
 REFUSALS = ("no edge", "gave 0", "so it has no communities", "too large for float")
-KERNELS = (
-    "rbf",
-    "exponential",
-    "inverse_square",
-    "inverse_distance",
-    "linear",
-    "cosine",
-    "quadratic",
-    "cubic",
-    "correntropy",
-)
+KERNELS = (*DISTANCE_KERNELS, "linear", "cosine", "quadratic", "cubic", "correntropy")
 ITERATIVE = [METHODS[name] for name in ("ssc", "kssc", "ensc", "lrr1", "lrr2", "latlrr", "klrr", "smce")]
 
 
@@ -94,9 +86,9 @@ def test_any_points(cls, X, k):
 def test_any_parameters_of_ktrr(X, k, kernel, reg, eta, graph, by, solver, partition, scaling, rule, bandwidth):
     k = min(k, len(X))
     if solver == "two_scale":
-        assume(kernel in KERNELS[:4])
+        assume(kernel in DISTANCE_KERNELS)
     if solver == "low_rank":
-        assume(kernel not in KERNELS[:4])
+        assume(kernel not in DISTANCE_KERNELS)
     model = KTRR(
         k,
         kernel=kernel,

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from property_data import ALL, AMBIGUOUS, GRAPH, LARGE, examples, fitted, heaps, quiet, subspaces
+from property_data import AMBIGUOUS, examples, fitted, heaps, subspaces
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
+from method_data import ALL, GRAPH, LARGE, quiet
 from subspaces import KTRR, _blocks
 from subspaces.estimators import new_points
 

@@ -11,9 +11,10 @@ import pytest
 import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
-from property_data import ALL, examples, fitted, subspaces
+from property_data import examples, fitted, subspaces
 from threadpoolctl import threadpool_limits
 
+from method_data import ALL
 from subspaces import KTRR, LSR1, LSR2, TRR
 from subspaces.kernels import DISTANCE_KERNELS, features, fit_kernel, gram
 from subspaces.representation.ridge import (

@@ -95,27 +95,29 @@ class Explorer:
     def _build_widgets(self, first: Settings) -> None:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (3, 8)}
         self.widgets: dict[str, Any] = {
-            "kernel": pn.widgets.Select(name="Kernel", options=list(EXPLORED_KERNELS), value=first.kernel, **wide),
-            "scaling": pn.widgets.Select(name="Scaling of the data", options=["none", *SCALINGS], value="none", **wide),
+            "kernel": pn.widgets.Select(label="Kernel", options=list(EXPLORED_KERNELS), value=first.kernel, **wide),
+            "scaling": pn.widgets.Select(
+                label="Scaling of the data", options=["none", *SCALINGS], value="none", **wide
+            ),
             "reg": pn.widgets.DiscreteSlider(
-                name="λ, relative to the kernel (reg)",
+                label="λ, relative to the kernel (reg)",
                 options=dict(zip([f"{reg:g}" for reg in REGS], REGS, strict=True)),
                 value=first.reg,
                 **wide,
             ),
             "n_nonzero": pn.widgets.DiscreteSlider(
-                name="η, coefficients per point (n_nonzero)", options=list(N_NONZEROS), value=first.n_nonzero, **wide
+                label="η, coefficients per point (n_nonzero)", options=list(N_NONZEROS), value=first.n_nonzero, **wide
             ),
             "n_clusters": pn.widgets.IntSlider(
-                name="Clusters (n_clusters)", start=2, end=self.session.most_clusters, value=first.n_clusters, **wide
+                label="Clusters (n_clusters)", start=2, end=self.session.most_clusters, value=first.n_clusters, **wide
             ),
             "partition": pn.widgets.Select(
-                name="Cut (partition)", options=list(PARTITIONS), value=first.partition, **wide
+                label="Cut (partition)", options=list(PARTITIONS), value=first.partition, **wide
             ),
         }
         for widget in self.widgets.values():
             widget.param.watch(self._moved, "value")
-        self.choose = pn.widgets.Button(name="Choose for me", button_type="primary", **wide)
+        self.choose = pn.widgets.Button(label="Choose for me", button_type="primary", **wide)
         self.choose.on_click(self._choose)
         self.download = pn.widgets.FileDownload(
             callback=lambda: self._table(), filename="labels.csv", label="Save the labels (CSV)", **wide
@@ -201,7 +203,7 @@ class Explorer:
 
     def _choose(self, event: Any) -> None:
         """Let the library choose, on a thread of its own, so that the page stays alive meanwhile."""
-        self.choose.disabled, self.choose.name = True, "Choosing ..."
+        self.choose.disabled, self.choose.label = True, "Choosing ..."
 
         def choice() -> Settings | str:
             try:
@@ -221,7 +223,7 @@ class Explorer:
 
     def _take(self, found: Settings | str) -> None:
         """Move the widgets to chosen settings and show them once."""
-        self.choose.disabled, self.choose.name = False, "Choose for me"
+        self.choose.disabled, self.choose.label = False, "Choose for me"
         if isinstance(found, str):
             self.quality.object = f"<div class='warning'>{escape(found)}</div>"
             return

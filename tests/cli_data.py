@@ -1,0 +1,49 @@
+"""How the tests of the command line call it, and on what."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from typer.testing import CliRunner
+
+import subspaces
+from subspaces.cli.main import app
+
+COLUMNS = ("--id", "name", "--label", "species")
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="subspaces", **options)
+
+
+def environment(**more):
+    source = str(Path(subspaces.__file__).parents[1])
+    return {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **more}
+
+
+def fails(*arguments, code=2):
+    """The one line on standard error with which a command refuses."""
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert line.isprintable()
+    return line
+
+
+def write_rings(folder):
+    """Three rings in three dimensions, as a CSV with names, classes and an odd column name."""
+    rng = np.random.default_rng(5)
+    angle = rng.uniform(0, 2 * np.pi, size=(3, 30))
+    planes = np.linalg.qr(rng.normal(size=(3, 9, 2)))[0]
+    X = np.concatenate([np.c_[np.cos(a), np.sin(a)] @ p.T for a, p in zip(angle, planes, strict=True)])
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(8)] + ["[bold]x8[/bold]"])
+    frame.insert(0, "name", [f"p{i}" for i in range(90)])
+    frame["species"] = np.repeat(["ash", "elm", "oak"], 30)
+    path = folder / "rings.csv"
+    frame.to_csv(path, index=False)
+    return path
