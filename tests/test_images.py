@@ -137,6 +137,20 @@ def test_broken_files_are_listed_and_left_out(photos, monkeypatch):
     assert "and 4 more" in data.notes[1]
 
 
+@pytest.mark.parametrize(("mode", "suffix", "size"), [("P", "png", (2, 400_000)), ("RGB", "jpg", (900, 900))])
+def test_images_that_take_too_much_to_decode_are_left_out(mode, suffix, size, photos):
+    """A tall image takes memory for its rows as well: 82 bytes of a file could ask for a gigabyte."""
+    options = {"transparency": 0} if mode == "P" else {}
+    Image.new(mode, size).save(photos / f"large.{suffix}", **options)
+    data = read_table(photos, image_size=(8, 8), max_bytes=2**22)
+    assert data.ids == [f"{i}.png" for i in range(6)]
+    ((name, reason),) = data.skipped
+    assert name == f"large.{suffix}"
+    assert reason.startswith(f"{size[0]} x {size[1]} pixels may take ")
+    assert "of memory to decode, 4.19 MB may be used" in reason
+    assert len(read_table(photos, image_size=(8, 8), max_bytes=2**27).ids) == 7
+
+
 def test_bombs_are_never_decoded(photos, monkeypatch):
     from PIL import ImageFile
 

@@ -108,7 +108,7 @@ def moments():
 
 
 # interrupted between "opened" and "with", a file is closed by the collector, which says so
-@pytest.mark.filterwarnings("default::ResourceWarning", "default::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("moment", list(moments()))
 def test_case_59_at_every_moment_of_cluster(moment, photos, monkeypatch, capfd):
     """59: signalled while it reads, fits and writes each of its outputs."""

@@ -117,7 +117,7 @@ class Explorer:
         }
         for widget in self.widgets.values():
             widget.param.watch(self._moved, "value")
-        self.choose = pn.widgets.Button(label="Choose for me", button_type="primary", **wide)
+        self.choose = pn.widgets.Button(label="Choose for me", color="primary", **wide)
         self.choose.on_click(self._choose)
         self.download = pn.widgets.FileDownload(
             callback=lambda: self._table(), filename="labels.csv", label="Save the labels (CSV)", **wide

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from subspaces._typing import Array
-from subspaces.io._dataset import Dataset, FileError, Request, check_size, printable
+from subspaces.io._dataset import Dataset, FileError, Request, check_size, printable, readable_bytes
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif")
 """Files of a folder that are taken for images (in any case)."""
@@ -25,7 +25,10 @@ FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "GIF")
 """What may be inside; no other of Pillow's many decoders is ever started."""
 
 MAX_PIXELS = 89_478_485
-"""Most pixels an image may have (Pillow's own warning level, 256 MB in colour): read from the header, then refused."""
+"""Most pixels an image may have (Pillow's own warning level): read from the header, then refused."""
+
+DECODING = {"JPEG": 6, "WEBP": 20}
+"""Bytes that a pixel takes at most while its image is read, as measured; 16 in other formats. A row takes 40 more."""
 
 SMALL = 64 * 64
 """Images of one size up to this many pixels are used as they are."""
@@ -58,7 +61,7 @@ def read_images(folder: Path, request: Request) -> Dataset:
     """
     _pillow(folder)
     skipped: list[tuple[str, str]] = []
-    images = list(_headers(folder, skipped))
+    images = list(_headers(folder, skipped, request.max_bytes))
     if len(images) < 2:
         raise _too_few(folder, len(images), skipped)
     size, how = _common_size(images, request.image_size)
@@ -104,8 +107,8 @@ def load_image(path: Path, size: tuple[int, int] | None, color: bool, mode: str 
         image.seek(0)
         if size is not None:  # JPEG can be decoded at a fraction of its size, many times faster
             image.draft("RGB" if color else "L", (4 * size[1], 4 * size[0]))
-        turned = ImageOps.exif_transpose(image)
-        plain = _plain(turned, color)
+        ImageOps.exif_transpose(image, in_place=True)
+        plain = _plain(image, color)
         if size is not None and plain.size != (size[1], size[0]):
             shrink = ImageOps.fit if mode == "crop" else ImageOps.contain
             plain = shrink(plain, (size[1], size[0]), Image.Resampling.LANCZOS)
@@ -125,11 +128,13 @@ def _plain(image: Any, color: bool) -> Any:
         # 16 bit unless the values fit 0 to 1 (floats) or 0 to 255; the rest by its own largest value
         top = next((top for top in _tops(image.mode) if values.max() <= top), float(values.max()))
         # darker than black is black: a far negative value would become infinite here, and NaN when it is resized
-        return Image.fromarray(np.maximum(values, 0) * np.float32(255 / top))
+        values = np.maximum(values, 0)
+        values *= np.float32(255 / top)
+        return Image.fromarray(values)
     if image.has_transparency_data:
-        layered = image.convert("RGBA")
-        image = Image.new("RGBA", layered.size, "white")
-        image.alpha_composite(layered)
+        layered = image if image.mode == "RGBA" else image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", layered.size, "white"), layered)
+        del layered
     return image.convert("RGB" if color else "L")
 
 
@@ -151,8 +156,8 @@ def _opened(path: Path) -> Iterator[Any]:
             yield image
 
 
-def _headers(folder: Path, skipped: list[tuple[str, str]]) -> Iterator[ImageFile]:
-    """Every image below the folder, sorted by name, with the size its header announces."""
+def _headers(folder: Path, skipped: list[tuple[str, str]], max_bytes: int) -> Iterator[ImageFile]:
+    """Every image below the folder that may be decoded, sorted by name, with the size its header announces."""
     root = folder.resolve()
     for path in _files(folder):
         name = path.relative_to(folder).as_posix()
@@ -165,6 +170,12 @@ def _headers(folder: Path, skipped: list[tuple[str, str]]) -> Iterator[ImageFile
                 raise ValueError("not an ordinary file")
             with _opened(path) as image:
                 width, height = image.size
+                needed = height * (width * DECODING.get(image.format, 16) + 40)
+                if needed > max_bytes:
+                    raise ValueError(
+                        f"{width} x {height} pixels may take {readable_bytes(needed)} of memory to decode, "
+                        f"{readable_bytes(max_bytes)} may be used; make it smaller"
+                    )
                 if image.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # orientation: turned by 90 degrees
                     width, height = height, width
         except Exception as error:
@@ -255,6 +266,7 @@ def thumbnail(path: Path, side: int) -> Any:
     with _opened(path) as image:
         image.seek(0)
         image.draft("RGB", (2 * side, 2 * side))
-        small = _plain(ImageOps.exif_transpose(image), color=True)
+        ImageOps.exif_transpose(image, in_place=True)
+        small = _plain(image, color=True)
         small.thumbnail((side, side), Image.Resampling.LANCZOS)
         return small if small.mode == "RGB" else Image.fromarray(np.asarray(small).clip(0, 255).astype(np.uint8))
