@@ -263,8 +263,8 @@ def test_same_bits_on_every_run(rng):
 
 
 @pytest.mark.parametrize("n_parts", [2, 6])
-def test_same_bits_where_lanczos_must_restart(n_parts):
-    """With few distinct eigenvalues ARPACK runs out of directions and draws new ones: from a fixed seed, please."""
+def test_same_bits_where_eigenvalues_are_equal(n_parts):
+    """A graph of this size is solved by LAPACK; Lanczos, which must draw new directions, is in test_embedding_edges."""
     part = np.arange(600) * n_parts // 600
     W = sparse.csr_array((part[:, None] != part).astype(float))
     with warnings.catch_warnings():

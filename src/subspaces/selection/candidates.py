@@ -99,10 +99,11 @@ def neighbouring(grid: Grid, n: int) -> Grid:
 
 
 def _kernels_tried(n_points: int, X: Data) -> tuple[str, ...]:
-    """All kernels, or those with a solver that makes no n × n matrix where such a matrix is too large."""
-    if n_points <= LARGE:
-        return KERNELS_TRIED
-    if sparse.issparse(X):
+    """All kernels, or those with a solver that makes no n × n matrix where such a matrix is too large.
+
+    Of sparse points every kernel tried needs that matrix, so there is nothing to choose among.
+    """
+    if n_points <= LARGE or sparse.issparse(X):
         return KERNELS_TRIED
     degrees = {"quadratic": 2, "cubic": 3}
     return tuple(
