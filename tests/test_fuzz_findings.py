@@ -57,6 +57,14 @@ def test_targets_find_nothing_in_seeds_whole_and_cut(watch, name):
     TARGETS[name](watch, b"")
 
 
+@linux
+def test_a_tall_image_takes_no_more_than_allowed(watch):
+    """2 x 16,318,208 pixels with a palette and transparency in 82 bytes: it took a gigabyte."""
+    pytest.importorskip("PIL")
+    content = bytes.fromhex("000d000000000200f8ff000103000000060074524e530000100000000000000000000000000000000000")
+    TARGETS["png"](watch, content)
+
+
 # ------------------------------------------------------------------ numbers at the edge
 
 
