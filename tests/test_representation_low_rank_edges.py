@@ -141,6 +141,10 @@ def test_steps_do_not_depend_on_the_blocks(X, monkeypatch):
     assert_same(X, 0.01, **OPTIONS)
 
 
+def test_more_points_than_bytes_of_one(X):
+    assert_same(X[:, :2], 0.01, **OPTIONS)
+
+
 @pytest.mark.parametrize("size", [3, 6, 12])
 def test_steps_of_the_stages(rng, monkeypatch, size):
     monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", size)
@@ -181,6 +185,12 @@ def test_best_of_the_stages_is_returned(rng, monkeypatch):
     factors, _ = lrr_factors(X, reg=0.1, error="l1", **OPTIONS)
     assert len(candidates) == 2
     assert_allclose(factors.singular_values, candidates[0].singular_values, rtol=1e-12)
+
+
+def test_stages_that_end_alike(rng, monkeypatch):
+    """Errors that cost nothing: no stage finds anything, and none is better."""
+    monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 6)
+    assert_array_equal(lrr(wide(rng), reg=1e-6, error="l1")[0], 0)
 
 
 def test_last_step_is_exact(rng, monkeypatch):

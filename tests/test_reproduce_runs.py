@@ -110,8 +110,7 @@ def test_killed_in_mid_run_only_the_unfinished_is_done_again(command, tmp_path, 
     assert report(command)["computed"] == 0
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-@pytest.mark.parametrize("name", list(WORDS))
+@pytest.mark.parametrize(("name", "jobs"), [("SIGINT", "1"), ("SIGINT", "2"), ("SIGTERM", "2"), ("SIGHUP", "1")])
 def test_interrupted_it_leaves_at_once_and_cleanly(command, tmp_path, name, jobs):
     code, words = WORDS[name]
     process = start(command, "--jobs", jobs)
