@@ -36,7 +36,7 @@ TESTS = {
     "representation/sparse": ["test_representation_sparse_edges.py"],
     "representation/matching_pursuit": ["test_representation_matching_pursuit*.py"],
     "representation/_entrywise": ["test_representation_entrywise_edges.py"],
-    "representation/elastic_net": ["test_representation_elastic_net_edges.py"],
+    "representation/elastic_net": ["test_representation_elastic_net_edges.py", "test_representation_elastic_net_limits*.py"],
     "representation/_elastic_net_newton": ["test_representation_elastic_net*_edges.py"],
     "representation/smce": ["test_representation_smce_edges.py"],
 }
