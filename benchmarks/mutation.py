@@ -34,10 +34,10 @@ TESTS = {
     "representation/kernel_low_rank": ["test_representation_kernel_low_rank_edges.py"],
     "representation/latent_low_rank": ["test_representation_latent_low_rank_edges.py"],
     "representation/sparse": ["test_representation_sparse_edges.py"],
-    "representation/matching_pursuit": ["test_representation_matching_pursuit*.py"],
+    "representation/matching_pursuit": ["test_representation_matching_pursuit_edges.py"],
     "representation/_entrywise": ["test_representation_entrywise_edges.py"],
-    "representation/elastic_net": ["test_representation_elastic_net_edges.py", "test_representation_elastic_net_limits*.py"],
-    "representation/_elastic_net_newton": ["test_representation_elastic_net*_edges.py"],
+    "representation/elastic_net": ["test_representation_elastic_net_*edges.py"],
+    "representation/_elastic_net_newton": ["test_representation_elastic_net_newton_edges.py"],
     "representation/smce": ["test_representation_smce_edges.py"],
 }
 """Test files (globs below tests/) per module."""

@@ -223,7 +223,7 @@ class SampledClusterer(Sampled):
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from subspaces.scale.sampled import SampledClusterer
     >>> X, y = make_moons(20_000, noise=0.05, random_state=0)
-    >>> clusterer = SpectralClustering(2, affinity="nearest_neighbors")
+    >>> clusterer = SpectralClustering(2, gamma=20)
     >>> model = SampledClusterer(clusterer=clusterer, classifier=KNeighborsClassifier()).fit(X)
     >>> max((model.labels_ == y).mean(), (model.labels_ != y).mean()) > 0.99
     np.True_
