@@ -30,7 +30,7 @@ TESTS = {
     "representation/_result": ["test_result_edges.py"],
     "representation/local": ["test_representation_local*.py"],
     "representation/low_rank": ["test_representation_low_rank_edges.py"],
-    "representation/_nuclear": ["test_representation_nuclear_edges.py"],
+    "representation/_nuclear": ["test_representation_nuclear*_edges.py"],
     "representation/kernel_low_rank": ["test_representation_kernel_low_rank_edges.py"],
     "representation/latent_low_rank": ["test_representation_latent_low_rank_edges.py"],
     "representation/sparse": ["test_representation_sparse_edges.py"],

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.linalg import block_diag
 from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.exceptions import ConvergenceWarning
 
@@ -198,7 +199,7 @@ def test_signs_of_vectors_with_one_large_negative_entry_and_of_zeros():
 @pytest.mark.parametrize("k", [1, 3, 4, 9, 15])
 def test_points_alone_with_a_loop_are_components_of_one(k, rng):
     """Only the diagonal ties them: an eigenvalue 0 each and no other vector."""
-    W = sparse.csr_array(sparse.block_diag([[[2.0]], random_graph(7, rng), [[0.5]], random_graph(5, rng)]))
+    W = sparse.csr_array(block_diag([[2.0]], random_graph(7, rng), [[0.5]], random_graph(5, rng)))
     found = spectral_embedding(W, k)
     assert found.n_components == 4
     check(found, W, max(4, min(k, 14)))
@@ -207,7 +208,7 @@ def test_points_alone_with_a_loop_are_components_of_one(k, rng):
 def test_vectors_of_several_components_come_in_the_order_of_their_eigenvalues(rng):
     """A small component may have the smaller eigenvalue: a path mixes slowly, a complete graph fast."""
     path = np.diag(np.ones(11), 1)
-    W = sparse.csr_array(sparse.block_diag([1.0 - np.eye(20), path + path.T, random_graph(15, rng)]))
+    W = sparse.csr_array(block_diag(1.0 - np.eye(20), path + path.T, random_graph(15, rng)))
     values, _ = dense_pairs(W)
     found = spectral_embedding(W, 20)
     assert_allclose(found.eigenvalues, values[:20], rtol=0, atol=1e-10)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from scipy import sparse
+from scipy.linalg import block_diag
 from scipy.optimize import linear_sum_assignment
 
 from metrics_data import KEYS, PRED, TRUE, as_table, labellings, properties, random_labels
@@ -59,7 +60,7 @@ def test_scipy_gets_what_stays_doubtful(monkeypatch):
     left = []
     solve = _contingency._match_sparse
     monkeypatch.setattr(_contingency, "_match_sparse", lambda *cells: left.append(len(cells[0])) or solve(*cells))
-    counts = sparse.block_diag([np.array([[5, 4], [4, 5]])] * 30 + [np.array([[9]])] * 70, format="csr")
+    counts = sparse.csr_array(block_diag(*[[[5, 4], [4, 5]]] * 30, *[[[9]]] * 70))
     rows, columns = _contingency.match(Contingency(sparse.csr_array(counts), np.arange(130), np.arange(130)))
     assert left == [120]
     np.testing.assert_array_equal(np.sort(rows), np.arange(130))

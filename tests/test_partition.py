@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.linalg import block_diag
 from sklearn.metrics import adjusted_rand_score
 
 from subspaces.embedding import spectral_embedding, unit_rows
@@ -26,7 +27,7 @@ def random_graph(n: int, rng: np.random.Generator, density: float = 0.3) -> np.n
 
 def blocks(sizes: list[int], rng: np.random.Generator) -> tuple[sparse.csr_array, np.ndarray]:
     """Disconnected blocks in random order, and the truth."""
-    W = sparse.csr_array(sparse.block_diag([0.5 * (1 - np.eye(size)) + random_graph(size, rng) for size in sizes]))
+    W = sparse.csr_array(block_diag(*[0.5 * (1 - np.eye(size)) + random_graph(size, rng) for size in sizes]))
     truth = np.repeat(np.arange(len(sizes)), sizes)
     order = rng.permutation(len(truth))
     return W[order][:, order], truth[order]

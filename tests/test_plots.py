@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.linalg import block_diag
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -130,7 +131,7 @@ def test_wrong_arguments():
 
 
 def test_spectrum_of_a_graph_with_known_eigenvalues():
-    W = sparse.block_diag([np.ones((5, 5)) - np.eye(5)] * 3, format="csr")  # L of K5: 0 once, 5/4 four times
+    W = sparse.csr_array(block_diag(*[np.ones((5, 5)) - np.eye(5)] * 3))  # L of K5: 0 once, 5/4 four times
     display = plots.SpectrumDisplay.from_predictions(W, 3, n_eigenvalues=6)
     np.testing.assert_allclose(display.eigenvalues, [0, 0, 0, 1.25, 1.25, 1.25], atol=1e-12)
     np.testing.assert_allclose(display.gap_, 1.25)

@@ -8,21 +8,14 @@ import numpy as np
 import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import ConvergenceWarning
 
 from subspaces._typing import Array
 from subspaces.representation import _nuclear as module
 from subspaces.representation._nuclear import (
     LowRank,
-    Residuals,
     Shrinkage,
-    check_arguments,
-    check_start,
-    closed_form_trace,
-    levels,
     scaled_copy,
     singular_value_shrinkage,
-    squared_error_match,
     squared_norm,
     thin_svd,
 )
@@ -112,7 +105,7 @@ def test_squared_norm(rng):
 
 
 @both_precisions
-@pytest.mark.parametrize(("n", "m"), [(9, 4), (4, 9), (5, 5)])
+@pytest.mark.parametrize(("n", "m"), [(9, 4), (4, 9), (5, 5), (6, 2), (5, 1), (1, 5)])
 @pytest.mark.parametrize("deficient", [False, True])
 def test_thin_svd(rng, n, m, deficient, dtype):
     values = np.array([3.0, 2.0, 1.0, 0.5, 0.4][: min(n, m)])
@@ -141,7 +134,7 @@ def test_gram_matrix_replaces_the_svd_down_to_the_root_of_rounding(rng, monkeypa
     for scale in (1.0, 0.01):  # both relative to the largest
         for smallest, n_calls in ((2 * limit, 0), (0.5 * limit, 1)):
             calls.clear()
-            X = with_singular_values(scale * np.r_[np.linspace(1, 0.5, 5), smallest], 30, rng).astype(dtype)
+            X = with_singular_values(scale * np.r_[1, np.full(5, smallest)], 30, rng).astype(dtype)
             V, singular, U = thin_svd(X if shape == (30, 6) else X.T)
             assert (len(calls), len(singular)) == (n_calls, 6)
             for side in (V, U):
@@ -154,7 +147,7 @@ def test_rank_ends_at_rounding_times_the_longer_side(dtype, is_tall):
     limit = float(np.finfo(dtype).eps) * 50
     for smallest, rank in ((3 * limit, 3), (0.3 * limit, 2)):
         X = np.zeros((50, 3), dtype=dtype)
-        X[:3] = np.diag([2.0, 1.0, 2 * smallest])
+        X[:3] = np.diag([2.0, 0.01, 2 * smallest])
         assert len(thin_svd(X if is_tall else X.T)[1]) == rank
     V, singular, U = thin_svd(np.zeros((4, 3), dtype=dtype))
     assert (V.shape, singular.shape, U.shape) == ((4, 0), (0,), (3, 0))
@@ -173,6 +166,10 @@ def test_shrinkage_of_singular_values(rng, expected_rank, threshold, dtype):
     assert {part.dtype for part in low} == {np.dtype(dtype)}
     assert_is_shrunk(low, M, threshold, 1e-5 if dtype == np.float32 else 1e-12)
     assert_array_equal(M, before)
+    shrink = Shrinkage(expected_rank, threshold)
+    for _ in range(2):
+        assert_is_shrunk(shrink(M), M, threshold, 1e-5 if dtype == np.float32 else 1e-12)
+        assert shrink.is_exact
 
 
 @pytest.mark.parametrize("expected_rank", [0, 4])
@@ -192,6 +189,12 @@ def test_few_singular_values_are_found_without_the_others(rng, monkeypatch, expe
     )
     singular_value_shrinkage(rng.normal(size=(20, 12)), expected_rank)
     assert used == [driver]
+
+
+def test_values_at_the_threshold_are_not_above_it():
+    low = Shrinkage(0, 0.5)._shrunk(np.diag([0.25, 0.5, 2.0]), np.array([0.0625, 0.25, 4.0]), np.eye(3))
+    assert_allclose(low.singular_values, [1.5])
+    assert_allclose(low.dense(), np.diag([0, 0, 1.5]))
 
 
 def warm(monkeypatch: pytest.MonkeyPatch, size: int = 10, share: float = 0.6) -> None:
@@ -288,6 +291,19 @@ def test_subspace_that_is_all_above_the_threshold_is_too_small(rng, monkeypatch,
     assert shrink.is_exact != is_enough
 
 
+def test_search_outside_of_the_subspace_is_the_same_every_time(rng, monkeypatch):
+    warm(monkeypatch)
+    M = with_singular_values(np.r_[np.linspace(3, 1.5, 6), np.linspace(0.8, 0, 34)], 50, rng)
+    seeds, default_rng = [], np.random.default_rng
+    monkeypatch.setattr(module.np.random, "default_rng", lambda seed=None: seeds.append(seed) or default_rng(seed))
+    shrink = Shrinkage(6)
+    for _ in range(3):
+        shrink(M)
+    assert len(seeds) == 2
+    assert seeds[0] == seeds[1]
+    assert seeds[0] is not None
+
+
 def test_confirmation_makes_all_that_follow_exact(rng, monkeypatch):
     warm(monkeypatch)
     M = with_singular_values(np.r_[np.linspace(3, 1.5, 6), np.linspace(0.8, 0, 34)], 50, rng)
@@ -301,88 +317,3 @@ def test_confirmation_makes_all_that_follow_exact(rng, monkeypatch):
         assert shrink.confirmed() is True
     assert shrink.basis is None
     assert (shrink.calls, shrink.rank) == (5, 6)
-
-
-# --- start, levels, trace ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("reg", [0.1, 1.0, 3.0, 1000.0])
-@pytest.mark.parametrize("n_terms", [5, 200])
-@pytest.mark.parametrize("scale", [0.01, 1.0, 50.0])
-def test_common_size_of_the_errors(reg, n_terms, scale):
-    spectrum, reg = scale**2 * np.array([9.0, 4.0, 1.0, 0.25, 0.01]), reg / scale
-    kept, size = squared_error_match(spectrum, reg, n_terms)
-    whole = np.sqrt(spectrum.sum() / n_terms)
-    expected = whole / 1000
-    for _ in range(100):
-        left = np.minimum(1, expected / (reg * spectrum))  # share of every direction that is not represented
-        expected = max(np.sqrt((spectrum * left**2).sum() / n_terms), 1e-12 * whole)
-    assert_allclose(size, expected, rtol=1e-8)
-    assert_allclose(kept, 1 - left, atol=1e-10)
-    assert isinstance(size, float)
-
-
-def test_common_size_keeps_float32():
-    assert squared_error_match(np.array([4.0, 1.0], dtype=np.float32), 1.0, 10)[0].dtype == np.float32
-
-
-@pytest.mark.parametrize(
-    ("rank", "n_kept", "expected"),
-    [
-        (39, 3, [39]),
-        (40, 3, [32, 40]),
-        (40, 16, [32, 40]),
-        (42, 17, [42]),
-        (43, 17, [34, 43]),
-        (200, 3, [32, 64, 128, 200]),
-        (160, 20, [40, 80, 160]),
-        (1, 0, [1]),
-    ],
-)
-def test_levels_double_up_to_four_fifths(rank, n_kept, expected):
-    assert levels(rank, n_kept) == expected
-
-
-def test_residuals_and_their_trace():
-    residuals = Residuals(0.1, 9)
-    assert (residuals.budget(True), residuals.budget(False)) == (9, 4)
-    assert not residuals.add(0.2, 0.05, 7.0)
-    assert not residuals.add(0.05, 0.2, 6.0)
-    assert residuals.add(0.1, 0.05, 5.0)
-    assert not residuals.add(0.1, 0.05, 5.0, 0.5)
-    assert residuals.add(0.05, 0.01, 4.5, 0.5)
-    assert residuals.add(0.05, 0.15, 4.0, 1.5)
-    assert (residuals.budget(True), residuals.budget(False)) == (3, 1)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=9 .* 5.0e-02 \(primal\) and 1.5e-01 \(dual\) above tol=0.1"):
-        assert not residuals.trace().converged
-    residuals.add(0.02, 0.1, 3.0)
-    trace = residuals.trace()
-    assert (trace.converged, trace.n_iter) == (True, 7)
-    assert trace.primal == [0.2, 0.05, 0.1, 0.1, 0.05, 0.05, 0.02]
-    assert trace.dual == [0.05, 0.2, 0.05, 0.05, 0.01, 0.15, 0.1]
-    assert trace.objective == [7.0, 6.0, 5.0, 5.0, 4.5, 4.0, 3.0]
-    closed = closed_form_trace()
-    assert (closed.converged, closed.n_iter, closed.primal) == (True, 0, [])
-
-
-def test_arguments():
-    assert isinstance(check_arguments(np.float64(0.5), 1e-3, 1), float)
-    assert check_arguments(np.inf, 1e-3, 1) == np.inf
-    for reg in (0.0, -1.0, np.nan):
-        with pytest.raises(ValueError, match="reg must be positive"):
-            check_arguments(reg, 1e-3, 1)
-    for tol in (0.0, -1.0, np.nan):
-        with pytest.raises(ValueError, match="tol must be positive"):
-            check_arguments(0.5, tol, 1)
-    with pytest.raises(ValueError, match="max_iter must be at least 1, got 0"):
-        check_arguments(0.5, 1e-3, 0)
-
-
-def test_start():
-    found = check_start([[1, 2], [3, 4]], 2, np.dtype(np.float32))
-    assert found.dtype == np.float32
-    assert_array_equal(found, [[1, 2], [3, 4]])
-    for start, name in ((np.eye(3), "start"), (np.ones((2, 3)), "start[1]")):
-        with pytest.raises(ValueError) as said:
-            check_start(start, 2, np.dtype(np.float64), *([name] if name != "start" else []))
-        assert str(said.value) == f"{name} must have shape (2, 2) for this X, got {start.shape}"

@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.linalg import block_diag
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
@@ -187,7 +188,7 @@ def test_blobs_with_outliers_are_three_clusters(seed):
 
 def test_small_loose_pieces_follow_the_nearest(seed):
     blocks = [np.ones((30, 30)), np.ones((30, 30)), np.ones((2, 2))]
-    W = sparse.csr_array(sparse.block_diag(blocks))
+    W = sparse.csr_array(block_diag(*blocks))
     W.setdiag(0)
     groups = np.r_[np.repeat(np.arange(20), 3), 20, 21]
     centroids = np.r_[np.zeros((10, 1)), np.full((10, 1), 9.0), [[8.0]], [[8.5]]]
@@ -199,7 +200,7 @@ def test_small_loose_pieces_follow_the_nearest(seed):
 
 
 def test_smoothing_repairs_single_wrong_labels_and_loses_no_cluster():
-    W = sparse.csr_array(sparse.block_diag([np.ones((20, 20)), np.ones((20, 20))]))
+    W = sparse.csr_array(block_diag(np.ones((20, 20)), np.ones((20, 20))))
     W.setdiag(0)
     labels = np.repeat([0, 1], 20)
     labels[3], labels[30] = 1, 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from fault_data import KERNELISED, blobs, fit, planes, said
 from scipy import sparse
+from scipy.linalg import block_diag
 from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -273,7 +274,7 @@ def test_case_43_as_many_components_as_clusters(monkeypatch):
     """43: the components are the answer: no eigensolver is called."""
     monkeypatch.setattr(embedding, "eigh", None)
     monkeypatch.setattr(embedding, "eigsh", None)
-    W = sparse.block_diag([np.ones((5, 5)) - np.eye(5)] * 3, format="csr")
+    W = sparse.csr_array(block_diag(*[np.ones((5, 5)) - np.eye(5)] * 3))
     found = spectral_embedding(W, 3)
     assert found.n_components == 3
     assert adjusted_rand_score(np.repeat(range(3), 5), cut_embedding(found.vectors, 3)) == 1
