@@ -40,7 +40,9 @@ N_TASKS = 12
 
 @pytest.fixture(scope="module")
 def client():
-    with connect(n_workers=2) as client:
+    # Dask gives a worker up that is down when it looks again, 15 s after it was killed: also for the second time
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
+    with patient, connect(n_workers=2) as client:
         assert len({os.getpid(), *client.run(os.getpid).values()}) == 3
         yield client
 

@@ -66,6 +66,7 @@ def test_every_step_of_every_point(rng, monkeypatch, tol, batch):
     assert trace.n_iter == 4
     assert trace.converged is True
     assert C.has_sorted_indices
+    assert C.indices.dtype == C.indptr.dtype == np.int32
 
 
 def test_number_of_steps(rng):
@@ -132,6 +133,9 @@ def test_components_along_and_beside_a_basis(rng):
     assert_allclose(overlap, inside, rtol=1e-12)
     assert_allclose(np.einsum("bij,bj->bi", Q, rest), 0, atol=1e-22)
     assert_allclose(rest, 1e-7 * beside, atol=1e-14)
+    Q *= 1 + 1e-4  # the parts add up even so
+    overlap, rest = module._orthogonalised(vectors, Q)
+    assert_allclose(np.einsum("bi,bij->bj", overlap, Q) + rest, vectors, rtol=1e-12, atol=1e-14)
 
 
 def test_batches_and_threads(rng, monkeypatch):

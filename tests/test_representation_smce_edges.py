@@ -109,21 +109,20 @@ def test_solution_for_another_reg_on_the_same_support(rng: np.random.Generator) 
     gram, shares = batch(rng, n_points=12)
     solution, _ = module._sparse_sum_to_one(gram, shares, 3.0, 1e-11, 20_000)
     solution[4] = 0
-    n_moved = n_kept = 0
-    for reg in (3.05, 40.0):
-        found = module._same_support(solution, gram, reg * shares)
-        assert found.dtype == np.float64
-        for G, q, old, new in zip(gram, shares, solution, found, strict=True):
-            on = np.flatnonzero(old)
-            expected = np.zeros_like(old)
-            if len(on):
-                expected[on] = bordered(G[np.ix_(on, on)], -reg * q[on] * np.sign(old[on]))
-            stays = bool(np.all(np.sign(expected) == np.sign(old)))
-            assert_allclose(new, expected if stays else old, atol=1e-8)
-            n_moved, n_kept = n_moved + stays, n_kept + (not stays)
-        assert not found[4].any()
-    assert n_moved > 1
-    assert n_kept > 0
+    regs = np.where(np.arange(12) % 2, 3.05, 40.0)  # some stay and some do not, side by side
+    found = module._same_support(solution, gram, regs[:, None] * shares)
+    assert found.dtype == np.float64
+    stay = []
+    for G, q, reg, old, new in zip(gram, shares, regs, solution, found, strict=True):
+        on = np.flatnonzero(old)
+        expected = np.zeros_like(old)
+        if len(on):
+            expected[on] = bordered(G[np.ix_(on, on)], -reg * q[on] * np.sign(old[on]))
+        stay.append(bool(np.all(np.sign(expected) == np.sign(old))))
+        assert_allclose(new, expected if stay[-1] else old, atol=1e-8)
+    assert not found[4].any()
+    assert sum(stay[1::2]) > 1
+    assert not all(stay)
 
 
 def test_dependent_directions_on_a_support() -> None:
@@ -136,7 +135,7 @@ def test_dependent_directions_on_a_support() -> None:
 def test_multipliers_balance_the_gradient(rng: np.random.Generator) -> None:
     gram, shares = batch(rng, n_points=12)
     solution, _ = module._sparse_sum_to_one(gram, shares, 3.0, 1e-12, 50_000)
-    solution[4] = 0
+    solution[4], solution[5] = 0, np.eye(5)[2]
     for reg in (3.0, 2.0):
         found = module._multiplier_of(solution, gram, reg * shares)
         for G, bounds, c, multiplier in zip(gram, reg * shares, solution, found, strict=True):
@@ -144,7 +143,7 @@ def test_multipliers_balance_the_gradient(rng: np.random.Generator) -> None:
             level = (gradient + bounds * np.sign(c))[on].mean() if on.any() else 0
             assert_allclose(multiplier[on], (bounds * np.sign(c))[on], rtol=1e-12)
             assert_allclose(multiplier[~on], np.clip(level - gradient, -bounds, bounds)[~on], atol=1e-12)
-            if reg == 3 and on.any():
+            if reg == 3 and np.count_nonzero(on) > 1:
                 assert_allclose(gradient + multiplier, level, atol=1e-9)
 
 
@@ -240,6 +239,20 @@ def test_defaults(rng: np.random.Generator) -> None:
     assert_array_equal(C.toarray(), same.toarray())
     assert_array_equal(next(smce_path(X, [10.0]))[0].toarray(), same.toarray())
     assert np.all(np.diff(C.indptr) <= 20)
+
+
+def test_defaults_are_those_of_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
+    given, original = [], module._solve
+
+    def spy(X: Array, neighbours: Array, *options: Any) -> Any:
+        given.append((neighbours.shape[1], *options))
+        return original(X, neighbours, *options)
+
+    monkeypatch.setattr(module, "_solve", spy)
+    X = np.random.default_rng(0).normal(size=(22, 2))
+    smce(X)
+    list(smce_path(X, [10.0]))
+    assert given == 2 * [(20, 10.0, 1e-6, 10_000, None)]
 
 
 def test_path_starts_from_the_solution_before(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,135 @@
+"""SSC at its limits: units, two points, wild steps; and what is handed from part to part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from subspaces._typing import Array, Labels
+from subspaces.representation import sparse as solver
+from subspaces.representation._result import Trace
+from subspaces.representation.sparse import data_weight, kssc, kssc_path, ssc
+from test_representation_sparse import union_of_subspaces
+
+
+def test_defaults_are_those_of_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+
+    def recorded(loss: Any, *options: Any) -> tuple[Array, Trace]:
+        given.append((loss.weight * 0.5, *options))
+        return np.eye(2), Trace(True, 0)
+
+    monkeypatch.setattr(solver, "_solve", recorded)
+    K = np.array([[1.0, 0.5], [0.5, 1.0]])
+    X = np.linalg.cholesky(K)
+    ssc(X)
+    kssc(K)
+    ssc(X, outliers=True)
+    list(kssc_path(K, [20.0]))
+    assert len(given) == 4
+    for weight, *options in given:
+        assert weight == pytest.approx(20)
+        assert options == [False, 1e-4, 200, None]
+    given.clear()
+    start = np.ones((2, 2))
+    for outliers in (False, True):
+        ssc(X, alpha=3.0, affine=True, outliers=outliers, tol=0.1, max_iter=7, start=start)
+        weight, *options = given.pop()
+        assert weight == pytest.approx(3)
+        assert options == [True, 0.1, 7, start]
+
+
+def test_path_hands_every_argument_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+
+    def recorded(K: Array, **options: Any) -> tuple[Any, Trace]:
+        given.append(options)
+        return len(given), Trace(True, 1)
+
+    monkeypatch.setattr(solver, "kssc", recorded)
+    list(kssc_path(np.eye(2), [2.0, 3.0], affine=True, tol=0.1, max_iter=7))
+    options = {"affine": True, "tol": 0.1, "max_iter": 7}
+    assert given == [{"alpha": 2.0, "start": None, **options}, {"alpha": 3.0, "start": 1, **options}]
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("factor", [2.0**-30, 2.0**30])
+def test_units_do_not_matter(rng: np.random.Generator, affine: bool, factor: float) -> None:
+    X, _ = union_of_subspaces(rng, n_each=6)
+    X = np.vstack([X, X[:5]])  # equal points need the ridge
+    C, trace = ssc(X, affine=affine, tol=1e-7)
+    scaled, scaled_trace = ssc(factor * X, affine=affine, tol=1e-7)
+    assert_allclose(scaled, C, atol=1e-9)
+    assert scaled_trace.n_iter == trace.n_iter
+
+
+def test_two_points_that_sum_to_one() -> None:
+    C, trace = ssc(np.array([[1.0, 0.0], [0.2, 0.7]]), affine=True)
+    assert_array_equal(C, [[0, 1], [1, 0]])
+    assert trace.converged
+
+
+def test_all_points_zero() -> None:
+    C, trace = ssc(np.zeros((4, 2)), affine=True)
+    assert_allclose(C.sum(axis=0), 1)
+    assert trace.converged
+
+
+@pytest.mark.parametrize("sizes", [[17, 19, 22, 1, 3, 21], [0, 15, 16, 18]])
+def test_supports_grow_by_half_rounded_down_but_eight_at_least(rng: np.random.Generator, sizes: list[int]) -> None:
+    dense = np.zeros((len(sizes), 60))
+    for row, size in zip(dense, sizes, strict=True):
+        row[rng.permutation(60)[:size]] = 1.0
+    excess = rng.uniform(0.2, 1, size=dense.shape) * (dense == 0)
+    _, _, member = solver._supports(sparse.csr_array(dense), excess, 0.1)
+    assert_array_equal(member.sum(axis=1), [size + max(8, size // 2) for size in sizes])
+
+
+@dataclass(frozen=True)
+class _TooLong(solver._Squared):
+    def lengths(self, residual: Array, atoms: Labels, before: Array, step: Array, signs: Array) -> float:
+        return 5.0
+
+
+def test_values_beyond_a_change_of_sign_are_zero(rng: np.random.Generator) -> None:
+    X, _ = union_of_subspaces(rng, n_each=5)
+    gram, points = X @ X.T, np.arange(15)
+    weight = data_weight(gram, 5.0)
+    start = np.where(rng.random((15, 15)) < 0.4, rng.uniform(0.05, 0.1, size=(15, 15)), 0) * (1 - np.eye(15))
+    columns = [start.copy(), start.copy()]
+    for loss, rows in zip((solver._Squared(gram, weight), _TooLong(gram, weight)), columns, strict=True):
+        solver._round(loss, rows, np.zeros((4, 15)), points, False, 1e-9, True)
+    expected = start + 5 * (columns[0] - start)
+    signs = np.sign(np.where(start != 0, start, columns[0]))
+    beyond = expected * signs < 0
+    assert np.count_nonzero(beyond) > 5
+    assert_allclose(columns[1], np.where(beyond, 0, expected), atol=1e-12)
+
+
+def test_a_round_mends_the_sums_before_its_step(rng: np.random.Generator) -> None:
+    X, _ = union_of_subspaces(rng, n_each=7)
+    X[rng.random(X.shape) < 0.2] += 2
+    loss = solver._Huber(X @ X.T, data_weight(X @ X.T, 60.0), X, 0.05)
+    columns = 1.01 * solver._first_columns(loss.gram, True, None)
+    left = solver._round(loss, columns, np.zeros((4, 21)), np.arange(21), True, 1e-9, True)
+    assert len(left) > 10
+    assert_allclose(columns[left].sum(axis=1), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_layout_and_precision_of_the_result(rng: np.random.Generator, dtype: Any) -> None:
+    X, _ = union_of_subspaces(rng, n_each=5)
+    K = (X @ X.T).astype(dtype)
+    expected, _ = kssc(K)
+    for given in (np.asfortranarray(K), np.repeat(K, 2, axis=1)[:, ::2]):
+        C, _ = kssc(given)
+        assert C.dtype == dtype
+        assert C.flags.f_contiguous
+        assert_allclose(C, expected, atol=1e-3 if dtype == np.float32 else 1e-9)
+    for options in ({"affine": True}, {"outliers": True, "outlier_alpha": 5.0}):
+        assert ssc(X.astype(dtype), **options)[0].dtype == dtype
