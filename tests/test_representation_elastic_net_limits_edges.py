@@ -81,10 +81,11 @@ def test_single_precision_throughout(rng: np.random.Generator, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
+@pytest.mark.parametrize("size", [3, 7])
 def test_supports_of_nearly_all_points(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, l1_ratio: float
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, l1_ratio: float, size: int
 ) -> None:
-    monkeypatch.setattr(module, "WORKING_SET", 3)
+    monkeypatch.setattr(module, "WORKING_SET", size)
     X = cloud(rng, 10, 20)
     C, trace = elastic_net(X, gamma=1000.0, l1_ratio=l1_ratio)
     assert trace.converged

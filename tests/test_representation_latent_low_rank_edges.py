@@ -211,6 +211,23 @@ def test_stages_that_end_alike(wide, monkeypatch):
     assert_array_equal(found.salient, 0)
 
 
+def test_stage_needs_both_dictionaries(wide, monkeypatch):
+    """Where it would save nothing for the points or for the features, it is left out."""
+    monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 3)
+    found = []
+    for without in ({17}, {18}, {17, 18}):
+
+        def dictionary(stage: str, basis: Array, *rest: Any, without: Any = without) -> Any:
+            is_left_out = stage == "turned" and len(basis) in without
+            return None if is_left_out else _entrywise.stage_dictionary(stage, basis, *rest)
+
+        monkeypatch.setattr(module, "stage_dictionary", dictionary)
+        found.append(latent_lrr(wide, reg=0.06, **OPTIONS))
+    assert found[0].trace == found[1].trace == found[2].trace
+    assert_array_equal(found[0].coefficients, found[2].coefficients)
+    assert_array_equal(found[1].coefficients, found[2].coefficients)
+
+
 def test_last_step_is_exact(wide, monkeypatch):
     """Of both: what meets the tolerance has to be confirmed by a whole step, and both hear of it at once."""
     made: list[Any] = []

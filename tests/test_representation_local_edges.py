@@ -86,7 +86,7 @@ def test_equal_subspaces_have_affinity_one_and_not_more(dtype, rng):
 )
 @pytest.mark.parametrize("scale", [0.01, 30.0])
 def test_default_rank_keeps_98_percent_of_the_energy(shares, subspace_dim, rank, scale, rng):
-    X = with_singular_values((scale * np.sqrt(shares)).tolist(), 20, 9, rng)
+    X = with_singular_values((scale * np.sqrt(shares)).tolist(), 20, len(shares), rng)
     found = module._whiten(X, None, subspace_dim)
     assert found.shape == (20, rank)
     assert_allclose(found.T @ found, np.eye(rank), atol=1e-10)

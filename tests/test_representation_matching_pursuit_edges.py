@@ -62,6 +62,7 @@ def test_every_step_of_every_point(rng, monkeypatch, tol, batch):
         expected[chosen, i] = coefficients
         lengths.append(history)
     assert_allclose(C.toarray(), expected, atol=1e-9)
+    assert C.nnz == np.count_nonzero(expected)
     assert_allclose(trace.primal, np.max(lengths, axis=0), rtol=1e-9)
     assert trace.n_iter == 4
     assert trace.converged is True
@@ -76,6 +77,10 @@ def test_number_of_steps(rng):
         assert trace.n_iter == len(trace.primal) == n_steps
     assert orthogonal_matching_pursuit(X)[1].n_iter == 10
     assert orthogonal_matching_pursuit(X, 1)[1].n_iter == 1
+
+
+def test_tolerance_of_one_asks_for_nothing(rng):
+    assert orthogonal_matching_pursuit(rng.standard_normal((6, 3)), tol=1.0)[0].nnz == 0
 
 
 def test_default_tolerance():
