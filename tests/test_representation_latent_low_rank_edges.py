@@ -228,6 +228,27 @@ def test_stage_needs_both_dictionaries(wide, monkeypatch):
     assert_array_equal(found[1].coefficients, found[2].coefficients)
 
 
+def test_each_dictionary_has_room_for_its_own_rank(wide, monkeypatch):
+    made, asked = [], []
+
+    class Ranked(Shrinkage):
+        def __call__(self, M: Array) -> LowRank:
+            low = super().__call__(M)
+            self.rank = 2 + made.index(self) % 2  # of the points 2, of the features 3
+            return low
+
+    monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 3)
+    monkeypatch.setattr(module, "Shrinkage", lambda *args: made.append(Ranked(*args)) or made[-1])
+
+    def dictionary(stage: str, basis: Array, singular_values: Array, M: Array, n_kept: int) -> Any:
+        asked.append((stage, len(basis), n_kept))
+        return _entrywise.stage_dictionary(stage, basis, singular_values, M, n_kept)
+
+    monkeypatch.setattr(module, "stage_dictionary", dictionary)
+    latent_lrr(wide, reg=0.06, **OPTIONS)
+    assert asked[2:] == [("turned", 18, 2), ("turned", 17, 3), ("all", 18, 2), ("all", 17, 3)]
+
+
 def test_last_step_is_exact(wide, monkeypatch):
     """Of both: what meets the tolerance has to be confirmed by a whole step, and both hear of it at once."""
     made: list[Any] = []

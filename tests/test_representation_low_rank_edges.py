@@ -239,6 +239,13 @@ def test_steps_keep_the_working_precision(X, rng, monkeypatch, given, single, wi
     assert_allclose(factors.dense(), expected, atol=0.05)
 
 
+def test_start_has_the_precision_of_the_points(X, rng, monkeypatch):
+    given, solve = [], module.solve_l21
+    monkeypatch.setattr(module, "solve_l21", lambda *args: given.append(args[-1].dtype) or solve(*args))
+    lrr(X.astype(np.float32), reg=0.01, start=rng.normal(size=(18, 18)))
+    assert given == [np.float32]
+
+
 def test_residuals_are_finite_where_nothing_is_left_to_explain(rng):
     """Errors without weight: multipliers and coefficients vanish, and with them the scale of the dual residual."""
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])

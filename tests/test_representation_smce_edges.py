@@ -290,3 +290,33 @@ def test_codes_that_are_still_zero(rng: np.random.Generator) -> None:
         C, _ = smce(rng.normal(size=(14, 3)), reg=1e6, n_neighbors=5, max_iter=1)
     assert C.nnz == 0
     assert C.shape == (14, 14)
+
+
+def test_more_neighbours_than_points(rng: np.random.Generator) -> None:
+    with pytest.raises(ValueError, match="n_neighbors must be from 1 to n_points - 1 = 4, got 5"):
+        smce(rng.normal(size=(5, 2)), n_neighbors=5)
+
+
+def test_columns_sum_to_one_or_nothing_at_any_step(rng: np.random.Generator) -> None:
+    X, sums = rng.normal(size=(14, 3)), []
+    for reg in np.geomspace(1, 1e3, 40):
+        with pytest.warns(ConvergenceWarning):
+            sums.append(smce(X, reg=reg, n_neighbors=5, max_iter=1)[0].sum(axis=0))
+    assert_allclose(np.ravel(sums), np.round(np.ravel(sums)), atol=1e-12)
+    assert set(np.round(np.ravel(sums))) == {0, 1}
+
+
+def test_dependent_directions_in_single_precision() -> None:
+    ones, bounds = np.ones((1, 2, 2), np.float32), np.ones((1, 2), np.float32)
+    found = module._same_support(np.array([[0.3, 0.7]], np.float32), ones, bounds)
+    assert_allclose(found, [[0.5, 0.5]], rtol=0.05)
+
+
+def test_multipliers_stay_within_their_bounds(rng: np.random.Generator) -> None:
+    gram, shares = batch(rng, n_points=12)
+    codes = rng.normal(size=shares.shape) * (rng.random(shares.shape) < 0.4)
+    found = module._multiplier_of(codes, 10 * gram, shares)
+    assert np.all(np.abs(found) <= shares)
+    off = codes == 0
+    assert np.any(found[off] == shares[off])
+    assert np.any(found[off] == -shares[off])

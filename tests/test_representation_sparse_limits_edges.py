@@ -133,3 +133,24 @@ def test_layout_and_precision_of_the_result(rng: np.random.Generator, dtype: Any
         assert_allclose(C, expected, atol=1e-3 if dtype == np.float32 else 1e-9)
     for options in ({"affine": True}, {"outliers": True, "outlier_alpha": 5.0}):
         assert ssc(X.astype(dtype), **options)[0].dtype == dtype
+
+
+def test_curvature_with_few_entries_beyond_the_threshold(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(9, 6))
+    loss = solver._Huber(X @ X.T, 1.7, X, 1.0)
+    residual, atoms = np.full((3, 6), 0.1), rng.integers(0, 9, size=(3, 4))
+    residual[0, 5], residual[1, [2, 4]] = 3.0, (-2.0, 5.0)
+    part = np.where(np.abs(residual) > 1, 0.1 / np.abs(residual), 1)
+    expected = 1.7 * np.einsum("bim,bm,bjm->bij", X[atoms], part, X[atoms])
+    assert_allclose(loss.curvature(atoms, residual), expected, atol=1e-10)
+
+
+def test_first_point_zero(rng: np.random.Generator) -> None:
+    """Supports are padded with the first point; that it is orthogonal to all must not matter."""
+    X, _ = union_of_subspaces(rng, n_each=5)
+    C, _ = ssc(X, tol=1e-7)
+    padded, trace = ssc(np.vstack([np.zeros(X.shape[1]), X]), tol=1e-7)
+    assert trace.converged
+    assert not padded[0].any()
+    assert not padded[:, 0].any()
+    assert_allclose(padded[1:, 1:], C, atol=1e-9)

@@ -208,3 +208,13 @@ def test_top_columns_is_a_stable_sort(keys, k):
     expected = np.sort(np.argsort(-wide, axis=1, kind="stable")[:, :k], axis=1)
     if k < wide.shape[1]:
         assert_array_equal(top_columns(wide, k), expected)
+
+
+@pytest.mark.parametrize("n_nonzero", [5, 6, 7, 50])
+def test_only_none_keeps_the_diagonal(n_nonzero, rng):
+    """Coefficients with a diagonal (LSR2): all others are at most n − 1."""
+    C = rng.uniform(1, 2, size=(6, 6))
+    np.fill_diagonal(C, 0.5)
+    found = truncate(from_dense(C), n_nonzero)
+    assert_allclose(found.toarray(), C * (1 - np.eye(6)), rtol=1e-12)
+    assert_allclose(truncate(from_dense(C), None).toarray(), C, rtol=1e-12)
