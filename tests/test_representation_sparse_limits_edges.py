@@ -154,3 +154,14 @@ def test_first_point_zero(rng: np.random.Generator) -> None:
     assert not padded[0].any()
     assert not padded[:, 0].any()
     assert_allclose(padded[1:, 1:], C, atol=1e-9)
+
+
+def test_a_point_stays_in_the_rounds_as_long_as_it_moves() -> None:
+    K = np.array([[1.0, 0.5e9], [0.5e9, 1e18]])  # coefficients far below one
+    columns, points = np.zeros((2, 2)), np.array([0])
+    n_rounds = 0
+    while len(points) and n_rounds < 20:
+        points = solver._round(solver._Squared(K, 40.0), columns, np.zeros((4, 2)), points, False, 1e-300, True)
+        n_rounds += 1
+    assert 1 < n_rounds < 20
+    assert columns[0, 1] == pytest.approx((40 * 0.5e9 - 1) / (40 * 1e18), rel=1e-9)
