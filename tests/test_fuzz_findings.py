@@ -57,6 +57,17 @@ def test_targets_find_nothing_in_seeds_whole_and_cut(watch, name):
     TARGETS[name](watch, b"")
 
 
+def test_streamed_arrays_with_a_header_of_gigabytes(tmp_path):
+    """14 bytes of a file asked for 1.8 GB, and the error had no reason."""
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    from subspaces.distributed._files import mapped
+
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"\x93NUMPY\x03\x00\xff\xff\xab\x6c")
+    with pytest.raises(FileError, match="a header of 1823211519 bytes, more than 10000"):
+        mapped(path)
+
+
 @linux
 def test_a_tall_image_takes_no_more_than_allowed(watch):
     """2 x 16,318,208 pixels with a palette and transparency in 82 bytes: it took a gigabyte."""

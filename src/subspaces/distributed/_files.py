@@ -14,6 +14,7 @@ import numpy as np
 from subspaces._typing import Array
 from subspaces.io import FileError, _write, write_atomically
 from subspaces.io._dataset import printable
+from subspaces.io._numpy import read_header
 
 
 def save(path: Path, array: Array) -> None:
@@ -63,6 +64,8 @@ def mapped(path: Path) -> Array:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd headers, which are read or refused
+            with path.open("rb") as stream:
+                read_header(stream)  # refuses one that announces gigabytes, which NumPy would ask for
             return np.asarray(np.lib.format.open_memmap(path, mode="r"))
     except FileNotFoundError:
         raise

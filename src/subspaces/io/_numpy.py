@@ -25,7 +25,7 @@ MAX_HEADER = 10_000
 def read_npy(path: Path, request: Request) -> Dataset:
     """Read the points from a single array."""
     with path.open("rb") as stream:
-        shape, dtype = _header(stream)
+        shape, dtype = read_header(stream)
         kind = _kind(dtype)
         if kind != "number":
             raise FileError(path, f"the array is {kind}; save an array of numbers")
@@ -83,11 +83,11 @@ def _info(archive: zipfile.ZipFile, name: str) -> ArrayInfo:
     if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError("packed in a way that NumPy does not use")
     with archive.open(name) as member:
-        shape, dtype = _header(member)
+        shape, dtype = read_header(member)
     return ArrayInfo(shape, _kind(dtype), dtype.itemsize)
 
 
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
+def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
     """Shape and type of an array from its header; NumPy reads it as a literal, no code runs."""
     version = np.lib.format.read_magic(stream)
     first = version == (1, 0)
