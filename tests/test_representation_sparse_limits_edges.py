@@ -165,3 +165,29 @@ def test_a_point_stays_in_the_rounds_as_long_as_it_moves() -> None:
         n_rounds += 1
     assert 1 < n_rounds < 20
     assert columns[0, 1] == pytest.approx((40 * 0.5e9 - 1) / (40 * 1e18), rel=1e-9)
+
+
+@pytest.mark.parametrize(("size", "change"), [(1.0, (0.0, 0.5)), (1e-20, (0.5, 0.0))])
+def test_a_point_that_cannot_move_leaves_and_others_do_not_matter(rng, monkeypatch, size, change):
+    """Each point is measured by its own coefficients, be those of the others large or on the move."""
+    X = rng.normal(size=(2, 6))
+    K = np.vstack([X, rng.normal(size=(6, 6))])
+    columns = np.zeros((8, 8))
+    columns[:2, 2:] = rng.uniform(1, 2, size=(2, 6))
+    columns[0] *= size
+
+    def scaled(curvature, ridge, slope, values, signs, member, affine):
+        values *= 1 + np.array(change)[:, None]
+
+    monkeypatch.setattr(solver, "_descend", scaled)
+    loss = solver._Squared(K @ K.T, 1.0)
+    left = solver._round(loss, columns, np.zeros((4, 8)), np.arange(2), False, 0.0, True)
+    assert_array_equal(left, np.flatnonzero(change))
+
+
+def test_kernels_of_whole_numbers(rng):
+    """Counts are numbers as well: the same coefficients, in double precision."""
+    X = rng.integers(-3, 4, size=(12, 3))
+    C, _ = kssc(X @ X.T)
+    assert C.dtype == np.float64
+    assert_allclose(C, kssc((X @ X.T).astype(float))[0], atol=1e-9)
