@@ -109,7 +109,8 @@ def choose(
     part = X if len(rows) == X.shape[0] else X[rows][:, rows] if kernel == "precomputed" else X[rows]
     values = {name: value for name, value in given.items() if name != "n_clusters"}
     grid = make_grid(part, n_points=X.shape[0], **values)
-    with warnings.catch_warnings():
+    # one BLAS thread: with two, the last digits decide between settings that are nearly equal, and it is hardly faster
+    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
         warnings.simplefilter("ignore")  # whatever concerns the winner is said again by the final fit
         build = partial(
             graphs_of, part, graph=graph, by=by, bandwidth=bandwidth, kernel_params=kernel_params, seed=seed
@@ -160,8 +161,7 @@ def _all_cuts(
     trials, partitions = [], []
     for graph in graphs:
         for method in grid.cuts:
-            with threadpool_limits(1, user_api="blas"):  # a second thread only spins between so many small products
-                labels, eigenvalues = cut(graph, method, n_clusters, connect=connect, seed=seed)
+            labels, eigenvalues = cut(graph, method, n_clusters, connect=connect, seed=seed)
             labels = np.unique(labels, return_inverse=True)[1].astype(np.intp)
             setting = graph.setting
             trials.append(
