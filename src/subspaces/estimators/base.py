@@ -30,6 +30,7 @@ from subspaces.explain import ExplainMixin
 from subspaces.graphs import GRAPHS, build_graph
 from subspaces.journey import JourneyMixin
 from subspaces.kernels import Kernel, sees_units
+from subspaces.ordering import canonical_order, inverse_of, reordered, rows_of
 from subspaces.representation._result import Coefficients
 from subspaces.scaling import SCALINGS, Scaling, apply_scaling, fit_scaling
 from subspaces.truncation import RANKINGS
@@ -132,19 +133,39 @@ class SubspaceClusterer(
         self._seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
         self.timings_: dict[str, float] = {}
         prints = new_points.fingerprints(X)
-        self._remember(X, prints)
         if self._all_equal(X):
+            self._remember(X, prints)
             return self._one_cluster(X.shape[0])
+        given, order = (X, prints), canonical_order(X, prints)
+        place = inverse_of(order)
+        X, prints = self._in_order(X, order), prints[order]
+        self._remember(X, prints)
         self._warn_of_bad_input(X, prints)
 
         kernel, representation, truncation, affinity, embedding, partition = self._legs()
         labels = partition(embedding(affinity(truncation(representation(kernel(X))))))
 
-        self.labels_: Labels = one_label_per_copy(labels, prints)
+        # clusters are numbered by the first of their points as they were given
+        self.labels_: Labels = cuts.in_order(one_label_per_copy(labels, prints)[place])[order]
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._warn_if_fewer()
         self._network = self._fit_network()
+        self._as_given(*given, order, place)
         return self
+
+    def _in_order(self, X: Data, order: Labels) -> Data:
+        """The points in their canonical order, in which the whole journey sees them."""
+        return rows_of(X, order, pairwise=self._is_precomputed())
+
+    def _as_given(self, X: Data, prints: Array, order: Labels, place: Labels) -> None:
+        """Everything that was found, in the order in which the points were given."""
+        self._X, self._prints = (None, None) if self._is_precomputed() else (X, prints)
+        self.labels_ = self.labels_[place]
+        self.coefficients_ = reordered(self.coefficients_, place)
+        self.affinity_matrix_ = reordered(self.affinity_matrix_, place)
+        self.isolated_ = np.sort(order[self.isolated_])
+        if self._embedding is not None:
+            self._embedding = self._embedding[place]
 
     def _forget(self) -> None:
         """Remove everything an earlier fit left."""

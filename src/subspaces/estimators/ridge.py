@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -111,6 +111,11 @@ class RidgeClusterer(SubspaceClusterer):
         )
         self._micro = None
         return smooth_labels(self.affinity_matrix_, labels[Y], self.n_clusters)
+
+    def _as_given(self, X: Data, prints: Array, order: Labels, place: Labels) -> None:
+        super()._as_given(X, prints, order, place)
+        if self._is_two_scale():
+            self._cells = replace(self._cells, order=order[self._cells.order])
 
     def _between(self, cells: Cells) -> Sparse:
         """The graph of the same method between the micro-clusters' centroids."""

@@ -1,0 +1,99 @@
+"""Rows of X → an order that does not depend on the one they came in.
+
+Every fit draws (starts of k-means, landmarks, Leiden's visits) and breaks ties by position. So that a shuffled table
+gives the same clusters, the points are first put into an order that is their own: by a symmetric function of their
+values, rows that tie there by the bits of their values. Copies are interchangeable. Neither the order of the features,
+nor the unit, memory layout, sparse storage or precision of the points changes it, but for points that (nearly) tie.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from subspaces._blocks import map_blocks, row_blocks
+from subspaces._typing import Array, Data, Labels, Sparse
+
+_TIE = 1e-12
+"""Share of the largest key below which two keys are equal: sums of features in another order differ by less."""
+
+
+def canonical_order(X: Data, prints: Array) -> Labels:
+    """Row numbers of X in canonical order.
+
+    Parameters
+    ----------
+    X : array of shape (n, m), dense or sparse
+    prints : :func:`~subspaces.out_of_sample.fingerprints` of its rows
+
+    Examples
+    --------
+    >>> from subspaces.out_of_sample import fingerprints
+    >>> X = np.array([[3.0, 1.0], [0.0, 0.5], [2.0, 2.0]])
+    >>> order = canonical_order(X, fingerprints(X))
+    >>> shuffled = X[[2, 0, 1]]
+    >>> bool((X[order] == shuffled[canonical_order(shuffled, fingerprints(shuffled))]).all())
+    True
+    """
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    return order_of_keys(row_keys(X, largest), prints)
+
+
+def row_keys(X: Data, largest: float) -> Array:
+    """Σ_j t + t² + t³ with t = x_ij / `largest`: rows of one sum, or of one length, still differ in it."""
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        return np.bincount(rows, weights=_cubic(X.data, largest), minlength=X.shape[0])
+    blocks = row_blocks(X.shape[0], 8 * max(1, X.shape[1]))
+    return np.concatenate(map_blocks(lambda start, stop: _cubic(X[start:stop], largest).sum(axis=1), blocks))
+
+
+def _cubic(values: Array, largest: float) -> Array:
+    t = np.ascontiguousarray(values, dtype=np.float64) / (largest or 1.0)
+    cubic: Array = ((t + 1) * t + 1) * t
+    return cubic
+
+
+def order_of_keys(keys: Array, prints: Array) -> Labels:
+    """Ascending keys; of keys that are equal but for rounding ascending fingerprints."""
+    order = np.argsort(keys, kind="stable")
+    steps = np.diff(keys[order]) > _TIE * np.abs(keys).max(initial=0)
+    group = np.empty(len(keys), dtype=np.intp)
+    group[order] = np.concatenate([[0], np.cumsum(steps)])
+    return np.lexsort((prints, group))
+
+
+def inverse_of(order: Labels) -> Labels:
+    """Where each row went: ``x[order][inverse_of(order)]`` is x."""
+    inverse: Labels = np.empty_like(order)
+    inverse[order] = np.arange(len(order))
+    return inverse
+
+
+def rows_of(X: Data, order: Labels, *, pairwise: bool = False) -> Data:
+    """Points in another order, C-contiguous or with sorted indices; X itself where that changes nothing.
+
+    With `pairwise` X is a matrix between the points, whose columns are reordered as well.
+    """
+    if sparse.issparse(X):
+        X = reordered(X, order) if pairwise else sparse.csr_array(X[order])
+        X.sort_indices()
+        return X
+    if (order == np.arange(len(order))).all():
+        return np.ascontiguousarray(X)
+    return np.take(X, order, axis=0) if not pairwise else X[order[:, None], order]
+
+
+def reordered(S: Sparse, order: Labels) -> Sparse:
+    """A square sparse matrix with rows and columns in another order, in its own format."""
+    place = inverse_of(order)
+    S = S if S.format in ("csr", "csc") else S.tocsr()
+    major = np.diff(S.indptr)[order]
+    indptr = np.concatenate([[0], np.cumsum(major)])
+    source = np.repeat(S.indptr[order] - indptr[:-1], major) + np.arange(indptr[-1])
+    indices, indptr = place[S.indices[source]].astype(S.indices.dtype), indptr.astype(S.indptr.dtype)
+    out = type(S)((S.data[source], indices, indptr), shape=S.shape)
+    out.sort_indices()
+    return out
