@@ -24,13 +24,18 @@ can do better. So it is where the graph falls into as many components as there a
 _MAX_ITER = 60
 """Lloyd steps of a start; the best one is run to its end."""
 
+_GRID = 2.0**11
+"""Points and centres of the starts are multiples of 1/2048 and no longer than 1: then every product and distance is a
+multiple of 2⁻²² below 4 and exact in single precision, whatever the order of the terms. So all processors and numbers of
+threads go the same way."""
+
 
 def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
     """Labels of the lowest-inertia k-means solution among `n_init` starts.
 
     Half of the starts (at most 40) are independent, by greedy k-means++. Every further one crosses two good solutions:
     their centres are matched, one of each pair is taken, one centre is dropped and placed anew by k-means++. The starts
-    run in single precision, for only their order matters; the winner is refined in the precision of Y.
+    run on a grid in single precision, for only their order matters; the winner is refined in the precision of Y.
 
     References
     ----------
@@ -39,10 +44,10 @@ def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
     if n_init == 1 or len(Y) == n_clusters:
         return _refine(Y, n_clusters, "k-means++", seed)
     points = Y - Y.mean(axis=0)
-    largest = np.abs(points).max()
-    if largest == 0:
+    longest = 1.01 * np.sqrt(np.einsum("ij,ij->i", points, points).max())  # on the grid a point may be a little longer
+    if longest == 0:
         return _refine(Y, n_clusters, "k-means++", seed)
-    points = (points / largest).astype(np.float32, copy=False)
+    points = _on_grid((points / longest).astype(np.float32))
     rng = np.random.default_rng(seed)
     search = _Search(points, n_clusters, rng)
     n_independent = min(_POPULATION, (n_init + 1) // 2)
@@ -63,12 +68,17 @@ def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
         if n_twins == _EXHAUSTED:
             break
     best = min(population, key=_inertia)[1]
-    return _refine(Y, n_clusters, (best * largest + Y.mean(axis=0)).astype(Y.dtype), seed)
+    return _refine(Y, n_clusters, (best * longest + Y.mean(axis=0)).astype(Y.dtype), seed)
 
 
 def _refine(Y: Array, n_clusters: int, init: str | Array, seed: int) -> Labels:
     model = KMeans(n_clusters, init=init, n_init=1, random_state=seed, max_iter=1000)
     return model.fit(Y).labels_.astype(np.intp)
+
+
+def _on_grid(points: Array) -> Array:
+    """Points rounded to multiples of 1/2048."""
+    return np.rint(points * np.float32(_GRID)) / np.float32(_GRID)
 
 
 def _inertia(solution: tuple[float, Array]) -> float:
@@ -128,8 +138,8 @@ class _Search:
         """Inertia and centres after Lloyd's steps."""
         labels = None
         for _ in range(_MAX_ITER):
-            scores = self.points @ centres.T
-            scores -= np.einsum("ij,ij->i", centres, centres) / 2
+            scores = self.points @ (2 * centres.T)
+            scores -= np.einsum("ij,ij->i", centres, centres)
             found = scores.argmax(axis=1)
             if labels is not None and np.array_equal(found, labels):
                 break
@@ -137,6 +147,6 @@ class _Search:
             sizes = np.bincount(labels, minlength=self.n_clusters)[:, None]
             self.indicator.indices[:] = labels
             means = self.indicator @ self.points / np.maximum(sizes, 1).astype(centres.dtype)
-            centres = np.where(sizes > 0, means, centres)
+            centres = np.where(sizes > 0, _on_grid(means), centres)
         inside = np.take_along_axis(scores, found[:, None], axis=1).sum(dtype=np.float64)
-        return self.total - 2 * float(inside), centres
+        return self.total - float(inside), centres

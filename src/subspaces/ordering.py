@@ -73,15 +73,16 @@ def inverse_of(order: Labels) -> Labels:
 
 
 def rows_of(X: Data, order: Labels, *, pairwise: bool = False) -> Data:
-    """Points in another order, C-contiguous or with sorted indices; X itself where that changes nothing.
+    """Points (some, or all in another order), C-contiguous or with sorted indices; X itself where nothing changes.
 
-    With `pairwise` X is a matrix between the points, whose columns are reordered as well.
+    With `pairwise` X is a matrix between the points, whose columns are taken as well.
     """
     if sparse.issparse(X):
-        X = reordered(X, order) if pairwise else sparse.csr_array(X[order])
+        X = sparse.csr_array(X)[order]
+        X = X[:, order] if pairwise else X
         X.sort_indices()
         return X
-    if (order == np.arange(len(order))).all():
+    if len(order) == len(X) and (order == np.arange(len(order))).all():
         return np.ascontiguousarray(X)
     return np.take(X, order, axis=0) if not pairwise else X[order[:, None], order]
 

@@ -12,11 +12,13 @@ from sklearn.cluster._spectral import discretize
 
 from subspaces._kmeans import kmeans
 from subspaces._typing import Array, Labels, Sparse
+from subspaces.ties import first_largest
 
 PARTITIONS = ("kmeans", "qr", "discretize", "modularity")
 
 _MAX_RESOLUTION = 1e4
 _CRUMB = 50  # a community with less than this part of a typical one is a crumb
+_WEIGHT_BITS = 16
 _MANY_POINTS = 20_000  # above, Leiden's rounds are dear and gain little after the third
 
 
@@ -145,7 +147,8 @@ def merge_steps(W: Sparse, labels: Labels, n_clusters: int = 1) -> Iterator[tupl
             change = between - np.outer(degree, degree)
             change[between == 0] -= 2  # below every change a connected pair can have
             np.fill_diagonal(change, -np.inf)
-            row, column = np.unravel_index(change[np.ix_(alive, alive)].argmax(), (len(alive), len(alive)))
+            best = first_largest(change[np.ix_(alive, alive)] + 4)  # all above 0, and ties as wide for all
+            row, column = np.unravel_index(best, (len(alive), len(alive)))
             a, b = int(alive[row]), int(alive[column])
         between[a] += between[b]
         between[:, a] += between[:, b]
@@ -180,7 +183,7 @@ def _leiden(W: Sparse, resolution: float, seed: int, iterations: int) -> Labels:
     _, membership = graspologic_native.leiden_csr(
         W.indptr.astype(np.int64),
         W.indices.astype(np.int32),
-        W.data.astype(np.float64),
+        _rounded(W.data),
         n,
         resolution=resolution,
         iterations=iterations,
@@ -193,3 +196,16 @@ def _leiden(W: Sparse, resolution: float, seed: int, iterations: int) -> Labels:
     missing = np.flatnonzero(labels < 0)
     labels[missing] = labels.max() + 1 + np.arange(len(missing))
     return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+
+
+def _rounded(weights: Array) -> Array:
+    """Weights as multiples of 2⁻¹⁶ of the largest (of the power of two above it), none of them 0.
+
+    Leiden's path follows the last bit of every weight, and these bits differ between processors. On the grid the
+    weights are the same numbers everywhere, unless one lies within rounding of the border between two multiples: of
+    weights that are right to 1e-13 less than one in ten million does.
+    """
+    _, exponent = np.frexp(weights.max())
+    steps = np.rint(np.ldexp(weights.astype(np.float64), _WEIGHT_BITS - exponent))
+    rounded: Array = np.ldexp(np.maximum(steps, 1), -_WEIGHT_BITS)
+    return rounded

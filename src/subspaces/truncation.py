@@ -16,6 +16,7 @@ from scipy import sparse
 from subspaces._blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
 from subspaces.representation._result import Coefficients
+from subspaces.ties import tolerance
 
 RANKINGS = ("magnitude", "value")
 
@@ -42,7 +43,8 @@ def truncate(
     Returns
     -------
     csc_array of shape (n, n)
-        No explicit zeros. Of entries equal to the η-th largest those with the smallest row index stay.
+        No explicit zeros. Of entries that tie with the η-th largest (:mod:`subspaces.ties`) those with the smallest
+        row index stay.
     """
     n, whole = coefficients.n_points, coefficients.matrix
     if whole is not None and graph == "column" and (n_nonzero is None or np.diff(whole.indptr).max() <= n_nonzero):
@@ -95,8 +97,7 @@ def _symmetric_by_draft(coefficients: Coefficients, n_nonzero: int) -> Sparse:
 
 def _largest_of_few(columns: Array, values: Array, k: int) -> tuple[Array, Array, Array]:
     """Counts per row, columns and values of the k largest non-zero values of each row; columns come in order."""
-    order = np.argsort(-values, axis=1, kind="stable")[:, :k]
-    order.sort(axis=1)
+    order = _leading(-values, k)
     values, columns = (np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1))
     kept = values != 0
     return kept.sum(axis=1), columns[kept], values[kept]
@@ -120,8 +121,8 @@ def largest_per_row(values: Array, keys: Array, k: int) -> tuple[Array, Array, A
 
     Instead of a partial sort of every row: fold the row into g groups and take each group's maximum (one pass at
     memory speed). The k-th largest of these g maxima is at most the k-th largest key, so only the few entries not
-    below it can be among the k largest; those alone are sorted. Zeros are never kept; of equal keys the smaller
-    column index wins. Columns come out in increasing order.
+    below it can be among the k largest; those alone are sorted. Zeros are never kept; of keys that tie with the k-th
+    largest the smaller column index wins. Columns come out in increasing order.
     """
     n_rows, n = keys.shape
     if k >= n:
@@ -142,24 +143,51 @@ def top_columns(keys: Array, k: int) -> Array:
 
 
 def _top_flat(keys: Array, k: int) -> Array:
-    """Flat indices of the k largest keys of each row, in increasing order; of equal keys the first columns."""
+    """Flat indices of the k largest keys of each row, in increasing order; of keys that tie the first columns."""
     n_rows, n = keys.shape
     n_groups = min(n, max(256, 16 * k))
     size = n // n_groups
     peaks = keys[:, : n_groups * size].reshape(n_rows, size, n_groups).max(axis=1)
     kth = min(k, n_groups)
     peaks.partition(n_groups - kth, axis=1)
-    flat = np.flatnonzero(keys >= peaks[:, n_groups - kth, None])
+    least = peaks[:, n_groups - kth, None]
+    flat = np.flatnonzero(keys >= least - 2 * _tie(least, peaks.max(axis=1, keepdims=True)))
     row = flat // n
     counts = np.bincount(row, minlength=n_rows)
     first = np.cumsum(counts) - counts
-    # the few that are left side by side, each row sorted by itself: stable, so equal keys keep their column order
+    # the few that are left side by side, each row sorted by itself
     few = np.full((n_rows, counts.max()), np.inf, dtype=keys.dtype)
     few[row, np.arange(len(flat)) - first[row]] = -keys.ravel()[flat]
-    order = np.argsort(few, axis=1, kind="stable")[:, :k]
-    order.sort(axis=1)
-    top: Array = flat[(order + first[:, None]).ravel()]
+    top: Array = flat[(_leading(few, k) + first[:, None]).ravel()]
     return top
+
+
+def _leading(values: Array, k: int) -> Array:
+    """Places of the k smallest values of each row, in increasing order; of those that tie with the k-th the first.
+
+    Coefficients of copies, or of points on a grid, are equal but for rounding: which of them are kept must not depend
+    on it. What ties is set equal, and the sort is stable.
+    """
+    order = np.argsort(values, axis=1, kind="stable")[:, : k + 1]
+    if order.shape[1] > k:
+        best, kth, after = (np.take_along_axis(values, order[:, i : i + 1], axis=1) for i in (0, k - 1, k))
+        tie = _tie(kth, best)
+        with np.errstate(invalid="ignore"):  # ∞ − ∞, where a row has no more entries
+            close = np.flatnonzero((after - kth <= tie)[:, 0])
+        if len(close):
+            some, level = values[close], kth[close]
+            with np.errstate(invalid="ignore"):
+                some = np.where(np.abs(some - level) <= tie[close], level, some)
+            order[close, :k] = np.argsort(some, axis=1, kind="stable")[:, :k]
+    order = order[:, :k]
+    order.sort(axis=1)
+    return order
+
+
+def _tie(level: Array, largest: Array) -> Array:
+    """Differences from a level below which a number ties with it; small numbers beside a large one are less exact."""
+    size: Array = tolerance(level.dtype) * np.maximum(np.abs(level), 1e-3 * np.abs(largest))
+    return np.where(np.isfinite(size), size, 0).astype(level.dtype, copy=False)
 
 
 def largest_per_column(C: Sparse, k: int) -> Sparse:

@@ -17,9 +17,10 @@ from subspaces._typing import Array, Labels
 from subspaces.distributed._files import digest, load, save
 from subspaces.distributed._tasks import Workers, replaced
 from subspaces.kernels import sees_units
+from subspaces.ordering import order_of_keys, row_keys
+from subspaces.out_of_sample import fingerprints
 from subspaces.scale.base import _MAX_SEED
-from subspaces.scale.sampled import Sampled, _checked_rows
-from subspaces.scale.samplers import SAMPLERS
+from subspaces.scale.sampled import Sampled
 from subspaces.scaling import Scaling, _inverse_deviation, apply_scaling, fit_scaling
 
 TASK_BYTES = 64 * 2**20
@@ -104,15 +105,16 @@ def fit_sampled(estimator: Sampled, array: Any, workers: Workers, folder: Path |
         if (extremes[0] == extremes[1]).all():
             estimator.labels_ = estimator._one_cluster(n)
         else:
+            estimator._order = _order(points, float(np.abs(extremes).max()))
             estimator.labels_ = np.asarray(estimator._cluster_unscaled(points), dtype=np.intp)  # type: ignore[arg-type]
+            del estimator._order
         estimator.n_clusters_ = int(np.count_nonzero(np.bincount(estimator.labels_ + 1)[1:]))
         return estimator
 
     def sample(X: Rows, n_landmarks: int, rng: np.random.Generator) -> Labels:
         if n_landmarks == n or estimator.sampler == "uniform":
             return Sampled._sample(estimator, X, n_landmarks, rng)  # type: ignore[arg-type]
-        sampler: Any = SAMPLERS[estimator.sampler] if isinstance(estimator.sampler, str) else estimator.sampler
-        return _checked_rows(sampler(X.scaled(estimator._scaling), n_landmarks, rng), n_landmarks, n)
+        return estimator._drawn(X.scaled(estimator._scaling), n_landmarks, rng)  # type: ignore[arg-type]
 
     def label(X: Rows) -> Labels:
         labels = np.empty(n, dtype=np.intp)
@@ -143,6 +145,13 @@ def _extremes(points: Rows) -> Array:
             first, last = points.bounds[number], points.bounds[number + 1] - 1
             raise ValueError(f"X contains NaN or infinity in its rows {first} to {last}: fill in or drop them first.")
     return np.stack([np.min([low for low, _ in found], axis=0), np.max([high for _, high in found], axis=0)])
+
+
+def _order(points: Rows, largest: float) -> Labels:
+    """:func:`~subspaces.ordering.canonical_order` of all points; only a key and a fingerprint of each come here."""
+    found = points.workers.compute([delayed(_keys)(block, largest) for block in points.blocks])
+    keys, prints = (np.concatenate(part) for part in zip(*found, strict=True))
+    return order_of_keys(keys, prints)
 
 
 def _total(points: Rows, mean: Array | None) -> Array:
@@ -188,6 +197,10 @@ def _take(block: Array, rows: Labels) -> Array:
 
 def _range(block: Array) -> tuple[Array, Array]:
     return block.min(axis=0), block.max(axis=0)
+
+
+def _keys(block: Array, largest: float) -> tuple[Array, Array]:
+    return row_keys(block, largest), fingerprints(block)
 
 
 def _add(total: Array, block: Array, mean: Array | None, scaling: Scaling) -> Array:

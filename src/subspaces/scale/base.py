@@ -23,6 +23,8 @@ from subspaces._validation import Versioned, validated, warn_of_bad_numbers
 from subspaces.explain import ExplainMixin
 from subspaces.journey import JourneyMixin
 from subspaces.kernels import sees_units
+from subspaces.ordering import canonical_order, inverse_of, rows_of
+from subspaces.out_of_sample import fingerprints
 from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
 
 _MAX_SEED = 2**31 - 1
@@ -82,7 +84,9 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
             self.labels_ = self._one_cluster(len(X))
         else:
             warn_of_bad_numbers(X, self.scaling)
+            self._order = canonical_order(X, fingerprints(X))
             self.labels_ = np.asarray(self._cluster_unscaled(X), dtype=np.intp)
+            del self._order
         self.n_clusters_ = int(np.count_nonzero(np.bincount(self.labels_ + 1)[1:]))  # -1 is noise, no cluster
         self._warn_if_fewer_found()
         return self
@@ -107,8 +111,8 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
         return labels
 
     def _cluster_unscaled(self, X: Array) -> Labels:
-        """Scale all points and cluster them; a method that needs only a few of them scaled replaces this."""
-        return self._cluster(apply_scaling(X, self._scaling))
+        """Cluster all points, scaled and in canonical order; a method that needs only a few of them replaces this."""
+        return self._cluster(apply_scaling(rows_of(X, self._order), self._scaling))[inverse_of(self._order)]
 
     def _cluster(self, X: Array) -> Labels:
         raise NotImplementedError
@@ -124,7 +128,7 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
         self.timings_[leg] = self.timings_.get(leg, 0.0) + time.perf_counter() - start
 
     def _forget(self) -> None:
-        private = ("_seed", "_dtype", "_scaling", *self._state)
+        private = ("_seed", "_dtype", "_scaling", "_order", *self._state)
         for name in [name for name in vars(self) if name.endswith("_") or name in private]:
             delattr(self, name)
 

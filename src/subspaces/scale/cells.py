@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Labels
+from subspaces.scale.kmeans import first_centres
 from subspaces.truncation import top_columns
 
 Score = Callable[[slice, Array], Array]
@@ -131,8 +132,9 @@ def _split(X: Array, members: Labels, n_parts: int, rng: np.random.Generator) ->
     n_parts = min(n_parts, len(np.unique(X[sample], axis=0)))
     if n_parts == 1:
         return [members]
-    model = KMeans(n_parts, init="random", n_init=1, max_iter=10, random_state=int(rng.integers(2**31)))
-    labels = nearest_cell(X[members], model.fit(X[sample]).cluster_centers_)
+    points = X[sample]
+    model = KMeans(n_parts, init=first_centres(points, n_parts, rng, spread_out=False), n_init=1, max_iter=10)
+    labels = nearest_cell(X[members], model.fit(points).cluster_centers_)
     order = np.argsort(labels, kind="stable")
     edges = np.searchsorted(labels[order], np.arange(n_parts + 1))
     parts = [members[order[start:stop]] for start, stop in pairwise(edges)]

@@ -167,8 +167,8 @@ class SEC(LandmarkClusterer):
 
     def _cluster(self, X: Array) -> Labels:
         self._check_landmarks(X)
-        self.landmarks_ = sample_rows(len(X), self.n_landmarks, self._seed)
-        sample = X[self.landmarks_]
+        rows = sample_rows(len(X), self.n_landmarks, self._seed)
+        sample, self.landmarks_ = X[rows], self._order[rows]
         with self._timed("embedding"):
             W = self_tuned_graph(sample, self.n_neighbors)
             self.penalty_ = self.reg * len(sample) * float(sample.var(axis=0, dtype=np.float64).mean())
@@ -181,7 +181,7 @@ class SEC(LandmarkClusterer):
             self.cluster_centers_ = np.array([images[found == label].mean(axis=0) for label in range(found.max() + 1)])
         with self._timed("extension"):
             labels = self._label_new(X)
-            labels[self.landmarks_] = found
+            labels[rows] = found
         return labels
 
     def _label_new(self, X: Array) -> Labels:

@@ -26,6 +26,7 @@ from subspaces.kernels import DISTANCE_KERNELS, Kernel, apply_profile, cross, gr
 from subspaces.representation._result import Coefficients
 from subspaces.representation.ridge import above_rounding, penalty
 from subspaces.scale.cells import Cells, Score, build_cells, nearest_cell, probed_positions, search
+from subspaces.scale.kmeans import first_centres
 from subspaces.truncation import top_columns
 
 N_LANDMARKS = 256
@@ -287,5 +288,6 @@ def _landmarks(X: Array, n_landmarks: int, seed: int) -> Array:
     sample = X[np.sort(rng.choice(len(X), min(len(X), _SAMPLE * n_landmarks), replace=False))]
     n_landmarks = min(n_landmarks, len(np.unique(sample, axis=0)))
     with threadpool_limits(1, "openmp"):  # one thread, one result
-        model = KMeans(n_landmarks, n_init=1, max_iter=10, random_state=int(rng.integers(2**31)))
+        starts = first_centres(sample, n_landmarks, rng, spread_out=True)
+        model = KMeans(n_landmarks, init=starts, n_init=1, max_iter=10)
         return np.asarray(model.fit(sample).cluster_centers_, dtype=X.dtype)

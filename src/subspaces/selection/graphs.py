@@ -53,7 +53,8 @@ def graphs_of(
     """Graphs of every setting of the grid, one after the other.
 
     A Cholesky inverse for each penalty (n³ operations) is cheaper than one eigendecomposition (9 n³) and a product
-    (n³) for each, as long as there are fewer than nine. All in float32: only ranks of coefficients matter here.
+    (n³) for each, as long as there are fewer than nine. In double precision whatever the points have: in single, the
+    inverse is right to three digits at small λ, and another processor ranks other coefficients first.
     """
     for scaling, kernel in grid.kernel_settings():
         K = _kernel_matrix(X, scaling, kernel, bandwidth, kernel_params)
@@ -63,14 +64,14 @@ def graphs_of(
         for reg in grid.regs:
             try:
                 U, penalty = inverse(K, reg, overwrite=reg == grid.regs[-1])
-            except ValueError:  # not invertible in float32: no candidate
+            except ValueError:  # not invertible: no candidate
                 continue
             error = leave_one_out_error(U, penalty) / size
-            longest = truncate(from_inverse(U, penalty), _longest(grid.n_nonzeros), graph=graph, by=by)
-            rank = _rank_in_column(longest, by)
-            strongest = from_sparse(longest)
+            strongest = from_sparse(
+                truncate(from_inverse(U, penalty), _longest(grid.n_nonzeros), graph=graph, by=by)
+            )
             for n_nonzero in grid.n_nonzeros:
-                W = affinity(_prefix(longest, rank, n_nonzero))
+                W = affinity(truncate(strongest, n_nonzero, graph="column", by=by))
                 if W.nnz and np.isfinite(W.data).all():
                     setting = Setting(scaling, kernel, reg, n_nonzero)
                     yield Graph(setting, W, strongest, communities_of(W, seed), components(W)[0], error)
@@ -92,29 +93,11 @@ def _longest(n_nonzeros: tuple[int | None, ...]) -> int | None:
     return None if None in n_nonzeros else max(size for size in n_nonzeros if size is not None)
 
 
-def _rank_in_column(kept: Sparse, by: str) -> Array:
-    """Rank of each stored entry within its column, 0 for the largest."""
-    column = np.repeat(np.arange(kept.shape[1]), np.diff(kept.indptr))
-    order = np.lexsort((-(np.abs(kept.data) if by == "magnitude" else kept.data), column))
-    rank = np.empty(len(order), dtype=np.intp)
-    rank[order] = np.arange(len(order)) - kept.indptr[column[order]]
-    return rank
-
-
-def _prefix(longest: Sparse, rank: Array, n_nonzero: int | None) -> Sparse:
-    """The `n_nonzero` largest entries of each column of a longer truncation."""
-    if n_nonzero is None:
-        return longest
-    kept = rank < n_nonzero
-    counts = np.minimum(np.diff(longest.indptr), n_nonzero)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(longest.indptr.dtype)
-    return sparse.csc_array((longest.data[kept], longest.indices[kept], indptr), shape=longest.shape)
-
-
 def _kernel_matrix(
     X: Data, scaling: str | None, kernel: Any, bandwidth: float | str, params: Mapping[str, Any] | None
 ) -> Array | None:
-    """K in float32, or None where the kernel has no finite values on these points."""
+    """K, or None where the kernel has no finite values on these points."""
+    X = X.astype(np.float64, copy=False)
     scale_free = kernel in DISTANCE_KERNELS or (kernel in DOT_KERNELS and kernel != "polynomial")
     if kernel == "precomputed":
         points, width = X, bandwidth
@@ -122,15 +105,13 @@ def _kernel_matrix(
         rule = fit_scaling(X, scaling, units=sees_units(kernel))
         points = apply_scaling(X, rule)
         width = bandwidth if isinstance(bandwidth, str) else float(np.ldexp(bandwidth, -rule.exponent))
-        if scale_free:  # powers of large numbers overflow float32; these kernels do not see the factor
-            if kernel in DISTANCE_KERNELS and not sparse.issparse(points):
-                points = points - points.mean(axis=0)  # nor this shift, which float32 cannot resolve when it is large
+        if scale_free:  # powers of large numbers overflow; these kernels do not see the factor
             norm = _root_mean_square_norm(points)
-            points = (points / norm).astype(np.float32)
+            points = points / norm
             width = width if isinstance(width, str) else width / norm
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            K = gram(points, fit_kernel(points, kernel, width, params)).astype(np.float32, copy=False)
+            K = gram(points, fit_kernel(points, kernel, width, params))
     except ValueError:
         return None
     return K if np.isfinite(K).all() and np.any(K) else None

@@ -27,6 +27,8 @@ from threadpoolctl import threadpool_limits
 
 from subspaces import _memory
 from subspaces._typing import Data, Labels, Sparse
+from subspaces.ordering import canonical_order, rows_of
+from subspaces.out_of_sample import fingerprints
 from subspaces.selection.candidates import AUTO, Grid, make_grid, neighbouring
 from subspaces.selection.count import count_clusters
 from subspaces.selection.criteria import (
@@ -41,13 +43,14 @@ from subspaces.selection.criteria import (
 from subspaces.selection.cuts import cut, recut
 from subspaces.selection.graphs import Graph, graphs_of
 from subspaces.selection.result import Selection, Trial, name_of, sentence
+from subspaces.ties import first_largest
 
 N_SEARCHED = 2000
 """Points the search looks at; of more it takes a random sample."""
 
 _LEAST_CEILING = 0.3  # five sixths of all points in one cluster: separating a few crumbs is no merit
 _FEW_GRAPHS = 6
-_SQUARES = 2.75  # arrays of the size of the searched points' kernel matrix, measured
+_SQUARES = 5.5  # arrays of the size of the searched points' kernel matrix, measured
 
 
 def choose(
@@ -100,13 +103,13 @@ def choose(
         "scaling": scaling,
         "partition": "modularity" if partition == AUTO and n_clusters is None else partition,
     }
-    rows = sample(X.shape[0], seed)
+    rows = canonical_order(X, fingerprints(X))[sample(X.shape[0], seed)]
     _memory.require(
-        int(_SQUARES * len(rows) ** 2 * X.dtype.itemsize),
+        int(8 * _SQUARES * len(rows) ** 2),
         f'the search on {len(rows)} points for what is "auto"',
-        "Give kernel, reg, n_nonzero, scaling and partition instead; float32 input halves it.",
+        "Give kernel, reg, n_nonzero, scaling and partition instead.",
     )
-    part = X if len(rows) == X.shape[0] else X[rows][:, rows] if kernel == "precomputed" else X[rows]
+    part = rows_of(X, rows, pairwise=isinstance(kernel, str) and kernel == "precomputed")
     values = {name: value for name, value in given.items() if name != "n_clusters"}
     grid = make_grid(part, n_points=X.shape[0], **values)
     # one BLAS thread: with two, the last digits decide between settings that are nearly equal, and it is hardly faster
@@ -127,7 +130,7 @@ def choose(
         tried = graphs if k is None or 1 < k <= part.shape[0] // 2 else graphs[:1]  # nothing to choose by otherwise
         trials, partitions = _all_cuts(tried, grid, k, connect, seed)
         trials = _scored(trials, partitions, len(grid.cuts))
-        best = int(np.nanargmax([trial.score for trial in trials]))
+        best = int(first_largest(np.nan_to_num([trial.score for trial in trials], nan=-1.0)))
         winner, W = trials[best], tried[best // len(grid.cuts)].W
         steady = stability(W, partitions[best], partial(_recut, winner, k, seed), seed=seed)
     setting = tried[best // len(grid.cuts)].setting
@@ -187,7 +190,7 @@ def _all_cuts(
 def _scored(trials: list[Trial], partitions: list[Labels], n_cuts: int) -> list[Trial]:
     """Choose the cut of each graph, compare the chosen partitions, and enter agreement and score."""
     quality = np.array([trial.modularity - trial.normalized_cut for trial in trials]).reshape(-1, n_cuts)
-    chosen = np.arange(len(quality)) * n_cuts + quality.argmax(axis=1)
+    chosen = np.arange(len(quality)) * n_cuts + first_largest(quality, axis=1)
     agreement = support(pairwise_agreement([partitions[i] for i in chosen]))
     trials = list(trials)
     for i, value in zip(chosen, agreement, strict=True):
