@@ -15,7 +15,6 @@ from subspaces.kernels import fit_kernel, gram
 from subspaces.out_of_sample import residual_scores
 from subspaces.representation._result import from_dense
 from subspaces.scale.two_scale import _small_grams, diagonal
-from subspaces.selection.graphs import _prefix
 from subspaces.truncation import largest_per_column
 
 
@@ -79,7 +78,6 @@ def test_graph_parameters_are_numbers(rng):
 def test_short_columns_stay_as_they_are():
     C = sparse.csc_array(np.diag([3.0, -1.0, 2.0]))
     assert_array_equal(largest_per_column(C, 1).toarray(), C.toarray())
-    assert _prefix(C, np.zeros(3), None) is C
 
 
 @pytest.mark.parametrize("name", ["rbf", "inverse_distance", "quadratic", "polynomial", "linear"])

@@ -29,6 +29,8 @@ def say(run: Run, written: list[str], found: bool) -> None:
     typer.echo(f"{name} ({setting}, seed {parameters['random_state']})")
     if "reason" in document:
         typer.echo(f"chosen: {document['reason']}")
+    if "runner_up" in document:
+        typer.echo(f"undecided: {document['runner_up']}")
     low, high = document.get("n_clusters_range", (0, 0))
     span = f"; {low} to {high} are nearly as good" if low < high else ""
     how = f" (the number was found; -k sets it{span})" if found else ""

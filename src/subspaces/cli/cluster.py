@@ -195,6 +195,8 @@ def describe(method: str, estimator: Any, data: Dataset, summary: Any, seconds: 
     selection = getattr(estimator, "selection_", None)
     if selection is not None:
         document["chosen"], document["reason"] = plain(selection.parameters), selection.reason
+        if selection.runner_up is not None and selection.runner_up.is_as_good:
+            document["runner_up"] = str(selection.runner_up)
         if selection.n_clusters is not None:
             document["n_clusters_range"] = [selection.n_clusters.low, selection.n_clusters.high]
     if data.y is not None:

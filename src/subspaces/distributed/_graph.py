@@ -1,8 +1,9 @@
 """The whole two-scale KTRR graph on workers: a file of points for all, a file of coefficients from each task.
 
-A checkpoint holds ``data-<content>.npy`` (the points as given), and for each combination of points and parameters a
-folder ``graph-<name>`` with the cells, the global part, the points in cell order, and one ``rows-<start>-<stop>.npz``
-per finished task. <name> is a hash of everything the coefficients depend on, so a file under it is right or absent.
+A checkpoint holds ``data-<content>.npy`` (the points as given), ``canonical-<content>.npy`` (in the order of
+:mod:`subspaces.ordering`), and for each combination of points and parameters a folder ``graph-<name>`` with the cells,
+the global part, the points in cell order, and one ``rows-<start>-<stop>.npz`` per finished task. <name> is a hash of
+everything the coefficients depend on, so a file under it is right or absent.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ ROWS_PER_TASK = 32 * two_scale._BATCH
 """Points of one task: a few seconds of work. Whole batches, because rounding depends on what is solved together."""
 
 _SLAB = 2**16  # points written at a time; whole blocks of `score_parts` for the same reason
-_FORMAT = 1  # to be raised when the files or what they depend on change
+_FORMAT = 2  # to be raised when the files or what they depend on change
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,13 @@ def fit_graph(estimator: KTRR, points: Points, workers: Workers, folder: Path) -
         estimator._cells, estimator._global = prepared.cells, prepared.model
         return _coefficients(prepared, prepared_folder, workers)
 
-    with replaced(estimator, _representation=representation):
+    def in_order(X: Array, order: Labels) -> Array:
+        target = folder / f"canonical-{data}.npy"
+        if not target.exists():
+            files.save_rows(target, X.shape, X.dtype, (X[order[a:b]] for a, b in row_blocks(len(X), 1, _SLAB)))
+        return files.mapped(target)
+
+    with replaced(estimator, _representation=representation, _in_order=in_order):
         estimator.fit(files.mapped(path))
 
 

@@ -155,7 +155,8 @@ class SubspaceClusterer(
 
     def _in_order(self, X: Data, order: Labels) -> Data:
         """The points in their canonical order, in which the whole journey sees them."""
-        return rows_of(X, order, pairwise=self._is_precomputed())
+        is_matrix = self._is_precomputed()
+        return X if is_matrix and X.shape[0] != X.shape[1] else rows_of(X, order, pairwise=is_matrix)
 
     def _as_given(self, X: Data, prints: Array, order: Labels, place: Labels) -> None:
         """Everything that was found, in the order in which the points were given."""

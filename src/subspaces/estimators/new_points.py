@@ -15,6 +15,7 @@ from subspaces.embedding import unit_rows
 from subspaces.kernels import Kernel, cross, gram
 from subspaces.representation.ridge import penalty
 from subspaces.scaling import Scaling, apply_scaling
+from subspaces.ties import first_largest
 
 _PREDICT_BYTES = 64 * 2**20  # kernel values between new and training points held at a time
 
@@ -104,7 +105,7 @@ class NewPointsMixin(TransformerMixin):
             )
         else:
             scores = new_points.vote(self._codes(X), self.labels_, self.n_clusters_)
-        return np.asarray(scores.argmax(axis=1), dtype=np.intp)
+        return np.asarray(first_largest(scores, axis=1), dtype=np.intp)
 
     def _codes(self, X: Data) -> Sparse:
         gram_of = None if self._X is None else self._gram_of

@@ -109,6 +109,8 @@ class Content:
         selection = getattr(estimator, "selection_", None)
         if selection is not None:
             document |= {"chosen": dict(selection.parameters), "reason": selection.reason}
+            if selection.runner_up is not None and selection.runner_up.is_as_good:
+                document["runner_up"] = str(selection.runner_up)
         if feature_names is None and hasattr(X, "columns"):
             feature_names = [str(name) for name in X.columns]
         return cls(

@@ -19,6 +19,7 @@ from sklearn.utils import check_array
 
 from subspaces._blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
+from subspaces.truncation import top_columns
 
 Rows = Callable[[int, int], Array]
 
@@ -215,12 +216,11 @@ def check_points(X: Array, n_neighbors: int | None) -> Array:
 def _strongest_cosines(points: Array, n_neighbors: int) -> tuple[Array, Array]:
     """Indices (ascending) and values of the largest absolute cosines of each unit row with the others."""
     n_points = len(points)
-    first_kept = n_points - n_neighbors
 
     def search(start: int, stop: int) -> tuple[Array, Array]:
         cosines = np.abs(points[start:stop] @ points.T)
         cosines[np.arange(stop - start), np.arange(start, stop)] = -1  # not its own neighbour
-        best = np.sort(np.argpartition(cosines, first_kept, axis=1)[:, first_kept:], axis=1)
+        best = top_columns(cosines, n_neighbors)
         return best, np.take_along_axis(cosines, best, axis=1)
 
     # Larger blocks than for elementwise work: each one streams all points through a matrix product.

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
 from subspaces.representation._result import Trace
+from subspaces.ties import first_largest
 
 BATCH_BYTES = 8 * 2**20
 """Bytes of one (batch, n) block of correlations."""
@@ -136,7 +137,7 @@ def _most_correlated(atoms: Array, residuals: Array, own: Array, chosen: Array) 
     np.abs(correlations, out=correlations)
     correlations[np.arange(len(own)), own] = -1
     np.put_along_axis(correlations, chosen, -1, axis=1)
-    best = correlations.argmax(axis=1)
+    best = first_largest(correlations, axis=1)
     return best, correlations[np.arange(len(own)), best]
 
 

@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from subspaces._typing import Array, Labels
 from subspaces.estimators.ktrr import KTRR
-from subspaces.ordering import inverse_of
 from subspaces.out_of_sample import fit_network
 from subspaces.scale.base import LargeClusterer
 from subspaces.scale.samplers import SAMPLERS, Sampler
@@ -79,7 +78,7 @@ class Sampled(LargeClusterer):
         if hasattr(self.clusterer_, "n_iter_"):
             self.n_iter_ = self.clusterer_.n_iter_
         if n_landmarks == len(X):
-            return labels_of_landmarks[inverse_of(self.landmarks_)]
+            return labels_of_landmarks
         with self._timed("classify"):
             labels = self._label_blocks(X)
         if n_draws == 1:
@@ -104,7 +103,7 @@ class Sampled(LargeClusterer):
 
     def _sample(self, X: Array, n_landmarks: int, rng: np.random.Generator) -> Labels:
         if n_landmarks == len(X):
-            return self._order
+            return np.arange(len(X), dtype=np.intp)
         if self.sampler == "uniform":  # looks at no point, so none need be scaled
             return SAMPLERS["uniform"](X, n_landmarks, rng, self._order)
         return self._drawn(apply_scaling(X, self._scaling), n_landmarks, rng)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from subspaces.selection.candidates import AUTO
-from subspaces.selection.result import ClusterCount, Selection, Trial
+from subspaces.selection.result import ClusterCount, RunnerUp, Selection, Trial
 from subspaces.selection.search import choose
 
-__all__ = ["AUTO", "ClusterCount", "Selection", "Trial", "choose"]
+__all__ = ["AUTO", "ClusterCount", "RunnerUp", "Selection", "Trial", "choose"]

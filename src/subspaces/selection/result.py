@@ -10,6 +10,9 @@ import numpy as np
 
 from subspaces._typing import Array, Labels
 
+_AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a word
+_TIE = 1e-6
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -70,6 +73,31 @@ class ClusterCount:
 
 
 @dataclass(frozen=True)
+class RunnerUp:
+    """The best setting whose clusters are others than the winner's.
+
+    Attributes
+    ----------
+    trial : the setting
+    share : its score divided by the winner's
+    similarity : adjusted Rand index between the two partitions
+    """
+
+    trial: Trial
+    share: float
+    similarity: float
+
+    @property
+    def is_as_good(self) -> bool:
+        """Whether the scores are so near that either could be the answer."""
+        return self.share >= _AS_GOOD
+
+    def __str__(self) -> str:
+        near = "As good" if self.share > 1 - _TIE else f"Nearly as good (score {100 * self.share:.1f} % of the winner's)"
+        return f"{near}: {described(self.trial)}. Its clusters are others: adjusted Rand index {self.similarity:.2f}."
+
+
+@dataclass(frozen=True)
 class Selection:
     """Result of :func:`subspaces.selection.choose`.
 
@@ -79,6 +107,8 @@ class Selection:
     winner : the winning :class:`Trial`
     trials : all of them, in the order tried
     reason : one sentence why the winner won
+    runner_up : the best setting with other clusters, None where all settings agree; ``runner_up.is_as_good`` says that
+        the data does not decide between the two
     n_clusters : how the number of clusters was found, or None where it was given
     n_points : points of the data
     searched : rows the search looked at, all of them or a sample
@@ -93,6 +123,7 @@ class Selection:
     reason: str
     n_points: int
     searched: Labels
+    runner_up: RunnerUp | None = None
     n_clusters: ClusterCount | None = None
     stability: float = float("nan")
     seconds: float = float("nan")
@@ -118,14 +149,19 @@ def name_of(kernel: str | Callable[..., Any]) -> str:
     return kernel if isinstance(kernel, str) else str(getattr(kernel, "__name__", "callable"))
 
 
+def described(trial: Trial) -> str:
+    """A setting in words."""
+    scaling = {None: "the data as it is", "unit": "unit rows", "standard": "standardised features"}.get(
+        trial.scaling, f"{trial.scaling} scaling"
+    )
+    cut = {"modularity": "modularity", "kmeans": "k-means on eigenvectors"}.get(trial.partition, trial.partition)
+    kept = "all" if trial.n_nonzero is None else trial.n_nonzero
+    return f"{trial.kernel} kernel on {scaling}, reg {trial.reg:g}, {kept} coefficients per point, cut by {cut}"
+
+
 def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
     """Why the winner won, for people."""
-    scaling = {None: "the data as it is", "unit": "unit rows", "standard": "standardised features"}.get(
-        winner.scaling, f"{winner.scaling} scaling"
-    )
-    cut = {"modularity": "modularity", "kmeans": "k-means on eigenvectors"}.get(winner.partition, winner.partition)
-    kept = "all" if winner.n_nonzero is None else winner.n_nonzero
-    what = f"{winner.kernel} kernel on {scaling}, reg {winner.reg:g}, {kept} coefficients per point, cut by {cut}"
+    what = described(winner)
     if n_settings == 1:
         return f"{what}: the only setting there was to try."
     why = (

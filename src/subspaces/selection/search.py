@@ -42,7 +42,7 @@ from subspaces.selection.criteria import (
 )
 from subspaces.selection.cuts import cut, recut
 from subspaces.selection.graphs import Graph, graphs_of
-from subspaces.selection.result import Selection, Trial, name_of, sentence
+from subspaces.selection.result import RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.ties import first_largest
 
 N_SEARCHED = 2000
@@ -50,6 +50,7 @@ N_SEARCHED = 2000
 
 _LEAST_CEILING = 0.3  # five sixths of all points in one cluster: separating a few crumbs is no merit
 _FEW_GRAPHS = 6
+_SAME = 0.98  # adjusted Rand index from which two partitions are one answer
 _SQUARES = 5.5  # arrays of the size of the searched points' kernel matrix, measured
 
 
@@ -132,6 +133,7 @@ def choose(
         trials = _scored(trials, partitions, len(grid.cuts))
         best = int(first_largest(np.nan_to_num([trial.score for trial in trials], nan=-1.0)))
         winner, W = trials[best], tried[best // len(grid.cuts)].W
+        runner_up = _runner_up(trials, partitions, best)
         steady = stability(W, partitions[best], partial(_recut, winner, k, seed), seed=seed)
     setting = tried[best // len(grid.cuts)].setting
     found = {"n_clusters": k, **asdict(setting), "partition": winner.partition}
@@ -143,6 +145,7 @@ def choose(
         reason=sentence(winner, len(tried), grid.scaling_reason),
         n_points=X.shape[0],
         searched=rows,
+        runner_up=runner_up,
         n_clusters=count,
         stability=steady,
         seconds=time.perf_counter() - start,
@@ -197,6 +200,18 @@ def _scored(trials: list[Trial], partitions: list[Labels], n_cuts: int) -> list[
         fit = max(trials[i].modularity, 0.0) / max(trials[i].ceiling, _LEAST_CEILING)
         trials[i] = replace(trials[i], agreement=float(value), score=float(max(value, 0.0) ** 2 * fit))
     return trials
+
+
+def _runner_up(trials: list[Trial], partitions: list[Labels], best: int) -> RunnerUp | None:
+    """The trial of largest score whose partition is not (nearly) the winner's."""
+    scores = np.array([np.nan_to_num(trial.score, nan=0.0) for trial in trials])
+    for i in np.argsort(-scores, kind="stable"):
+        if not scores[i] > 0:
+            break
+        similarity = pairwise_agreement([partitions[best], partitions[i]])[0, 1]
+        if similarity < _SAME:
+            return RunnerUp(trials[i], float(scores[i] / scores[best]), float(similarity))
+    return None
 
 
 def _recut(winner: Trial, n_clusters: int | None, seed: int, W: Sparse) -> Labels:
