@@ -124,12 +124,22 @@ def _warn(message: str) -> None:
 
 def one_label_per_copy(labels: Labels, prints: Array) -> Labels:
     """Labels without gaps, where points with the same fingerprint all have the one most of them had."""
-    _, group = np.unique(prints, return_inverse=True)
-    n_groups = int(group.max()) + 1
-    if n_groups < len(labels):
-        votes = sparse.csr_array((np.ones(len(labels)), (group, labels)), shape=(n_groups, int(labels.max()) + 1))
-        labels = np.asarray(votes.argmax(axis=1)).ravel()[group]
-    return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+    return np.unique(label_of_most_copies(labels, prints), return_inverse=True)[1].astype(np.intp)
+
+
+def label_of_most_copies(labels: Labels, prints: Array) -> Labels:
+    """Labels, −1 for noise among them, where points with the same fingerprint all have the one most of them had.
+
+    Of labels with equally many votes the smallest. No name changes, so that what predicts by name stays right.
+    """
+    groups, group = np.unique(prints, return_inverse=True)
+    if len(groups) == len(labels):
+        return labels
+    least, span = int(labels.min()), int(np.ptp(labels)) + 1
+    pairs, votes = np.unique(group * span + (labels - least), return_counts=True)
+    order = np.lexsort((-votes, pairs // span))
+    first = order[np.searchsorted(pairs // span, np.arange(len(groups)))]
+    return (pairs[first] % span + least)[group].astype(np.intp)
 
 
 class Versioned:
