@@ -8,7 +8,6 @@ training points, and the clusters vote with them. *Network*: the paper's classif
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from subspaces._process import quiet
 from subspaces._typing import Array, Data, Labels, Sparse
 from subspaces.truncation import largest_per_row
 
@@ -120,9 +120,7 @@ def fit_network(X: Data, labels: Labels, seed: int) -> Any:
         StandardScaler(with_mean=not sparse.issparse(X)),
         MLPClassifier(hidden_layer_sizes=(10,), solver="lbfgs", alpha=1e-2, max_iter=500, random_state=seed),
     )
-    with warnings.catch_warnings():
-        # stopping after 500 steps is the intended end of training, not a fault
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with quiet(ConvergenceWarning):  # stopping after 500 steps is the intended end of training, not a fault
         return model.fit(X, labels)
 
 
