@@ -108,7 +108,9 @@ def test_policy_knows_the_script_and_the_style_by_their_hashes(page):
     script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1]
     for text in (style, script):
         assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
-    assert "default-src 'none'" in policy
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert rules["img-src"] == "data:"
     assert "unsafe" not in policy
     assert page.index("Content-Security-Policy") < page.index("<style>")
 
