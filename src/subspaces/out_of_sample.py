@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.extmath import safe_sparse_dot
 
 from subspaces._process import quiet
 from subspaces._typing import Array, Data, Labels, Sparse
@@ -100,6 +101,13 @@ def neighbor_codes(to_train: Array, gram_of: Callable[[Array], Array] | None, pe
         values.append(value)
     indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
     return sparse.csr_array((np.concatenate(values), np.concatenate(columns), indptr), shape=(n_new, n))
+
+
+def nearest_points(X: Data, X_train: Data) -> Labels:
+    """Index of the training point at the least distance of each row of X, of several the first."""
+    scores = safe_sparse_dot(X, X_train.T, dense_output=True)
+    scores = scores - np.asarray((X_train * X_train).sum(axis=1)).ravel() / 2
+    return np.asarray(scores.argmax(axis=1), dtype=np.intp)
 
 
 def vote(codes: Sparse, labels: Labels, n_clusters: int) -> Array:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array, Labels
-from subspaces._validation import Versioned, label_of_most_copies, validated, warn_of_bad_numbers
+from subspaces._validation import Versioned, label_of_most_copies, validated, warn_of_bad_numbers, within_reach
 from subspaces.explain import ExplainMixin
 from subspaces.journey import JourneyMixin
 from subspaces.kernels import sees_units
@@ -77,7 +77,7 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
             raise ValueError(f"n_clusters={self.n_clusters} must not exceed the number of points, n_samples={len(X)}.")
         self._seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
         self.timings_: dict[str, float] = {}
-        self._dtype = X.dtype
+        self._dtype, self._largest = X.dtype, float(max(-X.min(), X.max()))
         self._scaling = fit_scaling(X, self.scaling, units=sees_units(getattr(self, "kernel", None)))
         if self.n_clusters == 1 or _all_equal(X):
             self.labels_ = self._one_cluster(len(X))
@@ -100,7 +100,7 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
         X = validated(self, X, dtype=self._dtype, reset=False, ensure_min_samples=0)
         if self.n_clusters_ <= 1:
             return np.full(len(X), self.labels_.max(), dtype=np.intp)
-        labels = self._label_blocks(X)
+        labels = self._label_blocks(within_reach(X, self._largest))
         for empty, instead in self._moved.items():
             labels[labels == empty] = instead
         return labels
@@ -130,7 +130,7 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
         self.timings_[leg] = self.timings_.get(leg, 0.0) + time.perf_counter() - start
 
     def _forget(self) -> None:
-        private = ("_seed", "_dtype", "_scaling", "_moved", *self._state)
+        private = ("_seed", "_dtype", "_largest", "_scaling", "_moved", *self._state)
         for name in [name for name in vars(self) if name.endswith("_") or name in private]:
             delattr(self, name)
 
