@@ -126,13 +126,27 @@ def test_missing_rules_that_cannot_work(tmp_path):
 
 
 def test_spreadsheets_run_no_formula(tmp_path):
-    ids = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "-5", "+1e3", "a=b", "plain"]
+    ids = [
+        "=cmd|' /C calc'!A0",
+        "+1+1",
+        "-2+3",
+        "@SUM(A1)",
+        "\tx",
+        "\rx",
+        " =1",
+        "\n=1",
+        "＝1",
+        "-5",
+        "+1e3",
+        "a=b",
+        "plain",
+    ]
     for suffix in (".csv", ".tsv"):
         path = tmp_path / f"labels{suffix}"
-        write_labels(path, np.arange(10), ids=ids)
+        write_labels(path, np.arange(13), ids=ids)
         written = pd.read_csv(path, sep="," if suffix == ".csv" else "\t", dtype=str)["id"].tolist()
-        assert written == [*("'" + name for name in ids[:6]), *ids[6:]]
-    write_labels(tmp_path / "labels.json", np.arange(10), ids=ids)
+        assert written == [*("'" + name for name in ids[:9]), *ids[9:]]
+    write_labels(tmp_path / "labels.json", np.arange(13), ids=ids)
     assert json.loads((tmp_path / "labels.json").read_text())["ids"] == ids
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
+import psutil
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -47,16 +51,96 @@ def test_equal_points_have_labels():
     assert labels.shape == (6,)
 
 
+def groups(tmp_path, monkeypatch, process, files):
+    """A machine whose control groups are these files, by their paths and contents."""
+    for name, text in files.items():
+        path = tmp_path / "groups" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "process").write_text(process)
+    monkeypatch.setattr(_memory, "_GROUPS_OF_PROCESS", tmp_path / "process")
+    monkeypatch.setattr(_memory, "_GROUPS", tmp_path / "groups")
+
+
 @pytest.mark.parametrize(("limit", "used", "expected"), [("1000", "400", 600), ("100", "400", 0), ("max", "400", None)])
 def test_container_allows_what_it_has_left(tmp_path, monkeypatch, limit, used, expected):
-    (tmp_path / "limit").write_text(limit)
-    (tmp_path / "used").write_text(used)
-    monkeypatch.setattr(_memory, "_CGROUP_LIMIT", tmp_path / "limit")
-    monkeypatch.setattr(_memory, "_CGROUP_USED", tmp_path / "used")
+    groups(tmp_path, monkeypatch, "0::/\n", {"memory.max": limit, "memory.current": used})
     found = _memory.available_bytes()
     assert found > 10**6 if expected is None else found == expected
     with _memory.limited(1):  # less than the process has already
         assert _memory.available_bytes() == 0
+
+
+def test_container_takes_files_read_before_for_free(tmp_path, monkeypatch):
+    """What the kernel keeps of files it gives back when asked; else a fit after reading its data would be refused."""
+    stat = "anon 100\nactive_file 50\ninactive_file 300\n"
+    files = {"memory.max": "1000", "memory.current": "400", "memory.stat": stat}
+    groups(tmp_path, monkeypatch, "0::/\n", files)
+    assert _memory.available_bytes() == 900
+    groups(tmp_path, monkeypatch, "0::/\n", {**files, "memory.stat": "inactive_file\n"})
+    assert _memory.available_bytes() == 600
+
+
+NESTED = {
+    "a/memory.max": "5000",
+    "a/memory.current": "1000",
+    "a/b/memory.max": "max",
+    "a/b/memory.current": "700",
+    "a/b/c/memory.max": "9000",
+    "a/b/c/memory.current": "600",
+    "other/memory.max": "1",
+    "other/memory.current": "1",
+}
+
+
+@pytest.mark.parametrize("place", ["", "unified/"])
+def test_every_group_above_a_process_limits_it(tmp_path, monkeypatch, place):
+    files = {place + name: text for name, text in NESTED.items()}
+    groups(tmp_path, monkeypatch, "0::/a/b/c\n", files)
+    assert _memory.available_bytes() == 4000
+    groups(
+        tmp_path,
+        monkeypatch,
+        "0::/../elsewhere\n",
+        {**files, place + "memory.max": "10", place + "memory.current": "3"},
+    )
+    assert _memory.available_bytes() == 7
+
+
+def test_groups_of_version_1(tmp_path, monkeypatch):
+    files = {
+        "memory/memory.limit_in_bytes": "9223372036854771712",
+        "memory/memory.usage_in_bytes": "12345",
+        "memory/job/memory.limit_in_bytes": "2000",
+        "memory/job/memory.usage_in_bytes": "1500",
+        "memory/job/memory.stat": "cache 900\ninactive_file 1\ntotal_inactive_file 800\n",
+    }
+    groups(tmp_path, monkeypatch, "8:pids:/x\n4:cpu,memory:/job\n0::/\n", files)
+    assert _memory.available_bytes() == 1300
+
+
+def test_machine_without_groups(tmp_path, monkeypatch):
+    monkeypatch.setattr(_memory, "_GROUPS_OF_PROCESS", tmp_path / "nothing")
+    assert _memory.available_bytes() > 10**6
+
+
+def test_address_space_is_a_limit(monkeypatch):
+    """``ulimit -v``: what would not be given is not free."""
+    resource = pytest.importorskip("resource", reason="Windows knows no limits of this kind")
+    taken = psutil.Process().memory_info().vms
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (taken + 2**30, resource.RLIM_INFINITY))
+    assert _memory.available_bytes() <= 2**30
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    monkeypatch.setattr(_memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=2**31))
+    monkeypatch.setattr(_memory, "_GROUPS_OF_PROCESS", Path("/nothing"))
+    assert _memory.available_bytes() == 2**31
+
+
+def test_what_a_container_lacks_is_refused(tmp_path, monkeypatch):
+    groups(tmp_path, monkeypatch, "0::/\n", {"memory.max": "1000", "memory.current": "900"})
+    with pytest.raises(MemoryError, match="the matrix needs"):
+        _memory.require(101, "the matrix", "Use less.")
+    _memory.require(100, "the matrix", "Use less.")
 
 
 def test_long_work_is_told_block_by_block():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -171,6 +172,16 @@ def test_labels_table(data):
     assert [int(row["label"]) for row in rows] == view.labels.tolist()
     assert rows[0]["id"] == "'=1+1"  # no spreadsheet computes it
     assert rows[5] == {"row": "5", "id": "point 4", "label": str(view.labels[5])}
+
+
+def test_labels_table_starts_no_row_inside_a_name(data):
+    names = ["x\r=HYPERLINK(1)", "y\u2028=1+1", "z\n=1+1", *(f"point {i}" for i in range(117))]
+    session = Session(data[0], ids=names)
+    table = session.labels_table(session.compute(Settings(4)))
+    rows = list(csv.reader(io.StringIO(table, newline=""), strict=True))
+    assert [row[1] for row in rows[1:]] == names
+    assert '"x\r=HYPERLINK(1)"' in table
+    assert '"y\u2028=1+1"' in table
 
 
 def test_more_points_than_the_page_can_follow(data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import struct
 import sys
@@ -240,6 +241,21 @@ def test_files_are_copied_into_a_folder_per_cluster(photos, tmp_path):
         assert sheet.size[0] >= sorting.TILE
         assert np.asarray(sheet).std() > 10
     assert sorted(path.name for path in tmp_path.iterdir()) == ["photos", "sorted"]
+
+
+@posix
+def test_no_spreadsheet_finds_a_formula_in_the_index(photos, tmp_path):
+    """Not at the start of a name, and not where a line in it would end."""
+    names = ["=1+1.png", "x\r=HYPERLINK(1).png", "y\n=1+1.png", "z\x0b=1+1.png", "\t+1.png", "@a.png"]
+    for old, new in zip(NAMES, names, strict=True):
+        (photos / old).rename(photos / new)
+    places = sorting.sort_into(tmp_path / "sorted", photos, names, summary_of([0, 1, 0, 1, 0, 1]))
+    text = (tmp_path / "sorted" / "index.csv").read_bytes().decode()
+    rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))[1:]
+    assert [row[0] for row in rows] == ["'" + names[0], *names[1:4], "'" + names[4], "'" + names[5]]
+    assert [row[-1] for row in rows] == places
+    for name in names[1:4]:
+        assert f'"{name}"' in text
 
 
 @posix

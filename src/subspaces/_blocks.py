@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
 import numpy as np
@@ -48,8 +48,9 @@ def map_blocks(function: Callable[[int, int], T], blocks: list[tuple[int, int]])
     n_threads = min(_openmp_effective_n_threads(), len(blocks))
     if n_threads <= 1:
         return _counted((function(start, stop) for start, stop in blocks), len(blocks))
+    context = copy_context()  # silence and NumPy's error states hold in the threads too
     with ThreadPoolExecutor(n_threads) as pool:
-        return _counted(pool.map(lambda block: function(*block), blocks), len(blocks))
+        return _counted(pool.map(lambda block: context.copy().run(function, *block), blocks), len(blocks))
 
 
 def _counted(results: Iterable[T], total: int) -> list[T]:

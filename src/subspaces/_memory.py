@@ -11,9 +11,8 @@ from pathlib import Path
 
 import psutil
 
-_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
-_CGROUP_USED = Path("/sys/fs/cgroup/memory.current")
-
+_GROUPS_OF_PROCESS = Path("/proc/self/cgroup")
+_GROUPS = Path("/sys/fs/cgroup")
 
 _limit: int | None = None
 
@@ -34,11 +33,52 @@ def available_bytes() -> int:
     free = int(psutil.virtual_memory().available)
     if _limit is not None:
         free = max(0, min(free, _limit - int(psutil.Process().memory_info().rss)))
+    return max(0, min([free, *_left_in_groups(), *_left_of_address_space()]))
+
+
+def _left_in_groups() -> list[int]:
+    """What each control group of this process has left, up to the root: all their limits hold (Linux, containers)."""
     try:
-        limit = int(_CGROUP_LIMIT.read_text()) - int(_CGROUP_USED.read_text())
-    except (OSError, ValueError):  # no container, or no limit ("max")
-        return free
-    return max(0, min(free, limit))
+        lines = _GROUPS_OF_PROCESS.read_text().splitlines()
+    except OSError:  # no Linux
+        return []
+    left = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        names = [part for part in path.split("/") if part]
+        if ".." in names:  # a group outside of what this container sees
+            names = []
+        if controllers == "":
+            roots, files = [_GROUPS, _GROUPS / "unified"], ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):  # version 1
+            files = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+            roots = [_GROUPS / "memory"]
+        else:
+            continue
+        folders = [root.joinpath(*names[:depth]) for root in roots for depth in range(len(names) + 1)]
+        left += [_left_in(folder, *files) for folder in folders if (folder / files[0]).exists()]
+    return [n_bytes for n_bytes in left if n_bytes is not None]
+
+
+def _left_in(folder: Path, limit: str, used: str, cache: str) -> int | None:
+    """Limit of a group minus its working set: files it has read but not used lately make room when it is needed."""
+    try:
+        most, taken = int((folder / limit).read_text()), int((folder / used).read_text())
+    except (OSError, ValueError):  # no limit ("max")
+        return None
+    with suppress(OSError, ValueError, KeyError):
+        taken -= int(dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())[cache])
+    return most - max(0, taken)
+
+
+def _left_of_address_space() -> list[int]:
+    """What ``ulimit -v`` leaves, if it is set."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return []
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return [] if most == resource.RLIM_INFINITY else [most - int(psutil.Process().memory_info().vms)]
 
 
 def require(n_bytes: int, what: str, remedy: str) -> None:

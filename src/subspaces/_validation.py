@@ -17,12 +17,13 @@ _FAR_OFF = 1e6  # distance from the origin over the spread of the points: a line
 _FAR_OUT = 1e6  # largest value over that of a typical point
 _UNEVEN = 1e8  # ratio of two features' ranges: in squares, nothing of the smaller one is left in float64
 _SAMPLE = 256  # points that show what is typical
+_DATES = ("date", "time", "duration", "period", "month_day")  # how the names of such types begin, in every library
 _CONSTANT = 1e-8  # range of a feature over its size below which it is a constant with rounding
 
 
 def validated(estimator: Any, X: Any, **rules: Any) -> Data:
     """Scikit-learn's ``validate_data``, with the place of the first NaN or infinity in the message; no dates."""
-    if any(getattr(kind, "kind", "") in ("M", "m") for kind in _types(X)):
+    if any(getattr(kind, "kind", "") in ("M", "m") or str(kind).lower().startswith(_DATES) for kind in _types(X)):
         raise TypeError("Input X contains dates or durations: numbers of what unit? Convert them first.")
     if np.ma.isMaskedArray(X) and np.ma.is_masked(X):
         raise ValueError("Input X has masked entries, whose values would be used all the same: fill or remove them.")
@@ -43,8 +44,9 @@ def validated(estimator: Any, X: Any, **rules: Any) -> Data:
 
 
 def _types(X: Any) -> list[Any]:
-    """Type of an array or of the columns of a pandas frame."""
-    return list(X.dtypes) if hasattr(X, "iloc") and hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    """Type of an array or series, or of the columns of a frame (pandas, polars) or table (pyarrow)."""
+    kinds = getattr(getattr(X, "schema", None), "types", getattr(X, "dtypes", getattr(X, "dtype", None)))
+    return list(kinds) if isinstance(kinds, list) or hasattr(kinds, "tolist") else [kinds]
 
 
 def _first_not_finite(X: Any) -> tuple[int, int, float] | None:
@@ -57,7 +59,8 @@ def _first_not_finite(X: Any) -> tuple[int, int, float] | None:
         first = bad[np.lexsort((X.col[bad], X.row[bad]))[0]]
         return int(X.row[first]), int(X.col[first]), float(X.data[first])
     try:
-        values = np.asarray(X, dtype=np.float64)
+        frame = hasattr(X, "iloc")  # pandas has missing values that are no floats
+        values = X.to_numpy(np.float64, na_value=np.nan) if frame else np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         return None
     if values.ndim != 2:
@@ -122,14 +125,45 @@ def _warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=6)
 
 
+def within_reach(X: Data, largest: float) -> Data:
+    """New points with those shrunk that exceed the largest training value a million times: squares would overflow.
+
+    So far out only the direction of a point counts, and that stays.
+    """
+    if sparse.issparse(X):
+        sizes = np.asarray(abs(X).max(axis=1).toarray()).ravel()
+    else:
+        sizes = np.maximum(X.max(axis=1), -X.min(axis=1))  # no copy of the points
+    far = np.flatnonzero(sizes / _FAR_OUT > largest)
+    if len(far) == 0 or largest == 0:
+        return X
+    X = X.copy()
+    X[far] = X[far] / sizes[far, None] * X.dtype.type(min(_FAR_OUT * largest, np.finfo(X.dtype).max / 2))
+    _warn(
+        f"{len(far)} of {X.shape[0]} points exceed every training point more than a million times: they are labelled "
+        "by their direction alone."
+    )
+    return X
+
+
 def one_label_per_copy(labels: Labels, prints: Array) -> Labels:
     """Labels without gaps, where points with the same fingerprint all have the one most of them had."""
-    _, group = np.unique(prints, return_inverse=True)
-    n_groups = int(group.max()) + 1
-    if n_groups < len(labels):
-        votes = sparse.csr_array((np.ones(len(labels)), (group, labels)), shape=(n_groups, int(labels.max()) + 1))
-        labels = np.asarray(votes.argmax(axis=1)).ravel()[group]
-    return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+    return np.unique(label_of_most_copies(labels, prints), return_inverse=True)[1].astype(np.intp)
+
+
+def label_of_most_copies(labels: Labels, prints: Array) -> Labels:
+    """Labels, −1 for noise among them, where points with the same fingerprint all have the one most of them had.
+
+    Of labels with equally many votes the smallest. No name changes, so that what predicts by name stays right.
+    """
+    groups, group = np.unique(prints, return_inverse=True)
+    if len(groups) == len(labels):
+        return labels
+    least, span = int(labels.min()), int(np.ptp(labels)) + 1
+    pairs, votes = np.unique(group * span + (labels - least), return_counts=True)
+    order = np.lexsort((-votes, pairs // span))
+    first = order[np.searchsorted(pairs // span, np.arange(len(groups)))]
+    return (pairs[first] % span + least)[group].astype(np.intp)
 
 
 class Versioned:

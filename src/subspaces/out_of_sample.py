@@ -8,7 +8,6 @@ training points, and the clusters vote with them. *Network*: the paper's classif
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.extmath import safe_sparse_dot
 
+from subspaces._process import quiet
 from subspaces._typing import Array, Data, Labels, Sparse
 from subspaces.truncation import largest_per_row
 
@@ -102,6 +103,13 @@ def neighbor_codes(to_train: Array, gram_of: Callable[[Array], Array] | None, pe
     return sparse.csr_array((np.concatenate(values), np.concatenate(columns), indptr), shape=(n_new, n))
 
 
+def nearest_points(X: Data, X_train: Data) -> Labels:
+    """Index of the training point at the least distance of each row of X, of several the first."""
+    scores = safe_sparse_dot(X, X_train.T, dense_output=True)
+    scores = scores - np.asarray((X_train * X_train).sum(axis=1)).ravel() / 2
+    return np.asarray(scores.argmax(axis=1), dtype=np.intp)
+
+
 def vote(codes: Sparse, labels: Labels, n_clusters: int) -> Array:
     """Sum of |coefficient| per cluster, shape (n_new, n_clusters)."""
     indicator = sparse.csr_array(
@@ -120,9 +128,7 @@ def fit_network(X: Data, labels: Labels, seed: int) -> Any:
         StandardScaler(with_mean=not sparse.issparse(X)),
         MLPClassifier(hidden_layer_sizes=(10,), solver="lbfgs", alpha=1e-2, max_iter=500, random_state=seed),
     )
-    with warnings.catch_warnings():
-        # stopping after 500 steps is the intended end of training, not a fault
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with quiet(ConvergenceWarning):  # stopping after 500 steps is the intended end of training, not a fault
         return model.fit(X, labels)
 
 

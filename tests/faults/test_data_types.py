@@ -90,6 +90,52 @@ def test_case_19_dates_are_no_numbers(seed):
             KTRR(2).fit(bad)
 
 
+TIMES = {
+    "date": [datetime.date(2026, 1, day) for day in range(1, 7)],
+    "datetime": [datetime.datetime(2026, 1, day, 12) for day in range(1, 7)],
+    "duration": [datetime.timedelta(days=day) for day in range(1, 7)],
+    "time": [datetime.time(hour) for hour in range(1, 7)],
+}
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("kind", TIMES)
+def test_case_19_dates_in_any_frame(cls, kind):
+    """19: also in one column of a polars frame, a pyarrow table or a pandas frame backed by pyarrow."""
+    columns = {"size": np.arange(6.0), "when": TIMES[kind]}
+    table = pa.table(columns)
+    frames = [pl.DataFrame(columns), table, table.to_batches()[0], table.to_pandas(types_mapper=pd.ArrowDtype)]
+    for frame in frames:
+        model = cls(n_clusters=2)
+        with pytest.raises(TypeError, match="dates or durations"):
+            model.fit(frame)
+        assert not hasattr(model, "labels_")
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_case_1_missing_values_of_pandas(cls):
+    """1: their place is named, whatever stands for them."""
+    frame = pd.DataFrame({"a": np.arange(6.0), "b": [1.0, 2.0, None, 4.0, None, 6.0]})
+    for bad in (
+        frame,
+        frame.astype("Float64"),
+        frame.convert_dtypes(),
+        frame.astype("double[pyarrow]"),
+        pl.from_pandas(frame),
+        pa.Table.from_pandas(frame),
+    ):
+        with pytest.raises(ValueError, match=r"NaN \(the first is in row 2, column 1\)"):
+            cls(n_clusters=2).fit(bad)
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("make", [pd.Series, pl.Series, pa.array, lambda x: pd.Series(x, dtype="Float64")])
+def test_case_8_a_series_is_one_column(cls, make):
+    """8: ValueError with what to do about it, as for an array of one dimension."""
+    with pytest.raises(ValueError, match=r"[Rr]eshape|DataFrame containing a single"):
+        cls(n_clusters=2).fit(make(np.arange(6.0)))
+
+
 @pytest.mark.parametrize("cls", GRAPH)
 def test_case_20_sparse_formats(cls, seed):
     """20: every sparse format, 64-bit indices, unsorted and repeated entries give the labels of the dense points."""

@@ -11,8 +11,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from method_data import ALL, GRAPH, quiet
+from method_data import ALL, GRAPH, LARGE, quiet
 from subspaces import KTRR, SC, TRR
+from subspaces._validation import label_of_most_copies
 from subspaces.methods import METHODS
 
 SCALES = (1e150, 1e200, 1e-150, 1e-300, 1e-318)
@@ -46,6 +47,39 @@ def test_case_9_fewer_different_points_than_clusters(cls, n_clusters, seed):
     assert model.n_clusters_ == 2
     assert adjusted_rand_score(np.repeat([0, 1], 15), model.labels_) == 1
     assert [text for text in texts if "found" in text]
+
+
+@pytest.mark.parametrize("cls", LARGE)
+@pytest.mark.parametrize("draw", range(3))
+def test_case_9_methods_for_many_points_split_no_copies(cls, draw):
+    """9: copies differ by rounding once they are embedded; that makes no third cluster, nor one that predict knows."""
+    X = np.repeat(np.random.default_rng(draw).standard_normal((2, 3)), 15, axis=0)
+    model, texts = said(lambda: cls(n_clusters=3).fit(X))
+    assert [text for text in texts if "2 clusters" in text]
+    assert model.n_clusters_ == 2
+    assert adjusted_rand_score(np.repeat([0, 1], 15), model.labels_) == 1
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_case_12_the_label_of_most_copies():
+    """12: of the copies of a point most decide, the smaller label in a tie; names, noise among them, stay."""
+    prints = np.array([7, 3, 7, 7, 3, 9, 1, 1, 1], dtype=np.uint64)
+    labels = np.array([4, 2, 0, 4, 0, 6, -1, -1, 0])
+    np.testing.assert_array_equal(label_of_most_copies(labels, prints), [4, 0, 4, 4, 0, 6, -1, -1, -1])
+    np.testing.assert_array_equal(label_of_most_copies(labels, np.arange(9, dtype=np.uint64)), labels)
+
+
+def test_case_12_predict_knows_no_cluster_that_copies_left(monkeypatch):
+    """12: what would be called by the name of such a cluster is called as its points are."""
+    X = np.repeat(np.random.default_rng(0).standard_normal((2, 3)), 3, axis=0)
+    found = np.array([0, 0, 2, 1, 1, 1])
+    cls = METHODS["nystrom"]
+    monkeypatch.setattr(cls, "_cluster_unscaled", lambda self, X: found)
+    monkeypatch.setattr(cls, "_label_new", lambda self, X: np.full(len(X), 2))
+    with pytest.warns(ConvergenceWarning, match="2 clusters found instead of n_clusters=3"):
+        model = cls(3).fit(X)
+    np.testing.assert_array_equal(model.labels_, [0, 0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(model.predict(X[:2] + 1), [0, 0])
 
 
 @pytest.mark.parametrize("cls", ALL)

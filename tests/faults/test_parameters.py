@@ -11,7 +11,8 @@ import joblib
 import numpy as np
 import pytest
 import skops.io
-from fault_data import KERNELISED, blobs, fit, planes
+from fault_data import KERNELISED, blobs, fit, planes, said
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -156,6 +157,39 @@ def test_case_54_sizes_of_predict(cls, seed):
         np.testing.assert_array_equal(np.concatenate([model.predict(new[:1]), model.predict(new[1:])]), expected)
         if hasattr(model, "transform"):
             assert model.transform(new[:0]).shape[0] == 0
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_case_54_one_huge_point(cls, dtype, seed):
+    """54: it gets a label, finite coordinates and a word with the count; the others what they get without it."""
+    X, _ = blobs(seed)
+    X = X.astype(dtype)
+    model = fit(cls, X)
+    huge = np.vstack([X[:3] + dtype(0.01), np.full((1, 4), np.finfo(dtype).max)])
+    labels, texts = said(lambda: model.predict(huge))
+    np.testing.assert_array_equal(labels[:3], model.predict(huge[:3]))
+    assert labels[3] in model.labels_
+    assert [text for text in texts if text.startswith("1 of 4 points exceed every training point")]
+    if hasattr(model, "transform"):
+        coordinates, _ = said(lambda: model.transform(huge))
+        np.testing.assert_allclose(coordinates[:3], model.transform(huge[:3]), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(np.linalg.norm(coordinates, axis=1), 1, rtol=1e-4)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"out_of_sample": "residual"}, {"solver": "two_scale"}, {"sparse": True}])
+def test_case_54_far_points_follow_the_nearest(parameters, seed):
+    """54: where every value of the Gaussian kernel underflows, the nearest training point decides, and that is said."""
+    X, _ = blobs(seed)
+    container = sparse.csr_array if parameters.pop("sparse", False) else np.asarray
+    model = fit(KTRR, container(X), **parameters)
+    nearest = [int(np.linalg.norm(X - 100 * x, axis=1).argmin()) for x in X]
+    with pytest.warns(UserWarning, match=f"^{len(X)} new points have no similarity to any training point"):
+        labels = model.predict(container(100 * X))
+    np.testing.assert_array_equal(labels, model.labels_[nearest])
+    assert len(set(labels.tolist())) == 3
+    with pytest.warns(UserWarning, match="have no similarity to any training point"):
+        np.testing.assert_allclose(model.transform(container(100 * X)), model.embedding_[nearest])
 
 
 @pytest.mark.parametrize("cls", [KTRR, TRR])

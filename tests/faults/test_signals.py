@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -208,6 +211,14 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path):
 # ---------------------------------------------------------------- processes
 
 
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+}
+
+
 def start(*command: object, **more: object) -> subprocess.Popen[str]:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(
@@ -300,16 +311,42 @@ def test_case_63_interrupted_in_mid_download(tmp_path):
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_case_59_explore_ends_quietly(tmp_path, rng):
-    """59: Ctrl-C is how one leaves the explorer: no traceback, and all is well."""
+def exploring(tmp_path, rng, *arguments):
+    """A running explorer and its address."""
     pytest.importorskip("panel", reason='the explorer is not installed: pip install "subspaces[explore]"')
     np.save(tmp_path / "x.npy", rng.normal(size=(60, 3)))
-    child = start(sys.executable, "-m", "subspaces.cli", "explore", tmp_path / "x.npy", "--no-browser")
-    assert child.stdout.readline().startswith("http://127.0.0.1:")
+    child = start(sys.executable, "-m", "subspaces.cli", "explore", tmp_path / "x.npy", "--no-browser", *arguments)
+    address = urlsplit(child.stdout.readline().strip())
     child.stdout.readline()
     time.sleep(0.5)
+    return child, address
+
+
+def test_case_59_explore_ends_quietly(tmp_path, rng):
+    """59: Ctrl-C is how one leaves the explorer: no traceback, and all is well."""
+    child, address = exploring(tmp_path, rng)
+    assert address.hostname == "127.0.0.1"
     os.killpg(child.pid, signal.SIGINT)
     _, err = child.communicate(timeout=120)
     assert child.returncode in (0, 130)  # the second: between the announcement and the server's own loop
     assert "Traceback" not in err
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_explore_at_an_address_of_version_6(tmp_path, rng):
+    """It answers its own page there, and no other site's."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no addresses of version 6")
+    child, address = exploring(tmp_path, rng, "--host", "::1")
+    assert address.hostname == "::1"
+    found = []
+    for origin in (f"http://{address.netloc}", "http://elsewhere.example"):
+        connection = http.client.HTTPConnection("::1", address.port, timeout=60)
+        connection.request("GET", f"{address.path}/ws", headers={**UPGRADE, "Origin": origin})
+        found.append(connection.getresponse().status)
+        connection.close()
+    os.killpg(child.pid, signal.SIGINT)
+    child.communicate(timeout=120)
+    assert found == [101, 403]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans  # noqa: F401  (loads the libraries that are limited)
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from subspaces import KTRR
+from subspaces._blocks import map_blocks
+from subspaces._process import one_thread, quiet
 from subspaces.datasets import make_subspaces
 from subspaces.embedding import spectral_embedding, unit_rows
 from subspaces.partition import cut_by_modularity, cut_by_qr, cut_embedding
@@ -67,3 +73,89 @@ def test_one_thread_and_two(parameters, seed):
             model = KTRR(4, **parameters).fit(X[:400])
             found.append(np.concatenate([model.labels_, model.predict(X[400:])]))
     np.testing.assert_array_equal(found[0], found[1])
+
+
+def n_threads(user_api: str) -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == user_api}
+
+
+def overlapping(*contexts) -> None:
+    """Enter each context in a thread of its own, the first first; then leave them, the first first again."""
+    entered, leave = [[threading.Event() for _ in contexts] for _ in range(2)]
+
+    def hold(context, i):
+        with context:
+            entered[i].set()
+            assert leave[i].wait(30)
+
+    threads = [threading.Thread(target=hold, args=(context, i)) for i, context in enumerate(contexts)]
+    for thread, event in zip(threads, entered, strict=True):
+        thread.start()
+        assert event.wait(30)
+    for thread, event in zip(threads, leave, strict=True):
+        event.set()
+        thread.join()
+
+
+def test_limits_that_overlap_are_all_lifted():
+    """58: the second finds what the first has set and must not restore that; BLAS and OpenMP do not mix either."""
+    with threadpool_limits(2):
+        before = threadpool_info()
+        overlapping(one_thread("blas"), one_thread("openmp"), one_thread("blas"), quiet())
+        assert threadpool_info() == before
+        with one_thread("blas"), one_thread("blas"):
+            assert n_threads("blas") == {1}
+            assert n_threads("openmp") == {2}
+        with one_thread("openmp"):
+            assert n_threads("openmp") == {1}
+            assert n_threads("blas") == {2}
+        with pytest.raises(KeyError), one_thread("blas"):
+            raise KeyError
+        assert threadpool_info() == before
+
+
+def test_filters_that_overlap_are_all_lifted():
+    """58: the filters are as before, whoever leaves last; also beside a thread that catches warnings itself."""
+    before = list(warnings.filters)
+    overlapping(quiet(), quiet(UserWarning), one_thread("blas"), quiet())
+    assert warnings.filters == before
+    with quiet(UserWarning):
+        with warnings.catch_warnings():
+            pass
+        warnings.warn("not heard", UserWarning, stacklevel=1)
+    assert warnings.filters == before
+
+
+def test_silence_is_that_of_one_thread():
+    """58: what another thread has to say is heard; threads that share the work of a silent one are silent too."""
+
+    def warn(start=0, stop=1):
+        warnings.warn(f"block {start}", UserWarning, stacklevel=1)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with quiet(UserWarning), ThreadPoolExecutor(1) as other:
+            other.submit(warn, 7).result()
+            with threadpool_limits(2, "openmp"):
+                map_blocks(warn, [(i, i + 1) for i in range(4)])
+            warn()
+            warnings.warn("of another category", RuntimeWarning, stacklevel=1)
+        warn(8)
+    assert [str(warning.message) for warning in caught] == ["block 7", "of another category", "block 8"]
+
+
+def test_automatic_fits_in_threads_leave_no_trace(seed):
+    """58: after searches that overlap, BLAS has its threads and warnings are heard as before."""
+    X = noisy(seed, 60)
+
+    def fit(n_clusters):
+        return KTRR(n_clusters, reg="auto", n_nonzero="auto", partition="modularity").fit(X).labels_
+
+    with threadpool_limits(2):
+        before, filters = threadpool_info(), list(warnings.filters)
+        alone = fit(4)
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(fit, [4, 3, 4, 2, 4, 3]))
+        assert threadpool_info() == before
+    assert warnings.filters == filters
+    np.testing.assert_array_equal(found[0], alone)

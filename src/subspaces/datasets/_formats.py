@@ -7,7 +7,6 @@ import io
 import math
 import re
 import struct
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from subspaces._memory import available_bytes
+from subspaces._process import quiet
 from subspaces._typing import Array, Labels
 from subspaces.io import FileError, read_table
 from subspaces.io._columns import LABEL_NAMES
@@ -225,8 +225,7 @@ def _block_sums(path: Path, name: str, content: bytes) -> Array:
     """Sums of the blocks of one PNG image as a row; at most 16 · 255."""
     from PIL import Image
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow's, of many pixels: refused below
+    with quiet():  # Pillow's, of many pixels: refused below
         image = Image.open(io.BytesIO(content), formats=("PNG",))
     with image:
         if image.size != (COIL_SIDE, COIL_SIDE):  # known from the header, before any pixel is unpacked
@@ -306,8 +305,7 @@ def _read_numbers(path: Path, n_columns: int, dtype: type = np.float64, delimite
         content = stream.read(MAX_TEXT_BYTES + 1)
         if len(content) > MAX_TEXT_BYTES:
             raise FileError(path, f"unpacks to more than {MAX_TEXT_BYTES} bytes; this is not the original file")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a file without numbers, refused below
+        with quiet():  # of a file without numbers, refused below
             table: Array = np.loadtxt(io.BytesIO(content), dtype=dtype, delimiter=delimiter, comments=None, ndmin=2)
     if table.size == 0:
         raise FileError(path, "holds no numbers; fetch it again")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 import torch
 
+from subspaces._process import quiet
 from subspaces.io import write_atomically
 
 FORMAT = 1
@@ -52,8 +52,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of pickles in another dialect, which are refused
+            with quiet():  # of pickles in another dialect, which are refused
                 _check_archive(self.path)
                 state = torch.load(self.path, map_location="cpu", weights_only=True)
         except Exception as error:  # torch raises many kinds for files that are not its own

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from subspaces._process import quiet
 from subspaces._typing import Array
 from subspaces.io import FileError, _write, write_atomically
 from subspaces.io._dataset import printable
@@ -62,8 +62,7 @@ def load_several(path: Path) -> dict[str, Array] | None:
 def mapped(path: Path) -> Array:
     """A saved array whose bytes stay on disk until they are read."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd headers, which are read or refused
+        with quiet():  # of odd headers, which are read or refused
             with path.open("rb") as stream:
                 read_header(stream)  # refuses one that announces gigabytes, which NumPy would ask for
             return np.asarray(np.lib.format.open_memmap(path, mode="r"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces import out_of_sample as new_points
 from subspaces._typing import Array, Data, Labels, Sparse
-from subspaces._validation import validated
+from subspaces._validation import validated, within_reach
 from subspaces.embedding import unit_rows
 from subspaces.kernels import Kernel, cross, gram
 from subspaces.representation.ridge import penalty
@@ -45,11 +46,17 @@ class NewPointsMixin(TransformerMixin):
         """
         X = self._validated_new(X)
         labels = np.empty(X.shape[0], dtype=np.intp)
+        n_lost = 0
         for rows, known in self._new_blocks(X):
             new = rows[known < 0]
             labels[rows[known >= 0]] = self.labels_[known[known >= 0]]
             if len(new):
-                labels[new] = self._label_new(apply_scaling(X[new], self._scaling))
+                points = self._scaled_new(X[new])
+                labels[new] = self._label_new(points)
+                lost = np.flatnonzero(labels[new] < 0)
+                labels[new[lost]] = self.labels_[self._nearest(points[lost])]
+                n_lost += len(lost)
+        self._say_lost(n_lost)
         return labels
 
     def transform(self, X: Any) -> Array:
@@ -61,11 +68,18 @@ class NewPointsMixin(TransformerMixin):
         X = self._validated_new(X)
         Y = self.embedding_
         out = np.zeros((X.shape[0], Y.shape[1]), dtype=Y.dtype)
+        n_lost = 0
         for rows, known in self._new_blocks(X):
             new = rows[known < 0]
             out[rows[known >= 0]] = Y[known[known >= 0]]
             if len(new):
-                out[new] = unit_rows(abs(self._codes(apply_scaling(X[new], self._scaling))) @ Y)
+                points = self._scaled_new(X[new])
+                codes = abs(self._codes(points))
+                out[new] = unit_rows(codes @ Y)
+                lost = np.flatnonzero(codes.sum(axis=1) == 0)
+                out[new[lost]] = Y[self._nearest(points[lost])]
+                n_lost += len(lost)
+        self._say_lost(n_lost)
         return out
 
     def _validated_new(self, X: Any) -> Data:
@@ -90,7 +104,31 @@ class NewPointsMixin(TransformerMixin):
     def _rows_at_once(self, n: int) -> int:
         return max(1, _PREDICT_BYTES // (8 * n))
 
+    def _scaled_new(self, X: Data) -> Data:
+        """New points scaled like the training points; none so large that its kernel values overflow."""
+        if self._X is not None:
+            X = within_reach(X, float(abs(self._X).max()))
+        return apply_scaling(X, self._scaling)
+
+    def _nearest(self, X: Data) -> Labels:
+        """The training point to follow where no coefficient says which: the nearest, or the most similar."""
+        if X.shape[0] == 0:
+            return np.zeros(0, dtype=np.intp)
+        if self._X is None:
+            return np.asarray(X.argmax(axis=1), dtype=np.intp)
+        return new_points.nearest_points(X, self._scaled_train())
+
+    def _say_lost(self, n_lost: int) -> None:
+        if n_lost:
+            warnings.warn(
+                f"{n_lost} new points have no similarity to any training point: every kernel value is 0. Each follows "
+                "the training point nearest to it.",
+                UserWarning,
+                stacklevel=3,
+            )
+
     def _label_new(self, X: Data) -> Labels:
+        """Labels by the rule, −1 where it knows none: the point is similar to no training point."""
         if self.n_clusters_ == 1:
             return np.zeros(X.shape[0], dtype=np.intp)
         if self._network is not None:
@@ -105,7 +143,7 @@ class NewPointsMixin(TransformerMixin):
             )
         else:
             scores = new_points.vote(self._codes(X), self.labels_, self.n_clusters_)
-        return np.asarray(first_largest(scores, axis=1), dtype=np.intp)
+        return np.where(scores.max(axis=1) > 0, first_largest(scores, axis=1), -1).astype(np.intp)
 
     def _codes(self, X: Data) -> Sparse:
         gram_of = None if self._X is None else self._gram_of

@@ -39,14 +39,15 @@ def serve(
 
     port = port or _free_port(host)
     secret = secrets.token_urlsafe(12)
-    shown = LOOPBACK if host in ("0.0.0.0", "::") else host
+    reached = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)
+    shown = f"[{reached}]" if ":" in reached else reached
     address = f"http://{shown}:{port}/{secret}"
     server = pn.io.server.get_server(
         {secret: make_app(session, title, source)},
         port=port,
         address=host,
         # another site open in the same browser must not talk to this server
-        websocket_origin=[f"{name}:{port}" for name in {shown, host, "localhost"}],
+        websocket_origin=[f"{name}:{port}" for name in {reached, host, "localhost"} if ":" not in name],
         title={secret: title},
         start=False,
         show=False,
@@ -54,6 +55,7 @@ def serve(
         redirect_root=False,
         index=None,
     )
+    server._tornado.websocket_origins.add(f"{shown}:{port}")  # Bokeh's own list knows no address of version 6
     if announce is not None:
         announce(address)
     if open_browser:

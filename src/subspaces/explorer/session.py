@@ -7,7 +7,6 @@ inverse), a new η, number of clusters or cut less than 0.1 s.
 
 from __future__ import annotations
 
-import csv
 import io
 import time
 import warnings
@@ -23,7 +22,7 @@ from subspaces._memory import available_bytes
 from subspaces._typing import Array, Data, Labels
 from subspaces.estimators.ktrr import KTRR
 from subspaces.explain import Explanation
-from subspaces.io._write import harmless
+from subspaces.io._write import write_rows
 from subspaces.kernels import KERNELS
 from subspaces.metrics import accuracy, normalized_mutual_info
 from subspaces.plots.gallery import most_typical
@@ -194,9 +193,8 @@ class Session:
     def labels_table(self, view: View) -> str:
         """The labels as CSV: row in the data, id, cluster."""
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["row", "id", "label"])
-        writer.writerows(zip(self.rows.tolist(), map(harmless, self.ids), view.labels.tolist(), strict=True))
+        write_rows(text, [("row", "id", "label")])
+        write_rows(text, zip(self.rows.tolist(), self.ids, view.labels.tolist(), strict=True))
         return text.getvalue()
 
     def _fit(self, settings: Settings, **changed: Any) -> Any:

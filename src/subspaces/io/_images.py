@@ -6,7 +6,6 @@ import math
 import os
 import re
 import stat
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from subspaces._process import quiet
 from subspaces._typing import Array
 from subspaces.io._dataset import Dataset, FileError, Request, check_size, printable, readable_bytes
 
@@ -147,13 +147,12 @@ def _opened(path: Path) -> Iterator[Any]:
     """An image of which only the header was read, refused if it announces too many pixels."""
     from PIL import Image
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # damaged metadata; bombs are refused below, not warned of
-        with Image.open(path, formats=FORMATS) as image:
-            width, height = image.size
-            if width * height > MAX_PIXELS:
-                raise ValueError(f"{width} x {height} pixels, more than {MAX_PIXELS // 10**6} million; make it smaller")
-            yield image
+    # quiet of damaged metadata; bombs are refused below, not warned of
+    with quiet(), Image.open(path, formats=FORMATS) as image:
+        width, height = image.size
+        if width * height > MAX_PIXELS:
+            raise ValueError(f"{width} x {height} pixels, more than {MAX_PIXELS // 10**6} million; make it smaller")
+        yield image
 
 
 def _headers(folder: Path, skipped: list[tuple[str, str]], max_bytes: int) -> Iterator[ImageFile]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import IO
 
 import numpy as np
 
+from subspaces._process import quiet
 from subspaces._typing import Array
 from subspaces.io._arrays import ArrayInfo, as_rows, check_points, dataset_from_arrays, flattened, image_shape
 from subspaces.io._dataset import Dataset, FileError, Request, check_size, first_not_finite, n_bytes_of, printable
@@ -119,6 +119,5 @@ def _read_array(stream: IO[bytes]) -> Array:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without NumPy's warnings of headers that Python 2 wrote and Python's of odd literals: both are settled here."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         yield

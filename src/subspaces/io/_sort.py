@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import json
 import os
@@ -19,7 +18,7 @@ import numpy as np
 from subspaces._typing import Array
 from subspaces.io._dataset import FileError, printable, readable_bytes
 from subspaces.io._images import MARKER, load_image
-from subspaces.io._write import harmless, try_to_write
+from subspaces.io._write import try_to_write, write_rows
 
 if TYPE_CHECKING:
     from subspaces.confidence import Summary
@@ -178,22 +177,15 @@ def _put(source: Path, target: Path, link: bool) -> None:
 
 
 def _write_index(path: Path, names: Sequence[str], places: Sequence[str], summary: Summary) -> None:
+    header = ["id", "label", "confidence", "second_cluster", "margin", "fits_nowhere", "file"]
+    rows: list[list[Any]] = [header]
+    for i, (name, place) in enumerate(zip(names, places, strict=True)):
+        second = int(summary.second_cluster[i])
+        confidence, margin = f"{summary.confidence[i]:.6g}", f"{summary.margin[i]:.6g}"
+        label, fits_nowhere = int(summary.labels[i]), int(summary.fits_nowhere[i])
+        rows.append([name, label, confidence, "" if second < 0 else second, margin, fits_nowhere, place])
     with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["id", "label", "confidence", "second_cluster", "margin", "fits_nowhere", "file"])
-        for i, (name, place) in enumerate(zip(names, places, strict=True)):
-            second = int(summary.second_cluster[i])
-            writer.writerow(
-                [
-                    harmless(name),
-                    int(summary.labels[i]),
-                    f"{summary.confidence[i]:.6g}",
-                    "" if second < 0 else second,
-                    f"{summary.margin[i]:.6g}",
-                    int(summary.fits_nowhere[i]),
-                    place,
-                ]
-            )
+        write_rows(stream, rows)
 
 
 def _check_space(target: Path, folder: Path, names: Sequence[str]) -> None:

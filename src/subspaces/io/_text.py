@@ -22,6 +22,9 @@ from subspaces.io._missing import settle_missing
 MAX_LINE = 2**26
 """Longest line read, in characters: a packed file may hide gigabytes without a line break."""
 
+MAX_BLANK = 10**6
+"""Blank lines read beyond one for each row: two megabytes of a packed file may hide two thousand million of them."""
+
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
 """Cells that stand for a missing value (compared in lower case)."""
 
@@ -210,10 +213,16 @@ def _rows(path: Path, stream: IO[str], delimiter: str) -> Iterator[Row]:
     if delimiter == "," and "," not in first and ";" in first:
         delimiter = ";"  # spreadsheets write these where the comma is the decimal sign
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+    n_rows = n_blank = 0
     try:
         for row in reader:
             if row:
+                n_rows += 1
                 yield reader.line_num, row
+                continue
+            n_blank += 1
+            if n_blank > MAX_BLANK + n_rows:
+                raise FileError(path, f"{n_blank} blank lines so far; remove them", line=reader.line_num)
     except csv.Error as error:
         problem = f"the quoting is broken ({printable(error)}); check the quotes of this line"
         raise FileError(path, problem, line=reader.line_num) from error

@@ -11,12 +11,12 @@ import platform
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 import psutil
@@ -27,6 +27,8 @@ from subspaces.io._dataset import FileError, printable
 Ids = Sequence[Any] | None
 Table = dict[str, list[Any]]
 """Columns by name; the first holds the identifiers or row numbers."""
+
+_FORMULA = tuple("=+-@＝＋－＠")  # what a spreadsheet reads as the start of a formula, the wide forms in some locales
 
 
 @contextmanager
@@ -177,8 +179,8 @@ def write_labels(
 
     Tables have the columns ``id`` (or ``row``, counted from 0, when there are no identifiers), ``label`` and those of
     `columns`. A ``.npy`` file holds the labels only. In CSV and TSV a text identifier that a spreadsheet would take
-    for a formula (it starts with ``=``, ``+``, ``-``, ``@``, a tabulator or a carriage return and is no number) gets
-    an apostrophe in front.
+    for a formula (it starts with ``=``, ``+``, ``-``, ``@``, a tabulator or a new line and is no number) gets an
+    apostrophe in front.
 
     Parameters
     ----------
@@ -230,7 +232,7 @@ def harmless(cell: Any) -> Any:
     >>> harmless("=1+1"), harmless("-3"), harmless("a=b"), harmless(-3)
     ("'=1+1", '-3', 'a=b', -3)
     """
-    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+    if not isinstance(cell, str) or not (cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n"))):
         return cell
     try:
         float(cell)
@@ -239,19 +241,27 @@ def harmless(cell: Any) -> Any:
     return cell
 
 
+def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> None:
+    """Rows as CSV, no cell a formula; the one way in which the package writes names that come from outside.
+
+    A row with a control character or another separator of lines is quoted: the csv module would leave a carriage
+    return bare, and readers would see a new row there, whose first cell nobody looked at.
+    """
+    plain, quoted = [
+        csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=quoting)
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC)
+    ]
+    for row in rows:
+        cells = [harmless(cell) for cell in row]
+        is_plain = all(cell.isprintable() for cell in cells if isinstance(cell, str))
+        (plain if is_plain else quoted).writerow(cells)
+
+
 def _write_text(stream: BinaryIO, table: Table, delimiter: str) -> None:
     ids, *columns = table.values()
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    # The csv module leaves a carriage return unquoted, and readers would see a new line there.
-    has_return = any(isinstance(name, str) and "\r" in name for name in ids)
-    writer = csv.writer(
-        text,
-        delimiter=delimiter,
-        lineterminator="\n",
-        quoting=csv.QUOTE_NONNUMERIC if has_return else csv.QUOTE_MINIMAL,
-    )
-    writer.writerow(table)
-    writer.writerows(zip(map(harmless, ids), *(map(_short, column) for column in columns), strict=True))
+    write_rows(text, [list(table)], delimiter)
+    write_rows(text, zip(ids, *(map(_short, column) for column in columns), strict=True), delimiter)
     text.detach()  # flushes, and leaves the file open for the caller
 
 

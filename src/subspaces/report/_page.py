@@ -68,6 +68,7 @@ def render(content: Content) -> str:
     for share in (1.0, 0.5, 0.25, 0.1):  # names that grow when they are escaped may need more room than foreseen
         points, n_listed = _points(content, share)
         page = template.render(**fixed, clusters=gallery(content, share), points=points, n_listed=n_listed)
+        page = page.encode(errors="backslashreplace").decode()  # paths may hold bytes that are no text
         if len(page.encode()) < MAX_BYTES:
             break
     return page

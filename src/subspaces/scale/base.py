@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array, Labels
-from subspaces._validation import Versioned, validated, warn_of_bad_numbers
+from subspaces._validation import Versioned, label_of_most_copies, validated, warn_of_bad_numbers, within_reach
 from subspaces.explain import ExplainMixin
 from subspaces.journey import JourneyMixin
 from subspaces.kernels import sees_units
@@ -78,14 +78,17 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
             raise ValueError(f"n_clusters={self.n_clusters} must not exceed the number of points, n_samples={len(X)}.")
         self._seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
         self.timings_: dict[str, float] = {}
-        self._dtype = X.dtype
+        self._dtype, self._largest = X.dtype, float(max(-X.min(), X.max()))
         self._scaling = fit_scaling(X, self.scaling, units=sees_units(getattr(self, "kernel", None)))
         if self.n_clusters == 1 or _all_equal(X):
             self.labels_ = self._one_cluster(len(X))
         else:
             warn_of_bad_numbers(X, self.scaling)
-            self._order = canonical_order(X, fingerprints(X))
-            self.labels_ = np.asarray(self._cluster_unscaled(X), dtype=np.intp)
+            prints = fingerprints(X)
+            self._order = canonical_order(X, prints)
+            found = np.asarray(self._cluster_unscaled(X), dtype=np.intp)
+            self.labels_ = label_of_most_copies(found, prints)
+            self._moved = _moved(found, self.labels_)
             del self._order
         self.n_clusters_ = int(np.count_nonzero(np.bincount(self.labels_ + 1)[1:]))  # -1 is noise, no cluster
         self._warn_if_fewer_found()
@@ -101,7 +104,10 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
         X = validated(self, X, dtype=self._dtype, reset=False, ensure_min_samples=0)
         if self.n_clusters_ <= 1:
             return np.full(len(X), self.labels_.max(), dtype=np.intp)
-        return self._label_blocks(X)
+        labels = self._label_blocks(within_reach(X, self._largest))
+        for empty, instead in self._moved.items():
+            labels[labels == empty] = instead
+        return labels
 
     def _label_blocks(self, X: Array) -> Labels:
         """Scale and label points block by block, so that no scaled copy of all of them exists."""
@@ -128,7 +134,7 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
         self.timings_[leg] = self.timings_.get(leg, 0.0) + time.perf_counter() - start
 
     def _forget(self) -> None:
-        private = ("_seed", "_dtype", "_scaling", "_order", *self._state)
+        private = ("_seed", "_dtype", "_largest", "_scaling", "_order", "_moved", *self._state)
         for name in [name for name in vars(self) if name.endswith("_") or name in private]:
             delattr(self, name)
 
@@ -154,3 +160,9 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
 def _all_equal(X: Array) -> bool:
     """Whether all rows are equal; ordinary data shows in its first block that they are not."""
     return all((X[0] == X[start:stop]).all() for start, stop in row_blocks(len(X), X.shape[1] * X.itemsize))
+
+
+def _moved(found: Labels, kept: Labels) -> dict[int, int]:
+    """Clusters that consisted of other clusters' copies alone, and where most of these went: ``predict`` follows."""
+    empty = np.setdiff1d(found, kept)
+    return {int(label): int(np.bincount(kept[found == label] + 1).argmax()) - 1 for label in empty}

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from subspaces._process import one_thread
 from subspaces._typing import Array, Labels
 from subspaces.kernels import DISTANCE_KERNELS, DOT_KERNELS, cross
 from subspaces.scale.kasp import KernelLandmarkClusterer
@@ -133,7 +134,7 @@ class AKK(KernelLandmarkClusterer):
         self.landmarks_ = X[sample_rows(len(X), self.n_landmarks, self._seed)]
         self.kernel_ = self._settled_kernel(self.landmarks_)
         E = whitening(self.landmarks_, self.kernel_)
-        with self._timed("start"):
+        with self._timed("start"), one_thread("blas"):
             sample = X[sample_rows(len(X), _START_SAMPLE, self._seed)]
             features = cross(sample, self.landmarks_, self.kernel_) @ E.astype(X.dtype)
             start = KMeans(self.n_clusters, n_init=self.n_init, random_state=self._seed).fit(features)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 
 from subspaces._blocks import map_blocks, row_blocks
+from subspaces._process import one_thread, quiet
 from subspaces._typing import Array, Labels
 from subspaces.out_of_sample import fingerprints
 
@@ -54,7 +53,8 @@ def centroids(X: Array, n_centroids: int, seed: int, *, n_iter: int = 20) -> Arr
     starts = first_centres(sample, n_centroids, rng, spread_out=n_centroids <= 100)
     # k-means shifts the points to their mean: it may do so in place unless they are the caller's
     model = KMeans(n_centroids, init=starts, n_init=1, max_iter=n_iter, copy_x=sample is X)
-    return np.asarray(model.fit(sample).cluster_centers_.astype(X.dtype, copy=False))
+    with one_thread("blas"):  # k-means sets this itself, but not so that it can be done in several threads
+        return np.asarray(model.fit(sample).cluster_centers_.astype(X.dtype, copy=False))
 
 
 def first_centres(X: Array, n_centres: int, rng: np.random.Generator, *, spread_out: bool) -> Array:
@@ -105,8 +105,7 @@ def nearest(X: Array, centres: Array, k: int = 1) -> tuple[Array, Array]:
 def cluster_rows(Y: Array, n_clusters: int, n_init: int, seed: int) -> tuple[Labels, Array]:
     """Labels and centres of k-means on the rows of Y: the best of `n_init` starts, refined on all rows."""
     sample = Y[sample_rows(len(Y), _RESTART_SAMPLE, seed)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked for: the caller counts them
+    with one_thread("blas"), quiet(ConvergenceWarning):  # fewer clusters than asked for: the caller counts them
         model = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(sample)
         if len(sample) < len(Y):
             model = KMeans(n_clusters, init=model.cluster_centers_, n_init=1, max_iter=100).fit(Y)

@@ -18,9 +18,9 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
 
 from subspaces._blocks import map_blocks, row_blocks
+from subspaces._process import one_thread
 from subspaces._typing import Array, Labels
 from subspaces.kernels import DISTANCE_KERNELS, Kernel, apply_profile, cross, gram
 from subspaces.representation._result import Coefficients
@@ -96,7 +96,7 @@ def two_scale(
     def one_block(start: int, stop: int) -> None:
         values[start:stop] = local_coefficients(points, np.arange(start, stop), candidates[start:stop], model)
 
-    with threadpool_limits(1, "blas"):
+    with one_thread("blas"):
         map_blocks(one_block, row_blocks(n, 1, _BATCH))
     return sparse_coefficients(cells.order[candidates], values, cells.order, model.penalty)
 
@@ -137,7 +137,7 @@ def represent_new(X: Array, train: Array, cells: Cells, model: GlobalPart, k: in
         places = stop - start + position.reshape(stop - start, k)
         values[start:stop] = new_coefficients(points, np.arange(stop - start), places, model)
 
-    with threadpool_limits(1, "blas"):
+    with one_thread("blas"):
         map_blocks(one_block, row_blocks(len(X), 1, _BATCH))
     return candidates, values
 
@@ -153,7 +153,7 @@ def fit_global_part(X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_L
         Z = cross(X[start:stop], landmarks, kernel) @ to_features.astype(X.dtype)
         return (Z.T @ Z).astype(np.float64), float(diagonal(X[start:stop], kernel).sum(dtype=np.float64))
 
-    with threadpool_limits(1, "blas"):
+    with one_thread("blas"):
         parts = map_blocks(inner_products, row_blocks(len(X), len(landmarks) * X.itemsize))
     mean_diagonal = sum(part[1] for part in parts) / len(X)
     lam = above_rounding(penalty(np.array([mean_diagonal], dtype=X.dtype), reg), mean_diagonal, X.dtype, _ROUNDING)
@@ -275,7 +275,7 @@ def _small_grams(groups: Array, kernel: Kernel) -> Array:
 
 def _in_blocks(X: Array, function: Callable[[Array], Array]) -> Array:
     """A function of rows applied block by block, in threads."""
-    with threadpool_limits(1, "blas"):
+    with one_thread("blas"):
         return np.concatenate(
             map_blocks(lambda start, stop: function(X[start:stop]), row_blocks(len(X), 4 * N_LANDMARKS * X.itemsize))
         )
@@ -287,7 +287,7 @@ def _landmarks(X: Array, n_landmarks: int, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     sample = X[np.sort(rng.choice(len(X), min(len(X), _SAMPLE * n_landmarks), replace=False))]
     n_landmarks = min(n_landmarks, len(np.unique(sample, axis=0)))
-    with threadpool_limits(1, "openmp"):  # one thread, one result
+    with one_thread("openmp"), one_thread("blas"):  # one thread, one result
         starts = first_centres(sample, n_landmarks, rng, spread_out=True)
         model = KMeans(n_landmarks, init=starts, n_init=1, max_iter=10)
         return np.asarray(model.fit(sample).cluster_centers_, dtype=X.dtype)

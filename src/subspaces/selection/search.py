@@ -16,16 +16,15 @@ them changes little (``docs/selection.md``).
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from subspaces import _memory
+from subspaces._process import one_thread, quiet
 from subspaces._typing import Data, Labels, Sparse
 from subspaces.ordering import canonical_order, rows_of
 from subspaces.out_of_sample import fingerprints
@@ -114,8 +113,7 @@ def choose(
     values = {name: value for name, value in given.items() if name != "n_clusters"}
     grid = make_grid(part, n_points=X.shape[0], **values)
     # one BLAS thread: with two, the last digits decide between settings that are nearly equal, and it is hardly faster
-    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
-        warnings.simplefilter("ignore")  # whatever concerns the winner is said again by the final fit
+    with quiet(), one_thread("blas"):  # whatever concerns the winner is said again by the final fit
         build = partial(
             graphs_of, part, graph=graph, by=by, bandwidth=bandwidth, kernel_params=kernel_params, seed=seed
         )
