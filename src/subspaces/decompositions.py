@@ -13,7 +13,7 @@ some eigenpairs      `evr`                       all of them, and a slice
 singular values      `gesdd`                     `gesvd`; the same in double precision after a reflection
 Cholesky             `potrf`                     up to √ε added to the diagonal; the amount is returned
 linear systems       `gesv`                      the least squares solution of smallest norm
-few of a sparse one  ARPACK                      what the caller names: LAPACK where n allows it, else LOBPCG
+few of a sparse one  ARPACK, or LOBPCG           the caller takes LAPACK where n allows it, else LOBPCG or ARPACK
 ===================  ==========================  =====================================================================
 
 An answer counts if it is finite, has as many pairs as asked for and solves A V = V Λ, VᵀV = I on one combination of the
@@ -145,7 +145,7 @@ def cholesky(A: Array, *, largest_jitter: float | None = None) -> tuple[Array, f
         relative = min(max(100 * relative, 10 * eps * len(A)), limit)
 
 
-def solve(A: Array, b: Array) -> Array:
+def solve_systems(A: Array, b: Array) -> Array:
     """Solution x of A x = b for a stack of systems; where A is singular, the least squares solution of smallest norm.
 
     Parameters
@@ -163,24 +163,16 @@ def solve(A: Array, b: Array) -> Array:
 
 
 def lanczos(
-    A: Any,
-    k: int,
-    *,
-    which: str,
-    otherwise: Callable[[], Pairs],
-    ncv: int | None = None,
-    tol: float = 0.0,
-    maxiter: int | None = None,
+    A: Any, k: int, *, which: str, ncv: int | None = None, tol: float = 0.0, maxiter: int | None = None
 ) -> Pairs:
     """The k eigenpairs of the symmetric A with the largest ("LA"), smallest ("SA") or absolutely largest ("LM") values.
 
-    They come in that order. The start is fixed, so the bits are the same every time. Where ARPACK gives up or
-    answers nonsense, `otherwise` is called for the pairs.
+    They come in that order. The start is fixed, so the bits are the same every time. Where ARPACK gives up or answers
+    nonsense, LinAlgError: the caller knows whether A is small enough for LAPACK.
 
     Parameters
     ----------
     A : array, sparse array or LinearOperator
-    otherwise : another way to the same pairs
     ncv, tol, maxiter : vectors kept, accuracy and restarts, as in :func:`scipy.sparse.linalg.eigsh`
     """
     rng = np.random.default_rng(0)
@@ -188,32 +180,42 @@ def lanczos(
     seeded = {"rng": rng} if _TAKES_RNG else {}
     try:
         values, vectors = eigsh(A, k=k, which=which, v0=start, ncv=ncv, tol=tol, maxiter=maxiter, **seeded)
-    except (ArpackError, LinAlgError):
-        return otherwise()
+    except ArpackError as error:
+        raise LinAlgError(f"Lanczos gave up on the {k} eigenvectors of a matrix of {A.shape[0]} rows.") from error
     if len(values) != k or not _solves(lambda y: A @ y, values, vectors, accuracy=10 * tol):
-        return otherwise()
+        raise LinAlgError(f"Lanczos returned no {k} eigenvectors of a matrix of {A.shape[0]} rows.")
     order = np.argsort({"LA": -values, "SA": values, "LM": -np.abs(values)}[which], kind="stable")
     return values[order], vectors[:, order]
 
 
-def block_pairs(A: Any, start: Array, *, known: Array, largest: bool, maxiter: int, M: Any = None) -> Pairs:
-    """As many eigenpairs of the symmetric A as `start` has columns, orthogonal to `known`, by LOBPCG; values in order.
+def block_pairs(
+    A: Any, k: int, *, largest: bool, maxiter: int, known: Array | None = None, M: Any = None, n_more: int = 0
+) -> Pairs:
+    """The k largest or smallest eigenpairs of the symmetric A by LOBPCG, in this order; the start is fixed.
 
     In double precision: in single LOBPCG breaks down before it converges. The caller looks at the residuals.
+
+    Parameters
+    ----------
+    A : sparse array or LinearOperator in float64
+    known : eigenvectors as columns that the others shall be orthogonal to
+    M : preconditioner
+    n_more : further vectors that are iterated on, which speeds up the k wanted
     """
+    start = np.random.default_rng(0).standard_normal((A.shape[0], k + n_more))
+    known = None if known is None else known.astype(np.float64)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it says in its own words that it is done
-            found = lobpcg(A, start, Y=known.astype(np.float64), M=M, largest=largest, tol=1e-7, maxiter=maxiter)
-    except (LinAlgError, ValueError):  # what it raises when its basis has become dependent
-        found = np.full(start.shape[1], np.nan), start
-    values, vectors = found
-    if values.shape != (start.shape[1],) or not (np.isfinite(values).all() and np.isfinite(vectors).all()):
+            values, vectors = lobpcg(A, start, Y=known, M=M, largest=largest, tol=1e-7, maxiter=maxiter)
+    except ValueError:  # and LinAlgError, which is one: what it raises when its basis has become dependent
+        values = np.empty(0)
+    if len(values) < k or not (np.isfinite(values).all() and np.isfinite(vectors).all()):
         raise LinAlgError(
-            f"no eigenvectors of the graph of {start.shape[0]} points were found, neither by Lanczos nor by LOBPCG: "
-            "its weights may differ too much in size; try another reg, more neighbours or float64."
+            f"no eigenvectors of the graph of {A.shape[0]} points were found, neither by Lanczos nor by LOBPCG: its "
+            "weights may differ too much in size; try another reg, more neighbours or float64."
         )
-    order = np.argsort(-values if largest else values, kind="stable")
+    order = np.argsort(-values if largest else values, kind="stable")[:k]
     return values[order], vectors[:, order]
 
 
