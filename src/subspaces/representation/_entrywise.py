@@ -130,7 +130,8 @@ def refitted(low: LowRank, coefficients: Array, atoms: Dictionary, n_directions:
     """
     M = coefficients @ low.right
     squares, rotation = eigh(M.T @ M)
-    kept = squares > np.finfo(M.dtype).eps * squares.max(initial=0)
+    # rounding in MᵀM moves every eigenvalue by up to some ε of the largest per row
+    kept = squares > 4 * len(squares) * np.finfo(M.dtype).eps * squares.max(initial=0)
     rotation = rotation[:, kept]
     right = atoms.extend((low.right @ rotation).T, n_directions).T
     return LowRank(M @ rotation, np.ascontiguousarray(right), np.sqrt(squares[kept]))
