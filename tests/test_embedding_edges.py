@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces import embedding
+from subspaces import decompositions, embedding
 from subspaces.embedding import leading_pairs, spectral_embedding
 from test_embedding import blocks, check, dense_pairs, random_graph, weakly_tied
 
@@ -80,12 +80,12 @@ def test_where_lanczos_gives_up_another_solver_takes_over(fallback, dtype, rng, 
 
     W = weakly_tied(15, 10, 1e-2, rng).astype(dtype)
     W = sparse.csr_array(sparse.block_diag([W, weakly_tied(2, 12, 0.1, rng)]), dtype=dtype)
-    monkeypatch.setattr(embedding, "eigsh", gives_up)
+    monkeypatch.setattr(decompositions, "eigsh", gives_up)
     monkeypatch.setattr(embedding, "DENSE_SIZE", 24)
     monkeypatch.setattr(embedding, "FULL_GRAPH_SIZE", 150 if fallback == "dense" else 149)
     used = []
-    real = embedding.lobpcg
-    monkeypatch.setattr(embedding, "lobpcg", lambda *a, **b: used.append("lobpcg") or real(*a, **b))
+    real = decompositions.lobpcg
+    monkeypatch.setattr(decompositions, "lobpcg", lambda *a, **b: used.append("lobpcg") or real(*a, **b))
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # LOBPCG says in its own words that it is done: that is not for the user
         found = spectral_embedding(W, 17)
@@ -95,7 +95,7 @@ def test_where_lanczos_gives_up_another_solver_takes_over(fallback, dtype, rng, 
 
 
 @pytest.mark.skipif(
-    not embedding._TAKES_RNG, reason="ARPACK before SciPy 1.17 keeps its own random state (docs/trust.md)"
+    not decompositions._TAKES_RNG, reason="ARPACK before SciPy 1.17 keeps its own random state (docs/trust.md)"
 )
 @pytest.mark.parametrize("n_parts", [2, 3, 6])
 def test_same_bits_where_lanczos_itself_must_restart(n_parts, monkeypatch):

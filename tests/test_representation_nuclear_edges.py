@@ -130,7 +130,7 @@ def test_gram_matrix_replaces_the_svd_down_to_the_root_of_rounding(rng, monkeypa
     """Of the squares of the singular values: below, the factors would lose more than half of the digits."""
     limit = float(np.finfo(dtype).eps) ** 0.25
     calls, svd = [], scipy.linalg.svd
-    monkeypatch.setattr(module.scipy.linalg, "svd", lambda *args, **options: calls.append(1) or svd(*args, **options))
+    monkeypatch.setattr(scipy.linalg, "svd", lambda *args, **options: calls.append(1) or svd(*args, **options))
     for scale in (1.0, 0.01):  # both relative to the largest
         for smallest, n_calls in ((2 * limit, 0), (0.5 * limit, 1)):
             calls.clear()
@@ -185,7 +185,7 @@ def test_shrinkage_at_the_threshold_and_below(expected_rank):
 def test_few_singular_values_are_found_without_the_others(rng, monkeypatch, expected_rank, driver):
     used, eigh = [], scipy.linalg.eigh
     monkeypatch.setattr(
-        module.scipy.linalg, "eigh", lambda *args, **options: used.append(options["driver"]) or eigh(*args, **options)
+        scipy.linalg, "eigh", lambda *args, **options: used.append(options["driver"]) or eigh(*args, **options)
     )
     singular_value_shrinkage(rng.normal(size=(20, 12)), expected_rank)
     assert used == [driver]

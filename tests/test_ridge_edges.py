@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence
 
+from subspaces import decompositions
 from subspaces.representation import ridge as module
 from subspaces.representation.ridge import (
     IndefiniteKernelWarning,
@@ -304,7 +305,7 @@ def test_lanczos_that_does_not_converge_gives_way(monkeypatch, rng):
     def eigsh(*_, **__):
         raise ArpackNoConvergence("no", np.empty(0), np.empty((0, 0)))
 
-    monkeypatch.setattr(module, "eigsh", eigsh)
+    monkeypatch.setattr(decompositions, "eigsh", eigsh)
     K = with_eigenvalues(np.linspace(-3, 9, 120), rng)
     assert_allclose(module._smallest_by_lanczos(K), -3, rtol=1e-10)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from subspaces import decompositions
 from subspaces.representation import ridge as module
 from subspaces.representation.ridge import (
     IndefiniteKernelWarning,
@@ -88,7 +89,12 @@ def test_precision_of_the_probe_is_that_of_the_kernel(rng, monkeypatch):
     monkeypatch.setattr(module, "_probe", lambda n, dtype: given.append((n, dtype)) or probe(n, dtype))
     Z = rng.standard_normal((110, 4)).astype(np.float32)
     K = Z @ Z.T
-    ridge(K, 0.5), ridge_low_rank(Z, 0.5), module._smallest_by_lanczos(K)
+    ridge(K, 0.5), ridge_low_rank(Z, 0.5)
+    real = decompositions.eigsh
+    monkeypatch.setattr(
+        decompositions, "eigsh", lambda *a, v0, **b: given.append((len(v0), v0.dtype)) or real(*a, v0=v0, **b)
+    )
+    module._smallest_by_lanczos(K)
     assert given == [(110, np.float32)] * 3
     assert probe(5, np.float32).dtype == np.float32
 

@@ -8,7 +8,6 @@ not computed but written down (D^(1/2) 1 on each component), and each component 
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,12 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg
+from scipy.linalg import LinAlgError
+from scipy.sparse.linalg import LinearOperator
 from sklearn.exceptions import ConvergenceWarning
 
 from subspaces._typing import Array, Labels, Sparse
 from subspaces.affinity import components
+from subspaces.decompositions import Pairs, block_pairs, eigh, lanczos, largest_eigenpairs
 
 DENSE_SIZE = 600
 """Components up to this size go to LAPACK: nothing can be missed there, and it is fast enough."""
@@ -34,9 +34,8 @@ MULTIGRID_SIZE = 50_000
 
 _RESTARTS = 300  # of Lanczos, some 40 products with S each, before a slower solver takes over
 _RESIDUAL = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
-
-# ARPACK draws a new direction when it runs out of them; newer SciPy lets us seed that
-_TAKES_RNG = "rng" in inspect.signature(eigsh).parameters
+_TIE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}  # eigenvalues of S (at most 1) that count as equal
+_EQUAL = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # relative, of entries and lengths
 
 
 @dataclass(frozen=True)
@@ -112,9 +111,7 @@ def unit_rows(Y: Array) -> Array:
     return scaled
 
 
-def _remaining_vectors(
-    S: Sparse, labels: Labels, n_components: int, root: Array, n_vectors: int
-) -> tuple[Array, Array]:
+def _remaining_vectors(S: Sparse, labels: Labels, n_components: int, root: Array, n_vectors: int) -> Pairs:
     """The largest eigenpairs of S apart from the known ones, gathered over the components."""
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(n_components + 1))
@@ -128,14 +125,18 @@ def _remaining_vectors(
         null = root[members] / np.linalg.norm(root[members])
         values, vectors = leading_pairs(block, null, wanted)
         pairs += [(float(value), members, vector) for value, vector in zip(values, vectors.T, strict=True)]
-    pairs.sort(key=lambda pair: -pair[0])
+    # of equal values those of the first component come first, whatever rounding says
+    order = np.argsort([-value for value, _, _ in pairs], kind="stable")
+    group = np.empty(len(pairs), dtype=np.intp)
+    group[order] = _tied_groups(np.array([pairs[i][0] for i in order]), _TIE[S.dtype])
+    chosen = [pairs[i] for i in np.argsort(group, kind="stable")[:n_vectors]]
     out = np.zeros((S.shape[0], n_vectors), dtype=S.dtype)
-    for j, (_, members, vector) in enumerate(pairs[:n_vectors]):
+    for j, (_, members, vector) in enumerate(chosen):
         out[members, j] = vector
-    return np.array([value for value, _, _ in pairs[:n_vectors]], dtype=S.dtype), out
+    return np.array([value for value, _, _ in chosen], dtype=S.dtype), out
 
 
-def leading_pairs(S: Sparse, null: Array, k: int) -> tuple[Array, Array]:
+def leading_pairs(S: Sparse, null: Array, k: int) -> Pairs:
     """The k largest eigenpairs of S, the known `null` vector (eigenvalue 1) excluded, by a solver fit for the size."""
     n = S.shape[0]
     nearly_full = n <= FULL_GRAPH_SIZE and S.nnz > 0.1 * n**2
@@ -144,12 +145,12 @@ def leading_pairs(S: Sparse, null: Array, k: int) -> tuple[Array, Array]:
     if n >= MULTIGRID_SIZE:
         try:
             return _multigrid_pairs(S, null, k)
-        except ImportError:
+        except (ImportError, LinAlgError):  # not installed, or a basis that has become dependent
             pass
     return _lanczos_pairs(S, null, k)
 
 
-def _lanczos_pairs(S: Sparse, null: Array, k: int) -> tuple[Array, Array]:
+def _lanczos_pairs(S: Sparse, null: Array, k: int) -> Pairs:
     """Lanczos with the known vectors moved out of the way, repeated until nothing larger is left.
 
     One run can miss a copy of a (nearly) repeated eigenvalue. So a second one looks for the largest eigenvalue
@@ -171,40 +172,70 @@ def _lanczos_pairs(S: Sparse, null: Array, k: int) -> tuple[Array, Array]:
     return values, vectors
 
 
-def _lanczos(S: Sparse, known_values: Array, known: Array, k: int, tol: float) -> tuple[Array, Array]:
+def _lanczos(S: Sparse, known_values: Array, known: Array, k: int, tol: float) -> Pairs:
     """The k largest eigenpairs of S apart from the known ones, whose eigenvalues are moved to −2, below all others."""
     n = S.shape[0]
     shift = (known_values + 2).astype(S.dtype)
     operator = LinearOperator(S.shape, matvec=lambda x: S @ x - known @ (shift * (known.T @ x)), dtype=S.dtype)
-    rng = np.random.default_rng(0)
-    start = rng.standard_normal(n).astype(S.dtype)
-    seeded = {"rng": rng} if _TAKES_RNG else {}
-    ncv = min(n, max(3 * k + 1, 60))
     try:
-        values, vectors = eigsh(operator, k=k, which="LA", v0=start, ncv=ncv, tol=tol, maxiter=_RESTARTS, **seeded)
-    except ArpackNoConvergence:
+        return lanczos(operator, k, which="LA", ncv=min(n, max(3 * k + 1, 60)), tol=tol, maxiter=_RESTARTS)
+    except LinAlgError:
         if n <= FULL_GRAPH_SIZE:
             return _dense_pairs(S, known_values, known, k)
-        wide = known.astype(np.float64)  # in single precision LOBPCG breaks down before it converges
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the residuals are checked by the caller
-            values, vectors = lobpcg(
-                S.astype(np.float64), rng.standard_normal((n, k)), Y=wide, largest=True, tol=1e-7, maxiter=500
-            )
-        return values.astype(S.dtype), vectors.astype(S.dtype)
-    return values[::-1], vectors[:, ::-1]
+    values, vectors = block_pairs(S.astype(np.float64), k, known=known, largest=True, maxiter=500)
+    return values.astype(S.dtype), vectors.astype(S.dtype)
 
 
-def _dense_pairs(S: Sparse, known_values: Array, known: Array, k: int) -> tuple[Array, Array]:
-    """The same by LAPACK: slower, but nothing can be missed."""
+def _dense_pairs(S: Sparse, known_values: Array, known: Array, k: int) -> Pairs:
+    """The same by LAPACK: slower, but nothing can be missed.
+
+    Where eigenvalues are equal, the basis of their space is anybody's choice, and if only some of its vectors are asked
+    for, so are the labels: LAPACK's choice depends on the CPU. Hence one more pair is computed to see whether the last
+    is tied to it, if so the whole space, and each such space gets the basis of :func:`_first_directions`.
+    """
     dense = S.toarray()
     dense -= (known * (known_values + 2)) @ known.T
-    n = len(dense)
-    values, vectors = eigh(dense, subset_by_index=[n - k, n - 1], overwrite_a=True, check_finite=False)
-    return values[::-1], vectors[:, ::-1]
+    n, tie = len(dense), _TIE[S.dtype]
+    values, vectors = largest_eigenpairs(dense, min(k + 1, n))
+    if k < n and values[k - 1] - values[k] <= tie:
+        values, vectors = eigh(dense)
+        values, vectors = values[::-1], vectors[:, ::-1]
+    groups = _tied_groups(values, tie)
+    out = vectors[:, :k].copy()
+    for group, first in zip(*np.unique(groups[:k], return_index=True), strict=True):
+        space = vectors[:, groups == group]
+        if space.shape[1] > 1:
+            out[:, first : first + space.shape[1]] = _first_directions(space, min(space.shape[1], k - first))
+    return values[:k], out
 
 
-def _multigrid_pairs(S: Sparse, null: Array, k: int) -> tuple[Array, Array]:
+def _tied_groups(values: Array, tie: float) -> Labels:
+    """Number of the group of each of the descending `values`: from the first of a group all others differ by `tie`."""
+    groups, first = np.zeros(len(values), dtype=np.intp), 0
+    for i in range(1, len(values)):
+        is_new = values[first] - values[i] > tie
+        groups[i] = groups[i - 1] + is_new
+        first = i if is_new else first
+    return groups
+
+
+def _first_directions(space: Array, count: int) -> Array:
+    """Orthonormal vectors of the space spanned by orthonormal columns that do not depend on which columns these are.
+
+    The first is the projection of that coordinate vector e_i which lies closest to the space, the next one that of the
+    closest in what is left, and so on; of those that are equally close the first point's is taken.
+    """
+    rest, out, equal = space.copy(), np.empty((space.shape[1], count), dtype=space.dtype), _EQUAL[space.dtype]
+    for j in range(count):
+        squares = np.einsum("ij,ij->i", rest, rest)
+        pivot = int(np.argmax(squares >= (1 - equal) * squares.max()))
+        out[:, j] = rest[pivot] / np.sqrt(squares[pivot])
+        rest -= np.outer(rest @ out[:, j], out[:, j])
+    chosen: Array = space @ out
+    return chosen
+
+
+def _multigrid_pairs(S: Sparse, null: Array, k: int) -> Pairs:
     """LOBPCG on L, preconditioned by smoothed aggregation: the block method for large, slowly mixing graphs."""
     from pyamg import smoothed_aggregation_solver
 
@@ -214,20 +245,11 @@ def _multigrid_pairs(S: Sparse, null: Array, k: int) -> tuple[Array, Array]:
     shifted = sparse.csr_matrix(laplacian + 1e-5 * sparse.identity(n, format="csr"))
     with _fixed_global_seed():
         solver = smoothed_aggregation_solver(shifted, B=null.astype(np.float64)[:, None], max_coarse=500)
-    start = np.random.default_rng(0).standard_normal((n, k + 4))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the residuals are checked by the caller
-        values, vectors = lobpcg(
-            laplacian,
-            start,
-            Y=null.astype(np.float64)[:, None],
-            M=solver.aspreconditioner(),
-            largest=False,
-            tol=1e-7,
-            maxiter=200,
-        )
-    order = np.argsort(values, kind="stable")[:k]
-    return 1 - values[order], vectors[:, order]
+    preconditioner = solver.aspreconditioner()
+    values, vectors = block_pairs(
+        laplacian, k, known=null[:, None], M=preconditioner, largest=False, maxiter=200, n_more=4
+    )
+    return 1 - values, vectors
 
 
 @contextmanager
@@ -242,8 +264,9 @@ def _fixed_global_seed() -> Iterator[None]:
 
 
 def _fix_signs(vectors: Array) -> Array:
-    """Make the entry of largest magnitude of each vector positive: an eigenvector's sign is arbitrary."""
-    largest = np.abs(vectors).argmax(axis=0)
+    """Make the (first) entry of largest magnitude of each vector positive: an eigenvector's sign is arbitrary."""
+    sizes = np.abs(vectors)
+    largest = (sizes >= (1 - _EQUAL[vectors.dtype]) * sizes.max(axis=0)).argmax(axis=0)
     vectors *= np.sign(vectors[largest, np.arange(vectors.shape[1])])
     return vectors
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cho_factor, eigh, solve_triangular
+from scipy.linalg import LinAlgError, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -22,6 +22,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from subspaces._process import quiet
 from subspaces._typing import Array, Data, Labels, Sparse
+from subspaces.decompositions import cholesky, eigh, solve_systems
 from subspaces.truncation import largest_per_row
 
 RULES = ("residual", "neighbors", "network")
@@ -59,12 +60,12 @@ def residual_scores(
 def _half_solution(K: Array, right: Array) -> Array:
     """L⁻¹ right for K = LLᵀ; of a K that is not positive definite only the positive part counts."""
     try:
-        factor, lower = cho_factor(K, lower=True, check_finite=False)
+        factor, _ = cholesky(K, largest_jitter=0)
     except LinAlgError:  # no kernel of inner products
         values, vectors = eigh(K)
         kept = values > _rounding(K)
         return np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T @ right)
-    return np.asarray(solve_triangular(factor, right, lower=lower, check_finite=False))
+    return np.asarray(solve_triangular(factor, right, lower=True, check_finite=False))
 
 
 def _rounding(K: Array) -> float:
@@ -93,7 +94,7 @@ def neighbor_codes(to_train: Array, gram_of: Callable[[Array], Array] | None, pe
             position = position.reshape(candidates.shape)
             K = gram_of(used)[position[:, :, None], position[:, None, :]]
             K[:, np.arange(n_candidates), np.arange(n_candidates)] += K.dtype.type(max(penalty, _rounding(K)))
-            codes = np.linalg.solve(K, target[:, :, None])[:, :, 0]
+            codes = solve_systems(K, target[:, :, None])[:, :, 0]
         count, place, value = largest_per_row(codes, np.abs(codes), min(n_nonzero, n_candidates))
         row = np.repeat(np.arange(len(count)), count)
         counts.append(count)

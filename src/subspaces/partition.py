@@ -12,6 +12,7 @@ from sklearn.cluster._spectral import discretize
 
 from subspaces._kmeans import kmeans
 from subspaces._typing import Array, Labels, Sparse
+from subspaces.decompositions import svd
 from subspaces.ties import first_largest
 
 PARTITIONS = ("kmeans", "qr", "discretize", "modularity")
@@ -66,7 +67,7 @@ def cut_by_qr(Y: Array) -> Labels:
         pivots.append(pivot)
         direction = rest[pivot] / (np.sqrt(lengths[pivot]) or 1)
         rest -= np.outer(rest @ direction, direction)
-    left, _, right = np.linalg.svd(Y[pivots].T.astype(np.float64))
+    left, _, right = svd(Y[pivots].T.astype(np.float64))
     labels: Labels = np.abs(Y @ (left @ right)).argmax(axis=1)
     return labels
 

@@ -7,15 +7,16 @@ sparse array or `Coefficients`; column i belongs to point i.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError
 from scipy.sparse import csc_array, issparse
-from scipy.sparse.linalg import eigsh
 
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
+from subspaces.decompositions import eigh, lanczos
 from subspaces.representation._result import Coefficients, from_dense
 
 Matrix = Array | Sparse | Coefficients
@@ -205,7 +206,7 @@ def row_space_affinity(C: Matrix, power: float = 4, *, rank_tol: float = 1e-4) -
     precise: Sparse = matrix.astype(np.float64, copy=False)
     gram = precise @ precise.T
     gram = gram.toarray() if issparse(gram) else gram
-    values, vectors = eigh(gram, overwrite_a=True, check_finite=False)
+    values, vectors = eigh(gram)
     singular = np.sqrt(np.maximum(values, 0))
     kept = singular > rank_tol * singular[-1]
     return _angle_affinity(vectors[:, kept], singular[kept], power, matrix.dtype, signed=False)
@@ -284,15 +285,14 @@ def _leading_eigenpairs(symmetric: Sparse, rank: int) -> tuple[Array, Array]:
     """The `rank` eigenpairs of largest magnitude: for a symmetric matrix its leading singular triplets."""
     n_points = symmetric.shape[0]
     # Lanczos keeps a basis of 2 · rank vectors orthogonal; from a tenth of the spectrum on LAPACK is faster.
-    if n_points <= DENSE_EIGH_POINTS or 10 * rank > n_points:
-        values, vectors = eigh(symmetric.toarray(), overwrite_a=True, check_finite=False)
-        leading = np.argsort(-np.abs(values), kind="stable")[:rank]
-        return values[leading], vectors[:, leading]
-    # A fixed start gives the same bits every time. Not the ones of the original program: on a graph of equal
-    # blocks they lie in a small invariant subspace, and Lanczos never leaves it.
-    start = np.random.default_rng(0).standard_normal(n_points).astype(symmetric.dtype)
-    values, vectors = eigsh(symmetric, k=rank, which="LM", v0=start)
-    return values, vectors
+    if n_points > DENSE_EIGH_POINTS and 10 * rank <= n_points:
+        # Its start is not the ones of the original program: on a graph of equal blocks they lie in a small invariant
+        # subspace, and Lanczos never leaves it.
+        with suppress(LinAlgError):
+            return lanczos(symmetric, rank, which="LM")
+    values, vectors = eigh(symmetric.toarray())
+    leading = np.argsort(-np.abs(values), kind="stable")[:rank]
+    return values[leading], vectors[:, leading]
 
 
 def _angle_affinity(vectors: Array, singular: Array, power: float, dtype: np.dtype[Any], signed: bool) -> Array:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from method_data import GRAPH, quiet
-from subspaces import KTRR, LRR2, SC, SSC, TRR, EnSC, embedding
+from subspaces import KTRR, LRR2, SC, SSC, TRR, EnSC, decompositions, embedding
 from subspaces.affinity import affinity
 from subspaces.embedding import spectral_embedding
 from subspaces.kernels import cross, fit_kernel, gram
@@ -272,8 +272,8 @@ def test_case_42_more_components_than_clusters(connect, seed):
 
 def test_case_43_as_many_components_as_clusters(monkeypatch):
     """43: the components are the answer: no eigensolver is called."""
-    monkeypatch.setattr(embedding, "eigh", None)
-    monkeypatch.setattr(embedding, "eigsh", None)
+    for solver in ("eigh", "largest_eigenpairs", "lanczos", "block_pairs"):
+        monkeypatch.setattr(embedding, solver, None)
     W = sparse.csr_array(block_diag(*[np.ones((5, 5)) - np.eye(5)] * 3))
     found = spectral_embedding(W, 3)
     assert found.n_components == 3
@@ -313,10 +313,10 @@ def test_case_46_eigensolver_that_fails(monkeypatch, seed):
         raise ArpackNoConvergence("no", np.zeros(0), np.zeros((200, 0)))
 
     monkeypatch.setattr(embedding, "DENSE_SIZE", 0)
-    monkeypatch.setattr(embedding, "eigsh", fails)
+    monkeypatch.setattr(decompositions, "eigsh", fails)
     np.testing.assert_allclose(spectral_embedding(W, 4).eigenvalues, expected.eigenvalues, atol=1e-8)
     monkeypatch.setattr(embedding, "FULL_GRAPH_SIZE", 0)
-    monkeypatch.setattr(embedding, "lobpcg", lambda S, X, **kwargs: (np.ones(X.shape[1]), np.linalg.qr(X)[0]))
+    monkeypatch.setattr(decompositions, "lobpcg", lambda S, X, **kwargs: (np.ones(X.shape[1]), np.linalg.qr(X)[0]))
     with pytest.warns(ConvergenceWarning, match="largest residual"):
         spectral_embedding(W, 4)
 

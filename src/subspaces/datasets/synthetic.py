@@ -11,6 +11,7 @@ import scipy.linalg
 from sklearn.utils import check_random_state
 
 from subspaces._typing import Array, Labels
+from subspaces.decompositions import cholesky
 
 Seed = int | np.random.RandomState | None
 Counts = int | Sequence[int]
@@ -362,7 +363,7 @@ def _bases_at_angle(angle: float, ambient: int, dimensions: list[int], rng: np.r
         raise ValueError(f"ambient must be at least {need} when angle is given; got {ambient}")
     cosines = np.full((n_subspaces, n_subspaces), np.cos(np.deg2rad(angle)))
     np.fill_diagonal(cosines, 1)
-    weights = np.linalg.cholesky(cosines)
+    weights = cholesky(cosines)[0]
     blocks = _random_basis(ambient, n_subspaces * largest, rng).reshape(ambient, n_subspaces, largest)
     return [np.tensordot(blocks[:, :, :d], weights[k], axes=(1, 0)) for k, d in enumerate(dimensions)]
 

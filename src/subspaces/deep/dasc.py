@@ -14,6 +14,7 @@ from torch import Tensor
 from subspaces import partition as cuts
 from subspaces._typing import Labels
 from subspaces.affinity import affinity
+from subspaces.decompositions import svd
 from subspaces.deep.autoencoder import Autoencoder
 from subspaces.deep.base import COUNT
 from subspaces.deep.dsc_net import DSCNet, SelfExpressiveAutoencoder, coefficient_matrix
@@ -237,7 +238,8 @@ def cluster_bases(codes: Tensor, labels: Tensor, old: Tensor) -> Tensor:
     bases = old.clone()
     rank = old.shape[2]
     for cluster in labels.unique():
-        _, _, right = torch.linalg.svd(codes[labels == cluster], full_matrices=False)
+        # by SciPy, with its second driver where the first fails
+        right = torch.from_numpy(svd(codes[labels == cluster].numpy(force=True))[2]).to(codes)
         found = right[:rank].T
         bases[cluster, :, : found.shape[1]] = found
         # fewer points than dimensions: any further directions, made orthonormal with the rest

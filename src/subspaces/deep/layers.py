@@ -66,10 +66,24 @@ class KTRRLayer(nn.Module):
 
 
 def ridge_inverse(K: Tensor, reg: float) -> Tensor:
-    """U = (K + λI)⁻¹, λ = reg × mean diagonal of K, through a Cholesky factor that autograd follows back."""
-    shift = reg * K.diagonal().mean()
-    factor = torch.linalg.cholesky(K + torch.diag(shift.expand(len(K))))
-    return torch.cholesky_inverse(factor)
+    """U = (K + λI)⁻¹, λ = reg × mean diagonal of K, through a Cholesky factor that autograd follows back.
+
+    Where rounding makes the factorisation fail (codes that have become equal, a small reg), λ is raised in steps of
+    ten, from the rounding of K on, up to √ε of the mean diagonal.
+    """
+    scale, eps = K.diagonal().mean(), torch.finfo(K.dtype).eps
+    jitter = 0.0
+    while True:
+        shift = (reg + jitter) * scale
+        factor, failed = torch.linalg.cholesky_ex(K + torch.diag(shift.expand(len(K))))
+        if not failed:
+            return torch.cholesky_inverse(factor)
+        if not jitter < eps**0.5:
+            raise ValueError(
+                f"K + λI (λ = {float(shift):.3g}) is not positive definite in {K.dtype}: increase reg, or lower the "
+                "learning rate if the codes are no longer finite."
+            )
+        jitter = min(max(10 * jitter, len(K) * eps), eps**0.5)
 
 
 def ridge_coefficients(U: Tensor) -> Tensor:

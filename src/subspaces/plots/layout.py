@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from subspaces._typing import Array, Labels
+from subspaces.decompositions import eigh
 
 METHODS = ("auto", "pca", "map")
 CORNERS = 3
@@ -38,7 +39,7 @@ def plane(embedding: Array, labels: Labels, method: str = "auto") -> tuple[Array
 def principal_plane(Y: Array) -> Array:
     """The two directions of largest variance, signs fixed; a missing second one is zero."""
     centred = Y - Y.mean(axis=0)
-    values, vectors = np.linalg.eigh(centred.T @ centred)
+    values, vectors = eigh(centred.T @ centred)
     axes = vectors[:, np.argsort(-values, kind="stable")[:2]]
     axes *= np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
     out = np.zeros((len(Y), 2))

@@ -11,6 +11,7 @@ import numpy as np
 
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array
+from subspaces.decompositions import solve_systems
 
 NEWTON_BYTES = 2 * 2**20
 """Bytes of the working sets of one block of Newton steps: every step reads them, so they should stay in cache."""
@@ -158,7 +159,7 @@ def _ridge_solve(grams: Array, ridge: Array, targets: Array) -> Array:
     diagonal = np.arange(grams.shape[1])
     # A ridge above rounding lets equal atoms pass in a lasso, where only the sum of their coefficients is determined.
     grams[:, diagonal, diagonal] += np.maximum(ridge, 16 * np.finfo(np.float64).eps)[:, None]
-    solutions: Array = np.linalg.solve(grams, targets[:, :, None])[:, :, 0]
+    solutions: Array = solve_systems(grams, targets[:, :, None])[:, :, 0]
     return solutions
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 
 from subspaces._typing import Array
+from subspaces.decompositions import eigh
 from subspaces.representation import _nuclear
 from subspaces.representation._nuclear import LowRank, squared_error_match, squared_norm
 
@@ -113,10 +113,10 @@ def stage_dictionary(stage: str, basis: Array, singular_values: Array, M: Array,
     if stage != "turned":
         atoms = basis[:, :size] * singular_values[:size]
         return Dictionary(None, atoms.astype(dtype, copy=False), singular_values[:size].astype(dtype))
-    vectors = scipy.linalg.eigh(M.T @ M, driver="evd", overwrite_a=True, check_finite=False)[1]
+    vectors = eigh(M.T @ M)[1]
     directions = vectors[:, -size:].astype(np.float64)
     gram = directions.T @ (singular_values.astype(np.float64)[:, None] ** 2 * directions)
-    directions = directions @ scipy.linalg.eigh(gram, driver="evd", check_finite=False)[1][:, ::-1]
+    directions = directions @ eigh(gram)[1][:, ::-1]
     atoms = basis @ (singular_values[:, None] * directions)
     parts = directions, atoms, np.linalg.norm(atoms, axis=0)
     return Dictionary(*(np.ascontiguousarray(part, dtype=dtype) for part in parts))
@@ -129,8 +129,9 @@ def refitted(low: LowRank, coefficients: Array, atoms: Dictionary, n_directions:
     magnify every error, are right. The result is in the directions of the data.
     """
     M = coefficients @ low.right
-    squares, rotation = scipy.linalg.eigh(M.T @ M, driver="evd", overwrite_a=True, check_finite=False)
-    kept = squares > np.finfo(M.dtype).eps * squares.max(initial=0)
+    squares, rotation = eigh(M.T @ M)
+    # rounding in MᵀM moves every eigenvalue by up to some ε of the largest per row
+    kept = squares > 4 * len(squares) * np.finfo(M.dtype).eps * squares.max(initial=0)
     rotation = rotation[:, kept]
     right = atoms.extend((low.right @ rotation).T, n_directions).T
     return LowRank(M @ rotation, np.ascontiguousarray(right), np.sqrt(squares[kept]))

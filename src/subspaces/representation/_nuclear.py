@@ -6,10 +6,11 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg import LinAlgError, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
 from subspaces._typing import Array
+from subspaces.decompositions import cholesky, eigenpairs_above, eigh, svd
 from subspaces.representation._result import Factors, Trace
 
 RELAXATION = 1.6
@@ -73,14 +74,14 @@ def thin_svd(X: Array) -> tuple[Array, Array, Array]:
     epsilon = float(np.finfo(X.dtype).eps)
     # The Gram matrix of the short side is several times cheaper than an SVD, but squares the condition number:
     # taken only where both factors stay orthonormal to sqrt(epsilon).
-    values, short = scipy.linalg.eigh(X.T @ X if m <= n else X @ X.T, driver="evd")
+    values, short = eigh(X.T @ X if m <= n else X @ X.T)
     if values[0] > values[-1] * epsilon**0.5:
         singular_values = np.sqrt(values[::-1])
         short = np.ascontiguousarray(short[:, ::-1])
         if m <= n:
             return (X @ short) / singular_values, singular_values, short
         return short, singular_values, (X.T @ short) / singular_values
-    V, singular_values, Ut = scipy.linalg.svd(X, full_matrices=False)
+    V, singular_values, Ut = svd(X)
     rank = int(np.count_nonzero(singular_values > singular_values[0] * epsilon * max(n, m)))
     return np.ascontiguousarray(V[:, :rank]), singular_values[:rank], np.ascontiguousarray(Ut[:rank].T)
 
@@ -94,11 +95,9 @@ def singular_value_shrinkage(M: Array, expected_rank: int, threshold: float = 1.
     """
     gram = M.T @ M
     if 3 * expected_rank < len(gram):
-        values, right = scipy.linalg.eigh(
-            gram, driver="evr", subset_by_value=(threshold**2, np.inf), overwrite_a=True, check_finite=False
-        )
+        values, right = eigenpairs_above(gram, threshold**2)
     else:
-        values, right = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+        values, right = eigh(gram)
         first = int(np.searchsorted(values, threshold**2, side="right"))
         values, right = values[first:], right[:, first:]
     before = np.sqrt(values)
@@ -143,7 +142,7 @@ class Shrinkage:
         if self.stays_exact or n_directions < SUBSPACE_SIZE or room > SUBSPACE_SHARE * n_directions:
             self.basis = None
             return singular_value_shrinkage(M, self.rank, self.threshold)
-        values, vectors = scipy.linalg.eigh(M.T @ M, driver="evd", overwrite_a=True, check_finite=False)
+        values, vectors = eigh(M.T @ M)
         self.basis = vectors[:, -room:]
         return self._shrunk(M, values, vectors)
 
@@ -151,10 +150,13 @@ class Shrinkage:
         """The step in the space of `basis` after one product with the Gram matrix, None where that is too small."""
         gram = M.T @ M
         product = gram @ basis
-        root = scipy.linalg.cholesky(product.T @ product, overwrite_a=True, check_finite=False)
-        Q = scipy.linalg.solve_triangular(root, product.T, trans=1, overwrite_b=True, check_finite=False).T
+        try:
+            root, _ = cholesky(product.T @ product, largest_jitter=0)
+        except LinAlgError:  # a direction has vanished: the exact step is the answer
+            return None
+        Q = solve_triangular(root, product.T, lower=True, overwrite_b=True, check_finite=False).T
         product = gram @ Q
-        values, rotation = scipy.linalg.eigh(Q.T @ product, driver="evd", overwrite_a=True, check_finite=False)
+        values, rotation = eigh(Q.T @ product)
         # A direction above the threshold that the space misses shows in what the Gram matrix does outside of it.
         outside = np.random.default_rng(0).standard_normal((len(gram), 8)).astype(gram.dtype)
         for _ in range(6):

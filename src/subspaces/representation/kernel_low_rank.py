@@ -6,10 +6,10 @@ import warnings
 from typing import Literal
 
 import numpy as np
-import scipy.linalg
 
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array
+from subspaces.decompositions import eigh
 from subspaces.representation._nuclear import (
     RELAXATION,
     LowRank,
@@ -104,7 +104,7 @@ def kernel_lrr_factors(
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be a square kernel matrix, got shape {K.shape}")
     reg *= scale if error == "fro" else scale**0.5
-    values, vectors = scipy.linalg.eigh(K, driver="evd", overwrite_a=True)
+    values, vectors = eigh(K)
     # sqrt(n): the usual n would cut real directions of a smooth kernel in float32
     rounding = float(values[-1] * np.finfo(K.dtype).eps) * len(K) ** 0.5
     first = int(np.searchsorted(values, rounding, side="right"))

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import svd
 from scipy.sparse import csc_array
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
@@ -19,6 +18,7 @@ from sklearn.utils import check_array
 
 from subspaces._blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
+from subspaces.decompositions import svd
 from subspaces.truncation import top_columns
 
 Rows = Callable[[int, int], Array]
@@ -82,7 +82,7 @@ def lsa(X: Array, *, subspace_dim: int = 4, n_neighbors: int = 6, rank: int | No
 
 def _whiten(X: Array, rank: int | None, subspace_dim: int) -> Array:
     """Coordinates of the points on the leading singular directions, each direction scaled to norm one."""
-    _, singular, directions = svd(X, full_matrices=False)
+    _, singular, directions = svd(X)
     numerical = int(np.sum(singular > singular[0] * max(X.shape) * np.finfo(X.dtype).eps))
     if rank is None:
         energy = np.cumsum(np.square(singular, dtype=np.float64))
@@ -107,7 +107,7 @@ def _local_bases(points: Array, neighbours: Array, dim: int) -> tuple[Array, Arr
     nonzero, negligible = np.count_nonzero(points, axis=1) > 0, np.finfo(points.dtype).eps ** 0.5
 
     def fill(start: int, stop: int) -> None:
-        _, singular, directions = np.linalg.svd(points[members[start:stop]], full_matrices=False)
+        _, singular, directions = svd(points[members[start:stop]])
         kept = (singular[:, :dim] > negligible * singular[:, :1]) & nonzero[start:stop, None]
         bases[: kept.shape[1], start:stop] = (directions[:, :dim] * kept[:, :, None]).swapaxes(0, 1)
         dims[start:stop] = kept.sum(axis=1)

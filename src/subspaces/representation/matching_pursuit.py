@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
+from subspaces.decompositions import solve_systems
 from subspaces.representation._result import Trace
 from subspaces.ties import first_largest
 
@@ -117,7 +118,7 @@ def _pursue(atoms: Array, start: int, stop: int, n_steps: int, tol: float) -> tu
         residuals[live] -= projections[live, step, None] * Q[live, step]
         relative[live] = _norms(residuals[live]) / lengths[live]
         largest[step] = relative.max()
-    codes = np.linalg.solve(R.transpose(0, 2, 1), projections[:, :, None])[:, :, 0]
+    codes = solve_systems(R.transpose(0, 2, 1), projections[:, :, None])[:, :, 0]
     filled = chosen >= 0
     ends = np.concatenate([[0], np.cumsum(np.count_nonzero(filled, axis=1))]).astype(np.int32)
     rows = sparse.csr_array((codes[filled], chosen[filled], ends), shape=(stop - start, atoms.shape[0]))

@@ -26,11 +26,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh, get_lapack_funcs
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.linalg import LinAlgError, get_lapack_funcs
 
 from subspaces._blocks import mirror_lower, row_blocks
 from subspaces._typing import Array, Data
+from subspaces.decompositions import eigh, lanczos, smallest_eigenvalue
 from subspaces.representation._result import Coefficients
 
 _INDEFINITE = 1e-4  # of the largest entry: beyond rounding in float32
@@ -335,16 +335,15 @@ def warn_if_indefinite(K: Array) -> None:
 
 
 def _smallest_by_lapack(K: Array) -> float:
-    return float(eigh(K, eigvals_only=True, subset_by_index=[0, 0])[0])
+    return smallest_eigenvalue(K)
 
 
 def _smallest_by_lanczos(K: Array) -> float:
     if K.shape[0] < 100:
         return _smallest_by_lapack(K)
-    start = _probe(K.shape[0], K.dtype)
     try:
-        values = eigsh(K, k=1, which="SA", v0=start, ncv=40, tol=1e-3, return_eigenvectors=False)
-    except ArpackNoConvergence:  # many eigenvalues close to the smallest: LAPACK does not mind
+        values, _ = lanczos(K, 1, which="SA", ncv=40, tol=1e-3)
+    except LinAlgError:  # many eigenvalues close to the smallest: LAPACK does not mind
         return _smallest_by_lapack(K)
     # a Ritz value lies above the eigenvalue: allow for its tolerance
     return float(values[0]) - 1e-3 * abs(float(values[0]))

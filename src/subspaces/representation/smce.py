@@ -12,6 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
+from subspaces.decompositions import solve_systems
 from subspaces.representation._result import Trace
 from subspaces.representation.local import check_points, columns_to_sparse
 
@@ -197,7 +198,7 @@ def _same_support(solution: Array, gram: Array, bounds: Array) -> Array:
     target[:, :size, 0], target[:, size] = -bounds * signs, 1
     has_code = support.any(axis=1)
     moved = solution.copy()
-    moved[has_code] = np.linalg.solve(system[has_code], target[has_code])[:, :size, 0]
+    moved[has_code] = solve_systems(system[has_code], target[has_code])[:, :size, 0]
     stays = (np.sign(moved) == signs).all(axis=1, keepdims=True)
     return np.where(stays, moved, solution)
 

@@ -24,6 +24,7 @@ from sklearn.utils import check_array
 
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Labels, Sparse
+from subspaces.decompositions import solve_systems
 from subspaces.representation._result import Trace
 
 MIN_ADDED = 8
@@ -230,12 +231,11 @@ class _Huber(_Squared):
 def _solve(loss: _Squared, affine: bool, tol: float, max_iter: int, start: Array | None) -> tuple[Array, Trace]:
     """Rounds over the unfinished points until none is left."""
     columns = _first_columns(loss.gram, affine, start)  # row i is column i of C
-    n, eps = len(columns), float(np.finfo(columns.dtype).eps)
-    tol = max(_positive("tol", tol), 16 * eps * loss.weight * float(np.diagonal(loss.gram).max()))
+    n, rounding = len(columns), 16 * float(np.finfo(columns.dtype).eps)
+    tol = max(_positive("tol", tol), rounding * loss.weight * float(np.diagonal(loss.gram).max()))
     report = np.zeros((4, n))
     size, primal, dual, objective = report
-    trace = Trace(False, 0)
-    unfinished = np.arange(n)
+    trace, unfinished = Trace(False, 0), np.arange(n)
     for n_iter in range(max_iter + 1):
 
         def one_block(begin: int, end: int, points: Labels = unfinished, update: bool = n_iter < max_iter) -> Labels:
@@ -353,7 +353,7 @@ def _descend(
         right = np.where(inside, slope[busy] - sign, 0.0)[:, :, None]
         if affine:
             right = np.concatenate([right, inside[:, :, None]], axis=2)
-        solution = np.linalg.solve(system, right)
+        solution = solve_systems(system, right)
         step = solution[:, :, 0]
         if affine:
             toward = solution[:, :, 1] / solution[:, :, 1].sum(axis=1, keepdims=True)

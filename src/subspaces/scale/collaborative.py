@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.linalg import qr, svd
+from scipy.linalg import qr
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array
+from subspaces.decompositions import svd
 from subspaces.estimators.base import POSITIVE
 
 _BLOCK_BYTES = 4 * 2**20
@@ -129,7 +130,7 @@ def ridge_operator(A: Array, kappa: float) -> Array:
     Through the singular values of A: A is often rank deficient, and squaring it first would lose directions of
     size √κ in the rounding.
     """
-    U, s, Vt = svd(A, full_matrices=False, check_finite=False)
+    U, s, Vt = svd(A)
     return np.asarray((U * (s / (s**2 + kappa))) @ Vt)
 
 

@@ -8,13 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cholesky, eigh, solve_triangular
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.linalg import LinAlgError, solve_triangular
+from scipy.sparse.linalg import LinearOperator
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval
 
 from subspaces._typing import Array, Labels, Sparse
 from subspaces._validation import one_label_per_copy
+from subspaces.decompositions import block_pairs, cholesky, lanczos, largest_eigenpairs
+from subspaces.embedding import FULL_GRAPH_SIZE
 from subspaces.estimators.base import POSITIVE
 from subspaces.out_of_sample import fingerprints
 from subspaces.scale.kmeans import cluster_rows, nearest, sample_rows
@@ -83,28 +85,35 @@ def spectral_embedded(X: Array, W: Sparse, n_vectors: int, fidelity: float, reg:
     n, m = X.shape
     mean = X.mean(axis=0, dtype=np.float64)
     centred = X.astype(np.float64) - mean
-    factor = cholesky(centred.T @ centred + reg * np.eye(m), lower=True, check_finite=False)
+    factor, _ = cholesky(centred.T @ centred + reg * np.eye(m))
     Q = solve_triangular(factor, centred.T, lower=True, check_finite=False).T
     degrees = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     roots = np.sqrt(np.divide(1, degrees, out=np.zeros(n), where=degrees > 0))
     S = sparse.diags_array(roots) @ W.astype(np.float64) @ sparse.diags_array(roots)
     share = 1 / (1 + fidelity)  # the same eigenvectors for numbers of moderate size
-    if n <= max(_DENSE_SIZE, 4 * n_vectors):
-        M = S.toarray() * share
-        M += (1 - share) * (Q @ Q.T + 1 / n)
-        F = eigh(M, subset_by_index=[n - n_vectors, n - 1], overwrite_a=True, check_finite=False)[1][:, ::-1]
-    else:
-
-        def product(v: Array) -> Array:
-            v = v.ravel()
-            out: Array = share * (S @ v) + (1 - share) * (Q @ (Q.T @ v) + v.mean())
-            return out
-
-        operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
-        start = np.random.default_rng(0).standard_normal(n)
-        F = eigsh(operator, k=n_vectors, which="LA", v0=start, ncv=min(n, max(3 * n_vectors, 60)), tol=1e-9)[1][:, ::-1]
+    F = _leading_vectors(S, Q, share, n_vectors)
     weights = solve_triangular(factor, Q.T @ F, lower=True, trans="T", check_finite=False)
     return LinearEmbedding(F, weights, mean, F.mean(axis=0))
+
+
+def _leading_vectors(S: Sparse, Q: Array, share: float, k: int) -> Array:
+    """Eigenvectors of share S + (1 − share)(QQᵀ + 11ᵀ/n) for its k largest eigenvalues."""
+    n = len(Q)
+
+    def product(v: Array) -> Array:
+        out: Array = share * (S @ v) + (1 - share) * (Q @ (Q.T @ v) + v.mean(axis=0))
+        return out
+
+    operator = LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
+    if n > max(_DENSE_SIZE, 4 * k):
+        try:
+            return lanczos(operator, k, which="LA", ncv=min(n, max(3 * k, 60)), tol=1e-9)[1]
+        except LinAlgError:
+            if n > FULL_GRAPH_SIZE:
+                return block_pairs(operator, k, largest=True, maxiter=500)[1]
+    M = S.toarray() * share
+    M += (1 - share) * (Q @ Q.T + 1 / n)
+    return largest_eigenpairs(M, k)[1]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
 
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array, Labels
+from subspaces.decompositions import eigh, largest_eigenpairs
 from subspaces.embedding import unit_rows
 from subspaces.kernels import Kernel, cross, gram
 from subspaces.scale.kasp import KernelLandmarkClusterer
@@ -58,7 +58,7 @@ def whitening(landmarks: Array, kernel: Kernel) -> Array:
     Eigenvalues below 1e-8 of the largest, or below the precision of the landmarks, are left out.
     """
     tolerance = max(_RANK_TOLERANCE, float(np.finfo(landmarks.dtype).eps))
-    values, vectors = eigh(gram(landmarks.astype(np.float64), kernel), check_finite=False)
+    values, vectors = eigh(gram(landmarks.astype(np.float64), kernel))
     kept = values > tolerance * values[-1]
     if not kept.any():
         raise ValueError(
@@ -92,8 +92,7 @@ def nystrom_directions(rows: KernelRows, n_vectors: int) -> tuple[Array, Array, 
         scaled /= np.sqrt(np.maximum(scaled @ to_degree, floor))[:, None]
         products += scaled.T @ scaled
     n_vectors = min(n_vectors, r)
-    values, vectors = eigh(E.T @ products @ E, subset_by_index=[r - n_vectors, r - 1], check_finite=False)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    values, vectors = largest_eigenpairs(E.T @ products @ E, n_vectors)
     positive = np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))
     return E @ (vectors / positive), to_degree, values
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import eigh
 from sklearn.cluster import kmeans_plusplus
 from sklearn.preprocessing import normalize
 
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array, Labels
+from subspaces.decompositions import eigh
 from subspaces.ties import first_largest
 
 Sampler = Callable[..., Labels]
@@ -95,7 +95,7 @@ def leverage_scores(X: Array, reg: float) -> Array:
     for start, stop in blocks:
         block = X[start:stop].astype(np.float64, copy=False)
         covariance += block.T @ block
-    values, vectors = eigh(covariance, check_finite=False)
+    values, vectors = eigh(covariance)
     damped = np.maximum(values, 0) + reg * max(float(values.mean()), np.finfo(np.float64).tiny)
     whitening = vectors / np.sqrt(damped)
     scores = np.empty(len(X))

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
 from sklearn.cluster import KMeans
 
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._process import one_thread
 from subspaces._typing import Array, Labels
+from subspaces.decompositions import eigh, solve_systems
 from subspaces.kernels import DISTANCE_KERNELS, Kernel, apply_profile, cross, gram
 from subspaces.representation._result import Coefficients
 from subspaces.representation.ridge import above_rounding, penalty
@@ -181,7 +181,7 @@ def local_coefficients(points: Array, rows: Labels, candidates: Array, model: Gl
     """
     overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
     B = np.eye(overlap.shape[1], dtype=points.dtype) - overlap
-    U = np.linalg.solve(_plus_penalty(B @ residual, model), B[:, :, :1])[:, :, 0]
+    U = solve_systems(_plus_penalty(B @ residual, model), B[:, :, :1])[:, :, 0]
     # the diagonal of an inverse is at least the inverse of the diagonal, which rounding at small λ forgets
     least = 1 / (diagonal(points[rows], model.kernel) + points.dtype.type(model.penalty))
     coefficients: Array = -U[:, 1:] / np.maximum(U[:, :1], least[:, None])
@@ -197,7 +197,7 @@ def new_coefficients(points: Array, rows: Labels, candidates: Array, model: Glob
     overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
     B = np.eye(candidates.shape[1], dtype=points.dtype) - overlap[:, 1:, 1:]
     right = B @ residual[:, 1:, :1] + points.dtype.type(model.penalty) * overlap[:, 1:, :1]
-    coefficients: Array = np.linalg.solve(_plus_penalty(B @ residual[:, 1:, 1:], model), right)[:, :, 0]
+    coefficients: Array = solve_systems(_plus_penalty(B @ residual[:, 1:, 1:], model), right)[:, :, 0]
     return coefficients
 
 
