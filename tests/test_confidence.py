@@ -136,6 +136,24 @@ def test_edge_distances_against_a_loop(rng):
     assert not far_points(np.array([np.nan, 0.0, 0.0])).any()
 
 
+def test_fence_is_one_and_a_half_ranges_above_the_third_quartile_of_the_logarithms():
+    """The quartiles of the logarithms are 0 and 1: the fence is at 2.5, far beyond that of the distances themselves."""
+    usual = np.linspace(-0.5, 1.5, 2001)
+    for scale in (1e-9, 1.0, 1e9):
+        flagged = far_points(scale * np.exp(np.r_[usual, 2.4, 2.6]))
+        assert not flagged[:-1].any()
+        assert flagged[-1]
+
+
+@pytest.mark.parametrize("share", [0.35, 0.45, 0.49, 0.51, 0.6])
+def test_point_without_half_of_its_ties_in_one_cluster_fits_nowhere(share):
+    W = block_diag(*[1000 * (np.ones((6, 6)) - np.eye(6))] * 3, [[0]])
+    W[18, [0, 6, 12]] = W[[0, 6, 12], 18] = [share, (1 - share) / 2, (1 - share) / 2]
+    summary = summarize_graph(sparse.csr_array(W), np.r_[np.repeat([0, 1, 2], 6), 0])
+    assert summary.fits_nowhere[18] == (share < 0.5)
+    assert not summary.fits_nowhere[:18].any()
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_it(name, rng):
     X = np.kron(np.eye(3), rng.normal(size=(14, 3))) + 0.01 * rng.normal(size=(42, 9))

@@ -9,8 +9,9 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces import _kmeans
-from subspaces._kmeans import kmeans
+from subspaces import KASP, KTRR, _kmeans
+from subspaces._kmeans import _Search, kmeans
+from subspaces.methods import METHODS
 
 
 def inertia(Y: np.ndarray, labels: np.ndarray) -> float:
@@ -83,3 +84,23 @@ def test_clusters_that_are_points_need_one_start(monkeypatch):
     labels = kmeans(np.eye(6)[truth], 6, n_init=500, seed=0)
     assert len(calls) == 1
     assert len(set(zip(truth, labels, strict=True))) == 6
+
+
+@pytest.mark.parametrize("cls", [KTRR, KASP])
+@pytest.mark.parametrize("n_init", [3, 9])
+def test_estimators_make_as_many_starts_as_asked_for(cls, n_init, rng, monkeypatch):
+    """On noise, where no start finds points but for rounding and none is as good as another."""
+    X, made, descend = rng.standard_normal((120, 6)), [], _Search.descend
+    monkeypatch.setattr(_Search, "descend", lambda search, centres: made.append(1) or descend(search, centres))
+    cls(7, n_init=n_init).fit(X)
+    assert len(made) == n_init
+
+
+@pytest.mark.parametrize("name", ["nystrom", "sec", "lsc", "uspec", "akk", "ktrr"])
+def test_estimators_hand_their_starts_to_scikit_learn(name, rng, monkeypatch):
+    """Where its k-means makes them: all but the last, which goes on from the best."""
+    X, asked, fit = rng.standard_normal((120, 6)), [], KMeans.fit
+    monkeypatch.setattr(KMeans, "fit", lambda model, *given: asked.append(model.n_init) or fit(model, *given))
+    parameters = {"init": "random"} if name == "ktrr" else {}
+    METHODS[name](4, n_init=7, **parameters).fit(X)
+    assert 7 in asked

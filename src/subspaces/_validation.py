@@ -45,7 +45,7 @@ def validated(estimator: Any, X: Any, **rules: Any) -> Data:
 
 def _types(X: Any) -> list[Any]:
     """Type of an array or series, or of the columns of a frame (pandas, polars) or table (pyarrow)."""
-    kinds = getattr(getattr(X, "schema", None), "types", getattr(X, "dtypes", getattr(X, "dtype", None)))
+    kinds: Any = getattr(getattr(X, "schema", None), "types", getattr(X, "dtypes", getattr(X, "dtype", None)))
     return list(kinds) if isinstance(kinds, list) or hasattr(kinds, "tolist") else [kinds]
 
 

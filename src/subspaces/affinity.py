@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array, Labels, Sparse
 from subspaces.representation._result import Coefficients
-from subspaces.ties import first_largest, tolerance
+from subspaces.ties import first_largest, levels
 from subspaces.truncation import column_peaks, symmetrised, symmetrised_columns
 
 
@@ -82,23 +82,14 @@ def _strongest_edges_out(
     if coefficients.matrix is not None:
         S = sparse.coo_array(symmetrised(coefficients.matrix))
         out = np.flatnonzero((pieces[S.row] != pieces[S.col]) & (pieces[S.col] >= 0))
-        out = out[np.lexsort((-S.col[out], _in_levels(S.data[out])))]  # the last is written: the strongest, first column
+        out = out[np.lexsort((-S.col[out], levels(S.data[out])))]  # the last is written: the strongest, first column
         outside[S.row[out]], weight[S.row[out]] = S.col[out], S.data[out]
     else:
         _read_edges_out(coefficients, peaks, pieces, outside, weight)
-    order = np.lexsort((-_in_levels(weight), pieces))
+    order = np.lexsort((-levels(weight), pieces))
     order = order[pieces[order] >= 0]
     first = order[np.searchsorted(pieces[order], np.arange(n_pieces))]
     return first, outside[first], weight[first]
-
-
-def _in_levels(weights: Array) -> Labels:
-    """Rank of each weight; weights that tie (:mod:`subspaces.ties`) have the same."""
-    order = np.argsort(weights, kind="stable")
-    steps = np.diff(weights[order]) > tolerance(weights.dtype) * np.abs(weights).max(initial=0)
-    levels: Labels = np.empty(len(weights), dtype=np.intp)
-    levels[order] = np.concatenate([[0], np.cumsum(steps)])[: len(weights)]
-    return levels
 
 
 def _read_edges_out(coefficients: Coefficients, peaks: Array, pieces: Labels, outside: Labels, weight: Array) -> None:
@@ -124,7 +115,7 @@ def _add_edges(
     smallest = sizes[weight > 0].min(initial=len(pieces))
     group = np.arange(n_pieces)
     chosen: list[int] = []
-    for piece in np.lexsort((-_in_levels(weight), sizes)):
+    for piece in np.lexsort((-levels(weight), sizes)):
         other = pieces[outside[piece]]
         if weight[piece] <= 0 or sizes[piece] > 2 * smallest or len(chosen) == n_joins:
             continue

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from subspaces._blocks import map_blocks, row_blocks
 from subspaces._typing import Array, Data, Labels, Sparse
+from subspaces.ties import levels
 
 _TIE = 1e-12
 """Share of the largest key below which two keys are equal: sums of features in another order differ by less."""
@@ -58,11 +59,7 @@ def _cubic(values: Array, largest: float) -> Array:
 
 def order_of_keys(keys: Array, prints: Array) -> Labels:
     """Ascending keys; of keys that are equal but for rounding ascending fingerprints."""
-    order = np.argsort(keys, kind="stable")
-    steps = np.diff(keys[order]) > _TIE * np.abs(keys).max(initial=0)
-    group = np.empty(len(keys), dtype=np.intp)
-    group[order] = np.concatenate([[0], np.cumsum(steps)])
-    return np.lexsort((prints, group))
+    return np.lexsort((prints, levels(keys, _TIE)))
 
 
 def inverse_of(order: Labels) -> Labels:

@@ -16,7 +16,7 @@ from scipy import sparse
 from subspaces._blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces._typing import Array, Sparse
 from subspaces.representation._result import Coefficients
-from subspaces.ties import tolerance
+from subspaces.ties import first_smallest, tie_width
 
 RANKINGS = ("magnitude", "value")
 
@@ -97,7 +97,7 @@ def _symmetric_by_draft(coefficients: Coefficients, n_nonzero: int) -> Sparse:
 
 def _largest_of_few(columns: Array, values: Array, k: int) -> tuple[Array, Array, Array]:
     """Counts per row, columns and values of the k largest non-zero values of each row; columns come in order."""
-    order = _leading(-values, k)
+    order = first_smallest(-values, k)
     values, columns = (np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1))
     kept = values != 0
     return kept.sum(axis=1), columns[kept], values[kept]
@@ -151,43 +151,15 @@ def _top_flat(keys: Array, k: int) -> Array:
     kth = min(k, n_groups)
     peaks.partition(n_groups - kth, axis=1)
     least = peaks[:, n_groups - kth, None]
-    flat = np.flatnonzero(keys >= least - 2 * _tie(least, peaks.max(axis=1, keepdims=True)))
+    flat = np.flatnonzero(keys >= least - 2 * tie_width(least, peaks.max(axis=1, keepdims=True)))
     row = flat // n
     counts = np.bincount(row, minlength=n_rows)
     first = np.cumsum(counts) - counts
     # the few that are left side by side, each row sorted by itself
     few = np.full((n_rows, counts.max()), np.inf, dtype=keys.dtype)
     few[row, np.arange(len(flat)) - first[row]] = -keys.ravel()[flat]
-    top: Array = flat[(_leading(few, k) + first[:, None]).ravel()]
+    top: Array = flat[(first_smallest(few, k) + first[:, None]).ravel()]
     return top
-
-
-def _leading(values: Array, k: int) -> Array:
-    """Places of the k smallest values of each row, in increasing order; of those that tie with the k-th the first.
-
-    Coefficients of copies, or of points on a grid, are equal but for rounding: which of them are kept must not depend
-    on it. What ties is set equal, and the sort is stable.
-    """
-    order = np.argsort(values, axis=1, kind="stable")[:, : k + 1]
-    if order.shape[1] > k:
-        best, kth, after = (np.take_along_axis(values, order[:, i : i + 1], axis=1) for i in (0, k - 1, k))
-        tie = _tie(kth, best)
-        with np.errstate(invalid="ignore"):  # ∞ − ∞, where a row has no more entries
-            close = np.flatnonzero((after - kth <= tie)[:, 0])
-        if len(close):
-            some, level = values[close], kth[close]
-            with np.errstate(invalid="ignore"):
-                some = np.where(np.abs(some - level) <= tie[close], level, some)
-            order[close, :k] = np.argsort(some, axis=1, kind="stable")[:, :k]
-    order = order[:, :k]
-    order.sort(axis=1)
-    return order
-
-
-def _tie(level: Array, largest: Array) -> Array:
-    """Differences from a level below which a number ties with it; small numbers beside a large one are less exact."""
-    size: Array = tolerance(level.dtype) * np.maximum(np.abs(level), 1e-3 * np.abs(largest))
-    return np.where(np.isfinite(size), size, 0).astype(level.dtype, copy=False)
 
 
 def largest_per_column(C: Sparse, k: int) -> Sparse:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_array
 
 from subspaces._blocks import BLOCK_BYTES, map_blocks, row_blocks
+from subspaces._distances import nearest_neighbors
 from subspaces._typing import Array, Sparse
 from subspaces.decompositions import svd
 from subspaces.truncation import top_columns
@@ -194,7 +194,7 @@ def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: 
     variance = float(X.var(axis=0, dtype=np.float64).sum()) if bandwidth is None else bandwidth**2
     scale = -0.5 / variance if variance > 0 else 0.0  # all points equal: all distances are zero
     if n_neighbors is not None:
-        distances, neighbours = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
+        distances, neighbours = nearest_neighbors(X, n_neighbors)
         directed = columns_to_sparse(neighbours, np.exp(scale * distances**2).astype(X.dtype))
         return csc_array(directed.maximum(directed.T))
 

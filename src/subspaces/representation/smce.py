@@ -8,9 +8,9 @@ from itertools import zip_longest
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import NearestNeighbors
 
 from subspaces._blocks import map_blocks, row_blocks
+from subspaces._distances import nearest_neighbors
 from subspaces._typing import Array, Sparse
 from subspaces.decompositions import solve_systems
 from subspaces.representation._result import Trace
@@ -79,7 +79,7 @@ def smce_path(
     """
     X = check_points(X, n_neighbors)
     tol = max(tol, 20 * float(np.finfo(X.dtype).eps))
-    neighbours = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(return_distance=False)
+    neighbours = nearest_neighbors(X, n_neighbors)[1]
     solutions: Array | None = None
     for reg in regs:
         if reg <= 0:

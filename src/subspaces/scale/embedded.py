@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.sparse.linalg import LinearOperator
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval
 
+from subspaces._distances import nearest_neighbors
 from subspaces._typing import Array, Labels, Sparse
 from subspaces._validation import one_label_per_copy
 from subspaces.decompositions import block_pairs, cholesky, lanczos, largest_eigenpairs
@@ -57,7 +57,7 @@ def self_tuned_graph(X: Array, n_neighbors: int) -> Sparse:
     """
     n = len(X)
     n_neighbors = min(n_neighbors, n - 1)
-    distances, neighbours = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
+    distances, neighbours = nearest_neighbors(X, n_neighbors)
     scales = distances[:, -1].astype(np.float64)
     scales[scales == 0] = scales.mean() or 1.0
     weights = np.exp(-(distances**2) / (scales[:, None] * scales[neighbours]))

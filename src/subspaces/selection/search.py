@@ -44,7 +44,7 @@ from subspaces.selection.graphs import Graph, graphs_of
 from subspaces.selection.result import RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.ties import first_largest
 
-N_SEARCHED = 2000
+N_SEARCHED = 2500
 """Points the search looks at; of more it takes a random sample."""
 
 _LEAST_CEILING = 0.3  # five sixths of all points in one cluster: separating a few crumbs is no merit
