@@ -50,7 +50,7 @@ def test_case_9_fewer_different_points_than_clusters(cls, n_clusters, seed):
 
 
 @pytest.mark.parametrize("cls", LARGE)
-@pytest.mark.parametrize("draw", range(3))
+@pytest.mark.parametrize("draw", [0, 15, 21, 23])  # the last three were split as on a Nehalem CPU
 def test_case_9_methods_for_many_points_split_no_copies(cls, draw):
     """9: copies differ by rounding once they are embedded; that makes no third cluster, nor one that predict knows."""
     X = np.repeat(np.random.default_rng(draw).standard_normal((2, 3)), 15, axis=0)
