@@ -5,7 +5,7 @@
     SUBSPACES_DATA=folder python benchmarks/machines.py --shuffles 10      # rows in another order, against the first
     python benchmarks/machines.py --datasets digits                        # what scikit-learn carries
 
-Prints Markdown: share of points with the same label (after matching) as under the first type, for each data set and each
+Prints Markdown: share of points with the label (after matching) they have under the first type, for each data set and
 way to cut. A type that this processor cannot run is listed as such. Rows are kept in benchmarks/results/machines.
 """
 
@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from automatic import AUTO, SETS, Points
 from sklearn.metrics import adjusted_rand_score
 
+from automatic import AUTO, SETS, Points
 from subspaces import KTRR
 from subspaces.metrics import accuracy
 

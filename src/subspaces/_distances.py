@@ -34,7 +34,9 @@ def nearest_neighbors(X: Array, k: int) -> tuple[Array, Array]:
     by_index = np.argsort(indices, axis=1)
     distances, indices = (np.take_along_axis(part, by_index, axis=1) for part in (distances, indices))
     kept = first_smallest(distances, k)
-    kept = np.take_along_axis(kept, np.argsort(np.take_along_axis(distances, kept, axis=1), axis=1, kind="stable"), axis=1)
+    kept = np.take_along_axis(
+        kept, np.argsort(np.take_along_axis(distances, kept, axis=1), axis=1, kind="stable"), axis=1
+    )
     return np.take_along_axis(distances, kept, axis=1), np.take_along_axis(indices, kept, axis=1)
 
 

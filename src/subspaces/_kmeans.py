@@ -7,6 +7,7 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 
+from subspaces._process import one_thread
 from subspaces._typing import Array, Labels
 
 _POPULATION = 40
@@ -26,8 +27,8 @@ _MAX_ITER = 60
 
 _GRID = 2.0**11
 """Points and centres of the starts are multiples of 1/2048 and no longer than 1: then every product and distance is a
-multiple of 2⁻²² below 4 and exact in single precision, whatever the order of the terms. So all processors and numbers of
-threads go the same way."""
+multiple of 2⁻²² below 4 and exact in single precision, whatever the order of the terms. So all processors go the same
+way, with any number of threads."""
 
 
 def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
@@ -73,7 +74,8 @@ def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
 
 def _refine(Y: Array, n_clusters: int, init: str | Array, seed: int) -> Labels:
     model = KMeans(n_clusters, init=init, n_init=1, random_state=seed, max_iter=1000)
-    return model.fit(Y).labels_.astype(np.intp)
+    with one_thread("blas"):  # k-means sets this itself, but not so that it can be done in several threads
+        return model.fit(Y).labels_.astype(np.intp)
 
 
 def _on_grid(points: Array) -> Array:

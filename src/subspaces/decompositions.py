@@ -24,7 +24,6 @@ answer is a `LinAlgError` (a ValueError) of one sentence.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -34,6 +33,7 @@ import scipy.linalg
 from scipy.linalg import LinAlgError
 from scipy.sparse.linalg import ArpackError, eigsh, lobpcg
 
+from subspaces._process import quiet
 from subspaces._typing import Array
 
 Pairs = tuple[Array, Array]
@@ -205,8 +205,7 @@ def block_pairs(
     start = np.random.default_rng(0).standard_normal((A.shape[0], k + n_more))
     known = None if known is None else known.astype(np.float64)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it says in its own words that it is done
+        with quiet():  # it says in its own words that it is done
             values, vectors = lobpcg(A, start, Y=known, M=M, largest=largest, tol=1e-7, maxiter=maxiter)
     except ValueError:  # and LinAlgError, which is one: what it raises when its basis has become dependent
         values = np.empty(0)

@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import discretize
 
 from subspaces._kmeans import kmeans
+from subspaces._process import one_thread
 from subspaces._typing import Array, Labels, Sparse
 from subspaces.decompositions import svd
 from subspaces.ties import first_largest
@@ -47,7 +48,8 @@ def cut_embedding(
         if init == "k-means++":
             return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
         model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed, max_iter=1000)
-        return model.fit(Y).labels_.astype(np.intp)
+        with one_thread("blas"):  # as in subspaces._kmeans
+            return model.fit(Y).labels_.astype(np.intp)
     if method == "qr":
         return cut_by_qr(Y)
     return np.asarray(discretize(Y, random_state=seed), dtype=np.intp)

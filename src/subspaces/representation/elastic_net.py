@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from subspaces._blocks import map_blocks, row_blocks
+from subspaces._process import one_thread
 from subspaces._typing import Array, Sparse
 from subspaces.representation._elastic_net_newton import Problems, excess_of, solve_working_sets
 from subspaces.representation._result import Trace
@@ -110,7 +110,7 @@ def elastic_net(
     first_codes = None if start is None else _start_rows(start, n_points)
     batch = min(MAX_BATCH, max(MIN_BATCH, BATCH_BYTES // (n_points * atoms.itemsize)))
     blocks = row_blocks(n_points, 1, batch)
-    with threadpool_limits(1, user_api="blas"):  # the threads are those of the batches
+    with one_thread("blas"):  # the threads are those of the batches
         codes = map_blocks(
             lambda lo, hi: _solve_batch(atoms, lo, hi, gamma, l1_ratio, tol, max_iter, first_codes), blocks
         )

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from subspaces._blocks import map_blocks, row_blocks
+from subspaces._process import one_thread
 from subspaces._typing import Array, Sparse
 from subspaces.decompositions import solve_systems
 from subspaces.representation._result import Trace
@@ -77,7 +77,7 @@ def orthogonal_matching_pursuit(X: Array, n_nonzero: int = 10, tol: float = 1e-6
     atoms = X / (np.abs(X).max(initial=0) or 1)
     batch = min(MAX_BATCH, max(MIN_BATCH, BATCH_BYTES // (n_points * atoms.itemsize)))
     blocks = row_blocks(n_points, 1, batch)
-    with threadpool_limits(1, user_api="blas"):  # the threads are those of the batches
+    with one_thread("blas"):  # the threads are those of the batches
         parts = map_blocks(lambda start, stop: _pursue(atoms, start, stop, n_steps, tol), blocks)
     residuals = np.max([residuals for _, residuals in parts], axis=0)
     rows = sparse.vstack([codes for codes, _ in parts], format="csr")

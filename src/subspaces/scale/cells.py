@@ -13,9 +13,9 @@ from itertools import pairwise
 
 import numpy as np
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
 
 from subspaces._blocks import map_blocks, row_blocks
+from subspaces._process import one_thread
 from subspaces._typing import Array, Labels
 from subspaces.scale.kmeans import first_centres
 from subspaces.truncation import top_columns
@@ -66,7 +66,7 @@ def build_cells(X: Array, *, size: int = CELL_SIZE, seed: int = 0) -> Cells:
     """
     rng = np.random.default_rng(seed)
     waiting, found = [np.arange(len(X))], []
-    with threadpool_limits(1, "openmp"):  # k-means sums in the order of its threads: one thread, one result
+    with one_thread("openmp"), one_thread("blas"):  # k-means sums in the order of its threads: one thread, one result
         while waiting:
             members = waiting.pop()
             if len(members) <= 1.5 * size:
@@ -100,7 +100,7 @@ def search(cells: Cells, k: int, score: Score, *, database: Cells | None = None)
             around = probed_positions(database, cells.probes[cell], k + 1)
             out[rows] = around[top_columns(score(rows, around), k)]
 
-    with threadpool_limits(1, "blas"):  # many small products: threads over the blocks, not inside them
+    with one_thread("blas"):  # many small products: threads over the blocks, not inside them
         map_blocks(one_block, row_blocks(cells.n_cells, 1, 16))
     return np.sort(out, axis=1)
 

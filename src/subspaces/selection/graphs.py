@@ -67,9 +67,7 @@ def graphs_of(
             except ValueError:  # not invertible: no candidate
                 continue
             error = leave_one_out_error(U, penalty) / size
-            strongest = from_sparse(
-                truncate(from_inverse(U, penalty), _longest(grid.n_nonzeros), graph=graph, by=by)
-            )
+            strongest = from_sparse(truncate(from_inverse(U, penalty), _longest(grid.n_nonzeros), graph=graph, by=by))
             for n_nonzero in grid.n_nonzeros:
                 W = affinity(truncate(strongest, n_nonzero, graph="column", by=by))
                 if W.nnz and np.isfinite(W.data).all():

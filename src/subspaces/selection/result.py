@@ -93,7 +93,9 @@ class RunnerUp:
         return self.share >= _AS_GOOD
 
     def __str__(self) -> str:
-        near = "As good" if self.share > 1 - _TIE else f"Nearly as good (score {100 * self.share:.1f} % of the winner's)"
+        near = (
+            "As good" if self.share > 1 - _TIE else f"Nearly as good (score {100 * self.share:.1f} % of the winner's)"
+        )
         return f"{near}: {described(self.trial)}. Its clusters are others: adjusted Rand index {self.similarity:.2f}."
 
 

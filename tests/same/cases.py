@@ -1,0 +1,91 @@
+"""Fits whose labels must be the same on every machine, and the file that holds them.
+
+python tests/same/cases.py     # writes labels.npz anew: after a change that is meant to change labels, and only then
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits, load_iris, load_wine
+
+from subspaces import KTRR, TRR
+from subspaces.methods import ESTIMATORS, METHODS
+
+STORE = Path(__file__).parent / "labels.npz"
+AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
+
+
+def subspaces() -> Any:
+    """Noisy points of five subspaces."""
+    rng = np.random.default_rng(7)
+    bases = [np.linalg.qr(rng.standard_normal((12, 3)))[0] for _ in range(5)]
+    X = np.vstack([rng.standard_normal((30, 3)) @ basis.T for basis in bases])
+    return X + 0.05 * rng.standard_normal(X.shape)
+
+
+def grid() -> Any:
+    """Whole numbers: many copies, and many coefficients that are equal but for rounding."""
+    return np.round(2 * np.random.default_rng(0).standard_normal((300, 5)))
+
+
+def digits() -> Any:
+    """600 handwritten digits, pixels of 17 grey levels."""
+    return load_digits().data[:600]
+
+
+DATA: dict[str, Callable[[], Any]] = {
+    "subspaces": subspaces,
+    "grid": grid,
+    "digits": digits,
+    "iris": lambda: load_iris().data,
+    "wine": lambda: load_wine().data,
+}
+
+
+def small(name: str, n_clusters: int) -> Any:
+    """A method, with few landmarks where it has any."""
+    return METHODS[name](n_clusters, **({} if name in ESTIMATORS else {"n_landmarks": 60}))
+
+
+CASES: dict[str, tuple[str, Callable[[], Any]]] = {
+    **{f"{name}, subspaces": ("subspaces", lambda name=name: small(name, 5)) for name in METHODS},
+    **{f"{name}, grid": ("grid", lambda name=name: small(name, 6)) for name in METHODS},
+    **{
+        f"{cut}, {data}": (data, lambda cut=cut: KTRR(10, partition=cut, scaling="unit"))
+        for cut in ("kmeans", "qr", "discretize", "modularity")
+        for data in ("grid", "digits")
+    },
+    **{f"two scales, {data}": (data, lambda: KTRR(10, solver="two_scale")) for data in ("subspaces", "grid", "digits")},
+    "free modularity, digits": ("digits", lambda: KTRR(None, partition="modularity")),
+    "trr, automatic, subspaces": ("subspaces", lambda: TRR(5, reg="auto", n_nonzero="auto")),
+    **{f"automatic, {data}": (data, lambda: KTRR(6, **AUTO)) for data in DATA},
+    **{f"automatic, number unknown, {data}": (data, lambda: KTRR("auto", **AUTO)) for data in DATA},
+}
+
+
+def labels_of(case: str, X: Any = None) -> Any:
+    """Labels of a case, or of other points by its method."""
+    data, make = CASES[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make().fit(DATA[data]() if X is None else X).labels_
+
+
+def versions() -> str:
+    """Versions of what the labels depend on besides this package."""
+    from importlib.metadata import version
+
+    names = ("numpy", "scipy", "scikit-learn", "graspologic-native")
+    return ", ".join(f"{name} {version(name)}" for name in names)
+
+
+if __name__ == "__main__":
+    found = {case: labels_of(case).astype(np.int16) for case in CASES}
+    np.savez_compressed(STORE, versions=np.array(versions()), **found)
+    sys.stdout.write(f"{len(found)} cases with {versions()}\n")
