@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -39,18 +39,21 @@ from subspaces._typing import Array
 Pairs = tuple[Array, Array]
 """Eigenvalues, and eigenvectors as columns."""
 
+# roundings that some eigenpairs may be off by: `evr` has been seen to lose half of the digits where values repeat
+_FEW = 1e4
+
 # ARPACK draws a new direction when it runs out of them; newer SciPy lets us seed that
 _TAKES_RNG = "rng" in inspect.signature(eigsh).parameters
 
 
 def eigh(A: Array) -> Pairs:
     """All eigenpairs of the symmetric matrix A, ascending."""
-    _require_finite(A)
     whole = partial(scipy.linalg.eigh, A, check_finite=False)
     for solver in (partial(whole, driver="evd"), partial(whole, driver="ev"), partial(_reflected_eigh, A)):
-        pairs = _accepted(A, solver)
+        pairs = _accepted(A, solver, 100 * _eps(A) ** 0.5)
         if pairs is not None:
             return pairs
+        _require_finite(A)
     raise LinAlgError(
         f"LAPACK finds no eigenvectors of a symmetric matrix of {len(A)} rows, by none of its drivers: update NumPy "
         "and SciPy, or set OPENBLAS_CORETYPE to another CPU type."
@@ -59,21 +62,15 @@ def eigh(A: Array) -> Pairs:
 
 def largest_eigenpairs(A: Array, k: int) -> Pairs:
     """The k largest eigenpairs of the symmetric matrix A, descending."""
-    _require_finite(A)
     n = len(A)
-    pairs = _accepted(
-        A, partial(scipy.linalg.eigh, A, driver="evr", subset_by_index=[n - k, n - 1], check_finite=False)
-    )
+    pairs = _accepted(A, partial(_some, A, subset_by_index=[n - k, n - 1]), _FEW * _eps(A))
     values, vectors = pairs if pairs is not None and len(pairs[0]) == k else eigh(A)
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
 def eigenpairs_above(A: Array, limit: float) -> Pairs:
     """The eigenpairs of the positive semidefinite matrix A above `limit`, ascending."""
-    _require_finite(A)
-    pairs = _accepted(
-        A, partial(scipy.linalg.eigh, A, driver="evr", subset_by_value=(limit, np.inf), check_finite=False)
-    )
+    pairs = _accepted(A, partial(_some, A, subset_by_value=(limit, np.inf)), _FEW * _eps(A))
     if pairs is not None and _largest_left(A, pairs[1]) <= 1.01 * limit:
         return pairs
     values, vectors = eigh(A)
@@ -125,7 +122,7 @@ def cholesky(A: Array, *, largest_jitter: float | None = None) -> tuple[Array, f
     of 100 and relative to its mean, up to `largest_jitter` (√ε); beyond that A is not positive definite.
     """
     _require_finite(A)
-    eps = float(np.finfo(A.dtype).eps)
+    eps = _eps(A)
     limit = eps**0.5 if largest_jitter is None else largest_jitter
     scale = float(np.abs(A.diagonal()).mean())
     relative = 0.0
@@ -182,7 +179,8 @@ def lanczos(
         values, vectors = eigsh(A, k=k, which=which, v0=start, ncv=ncv, tol=tol, maxiter=maxiter, **seeded)
     except ArpackError as error:
         raise LinAlgError(f"Lanczos gave up on the {k} eigenvectors of a matrix of {A.shape[0]} rows.") from error
-    if len(values) != k or not _solves(lambda y: A @ y, values, vectors, accuracy=10 * tol):
+    accuracy = max(100 * _eps(vectors) ** 0.5, 10 * tol)
+    if len(values) != k or not _solves(lambda y: A @ y, values, vectors, accuracy):
         raise LinAlgError(f"Lanczos returned no {k} eigenvectors of a matrix of {A.shape[0]} rows.")
     order = np.argsort({"LA": -values, "SA": values, "LM": -np.abs(values)}[which], kind="stable")
     return values[order], vectors[:, order]
@@ -228,47 +226,55 @@ def _require_finite(A: Array) -> None:
             )
 
 
-def _accepted(A: Array, solver: Callable[[], Pairs]) -> Pairs | None:
+def _some(A: Array, **subset: Any) -> Pairs:
+    values, vectors = scipy.linalg.eigh(A, driver="evr", check_finite=False, **subset)
+    return values, vectors
+
+
+def _eps(A: Array) -> float:
+    return float(np.finfo(A.dtype).eps)
+
+
+def _accepted(A: Array, solver: Callable[[], Pairs], accuracy: float) -> Pairs | None:
     """The pairs, None where the solver fails or they are none."""
     try:
         values, vectors = solver()
     except LinAlgError:
         return None
-    return (values, vectors) if _solves(lambda y: A @ y, values, vectors) else None
+    return (values, vectors) if _solves(lambda y: A @ y, values, vectors, accuracy) else None
 
 
-def _solves(product: Callable[[Array], Array], values: Array, vectors: Array, accuracy: float = 0.0) -> bool:
-    """Whether A V = V Λ and VᵀV = I hold to 100 √ε, or `accuracy`, on one combination of the columns; NaN do not."""
-    tolerance = max(100 * float(np.finfo(vectors.dtype).eps) ** 0.5, accuracy)
+def _solves(product: Callable[[Array], Array], values: Array, vectors: Array, accuracy: float) -> bool:
+    """Whether A V = V Λ and VᵀV = I hold to `accuracy` on one combination of the columns; NaN do not."""
     weights = _general_vector(len(values), vectors.dtype)
     with np.errstate(all="ignore"):
         together = vectors @ weights
-        if not abs(float(together @ together) - len(values)) <= tolerance * len(values):
+        if not abs(float(together @ together) - len(values)) <= accuracy * len(values):
             return False
-        error = np.abs(product(together) - vectors @ (values * weights)).max(initial=0)
-        size = np.abs(product(_general_vector(len(vectors), vectors.dtype))).max(initial=0)
-        return bool(np.isfinite(values).all() and (error <= tolerance * size or size == np.inf))
+        error = product(together) - vectors @ (values * weights)
+        image = product(_general_vector(len(vectors), vectors.dtype))
+        # squares that overflow or vanish tell nothing, and nobody is refused for that
+        return bool(error @ error <= accuracy**2 * (image @ image) or np.isinf(image @ image))
 
 
 def _largest_left(A: Array, vectors: Array) -> float:
     """About the largest eigenvalue of the positive semidefinite A beside those of `vectors`, never above it."""
-    left, value = _general_vector(len(A), A.dtype), 0.0
-    for _ in range(5):
-        left = left - vectors @ (vectors.T @ left)
-        image = A @ left
+    left = _general_vector(len(A), A.dtype)
+    with np.errstate(all="ignore"):
+        for _ in range(4):
+            left = A @ (left - vectors @ (vectors.T @ left))
+        left -= vectors @ (vectors.T @ left)
         square = float(left @ left)
-        if square == 0:
-            return 0.0
-        value = float(left @ image) / square
-        left = image / np.sqrt(square)
-    return value
+        return float(left @ (A @ left)) / square if square > 0 else 0.0
 
 
+@lru_cache(maxsize=32)
 def _general_vector(n: int, dtype: Any) -> Array:
     """A vector of length √n without any symmetry, always the same."""
     vector = np.cos(np.arange(1, n + 1, dtype=np.float64) ** 1.5)
     vector *= (n / max(float(vector @ vector), 0.01)) ** 0.5
-    return vector.astype(dtype)
+    vector.flags.writeable = False
+    return vector.astype(dtype, copy=False)
 
 
 def _reflected_eigh(A: Array) -> Pairs:
@@ -298,5 +304,5 @@ def _solve_one(A: Array, b: Array) -> Array:
         return np.asarray(np.linalg.solve(A, b))
     except LinAlgError:
         U, s, Vt = svd(A)
-        kept = s > len(A) * float(np.finfo(s.dtype).eps) * s[0]
+        kept = s > len(A) * _eps(s) * s[0]
         return np.asarray(Vt[kept].T @ ((U[:, kept].T @ b) / s[kept, None]))

@@ -92,7 +92,9 @@ def nystrom_directions(rows: KernelRows, n_vectors: int) -> tuple[Array, Array, 
         scaled /= np.sqrt(np.maximum(scaled @ to_degree, floor))[:, None]
         products += scaled.T @ scaled
     n_vectors = min(n_vectors, r)
-    values, vectors = largest_eigenpairs(E.T @ products @ E, n_vectors)
+    small = E.T @ products @ E
+    small = (small + small.T) / 2  # E magnifies rounding by up to 1e8
+    values, vectors = largest_eigenpairs(small, n_vectors)
     positive = np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))
     return E @ (vectors / positive), to_degree, values
 
