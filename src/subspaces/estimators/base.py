@@ -136,7 +136,7 @@ class SubspaceClusterer(
         if self._all_equal(X):
             self._remember(X, prints)
             return self._one_cluster(X.shape[0])
-        given, order = (X, prints), canonical_order(X, prints)
+        given, order = (X, prints), canonical_order(X, prints, pairwise=self._is_precomputed())
         place = inverse_of(order)
         X, prints = self._in_order(X, order), prints[order]
         self._remember(X, prints)

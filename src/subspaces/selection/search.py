@@ -103,13 +103,14 @@ def choose(
         "scaling": scaling,
         "partition": "modularity" if partition == AUTO and n_clusters is None else partition,
     }
-    rows = canonical_order(X, fingerprints(X))[sample(X.shape[0], seed)]
+    is_matrix = isinstance(kernel, str) and kernel == "precomputed"
+    rows = canonical_order(X, fingerprints(X), pairwise=is_matrix)[sample(X.shape[0], seed)]
     _memory.require(
         int(8 * _SQUARES * len(rows) ** 2),
         f'the search on {len(rows)} points for what is "auto"',
         "Give kernel, reg, n_nonzero, scaling and partition instead.",
     )
-    part = rows_of(X, rows, pairwise=isinstance(kernel, str) and kernel == "precomputed")
+    part = rows_of(X, rows, pairwise=is_matrix)
     values = {name: value for name, value in given.items() if name != "n_clusters"}
     grid = make_grid(part, n_points=X.shape[0], **values)
     # one BLAS thread: with two, the last digits decide between settings that are nearly equal, and it is hardly faster
