@@ -13,12 +13,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.linalg import block_diag
+from sklearn.metrics import adjusted_rand_score
 
 from method_data import ALL, quiet
 from subspaces import LRR1, LatLRR, embedding
 from subspaces.decompositions import eigenpairs_above, eigh, largest_eigenpairs, smallest_eigenvalue
 from subspaces.embedding import spectral_embedding
 from subspaces.estimators import ESTIMATORS
+from subspaces.partition import cut_embedding
 
 SIZES = (13, 17, 32)
 
@@ -221,6 +223,18 @@ def test_first_directions_are_those_of_the_first_points():
     centred = np.linalg.svd(np.eye(5) - 1 / 5)[0][:, :4]
     first = embedding._first_directions(centred, 1)[:, 0]
     assert_allclose(first, np.r_[4, -1, -1, -1, -1] / np.sqrt(20), atol=1e-12)
+
+
+def test_large_pieces_come_before_a_point_far_out():
+    """Four pieces that weights below rounding tie together, three vectors: the clusters, wherever the point stands."""
+    for place in (0, 3):
+        sizes = [10, 12, 14]
+        sizes.insert(place, 1)
+        piece = np.repeat(np.arange(4), sizes)
+        W = sparse.csr_array(np.where(piece[:, None] == piece, 1.0, 1e-40))
+        Y = embedding.unit_rows(spectral_embedding(W, 3).vectors)
+        others = piece != place
+        assert adjusted_rand_score(piece[others], cut_embedding(Y, 3)[others]) == 1
 
 
 def test_distinct_eigenvalues_keep_their_vectors():

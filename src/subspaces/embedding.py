@@ -222,10 +222,26 @@ def _tied_groups(values: Array, tie: float) -> Labels:
 def _first_directions(space: Array, count: int) -> Array:
     """Orthonormal vectors of the space spanned by orthonormal columns that do not depend on which columns these are.
 
-    The first is the projection of that coordinate vector e_i which lies closest to the space, the next one that of the
-    closest in what is left, and so on; of those that are equally close the first point's is taken.
+    The most widely spread come first: those with the smallest Σ ℓ_i v_i², ℓ_i the squared length of row i, which no
+    rotation changes. Pieces of a graph that only weights below rounding tie together so come by their size, and not a
+    point far out before a whole cluster. What is equally spread is taken as :func:`_nearest_to_points` takes it.
     """
-    rest, out, equal = space.copy(), np.empty((space.shape[1], count), dtype=space.dtype), _EQUAL[space.dtype]
+    equal, lengths = _EQUAL[space.dtype], np.einsum("ij,ij->i", space, space)
+    if lengths.max() - lengths.min() <= equal * lengths.max():
+        return _nearest_to_points(space, count)
+    spread, turn = eigh(space.T @ (lengths[:, None] * space))
+    groups, space = _tied_groups(-spread, equal * spread[-1]), space @ turn
+    parts = [_nearest_to_points(space[:, groups == group], count) for group in range(groups[count - 1] + 1)]
+    return np.hstack(parts)[:, :count]
+
+
+def _nearest_to_points(space: Array, count: int) -> Array:
+    """First the projection of that coordinate vector e_i which lies closest to the space, then in what is left of it.
+
+    Of those that are equally close the first point's is taken.
+    """
+    count, rest, equal = min(count, space.shape[1]), space.copy(), _EQUAL[space.dtype]
+    out = np.empty((space.shape[1], count), dtype=space.dtype)
     for j in range(count):
         squares = np.einsum("ij,ij->i", rest, rest)
         pivot = int(np.argmax(squares >= (1 - equal) * squares.max()))
