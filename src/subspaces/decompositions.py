@@ -62,7 +62,7 @@ def eigh(A: Array) -> Pairs:
 
 def largest_eigenpairs(A: Array, k: int) -> Pairs:
     """The k largest eigenpairs of the symmetric matrix A, descending."""
-    n = len(A)
+    n, k = len(A), int(k)  # −k of an unsigned integer is none
     pairs = _accepted(A, partial(_some, A, subset_by_index=[n - k, n - 1]), _FEW * _eps(A))
     values, vectors = pairs if pairs is not None and len(pairs[0]) == k else eigh(A)
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
