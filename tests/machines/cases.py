@@ -65,6 +65,7 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
         for data in ("grid", "digits")
     },
     **{f"two scales, {data}": (data, lambda: KTRR(10, solver="two_scale")) for data in ("subspaces", "grid", "digits")},
+    "modularity, many, digits": ("digits", lambda: KTRR(40, partition="modularity")),
     "free modularity, digits": ("digits", lambda: KTRR(None, partition="modularity")),
     "trr, automatic, subspaces": ("subspaces", lambda: TRR(5, reg="auto", n_nonzero="auto")),
     **{f"automatic, {data}": (data, lambda: KTRR(6, **AUTO)) for data in DATA},
