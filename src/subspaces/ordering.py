@@ -2,8 +2,8 @@
 
 Every fit draws (starts of k-means, landmarks, Leiden's visits) and breaks ties by position. So that a shuffled table
 gives the same clusters, the points are first put into an order that is their own: by a symmetric function of their
-values, rows that tie there by a linear one. Copies are interchangeable. Neither the unit nor the memory layout nor sparse
-storage changes it, nor, but for rows that tie, the order of the features.
+values, rows that tie there by a linear one. Copies are interchangeable. Neither the unit nor the memory layout nor
+sparse storage changes it, nor, but for rows that tie, the order of the features.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Fits whose labels must be the same on every machine, and the file that holds them.
 
-python tests/machines/cases.py     # writes labels.npz anew: after a change that is meant to change labels, and only then
+python tests/machines/cases.py     # writes labels.npz anew: only after a change that is meant to change labels
 """
 
 from __future__ import annotations

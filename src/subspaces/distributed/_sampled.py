@@ -100,7 +100,10 @@ def fit_sampled(estimator: Sampled, array: Any, workers: Workers, folder: Path |
         estimator.timings_ = {}
         estimator._dtype = points.dtype
         extremes = _extremes(points)
-        estimator._largest, estimator._moved = float(np.abs(extremes).max()) or 1.0, {}  # copies are left to the classifier
+        estimator._largest, estimator._moved = (
+            float(np.abs(extremes).max()) or 1.0,
+            {},
+        )  # copies are left to the classifier
         units = sees_units(getattr(estimator, "kernel", None))
         estimator._scaling = settle_scaling(points, extremes, estimator.scaling, units)
         if (extremes[0] == extremes[1]).all():

@@ -247,7 +247,7 @@ class SubspaceClusterer(
         return self.connect
 
     def _embed(self, W: Sparse) -> Data:
-        self._embedding: Array | None = None
+        self._embedding = None
         if self.partition == "modularity":
             return W
         assert self.n_clusters is not None

@@ -30,11 +30,14 @@ class NewPointsMixin(TransformerMixin):
     n_clusters_: int
     penalty_: float | None
     kernel_: Kernel
+    coefficients_: Sparse
     affinity_matrix_: Sparse
+    isolated_: Labels
     embedding_: Any
     _X: Data
     _prints: Array | None
     _scaling: Scaling
+    _embedding: Array | None
     _network: Any
 
     def predict(self, X: Any) -> Labels:
