@@ -100,16 +100,14 @@ def fit_sampled(estimator: Sampled, array: Any, workers: Workers, folder: Path |
         estimator.timings_ = {}
         estimator._dtype = points.dtype
         extremes = _extremes(points)
-        estimator._largest, estimator._moved = (
-            float(np.abs(extremes).max()) or 1.0,
-            {},
-        )  # copies are left to the classifier
+        estimator._largest = float(np.abs(extremes).max()) or 1.0
+        estimator._moved = {}  # copies are left to the classifier
         units = sees_units(getattr(estimator, "kernel", None))
         estimator._scaling = settle_scaling(points, extremes, estimator.scaling, units)
         if (extremes[0] == extremes[1]).all():
             estimator.labels_ = estimator._one_cluster(n)
         else:
-            estimator._order = _order(points, float(np.abs(extremes).max()) or 1.0)
+            estimator._order = _order(points, estimator._largest)
             estimator.labels_ = np.asarray(estimator._cluster_unscaled(points), dtype=np.intp)  # type: ignore[arg-type]
             del estimator._order
         estimator.n_clusters_ = int(np.count_nonzero(np.bincount(estimator.labels_ + 1)[1:]))
