@@ -13,6 +13,7 @@ from subspaces.partition import cut_by_modularity, merge_steps
 from subspaces.selection.criteria import pairwise_agreement, support
 from subspaces.selection.graphs import LEIDEN_ITERATIONS, Graph
 from subspaces.selection.result import ClusterCount
+from subspaces.ties import levels, tolerance
 
 N_GRAPHS = 12
 """Graphs that decide on the number of clusters."""
@@ -36,8 +37,9 @@ def count_clusters(graphs: Sequence[Graph], seed: int = 0) -> ClusterCount:
     communities = np.array([int(labels.max()) + 1 for labels in free])
     candidates, agreement, separation = _judged_numbers([graphs[i] for i in deciding], seed)
     score = np.maximum(agreement, 0) * separation
-    estimate = int(candidates[score >= _AS_GOOD * score.max()][-1])
-    good = candidates[score >= _IN_RANGE * score.max()]
+    best_score = score.max() * (1 - tolerance(score.dtype))
+    estimate = int(candidates[score >= _AS_GOOD * best_score][-1])
+    good = candidates[score >= _IN_RANGE * best_score]
     best = graphs[deciding[0]]
     n_values = min(max(2 * estimate, estimate + 10), _MOST_EIGENVALUES, best.W.shape[0] - 1)
     return ClusterCount(
@@ -55,7 +57,7 @@ def count_clusters(graphs: Sequence[Graph], seed: int = 0) -> ClusterCount:
 def _most_supported(graphs: Sequence[Graph], supported: Array) -> list[int]:
     """Graphs of largest support, at first one for each kernel and penalty: prefixes of one truncation agree anyway."""
     first: dict[tuple[object, ...], int] = {}
-    order = [int(i) for i in np.argsort(-supported, kind="stable")]
+    order = [int(i) for i in np.argsort(levels(-supported), kind="stable")]
     for i in order:
         setting = graphs[i].setting
         first.setdefault((setting.scaling, setting.kernel, setting.reg), i)

@@ -42,7 +42,7 @@ from subspaces.selection.criteria import (
 from subspaces.selection.cuts import cut, recut
 from subspaces.selection.graphs import Graph, graphs_of
 from subspaces.selection.result import RunnerUp, Selection, Trial, name_of, sentence
-from subspaces.ties import first_largest
+from subspaces.ties import first_largest, levels
 
 N_SEARCHED = 2500
 """Points the search looks at; of more it takes a random sample."""
@@ -204,7 +204,7 @@ def _scored(trials: list[Trial], partitions: list[Labels], n_cuts: int) -> list[
 def _runner_up(trials: list[Trial], partitions: list[Labels], best: int) -> RunnerUp | None:
     """The trial of largest score whose partition is not (nearly) the winner's."""
     scores = np.array([np.nan_to_num(trial.score, nan=0.0) for trial in trials])
-    for i in np.argsort(-scores, kind="stable"):
+    for i in np.argsort(levels(-scores), kind="stable"):
         if not scores[i] > 0:
             break
         similarity = pairwise_agreement([partitions[best], partitions[i]])[0, 1]
