@@ -218,3 +218,19 @@ def test_outputs_are_refused_before_computing(faces, frame, tmp_path, monkeypatc
 def test_empty_folder_is_one_line(tmp_path):
     (tmp_path / "nothing").mkdir()
     assert "0 readable images in this folder" in fails("cluster", tmp_path / "nothing")
+
+
+def test_two_answers_that_are_as_good_are_both_named(tmp_path, monkeypatch):
+    """Iris: two of the species touch, and other settings part them elsewhere."""
+    pytest.importorskip("jinja2")
+    from sklearn.datasets import load_iris
+
+    monkeypatch.setattr("subspaces.selection.candidates.REGS_TRIED", (0.01, 10.0))
+    np.save(tmp_path / "iris.npy", load_iris().data)
+    result = run("cluster", tmp_path / "iris.npy", "-k", 3, "--report", tmp_path / "iris.html", "--json")
+    document = json.loads(result.stdout)
+    assert document["runner_up"].startswith(("Nearly as good", "As good"))
+    page = (tmp_path / "iris.html").read_text(encoding="utf-8")
+    assert "Undecided:" in page
+    assert "It finds other clusters" in page
+    assert "undecided: " in run("cluster", tmp_path / "iris.npy", "-k", 3).stdout

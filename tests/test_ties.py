@@ -127,4 +127,4 @@ def test_runner_up_is_the_best_other_answer():
 def test_runner_up_in_words():
     assert str(RunnerUp(trial(0.8), 1.0, 0.4)).startswith("As good: rbf kernel on the data as it is, reg 1, 5 coeff")
     assert "Nearly as good (score 98.5 % of the winner's)" in str(RunnerUp(trial(0.8), 0.985, 0.4))
-    assert str(RunnerUp(trial(0.8), 1.0, 0.4)).endswith("Its clusters are others: adjusted Rand index 0.40.")
+    assert str(RunnerUp(trial(0.8), 1.0, 0.4)).endswith("It finds other clusters: adjusted Rand index 0.40 with these.")

@@ -96,7 +96,7 @@ class RunnerUp:
         near = (
             "As good" if self.share > 1 - _TIE else f"Nearly as good (score {100 * self.share:.1f} % of the winner's)"
         )
-        return f"{near}: {described(self.trial)}. Its clusters are others: adjusted Rand index {self.similarity:.2f}."
+        return f"{near}: {described(self.trial)}. It finds other clusters: adjusted Rand index {self.similarity:.2f} with these."
 
 
 @dataclass(frozen=True)
