@@ -76,9 +76,9 @@ def test_one_thread_and_two(parameters, seed):
 
 
 def n_threads(user_api: str) -> set[int]:
-    """Threads of the libraries of a kind; a BLAS that another package brought may run on OpenMP's, which it shares."""
+    """Threads of the libraries of a kind; a BLAS of another package may have none of its own, or OpenMP's."""
     pools = [pool for pool in threadpool_info() if pool["user_api"] == user_api]
-    return {pool["num_threads"] for pool in pools if user_api == "openmp" or pool["threading_layer"] != "openmp"}
+    return {pool["num_threads"] for pool in pools if pool.get("threading_layer") not in ("openmp", "disabled")}
 
 
 def overlapping(*contexts) -> None:
