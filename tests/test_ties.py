@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
 
 from subspaces import _kmeans, partition
-from subspaces._distances import nearest_neighbors
+from subspaces.neighbors import nearest_neighbors
 from subspaces.ordering import canonical_order, inverse_of, reordered, rows_of
 from subspaces.out_of_sample import fingerprints
 from subspaces.selection.result import RunnerUp, Trial
@@ -84,6 +85,17 @@ def test_neighbours_that_are_equally_far_go_by_their_order():
     distances, indices = nearest_neighbors(X, 2)
     assert_array_equal(np.sort(indices[0]), [1, 2])
     assert distances[0] == pytest.approx([1, 1])
+
+
+def test_neighbours_are_the_nearest(rng):
+    X = rng.standard_normal((300, 3)) + 1e4
+    distances, indices = nearest_neighbors(X, 6)
+    expected, nearest = NearestNeighbors(n_neighbors=6).fit(X).kneighbors()
+    assert_array_equal(indices, nearest)
+    assert_allclose(distances, expected, rtol=1e-9, atol=1e-9)
+    X[7] = X[8]
+    distances, indices = nearest_neighbors(X, 1)
+    assert (indices[7, 0], distances[7, 0]) == (8, 0)
 
 
 def test_starts_of_kmeans_are_exact(rng):

@@ -9,35 +9,16 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import safe_sparse_dot
 
 from subspaces._blocks import row_blocks
 from subspaces._typing import Array, Data
-from subspaces.ties import first_smallest
 
 BANDWIDTHS = ("rms", "mean", "median")
 
 _MEDIAN_SAMPLE = 2048  # points whose pairwise distances give the median; 2 million pairs
 _BLIND_SAMPLE = 64  # points that show whether a bandwidth tells points apart
 _BLIND = 1e3  # times the rounding of 1: closer to 1 a kernel value has fewer than three digits left
-
-
-def nearest_neighbors(X: Array, k: int) -> tuple[Array, Array]:
-    """Distances and indices of the k nearest other points of each point, nearest first, both of shape (n, k).
-
-    Scikit-learn's search, but of points that are equally far (:mod:`subspaces.ties`) the first are taken. For this some
-    more are looked at; only where more than k + 8 of them tie does it depend on the search which of these they are.
-    """
-    more = min(len(X) - 1, 2 * k + 8)
-    distances, indices = NearestNeighbors(n_neighbors=more).fit(X).kneighbors()
-    by_index = np.argsort(indices, axis=1)
-    distances, indices = (np.take_along_axis(part, by_index, axis=1) for part in (distances, indices))
-    kept = first_smallest(distances, k)
-    kept = np.take_along_axis(
-        kept, np.argsort(np.take_along_axis(distances, kept, axis=1), axis=1, kind="stable"), axis=1
-    )
-    return np.take_along_axis(distances, kept, axis=1), np.take_along_axis(indices, kept, axis=1)
 
 
 def resolve_bandwidth(X: Data, bandwidth: float | str) -> float:

@@ -16,9 +16,9 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_array
 
 from subspaces._blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces._distances import nearest_neighbors
 from subspaces._typing import Array, Sparse
 from subspaces.decompositions import svd
+from subspaces.neighbors import nearest_neighbors
 from subspaces.truncation import top_columns
 
 Rows = Callable[[int, int], Array]

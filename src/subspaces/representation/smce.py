@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from subspaces._blocks import map_blocks, row_blocks
-from subspaces._distances import nearest_neighbors
 from subspaces._typing import Array, Sparse
 from subspaces.decompositions import solve_systems
+from subspaces.neighbors import nearest_neighbors
 from subspaces.representation._result import Trace
 from subspaces.representation.local import check_points, columns_to_sparse
 

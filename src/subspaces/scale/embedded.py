@@ -12,12 +12,12 @@ from scipy.linalg import LinAlgError, solve_triangular
 from scipy.sparse.linalg import LinearOperator
 from sklearn.utils._param_validation import Interval
 
-from subspaces._distances import nearest_neighbors
 from subspaces._typing import Array, Labels, Sparse
 from subspaces._validation import one_label_per_copy
 from subspaces.decompositions import block_pairs, cholesky, lanczos, largest_eigenpairs
 from subspaces.embedding import FULL_GRAPH_SIZE
 from subspaces.estimators.base import POSITIVE
+from subspaces.neighbors import nearest_neighbors
 from subspaces.out_of_sample import fingerprints
 from subspaces.scale.kmeans import cluster_rows, nearest, sample_rows
 from subspaces.scale.landmark import LandmarkClusterer

@@ -96,7 +96,8 @@ class RunnerUp:
         near = (
             "As good" if self.share > 1 - _TIE else f"Nearly as good (score {100 * self.share:.1f} % of the winner's)"
         )
-        return f"{near}: {described(self.trial)}. It finds other clusters: adjusted Rand index {self.similarity:.2f} with these."
+        other = f"It finds other clusters: adjusted Rand index {self.similarity:.2f} with these."
+        return f"{near}: {described(self.trial)}. {other}"
 
 
 @dataclass(frozen=True)
