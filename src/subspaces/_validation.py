@@ -139,10 +139,8 @@ def within_reach(X: Data, largest: float) -> Data:
         return X
     X = X.copy()
     X[far] = X[far] / sizes[far, None] * X.dtype.type(min(_FAR_OUT * largest, np.finfo(X.dtype).max / 2))
-    _warn(
-        f"{len(far)} of {X.shape[0]} points exceed every training point more than a million times: they are labelled "
-        "by their direction alone."
-    )
+    who = "1 point exceeds" if len(far) == 1 else f"{len(far)} points exceed"
+    _warn(f"{who} every training point more than a million times: only the direction decides on the label.")
     return X
 
 

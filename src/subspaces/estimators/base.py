@@ -38,6 +38,7 @@ from subspaces.truncation import RANKINGS
 _MAX_SEED = 2**31 - 1
 _STATE = (
     "_X",
+    "_largest",
     "_prints",
     "_scaling",
     "_seed",
@@ -321,6 +322,7 @@ class SubspaceClusterer(
         units = sees_units(getattr(self, "kernel", None))
         self._scaling = Scaling() if self._is_precomputed() else fit_scaling(X, self.scaling, units=units)
         self._X = None if self._is_precomputed() else X
+        self._largest = max(float(X.max()), -float(X.min()))
         self._prints = None if self._is_precomputed() else prints
 
     def _is_precomputed(self) -> bool:

@@ -35,6 +35,7 @@ class NewPointsMixin(TransformerMixin):
     isolated_: Labels
     embedding_: Any
     _X: Data
+    _largest: float
     _prints: Array | None
     _scaling: Scaling
     _embedding: Array | None
@@ -110,7 +111,7 @@ class NewPointsMixin(TransformerMixin):
     def _scaled_new(self, X: Data) -> Data:
         """New points scaled like the training points; none so large that its kernel values overflow."""
         if self._X is not None:
-            X = within_reach(X, float(abs(self._X).max()))
+            X = within_reach(X, self._largest)
         return apply_scaling(X, self._scaling)
 
     def _nearest(self, X: Data) -> Labels:
@@ -123,9 +124,10 @@ class NewPointsMixin(TransformerMixin):
 
     def _say_lost(self, n_lost: int) -> None:
         if n_lost:
+            who = "1 new point has" if n_lost == 1 else f"{n_lost} new points have"
             warnings.warn(
-                f"{n_lost} new points have no similarity to any training point: every kernel value is 0. Each follows "
-                "the training point nearest to it.",
+                f"{who} no similarity to any training point: every kernel value is 0. The label is that of the nearest "
+                "training point.",
                 UserWarning,
                 stacklevel=3,
             )
