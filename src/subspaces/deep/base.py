@@ -16,7 +16,7 @@ import torch
 from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
 
-from subspaces._typing import Array, Data
+from subspaces._typing import Array, Data, Labels
 from subspaces.deep.autoencoder import Autoencoder, convolutional, default_layers
 from subspaces.deep.checkpoint import Checkpoint
 from subspaces.deep.images import Shape, flatten_images
@@ -80,6 +80,10 @@ class DeepClusterer(SubspaceClusterer):
         rows, shape = flatten_images(X, self.image_shape)
         self.image_shape_: Shape | None = shape
         return super()._fit(rows)
+
+    def _order_of(self, X: Data, prints: Array) -> Labels:
+        """As given: the authors train on images sorted by class, and batches in another order end elsewhere."""
+        return np.arange(X.shape[0])
 
     def _validated_new(self, X: Any) -> Data:
         return super()._validated_new(flatten_images(X, getattr(self, "image_shape_", None))[0])

@@ -137,7 +137,7 @@ class SubspaceClusterer(
         if self._all_equal(X):
             self._remember(X, prints)
             return self._one_cluster(X.shape[0])
-        given, order = (X, prints), canonical_order(X, prints, pairwise=self._is_precomputed())
+        given, order = (X, prints), self._order_of(X, prints)
         place = inverse_of(order)
         X, prints = self._in_order(X, order), prints[order]
         self._remember(X, prints)
@@ -153,6 +153,9 @@ class SubspaceClusterer(
         self._network = self._fit_network()
         self._as_given(*given, order, place)
         return self
+
+    def _order_of(self, X: Data, prints: Array) -> Labels:
+        return canonical_order(X, prints, pairwise=self._is_precomputed())
 
     def _in_order(self, X: Data, order: Labels) -> Data:
         """The points in their canonical order, in which the whole journey sees them."""
