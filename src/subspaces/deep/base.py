@@ -83,7 +83,8 @@ class DeepClusterer(SubspaceClusterer):
 
     def _order_of(self, X: Data, prints: Array) -> Labels:
         """As given: the authors train on images sorted by class, and batches in another order end elsewhere."""
-        return np.arange(X.shape[0])
+        trained = self.channels is None or len(self.channels) > 0
+        return np.arange(X.shape[0]) if trained else super()._order_of(X, prints)
 
     def _validated_new(self, X: Any) -> Data:
         return super()._validated_new(flatten_images(X, getattr(self, "image_shape_", None))[0])
