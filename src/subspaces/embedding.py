@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from subspaces._typing import Array, Labels, Sparse
 from subspaces.affinity import components
 from subspaces.decompositions import Pairs, block_pairs, eigh, lanczos, largest_eigenpairs
+from subspaces.ties import tolerance
 
 DENSE_SIZE = 600
 """Components up to this size go to LAPACK: nothing can be missed there, and it is fast enough."""
@@ -34,7 +35,6 @@ MULTIGRID_SIZE = 50_000
 
 _RESTARTS = 300  # of Lanczos, some 40 products with S each, before a slower solver takes over
 _RESIDUAL = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
-_TIE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}  # eigenvalues of S (at most 1) that count as equal
 _EQUAL = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # relative, of entries and lengths
 
 
@@ -128,7 +128,7 @@ def _remaining_vectors(S: Sparse, labels: Labels, n_components: int, root: Array
     # of equal values those of the first component come first, whatever rounding says
     order = np.argsort([-value for value, _, _ in pairs], kind="stable")
     group = np.empty(len(pairs), dtype=np.intp)
-    group[order] = _tied_groups(np.array([pairs[i][0] for i in order]), _TIE[S.dtype])
+    group[order] = _tied_groups(np.array([pairs[i][0] for i in order]), tolerance(S.dtype))
     chosen = [pairs[i] for i in np.argsort(group, kind="stable")[:n_vectors]]
     out = np.zeros((S.shape[0], n_vectors), dtype=S.dtype)
     for j, (_, members, vector) in enumerate(chosen):
@@ -195,7 +195,7 @@ def _dense_pairs(S: Sparse, known_values: Array, known: Array, k: int) -> Pairs:
     """
     dense = S.toarray()
     dense -= (known * (known_values + 2)) @ known.T
-    n, tie = len(dense), _TIE[S.dtype]
+    n, tie = len(dense), tolerance(S.dtype)
     values, vectors = largest_eigenpairs(dense, min(k + 1, n))
     if k < n and values[k - 1] - values[k] <= tie:
         values, vectors = eigh(dense)
