@@ -196,6 +196,10 @@ sys.stderr.write("\\n".join([*sorted({n.split(".")[0] for n in first}), "---",
     assert {"numpy", "scipy", "sklearn"} <= all_
 
 
+STORED = {"tests/golden/golden.npz", "tests/machines/labels.npz"}
+"""Small files of numbers that tests compare with."""
+
+
 def test_the_sdist_has_what_is_needed_to_test_it_and_no_data(sdist, wheel):
     needed = {
         "LICENSE",
@@ -208,13 +212,13 @@ def test_the_sdist_has_what_is_needed_to_test_it_and_no_data(sdist, wheel):
         "pyproject.toml",
         "PKG-INFO",
         "tests/conftest.py",
-        "tests/golden/golden.npz",
+        *STORED,
     }
     assert needed <= sdist.keys()
     in_wheel = {f"src/{name}" for name in wheel if name.startswith("subspaces/")}
     assert in_wheel == {name for name in sdist if name.startswith("src/")}
     data = re.compile(r"\.(npy|npz|mat|parquet|h5|pt|pkl|pickle|joblib|zip|gz|data|pyc|so)$")
-    assert [name for name in sdist if data.search(name)] == ["tests/golden/golden.npz"]
+    assert sorted(name for name in sdist if data.search(name)) == sorted(STORED)
     assert {name: size for name, size in sdist.items() if size > 500_000} == {}
     assert [name for name in sdist if re.search(r"(^|/)(results|build|gallery|__pycache__|\.venv|\.git)/", name)] == []
 
