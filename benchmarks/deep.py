@@ -32,7 +32,7 @@ import psutil
 from subspaces import KTRR, SSC, TRR, EnSC
 from subspaces.estimators.base import SubspaceClusterer
 from subspaces.metrics import clustering_scores
-from subspaces.representation._result import Coefficients
+from subspaces.representation.coefficients import Coefficients
 
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 RESULTS = Path(__file__).resolve().parent / "results" / "deep.jsonl"

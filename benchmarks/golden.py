@@ -24,8 +24,25 @@ from subspaces import KTRR, LSR1, SSC, TRR
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data"
 AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
-GRAPH = "KTRR TRR LSR1 LSR2 SSC KSSC EnSC SSCOMP LRR1 LRR2 LatLRR KLRR SMCE LSA TSC SC".split()
-LARGE = "EKTRR SSSC SLSR SLRR KASP NystromSC SEC AKK LSC USPEC".split()
+GRAPH = [
+    "KTRR",
+    "TRR",
+    "LSR1",
+    "LSR2",
+    "SSC",
+    "KSSC",
+    "EnSC",
+    "SSCOMP",
+    "LRR1",
+    "LRR2",
+    "LatLRR",
+    "KLRR",
+    "SMCE",
+    "LSA",
+    "TSC",
+    "SC",
+]
+LARGE = ["EKTRR", "SSSC", "SLSR", "SLRR", "KASP", "NystromSC", "SEC", "AKK", "LSC", "USPEC"]
 
 
 def union(n: int = 30) -> Any:
@@ -63,7 +80,16 @@ def small_cases() -> Iterator[tuple[str, Any, Callable[[], Any]]]:
             yield f"{name}, {data}", X, lambda name=name, k=k: getattr(subspaces, name)(k)
         for name in LARGE:
             yield f"{name}, {data}", X, lambda name=name, k=k: getattr(subspaces, name)(k, n_landmarks=60)
-        for kernel in "exponential inverse_square inverse_distance quadratic cubic cosine linear correntropy".split():
+        for kernel in [
+            "exponential",
+            "inverse_square",
+            "inverse_distance",
+            "quadratic",
+            "cubic",
+            "cosine",
+            "linear",
+            "correntropy",
+        ]:
             yield f"KTRR {kernel}, {data}", X, lambda kernel=kernel, k=k: KTRR(k, kernel=kernel, reg=0.1)
         for graph in ("column", "mass", "row_space", "dscnet"):
             yield f"KTRR {graph}, {data}", X, lambda graph=graph, k=k: KTRR(k, graph=graph)
@@ -176,7 +202,9 @@ def main() -> int:
         print(f"{len(found)} results of {len({name.split(' | ')[0] for name in found})} fits in {given.file}")
         return 0
     missing = [name for name in stored if given.only in name and name not in found]
-    missing = missing if given.real else [name for name in missing if not any(s in name for s in ("_32x32", "usps", "mnist"))]
+    missing = (
+        missing if given.real else [name for name in missing if not any(s in name for s in ("_32x32", "usps", "mnist"))]
+    )
     print(f"{len(found)} results, {differing} differ, {len(missing)} are gone: {missing[:5]}")
     return int(bool(differing or missing))
 

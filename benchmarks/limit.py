@@ -18,10 +18,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from subspaces.affinity import affinity
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate
 from subspaces.kernels import fit_kernel, gram
 from subspaces.representation.ridge import ridge
-from subspaces.truncation import truncate
 
 FEATURES = 1024
 

@@ -134,9 +134,9 @@ def _plain_graph(X: np.ndarray, k: int, seed: int, n_neighbors: int) -> np.ndarr
     """The same journey on a plain neighbour graph: cells, nearest points, equal weights, modularity."""
     from scipy import sparse
 
-    from subspaces.affinity import affinity
+    from subspaces.graphs.affinity import affinity
+    from subspaces.numerics.cells import build_cells, search
     from subspaces.partition import cut_by_modularity
-    from subspaces.scale.cells import build_cells, search
 
     cells = build_cells(X, seed=seed)
     points = X[cells.order]
@@ -241,13 +241,13 @@ def fidelity() -> None:
     from sklearn.datasets import load_digits
     from sklearn.metrics import adjusted_rand_score
 
-    from subspaces.affinity import affinity
+    from subspaces.graphs.affinity import affinity
+    from subspaces.graphs.truncation import truncate
     from subspaces.kernels import fit_kernel, gram
     from subspaces.partition import cut_by_modularity
-    from subspaces.representation._result import from_dense, from_sparse
+    from subspaces.representation import two_scale as two
+    from subspaces.representation.coefficients import from_dense, from_sparse
     from subspaces.representation.ridge import ridge
-    from subspaces.scale import two_scale as two
-    from subspaces.truncation import truncate
 
     covtype, _, _ = load("covtype")
     rng = np.random.default_rng(0)

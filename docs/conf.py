@@ -60,7 +60,7 @@ nitpick_ignore = [
     ("py:class", "numpy.random.Generator"),
     ("py:class", "sklearn.exceptions.ConvergenceWarning"),
     ("py:class", "LinearEmbedding"),
-    ("py:func", "subspaces._kmeans.kmeans"),
+    ("py:func", "subspaces.numerics.kmeans.kmeans"),
     ("py:func", "cells_of"),
     ("py:func", "data_weight"),
     ("py:func", "outlier_weight"),

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subspaces._typing import Array
-from subspaces.representation._result import Trace
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Trace
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
 from subspaces.representation.low_rank import lrr

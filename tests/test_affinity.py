@@ -10,9 +10,9 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from subspaces.affinity import affinity, components, join_components
-from subspaces.representation._result import from_dense, from_sparse
-from subspaces.truncation import truncate
+from subspaces.graphs.affinity import affinity, components, join_components
+from subspaces.graphs.truncation import truncate
+from subspaces.representation.coefficients import from_dense, from_sparse
 
 
 def flood_fill(W: np.ndarray) -> list[list[int]]:
@@ -215,7 +215,7 @@ def test_pieces_without_ties_stay(rng):
 
 
 def test_joining_in_blocks_gives_the_same(rng, monkeypatch):
-    from subspaces import affinity as module
+    from subspaces.graphs import affinity as module
 
     C, _ = blocks_with_weak_ties([3, 9, 4, 4, 12, 6], rng)
     W = affinity(truncate(from_dense(C), 2))

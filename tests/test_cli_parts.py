@@ -10,9 +10,9 @@ import pytest
 import typer
 
 from cli_data import run
-from subspaces._blocks import map_blocks
 from subspaces.cli import _common, _outputs, _stream
 from subspaces.cli.reproduce import _progress
+from subspaces.numerics.blocks import map_blocks
 
 
 class Terminal(io.StringIO):
@@ -126,7 +126,7 @@ def test_which_files_workers_read(tmp_path, monkeypatch):
     assert not _stream.wanted(tmp_path / "x.npy", None)
     assert _stream.wanted(tmp_path / "x.npy", "local")
     assert _stream.wanted(tmp_path / "x.zarr", None)
-    monkeypatch.setattr("subspaces._memory.available_bytes", lambda: 50_000)  # less than the file
+    monkeypatch.setattr("subspaces.numerics.memory.available_bytes", lambda: 50_000)  # less than the file
     assert _stream.wanted(tmp_path / "x.npy", None)
 
 

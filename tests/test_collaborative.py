@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from subspaces.scale import collaborative
-from subspaces.scale.collaborative import CollaborativeClassifier, ridge_operator
+from subspaces.landmarks import collaborative
+from subspaces.landmarks.collaborative import CollaborativeClassifier, ridge_operator
 
 SHAPES = [
     (12, 30, 3),

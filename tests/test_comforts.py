@@ -18,7 +18,7 @@ import subspaces
 from subspaces import EKTRR, KASP, KTRR, LSR1, SSC, TRR, metrics, scorers
 from subspaces.datasets import make_subspaces
 from subspaces.estimators import ESTIMATORS
-from subspaces.journey import journey, journey_html
+from subspaces.estimators.html_repr import journey, journey_html
 
 
 @pytest.fixture(scope="module")

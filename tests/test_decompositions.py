@@ -8,7 +8,7 @@ import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import LinAlgError
 
-from subspaces.decompositions import (
+from subspaces.numerics.decompositions import (
     cholesky,
     eigenpairs_above,
     eigh,

@@ -13,14 +13,16 @@ from scipy.linalg import LinAlgError
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 
 import subspaces
-from subspaces import decompositions, embedding, postprocessing
 from subspaces.datasets import make_subspaces
-from subspaces.decompositions import block_pairs, lanczos
-from subspaces.embedding import leading_pairs
-from subspaces.postprocessing import dscnet_affinity
+from subspaces.embedding import spectral as embedding
+from subspaces.embedding.spectral import leading_pairs
+from subspaces.estimators import sec as embedded
+from subspaces.estimators.sec import self_tuned_graph, spectral_embedded
+from subspaces.graphs import postprocessing
+from subspaces.graphs.postprocessing import dscnet_affinity
+from subspaces.numerics import decompositions
+from subspaces.numerics.decompositions import block_pairs, lanczos
 from subspaces.representation._nuclear import Shrinkage
-from subspaces.scale import embedded
-from subspaces.scale.embedded import self_tuned_graph, spectral_embedded
 from test_decompositions import check_pairs, raises
 
 # ------------------------------------------------------------------ Lanczos and LOBPCG

@@ -20,9 +20,9 @@ from subspaces.deep.layers import (  # noqa: E402
     unit_rows,
 )
 from subspaces.deep.struct_ae import StructuredAutoencoder  # noqa: E402
+from subspaces.graphs.truncation import truncate  # noqa: E402
 from subspaces.kernels import fit_kernel, gram  # noqa: E402
 from subspaces.representation.ridge import ridge, ridge_unconstrained  # noqa: E402
-from subspaces.truncation import truncate  # noqa: E402
 
 
 @pytest.fixture

@@ -11,15 +11,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from subspaces import _memory
-from subspaces._blocks import map_blocks, progress_to
-from subspaces._kmeans import kmeans
-from subspaces.graphs import build_graph
+from subspaces.graphs.rules import build_graph
+from subspaces.graphs.truncation import largest_per_column
 from subspaces.kernels import fit_kernel, gram
-from subspaces.out_of_sample import residual_scores
-from subspaces.representation._result import from_dense
-from subspaces.scale.two_scale import _small_grams, diagonal
-from subspaces.truncation import largest_per_column
+from subspaces.new_points import residual_scores
+from subspaces.numerics import memory
+from subspaces.numerics.blocks import map_blocks, progress_to
+from subspaces.numerics.kmeans import kmeans
+from subspaces.representation.coefficients import from_dense
+from subspaces.representation.two_scale import _small_grams, diagonal
 
 
 def test_cluster_without_points_explains_nothing(rng):
@@ -58,17 +58,17 @@ def groups(tmp_path, monkeypatch, process, files):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (tmp_path / "process").write_text(process)
-    monkeypatch.setattr(_memory, "_GROUPS_OF_PROCESS", tmp_path / "process")
-    monkeypatch.setattr(_memory, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(memory, "_GROUPS_OF_PROCESS", tmp_path / "process")
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "groups")
 
 
 @pytest.mark.parametrize(("limit", "used", "expected"), [("1000", "400", 600), ("100", "400", 0), ("max", "400", None)])
 def test_container_allows_what_it_has_left(tmp_path, monkeypatch, limit, used, expected):
     groups(tmp_path, monkeypatch, "0::/\n", {"memory.max": limit, "memory.current": used})
-    found = _memory.available_bytes()
+    found = memory.available_bytes()
     assert found > 10**6 if expected is None else found == expected
-    with _memory.limited(1):  # less than the process has already
-        assert _memory.available_bytes() == 0
+    with memory.limited(1):  # less than the process has already
+        assert memory.available_bytes() == 0
 
 
 def test_container_takes_files_read_before_for_free(tmp_path, monkeypatch):
@@ -76,9 +76,9 @@ def test_container_takes_files_read_before_for_free(tmp_path, monkeypatch):
     stat = "anon 100\nactive_file 50\ninactive_file 300\n"
     files = {"memory.max": "1000", "memory.current": "400", "memory.stat": stat}
     groups(tmp_path, monkeypatch, "0::/\n", files)
-    assert _memory.available_bytes() == 900
+    assert memory.available_bytes() == 900
     groups(tmp_path, monkeypatch, "0::/\n", {**files, "memory.stat": "inactive_file\n"})
-    assert _memory.available_bytes() == 600
+    assert memory.available_bytes() == 600
 
 
 NESTED = {
@@ -97,14 +97,14 @@ NESTED = {
 def test_every_group_above_a_process_limits_it(tmp_path, monkeypatch, place):
     files = {place + name: text for name, text in NESTED.items()}
     groups(tmp_path, monkeypatch, "0::/a/b/c\n", files)
-    assert _memory.available_bytes() == 4000
+    assert memory.available_bytes() == 4000
     groups(
         tmp_path,
         monkeypatch,
         "0::/../elsewhere\n",
         {**files, place + "memory.max": "10", place + "memory.current": "3"},
     )
-    assert _memory.available_bytes() == 7
+    assert memory.available_bytes() == 7
 
 
 def test_groups_of_version_1(tmp_path, monkeypatch):
@@ -116,12 +116,12 @@ def test_groups_of_version_1(tmp_path, monkeypatch):
         "memory/job/memory.stat": "cache 900\ninactive_file 1\ntotal_inactive_file 800\n",
     }
     groups(tmp_path, monkeypatch, "8:pids:/x\n4:cpu,memory:/job\n0::/\n", files)
-    assert _memory.available_bytes() == 1300
+    assert memory.available_bytes() == 1300
 
 
 def test_machine_without_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr(_memory, "_GROUPS_OF_PROCESS", tmp_path / "nothing")
-    assert _memory.available_bytes() > 10**6
+    monkeypatch.setattr(memory, "_GROUPS_OF_PROCESS", tmp_path / "nothing")
+    assert memory.available_bytes() > 10**6
 
 
 def test_address_space_is_a_limit(monkeypatch):
@@ -129,18 +129,18 @@ def test_address_space_is_a_limit(monkeypatch):
     resource = pytest.importorskip("resource", reason="Windows knows no limits of this kind")
     taken = psutil.Process().memory_info().vms
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (taken + 2**30, resource.RLIM_INFINITY))
-    assert _memory.available_bytes() <= 2**30
+    assert memory.available_bytes() <= 2**30
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    monkeypatch.setattr(_memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=2**31))
-    monkeypatch.setattr(_memory, "_GROUPS_OF_PROCESS", Path("/nothing"))
-    assert _memory.available_bytes() == 2**31
+    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=2**31))
+    monkeypatch.setattr(memory, "_GROUPS_OF_PROCESS", Path("/nothing"))
+    assert memory.available_bytes() == 2**31
 
 
 def test_what_a_container_lacks_is_refused(tmp_path, monkeypatch):
     groups(tmp_path, monkeypatch, "0::/\n", {"memory.max": "1000", "memory.current": "900"})
     with pytest.raises(MemoryError, match="the matrix needs"):
-        _memory.require(101, "the matrix", "Use less.")
-    _memory.require(100, "the matrix", "Use less.")
+        memory.require(101, "the matrix", "Use less.")
+    memory.require(100, "the matrix", "Use less.")
 
 
 def test_long_work_is_told_block_by_block():

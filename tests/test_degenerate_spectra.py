@@ -16,10 +16,11 @@ from scipy.linalg import block_diag
 from sklearn.metrics import adjusted_rand_score
 
 from method_data import ALL, quiet
-from subspaces import LRR1, LatLRR, embedding
-from subspaces.decompositions import eigenpairs_above, eigh, largest_eigenpairs, smallest_eigenvalue
-from subspaces.embedding import spectral_embedding
+from subspaces import LRR1, LatLRR
+from subspaces.embedding import spectral as embedding
+from subspaces.embedding.spectral import spectral_embedding
 from subspaces.estimators import ESTIMATORS
+from subspaces.numerics.decompositions import eigenpairs_above, eigh, largest_eigenpairs, smallest_eigenvalue
 from subspaces.partition import cut_embedding
 
 SIZES = (13, 17, 32)
@@ -258,9 +259,9 @@ import numpy as np
 from scipy import sparse
 sys.path.insert(0, sys.argv[1])
 from subspaces import LRR1, SC
-from subspaces.embedding import spectral_embedding, unit_rows
+from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.partition import cut_embedding
-from subspaces.scale.kasp import KASP
+from subspaces.estimators.kasp import KASP
 from test_degenerate_spectra import GRAPHS
 warnings.simplefilter("ignore")
 for n in (13, 17, 32):

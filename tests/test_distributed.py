@@ -29,10 +29,10 @@ from subspaces import KTRR, TRR
 from subspaces.distributed import _graph, _sampled, connect, fit_predict
 from subspaces.distributed._sampled import Rows
 from subspaces.distributed._tasks import Workers
+from subspaces.estimators.ektrr import EKTRR, SSSC
+from subspaces.estimators.sampled import SampledClusterer
 from subspaces.kernels import fit_kernel
-from subspaces.scale import two_scale
-from subspaces.scale.presets import EKTRR, SSSC
-from subspaces.scale.sampled import SampledClusterer
+from subspaces.representation import two_scale
 
 SCALINGS = [None, "unit", "max", "minmax", "standard"]
 N_TASKS = 12

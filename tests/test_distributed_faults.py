@@ -20,8 +20,8 @@ pytest.importorskip("dask.dataframe", reason="Dask DataFrames are not installed:
 import subspaces
 from subspaces import KTRR
 from subspaces.distributed import _files, _graph, _sampled, connect, fit_predict
+from subspaces.estimators.ektrr import EKTRR
 from subspaces.io._write import unfinished
-from subspaces.scale.presets import EKTRR
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 ENVIRONMENT = {

@@ -11,7 +11,7 @@ import pytest
 
 from subspaces import deep
 from subspaces.deep import DEEP
-from subspaces.graphs import GRAPHS
+from subspaces.graphs.rules import GRAPHS
 from subspaces.methods import METHODS
 from subspaces.partition import PARTITIONS
 

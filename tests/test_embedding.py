@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.linalg import block_diag
 
-from subspaces import embedding
-from subspaces.embedding import spectral_embedding, unit_rows
+from subspaces.embedding import spectral as embedding
+from subspaces.embedding.spectral import spectral_embedding, unit_rows
 
 
 def dense_pairs(W: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:

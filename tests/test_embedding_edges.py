@@ -12,8 +12,9 @@ from scipy.linalg import block_diag
 from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces import decompositions, embedding
-from subspaces.embedding import leading_pairs, spectral_embedding
+from subspaces.embedding import spectral as embedding
+from subspaces.embedding.spectral import leading_pairs, spectral_embedding
+from subspaces.numerics import decompositions
 from test_embedding import blocks, check, dense_pairs, random_graph, weakly_tied
 
 

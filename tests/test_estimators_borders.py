@@ -44,16 +44,16 @@ def test_bad_parameters_are_named(parameters, message, data):
 
 
 def test_refuses_what_does_not_fit_in_memory(monkeypatch):
-    from subspaces import _memory
     from subspaces.datasets import make_subspaces
+    from subspaces.numerics import memory
 
     X = make_subspaces(3, 2, 10, 600, random_state=0)[0]  # K takes 26 MB, everything else far less
-    monkeypatch.setattr(_memory, "available_bytes", lambda: 20 * 2**20)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 20 * 2**20)
     with pytest.raises(MemoryError, match=r"1800 × 1800 matrix of KTRR needs .*low_rank"):
         KTRR(3, solver="dense").fit(X)
     assert KTRR(3, n_init=1).fit(X).solver_ == "two_scale"  # left to itself it takes the route that fits
     TRR(3, n_init=1).fit(X)
-    monkeypatch.setattr(_memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
     with pytest.raises(MemoryError, match=r"two-scale graph of 1800 points needs .*EKTRR"):
         KTRR(3).fit(X)  # where none fits, that is said
 

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 
 from method_data import union_of_subspaces
 from subspaces import KTRR, LRR2, SSC
-from subspaces.affinity import affinity
-from subspaces.graphs import GRAPHS, build_graph
-from subspaces.representation._result import from_dense
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.rules import GRAPHS, build_graph
+from subspaces.representation.coefficients import from_dense
 from subspaces.representation.ridge import ridge
 
 

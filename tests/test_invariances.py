@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
 from method_data import union_of_subspaces
-from subspaces import KTRR, SC, TRR, _blocks
+from subspaces import KTRR, SC, TRR
 from subspaces.estimators import ESTIMATORS
+from subspaces.numerics import blocks
 
 ALL = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
 
@@ -74,8 +75,8 @@ def test_sign_of_points_under_even_kernels(seed):
 def test_block_size(cls, monkeypatch, seed):
     X, _ = union_of_subspaces(seed)
     expected = graph(cls(3), X)
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 3000)
-    monkeypatch.setattr(_blocks, "TILE", 16)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 3000)
+    monkeypatch.setattr(blocks, "TILE", 16)
     np.testing.assert_allclose(graph(cls(3), X), expected, rtol=1e-9, atol=1e-12)
 
 

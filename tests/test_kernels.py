@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from subspaces import _additive, kernels
-from subspaces.kernels import DISTANCE_KERNELS, KERNELS, cross, features, fit_kernel, gram, n_features_out
+from subspaces import kernels
+from subspaces.kernels import DISTANCE_KERNELS, KERNELS, additive, cross, features, fit_kernel, gram, n_features_out
 
 COMPUTED = [name for name in KERNELS if name != "precomputed"]
 SIGMA = 1.7
@@ -281,7 +281,7 @@ def test_correntropy_does_not_depend_on_chunks(rng, monkeypatch):
     X = rng.random((30, 7))
     kernel = fit_kernel(X, "correntropy")
     K, block = gram(X, kernel), cross(X[:4], X, kernel)
-    monkeypatch.setattr(_additive, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(additive, "_CHUNK_BYTES", 1)
     assert_allclose(gram(X, kernel), K, rtol=1e-12)
     assert_allclose(cross(X[:4], X, kernel), block, rtol=1e-12)
 

@@ -9,9 +9,9 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces import KASP, KTRR, _kmeans
-from subspaces._kmeans import _Search, kmeans
+from subspaces import KASP, KTRR
 from subspaces.methods import METHODS
+from subspaces.numerics.kmeans import _Search, kmeans
 
 
 def inertia(Y: np.ndarray, labels: np.ndarray) -> float:
@@ -78,8 +78,8 @@ def test_equal_points_do_not_fail():
 
 def test_clusters_that_are_points_need_one_start(monkeypatch):
     calls = []
-    real = _kmeans._Search.descend
-    monkeypatch.setattr(_kmeans._Search, "descend", lambda self, centres: calls.append(1) or real(self, centres))
+    real = _Search.descend
+    monkeypatch.setattr(_Search, "descend", lambda self, centres: calls.append(1) or real(self, centres))
     truth = np.repeat(np.arange(6), 20)
     labels = kmeans(np.eye(6)[truth], 6, n_init=500, seed=0)
     assert len(calls) == 1

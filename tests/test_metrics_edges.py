@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from subspaces import metrics
-from subspaces._contingency import Contingency
 from subspaces.metrics import normalized_mutual_info, score_table
+from subspaces.numerics.contingency import Contingency
 
 
 def table_of(counts: np.ndarray) -> Contingency:

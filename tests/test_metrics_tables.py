@@ -13,8 +13,9 @@ from scipy.linalg import block_diag
 from scipy.optimize import linear_sum_assignment
 
 from metrics_data import KEYS, PRED, TRUE, as_table, labellings, properties, random_labels
-from subspaces import _contingency, metrics
+from subspaces import metrics
 from subspaces.metrics import CONSTANT, Contingency, best_matching, clustering_scores, contingency, score_table
+from subspaces.numerics import contingency as tables
 
 # ---------------------------------------------------------------- large tables
 
@@ -28,7 +29,7 @@ def total_of_best_matching(counts):
 def test_sparse_table_gives_the_dense_scores(pair):
     dense, expected = contingency(*pair), clustering_scores(*pair)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_contingency, "DENSE_CELLS", 0)
+        patch.setattr(tables, "DENSE_CELLS", 0)
         table = contingency(*pair)
         assert sparse.issparse(table.counts)
         np.testing.assert_array_equal(table.counts.toarray(), dense.counts)
@@ -46,9 +47,9 @@ def test_sparse_matching_is_optimal(shape, density, largest):
         counts[0, 0] += 1
         rows, columns = counts.nonzero()
         for matched in (
-            _contingency._match_sparse(rows, columns, counts[rows, columns]),
-            _contingency.match(as_table(counts)),
-            _contingency.match(Contingency(sparse.csr_array(counts), np.arange(shape[0]), np.arange(shape[1]))),
+            tables._match_sparse(rows, columns, counts[rows, columns]),
+            tables.match(as_table(counts)),
+            tables.match(Contingency(sparse.csr_array(counts), np.arange(shape[0]), np.arange(shape[1]))),
         ):
             assert len(set(matched[0])) == len(set(matched[1])) == len(matched[0])
             assert np.all(counts[matched] > 0)
@@ -58,10 +59,10 @@ def test_sparse_matching_is_optimal(shape, density, largest):
 def test_scipy_gets_what_stays_doubtful(monkeypatch):
     # Blocks [[5, 4], [4, 5]]: no cell outweighs both of its rivals
     left = []
-    solve = _contingency._match_sparse
-    monkeypatch.setattr(_contingency, "_match_sparse", lambda *cells: left.append(len(cells[0])) or solve(*cells))
+    solve = tables._match_sparse
+    monkeypatch.setattr(tables, "_match_sparse", lambda *cells: left.append(len(cells[0])) or solve(*cells))
     counts = sparse.csr_array(block_diag(*[[[5, 4], [4, 5]]] * 30, *[[[9]]] * 70))
-    rows, columns = _contingency.match(Contingency(sparse.csr_array(counts), np.arange(130), np.arange(130)))
+    rows, columns = tables.match(Contingency(sparse.csr_array(counts), np.arange(130), np.arange(130)))
     assert left == [120]
     np.testing.assert_array_equal(np.sort(rows), np.arange(130))
     assert set(zip(rows.tolist(), columns.tolist(), strict=True)) == {(i, i) for i in range(130)}

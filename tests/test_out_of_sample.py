@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from subspaces import out_of_sample
-from subspaces.out_of_sample import (
+from subspaces import new_points as out_of_sample
+from subspaces.new_points import (
     find_training_points,
     fingerprints,
     fit_network,

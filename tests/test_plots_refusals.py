@@ -101,7 +101,7 @@ def test_names_that_would_cover_each_other_are_left_out():
 
 
 def test_kernel_without_a_width_has_none_in_the_story():
-    from subspaces.journey import _kernel
+    from subspaces.estimators.html_repr import _kernel
 
     kernel = SimpleNamespace(name="linear", bandwidth=None)
     assert _kernel(SimpleNamespace(kernel_=kernel)) == "linear"

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csc_array, csr_array, issparse
 
-from subspaces import postprocessing
-from subspaces.postprocessing import (
+from subspaces.graphs import postprocessing
+from subspaces.graphs.postprocessing import (
     column_mass_affinity,
     dscnet_affinity,
     keep_column_mass,
     row_space_affinity,
     scale_columns_to_max,
 )
-from subspaces.representation._result import from_dense
+from subspaces.representation.coefficients import from_dense
 
 N_POINTS = 60
 TREATMENTS = {

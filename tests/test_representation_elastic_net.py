@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet
 
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation import _elastic_net_newton
 from subspaces.representation import elastic_net as module
 from subspaces.representation.elastic_net import elastic_net, elastic_net_path

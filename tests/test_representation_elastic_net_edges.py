@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation import elastic_net as module
 from subspaces.representation._elastic_net_newton import Problems
 from subspaces.representation.elastic_net import _Codes, elastic_net, elastic_net_path

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation import elastic_net as module
-from subspaces.representation._result import Trace
+from subspaces.representation.coefficients import Trace
 from subspaces.representation.elastic_net import elastic_net, elastic_net_path
 from test_representation_elastic_net import cloud, largest_violation
 

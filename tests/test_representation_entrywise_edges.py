@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation import _entrywise
 from subspaces.representation._entrywise import (
     Dictionary,

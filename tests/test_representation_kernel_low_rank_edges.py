@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces import _blocks
-from subspaces._typing import Array
+from subspaces.numerics import blocks
+from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation import kernel_low_rank as module
 from subspaces.representation._nuclear import RELAXATION, LowRank, Shrinkage, levels, squared_error_match
@@ -141,7 +141,7 @@ def test_steps_from_a_start(rng, monkeypatch, size):
 
 def test_steps_do_not_depend_on_the_blocks(rng, monkeypatch):
     K = kernel(rng)
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 5 * K[:1].nbytes)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 5 * K[:1].nbytes)
     assert_same(K, 0.1, **OPTIONS)
 
 

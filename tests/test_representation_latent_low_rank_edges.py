@@ -10,7 +10,7 @@ import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation import _entrywise, _nuclear
 from subspaces.representation import latent_low_rank as module
 from subspaces.representation._entrywise import (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from subspaces import _blocks
-from subspaces._typing import Array
+from subspaces.numerics import blocks
+from subspaces.numerics.types import Array
 from subspaces.representation import local as module
 from subspaces.representation.local import check_points, columns_to_sparse, heat_kernel_graph, lsa, tsc
 
@@ -239,7 +239,7 @@ def test_bandwidth_zero_is_refused(X):
 def test_small_blocks_change_nothing(X, monkeypatch, block_bytes):
     functions = (lambda: lsa(X), lambda: tsc(X, n_neighbors=3).toarray(), lambda: heat_kernel_graph(X))
     expected = [function() for function in functions]
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block_bytes)
     monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
     for function, whole in zip(functions, expected, strict=True):
         assert_allclose(function(), whole, atol=1e-7)

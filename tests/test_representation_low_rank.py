@@ -21,7 +21,7 @@ from low_rank_data import (
     objective,
     subspaces_with_noise,
 )
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation.kernel_low_rank import kernel_lrr, metric_shrinkage
 from subspaces.representation.latent_low_rank import latent_lrr

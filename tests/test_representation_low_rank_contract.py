@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from low_rank_data import ITERATIVE, independent_subspaces, latent, linear_klrr, lrr1, lrr2, subspaces_with_noise
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
 from subspaces.representation.low_rank import lrr

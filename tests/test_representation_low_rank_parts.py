@@ -10,13 +10,13 @@ import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
 from low_rank_data import latent_objective, nuclear, objective, subspaces_with_noise
-from subspaces._typing import Array
-from subspaces.affinity import affinity
-from subspaces.graphs import build_graph
-from subspaces.postprocessing import row_space_affinity
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.postprocessing import row_space_affinity
+from subspaces.graphs.rules import build_graph
+from subspaces.numerics.types import Array
 from subspaces.representation import _entrywise, _nuclear
 from subspaces.representation._nuclear import Shrinkage, singular_value_shrinkage
-from subspaces.representation._result import Factors, from_dense, from_factors
+from subspaces.representation.coefficients import Factors, from_dense, from_factors
 from subspaces.representation.kernel_low_rank import kernel_lrr, kernel_lrr_factors
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
 from subspaces.representation.low_rank import lrr, lrr_factors

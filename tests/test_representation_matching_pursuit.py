@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import orthogonal_mp
 
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation import matching_pursuit as module
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
 

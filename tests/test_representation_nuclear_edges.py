@@ -9,7 +9,7 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear as module
 from subspaces.representation._nuclear import (
     LowRank,

@@ -15,7 +15,7 @@ from subspaces.representation._nuclear import (
     levels,
     squared_error_match,
 )
-from subspaces.representation._result import Trace
+from subspaces.representation.coefficients import Trace
 
 
 @pytest.mark.parametrize("reg", [0.1, 1.0, 3.0, 1000.0])

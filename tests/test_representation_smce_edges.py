@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation import smce as module
-from subspaces.representation._result import Trace
+from subspaces.representation.coefficients import Trace
 from subspaces.representation.smce import smce, smce_path
 
 

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
-from subspaces import _blocks
-from subspaces._blocks import row_blocks
-from subspaces._typing import Array
+from subspaces.numerics import blocks
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.types import Array
 from subspaces.representation import sparse as solver
 from subspaces.representation.sparse import data_weight, kssc, kssc_path, outlier_weight, ssc
 
@@ -294,7 +294,7 @@ def test_blocks_and_threads_change_nothing(
     X, _ = union_of_subspaces(rng)
     C, _ = ssc(X, tol=1e-7, max_iter=500, **options)
     monkeypatch.setattr(solver, "row_blocks", lambda n_rows, n_bytes: row_blocks(n_rows, n_bytes, 10 * n_bytes))
-    monkeypatch.setattr(_blocks, "_openmp_effective_n_threads", lambda: 3)
+    monkeypatch.setattr(blocks, "_openmp_effective_n_threads", lambda: 3)
     assert_allclose(ssc(X, tol=1e-7, max_iter=500, **options)[0], C, atol=1e-5)
 
 

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from subspaces._typing import Array, Labels
+from subspaces.numerics.types import Array, Labels
 from subspaces.representation import sparse as solver
-from subspaces.representation._result import Trace
+from subspaces.representation.coefficients import Trace
 from subspaces.representation.sparse import data_weight, kssc, kssc_path, ssc
 from test_representation_sparse import union_of_subspaces
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from subspaces.representation._result import Factors, Trace, from_dense, from_factors, from_sparse
+from subspaces.representation.coefficients import Factors, Trace, from_dense, from_factors, from_sparse
 
 TRACE = Trace(True, 3, [0.1], [0.2], [0.3])
 

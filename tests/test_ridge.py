@@ -15,9 +15,9 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
+from subspaces.graphs.truncation import truncate
 from subspaces.kernels import fit_kernel, gram
 from subspaces.representation.ridge import IndefiniteKernelWarning, ridge, ridge_low_rank
-from subspaces.truncation import truncate
 
 
 def kernel_matrix(name: str, X: np.ndarray) -> np.ndarray:

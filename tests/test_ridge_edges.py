@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence
 
-from subspaces import decompositions
+from subspaces.numerics import decompositions
 from subspaces.representation import ridge as module
 from subspaces.representation.ridge import (
     IndefiniteKernelWarning,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from subspaces import decompositions
+from subspaces.numerics import decompositions
 from subspaces.representation import ridge as module
 from subspaces.representation.ridge import (
     IndefiniteKernelWarning,

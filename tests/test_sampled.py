@@ -21,9 +21,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sampled_data import PRESETS, four_blobs, on_presets, three_subspaces
 from subspaces import KTRR
-from subspaces.scale.presets import EKTRR, SLRR, SLSR
-from subspaces.scale.sampled import SampledClusterer
-from subspaces.scale.voting import aligned_vote, matched_names
+from subspaces.estimators.ektrr import EKTRR, SLRR, SLSR
+from subspaces.estimators.sampled import SampledClusterer
+from subspaces.landmarks.voting import aligned_vote, matched_names
 from subspaces.scaling import SCALINGS
 
 
@@ -241,7 +241,8 @@ def test_blocks_change_nothing_and_the_data_stay_as_they_are(subspaces, monkeypa
 
 def test_only_landmarks_and_blocks_are_scaled(subspaces, monkeypatch):
     """No scaled copy of all points exists at any time."""
-    from subspaces.scale import base, sampled
+    from subspaces.estimators import large as base
+    from subspaces.estimators import sampled
 
     X, _ = subspaces
     rows = []

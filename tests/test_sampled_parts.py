@@ -21,10 +21,10 @@ from sklearn.svm import LinearSVC
 
 from sampled_data import four_blobs, on_presets, three_subspaces
 from subspaces import KTRR
-from subspaces.scale.collaborative import CollaborativeClassifier
-from subspaces.scale.presets import EKTRR
-from subspaces.scale.sampled import SampledClusterer
-from subspaces.scale.samplers import SAMPLERS
+from subspaces.estimators.ektrr import EKTRR
+from subspaces.estimators.sampled import SampledClusterer
+from subspaces.landmarks.collaborative import CollaborativeClassifier
+from subspaces.landmarks.samplers import SAMPLERS
 
 
 @pytest.fixture

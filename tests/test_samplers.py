@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from subspaces.scale import samplers
-from subspaces.scale.samplers import SAMPLERS, exemplars, kmeans_plus_plus, leverage, leverage_scores, uniform
+from subspaces.landmarks import samplers
+from subspaces.landmarks.samplers import SAMPLERS, exemplars, kmeans_plus_plus, leverage, leverage_scores, uniform
 
 on_all = pytest.mark.parametrize("sampler", [pytest.param(function, id=name) for name, function in SAMPLERS.items()])
 

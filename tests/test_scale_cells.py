@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from subspaces.scale import cells as cells_module
-from subspaces.scale.cells import build_cells, nearest_cell, nearest_cells, search
+from subspaces.numerics import cells as cells_module
+from subspaces.numerics.cells import build_cells, nearest_cell, nearest_cells, search
 
 
 def negative_distances(points, others=None):

@@ -8,9 +8,9 @@ from scipy.linalg import eigh, subspace_angles
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
-from subspaces.embedding import spectral_embedding
-from subspaces.scale import embedded
-from subspaces.scale.embedded import SEC, self_tuned_graph, spectral_embedded
+from subspaces.embedding.spectral import spectral_embedding
+from subspaces.estimators import sec as embedded
+from subspaces.estimators.sec import SEC, self_tuned_graph, spectral_embedded
 
 
 @pytest.fixture

@@ -13,16 +13,16 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from subspaces import KTRR, TRR
-from subspaces.affinity import affinity
+from subspaces.embedding.coarse import coarse_embedding, contract, smooth_labels
 from subspaces.estimators import ridge as ridge_estimator
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate
 from subspaces.kernels import DISTANCE_KERNELS, fit_kernel, gram
-from subspaces.representation._result import from_dense, from_sparse
+from subspaces.numerics.cells import build_cells
+from subspaces.representation import ridge_search as low_rank
+from subspaces.representation.coefficients import from_dense, from_sparse
 from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.scale import low_rank
-from subspaces.scale.cells import build_cells
-from subspaces.scale.coarse import coarse_embedding, contract, smooth_labels
-from subspaces.scale.two_scale import fit_global_part, pair_score, represent_new, two_scale
-from subspaces.truncation import truncate
+from subspaces.representation.two_scale import fit_global_part, pair_score, represent_new, two_scale
 
 
 def dense_coefficients(X, kernel, reg):

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 from subspaces import SC
-from subspaces.scale.kasp import KASP, spectral_labels
+from subspaces.estimators.kasp import KASP, spectral_labels
 
 
 def blobs(rng, n=400):

@@ -7,10 +7,11 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
+from subspaces.estimators import akk as kernel_kmeans
+from subspaces.estimators import nystrom
+from subspaces.estimators.akk import AKK, KernelCentres, centres_from_features, kernel_lloyd
+from subspaces.estimators.nystrom import KernelRows, whitening
 from subspaces.kernels import cross, fit_kernel, gram
-from subspaces.scale import kernel_kmeans, nystrom
-from subspaces.scale.kernel_kmeans import AKK, KernelCentres, centres_from_features, kernel_lloyd
-from subspaces.scale.nystrom import KernelRows, whitening
 
 
 @pytest.fixture

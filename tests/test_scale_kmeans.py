@@ -7,14 +7,14 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-from subspaces.scale import kmeans
-from subspaces.scale.kmeans import centroids, cluster_rows, nearest, sample_rows
+from subspaces.numerics import centroids as kmeans
+from subspaces.numerics.centroids import centroids, cluster_rows, nearest, sample_rows
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("offset", [0, 1000])
 def test_nearest_against_all_distances(rng, dtype, offset, monkeypatch):
-    monkeypatch.setattr("subspaces._blocks.BLOCK_BYTES", 4096)  # several blocks
+    monkeypatch.setattr("subspaces.numerics.blocks.BLOCK_BYTES", 4096)  # several blocks
     X, centres = rng.normal(size=(300, 5)), rng.normal(size=(40, 5))
     X, centres = (X + offset).astype(dtype), (centres + offset).astype(dtype)
     indices, distances = nearest(X, centres, 7)

@@ -8,8 +8,8 @@ from scipy.linalg import eigh, subspace_angles
 from sklearn.metrics import adjusted_rand_score
 
 from method_data import rings
-from subspaces.scale.kmeans import nearest
-from subspaces.scale.landmark import LSC, landmark_codes, transfer_cut
+from subspaces.estimators.lsc import LSC, landmark_codes, transfer_cut
+from subspaces.numerics.centroids import nearest
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from subspaces.scale.embedded import SEC
-from subspaces.scale.kasp import KASP
-from subspaces.scale.kernel_kmeans import AKK
-from subspaces.scale.landmark import LSC
-from subspaces.scale.nystrom import NystromSC
-from subspaces.scale.uspec import USPEC
+from subspaces.estimators.akk import AKK
+from subspaces.estimators.kasp import KASP
+from subspaces.estimators.lsc import LSC
+from subspaces.estimators.nystrom import NystromSC
+from subspaces.estimators.sec import SEC
+from subspaces.estimators.uspec import USPEC
 
 ALL = [pytest.param(cls, id=cls.__name__) for cls in (KASP, NystromSC, SEC, AKK, LSC, USPEC)]
 each = pytest.mark.parametrize("cls", ALL)

@@ -8,9 +8,9 @@ from scipy.linalg import eigh, subspace_angles
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import adjusted_rand_score
 
+from subspaces.estimators import nystrom
+from subspaces.estimators.nystrom import KernelRows, NystromSC, nystrom_directions, whitening
 from subspaces.kernels import cross, fit_kernel, gram
-from subspaces.scale import nystrom
-from subspaces.scale.nystrom import KernelRows, NystromSC, nystrom_directions, whitening
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from scipy.linalg import eigh, subspace_angles
 from sklearn.metrics import adjusted_rand_score
 
 from method_data import rings
-from subspaces.scale.kmeans import nearest
-from subspaces.scale.landmark import landmark_codes
-from subspaces.scale.uspec import USPEC, approximate_nearest, coarse_index
+from subspaces.estimators.lsc import landmark_codes
+from subspaces.estimators.uspec import USPEC, approximate_nearest, coarse_index
+from subspaces.numerics.centroids import nearest
 
 
 def test_search_is_exact_when_all_representatives_are_candidates(rng):

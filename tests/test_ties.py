@@ -8,13 +8,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from subspaces import _kmeans, partition
-from subspaces.neighbors import nearest_neighbors
-from subspaces.ordering import canonical_order, inverse_of, reordered, rows_of
-from subspaces.out_of_sample import fingerprints
+from subspaces import partition
+from subspaces.new_points import fingerprints
+from subspaces.numerics import kmeans
+from subspaces.numerics.neighbors import nearest_neighbors
+from subspaces.numerics.ordering import canonical_order, inverse_of, reordered, rows_of
+from subspaces.numerics.ties import first_largest, first_smallest, levels
 from subspaces.selection.result import RunnerUp, Trial
 from subspaces.selection.search import _runner_up
-from subspaces.ties import first_largest, first_smallest, levels
 
 
 def test_first_largest():
@@ -102,14 +103,14 @@ def test_starts_of_kmeans_are_exact(rng):
     """In single precision every product is the one of double precision: no processor can round it another way."""
     Y = rng.standard_normal((300, 8))
     Y /= np.linalg.norm(Y, axis=1, keepdims=True)
-    points = _kmeans._on_grid((Y / 1.01).astype(np.float32))
-    search = _kmeans._Search(points, 5, np.random.default_rng(0))
+    points = kmeans._on_grid((Y / 1.01).astype(np.float32))
+    search = kmeans._Search(points, 5, np.random.default_rng(0))
     centres = search.extend(points[:2])
     wide = points.astype(np.float64)
     exact = np.square(wide[:, None] - centres.astype(np.float64)).sum(axis=-1)
     assert_array_equal(search.distances(centres), exact)
     inertia, centres = search.descend(centres)
-    assert_array_equal(centres * _kmeans._GRID, np.rint(centres * _kmeans._GRID))
+    assert_array_equal(centres * kmeans._GRID, np.rint(centres * kmeans._GRID))
     assert inertia == np.square(wide[:, None] - centres.astype(np.float64)).sum(axis=-1).min(axis=1).sum()
 
 

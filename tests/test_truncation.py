@@ -14,11 +14,11 @@ from scipy import sparse
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_limits
 
-from subspaces import truncation
-from subspaces.affinity import affinity
-from subspaces.representation._result import from_dense, from_sparse
+from subspaces.graphs import truncation
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import largest_per_row, truncate
+from subspaces.representation.coefficients import from_dense, from_sparse
 from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.truncation import largest_per_row, truncate
 
 
 def by_full_sort(C: np.ndarray, n_nonzero: int, by: str = "magnitude") -> np.ndarray:

@@ -12,10 +12,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from subspaces import truncation
-from subspaces.representation._result import Coefficients, from_dense, from_sparse
-from subspaces.representation.ridge import ridge_low_rank
-from subspaces.truncation import (
+from subspaces.graphs import truncation
+from subspaces.graphs.truncation import (
     _largest_of_few,
     column_peaks,
     largest_per_column,
@@ -24,6 +22,8 @@ from subspaces.truncation import (
     top_columns,
     truncate,
 )
+from subspaces.representation.coefficients import Coefficients, from_dense, from_sparse
+from subspaces.representation.ridge import ridge_low_rank
 from test_truncation import by_full_sort, check_form, random_coefficients, symmetric_graph
 
 # ------------------------------------------------------------------ sparse coefficients, column by column

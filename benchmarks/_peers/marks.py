@@ -81,7 +81,7 @@ def large_memory(data: str) -> dict[str, Any]:
     """Peak of the routes without an n × n array, in units of H, once the finished graph is taken off."""
     from subspaces import KTRR
     from subspaces.kernels import n_features_out
-    from subspaces.scale.two_scale import N_LANDMARKS
+    from subspaces.representation.two_scale import N_LANDMARKS
 
     warnings.simplefilter("ignore")
     X, y = load(data, 0)

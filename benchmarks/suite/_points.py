@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.affinity import affinity
 from subspaces.datasets import make_subspaces
-from subspaces.embedding import spectral_embedding, unit_rows
+from subspaces.embedding.spectral import spectral_embedding, unit_rows
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate
 from subspaces.kernels import fit_kernel, gram
 from subspaces.representation.ridge import ridge
-from subspaces.truncation import truncate
 
 CLUSTERS = 10
 SIZES = [500, 1000, 2000]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from subspaces import KTRR, TRR
-from subspaces.affinity import affinity
-from subspaces.embedding import spectral_embedding
+from subspaces.embedding.spectral import spectral_embedding
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate
 from subspaces.kernels import gram
 from subspaces.partition import cut_by_modularity, cut_embedding
 from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.truncation import truncate
 
 from ._points import CLUSTERS, DTYPES, SIZES, legs, points
 

@@ -43,34 +43,34 @@ __all__ = [
 ]
 
 _HOME = {
-    **dict.fromkeys(("EKTRR", "SSSC", "SLSR", "SLRR"), "subspaces.scale.presets"),
-    "SampledClusterer": "subspaces.scale.sampled",
-    "KASP": "subspaces.scale.kasp",
-    "NystromSC": "subspaces.scale.nystrom",
-    "SEC": "subspaces.scale.embedded",
-    "AKK": "subspaces.scale.kernel_kmeans",
-    "LSC": "subspaces.scale.landmark",
-    "USPEC": "subspaces.scale.uspec",
+    **dict.fromkeys(("EKTRR", "SSSC", "SLSR", "SLRR"), "subspaces.estimators.ektrr"),
+    "SampledClusterer": "subspaces.estimators.sampled",
+    "KASP": "subspaces.estimators.kasp",
+    "NystromSC": "subspaces.estimators.nystrom",
+    "SEC": "subspaces.estimators.sec",
+    "AKK": "subspaces.estimators.akk",
+    "LSC": "subspaces.estimators.lsc",
+    "USPEC": "subspaces.estimators.uspec",
     "explore": "subspaces.explorer",
     "show": "subspaces.plots",
 }
 
 if TYPE_CHECKING:
+    from subspaces.estimators.akk import AKK
+    from subspaces.estimators.ektrr import EKTRR, SLRR, SLSR, SSSC
+    from subspaces.estimators.kasp import KASP
     from subspaces.estimators.ktrr import KTRR, TRR
     from subspaces.estimators.local import LSA, SC, SMCE, TSC
-    from subspaces.estimators.low_rank import KLRR, LRR1, LRR2, LatLRR
+    from subspaces.estimators.lrr import KLRR, LRR1, LRR2, LatLRR
+    from subspaces.estimators.lsc import LSC
     from subspaces.estimators.lsr import LSR1, LSR2
+    from subspaces.estimators.nystrom import NystromSC
+    from subspaces.estimators.sampled import SampledClusterer
+    from subspaces.estimators.sec import SEC
     from subspaces.estimators.ssc import KSSC, SSC, SSCOMP, EnSC
+    from subspaces.estimators.uspec import USPEC
     from subspaces.explorer import explore
     from subspaces.plots import show
-    from subspaces.scale.embedded import SEC
-    from subspaces.scale.kasp import KASP
-    from subspaces.scale.kernel_kmeans import AKK
-    from subspaces.scale.landmark import LSC
-    from subspaces.scale.nystrom import NystromSC
-    from subspaces.scale.presets import EKTRR, SLRR, SLSR, SSSC
-    from subspaces.scale.sampled import SampledClusterer
-    from subspaces.scale.uspec import USPEC
 
 
 def __getattr__(name: str) -> object:

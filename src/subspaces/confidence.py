@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subspaces._blocks import row_blocks
-from subspaces._typing import Array, Data, Labels, Sparse
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.scaling import apply_scaling
 
 N_STEPS = 40

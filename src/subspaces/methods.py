@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from subspaces.estimators import ESTIMATORS
-from subspaces.scale.embedded import SEC
-from subspaces.scale.kasp import KASP
-from subspaces.scale.kernel_kmeans import AKK
-from subspaces.scale.landmark import LSC
-from subspaces.scale.nystrom import NystromSC
-from subspaces.scale.presets import EKTRR, SLRR, SLSR, SSSC
-from subspaces.scale.uspec import USPEC
+from subspaces.estimators.akk import AKK
+from subspaces.estimators.ektrr import EKTRR, SLRR, SLSR, SSSC
+from subspaces.estimators.kasp import KASP
+from subspaces.estimators.lsc import LSC
+from subspaces.estimators.nystrom import NystromSC
+from subspaces.estimators.sec import SEC
+from subspaces.estimators.uspec import USPEC
 
 SCALABLE: dict[str, type[Any]] = {
     "ektrr": EKTRR,

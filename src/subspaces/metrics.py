@@ -20,8 +20,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from subspaces._contingency import Contingency, Encoded, encode, match, tabulate, with_new_names
-from subspaces._typing import Array
+from subspaces.numerics.contingency import Contingency, Encoded, encode, match, tabulate, with_new_names
+from subspaces.numerics.types import Array
 
 Average: TypeAlias = Literal["max", "arithmetic", "geometric", "min"]
 

@@ -10,11 +10,11 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import discretize
 
-from subspaces._kmeans import kmeans
-from subspaces._process import one_thread
-from subspaces._typing import Array, Labels, Sparse
-from subspaces.decompositions import svd
-from subspaces.ties import first_largest
+from subspaces.numerics.decompositions import svd
+from subspaces.numerics.kmeans import kmeans
+from subspaces.numerics.process import one_thread
+from subspaces.numerics.ties import first_largest
+from subspaces.numerics.types import Array, Labels, Sparse
 
 PARTITIONS = ("kmeans", "qr", "discretize", "modularity")
 
@@ -38,7 +38,7 @@ def cut_embedding(
     Parameters
     ----------
     Y : array of shape (n, k), rows scaled to unit length
-    method : ``"kmeans"`` (best of `n_init` starts, :func:`subspaces._kmeans.kmeans`), ``"qr"`` (pivoted QR, no
+    method : ``"kmeans"`` (best of `n_init` starts, :func:`subspaces.numerics.kmeans.kmeans`), ``"qr"`` (pivoted QR, no
         randomness) or ``"discretize"`` (rotation towards indicator vectors)
     init : ``"k-means++"``, or ``"random"`` samples as the authors' program: independent starts; it needs hundreds
     """
@@ -48,7 +48,7 @@ def cut_embedding(
         if init == "k-means++":
             return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
         model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed, max_iter=1000)
-        with one_thread("blas"):  # as in subspaces._kmeans
+        with one_thread("blas"):  # as in subspaces.numerics.kmeans
             return model.fit(Y).labels_.astype(np.intp)
     if method == "qr":
         return cut_by_qr(Y)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from subspaces._typing import Array, Data
+from subspaces.numerics.types import Array, Data
 
 SCALINGS = ("unit", "max", "minmax", "standard")
 

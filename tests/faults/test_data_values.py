@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from method_data import ALL, GRAPH, LARGE, quiet
 from subspaces import KTRR, SC, TRR
-from subspaces._validation import label_of_most_copies
+from subspaces.engine.validation import label_of_most_copies
 from subspaces.methods import METHODS
 
 SCALES = (1e150, 1e200, 1e-150, 1e-300, 1e-318)

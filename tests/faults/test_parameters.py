@@ -245,10 +245,10 @@ def test_case_56_copies_and_files(cls, seed):
 @pytest.mark.parametrize("cls", [KTRR, SEC])
 def test_case_56_another_version(cls, seed, monkeypatch):
     """56: a file of another version is read with a warning that names both."""
-    from subspaces import _validation
+    from subspaces.engine import validation
 
     data = pickle.dumps(fit(cls, planes(seed)[0]))
-    monkeypatch.setattr(_validation, "__version__", "99.0")
+    monkeypatch.setattr(validation, "__version__", "99.0")
     with pytest.warns(UserWarning, match=r"saved by subspaces .* and is read by 99\.0"):
         pickle.loads(data)
 

@@ -10,10 +10,11 @@ from fault_data import fit, planes
 from scipy import sparse
 
 from method_data import GRAPH, LARGE, quiet
-from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC, _memory
+from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC
 from subspaces.datasets import _load, load_mnist
 from subspaces.kernels import fit_kernel
 from subspaces.methods import METHODS
+from subspaces.numerics import memory
 
 FREE = 4 * 2**30
 
@@ -21,7 +22,7 @@ FREE = 4 * 2**30
 @pytest.fixture
 def little(monkeypatch):
     """A machine with 4 GiB free, and no array larger than 1 GiB may be asked for."""
-    monkeypatch.setattr(_memory, "available_bytes", lambda: FREE)
+    monkeypatch.setattr(memory, "available_bytes", lambda: FREE)
 
 
 @pytest.mark.parametrize("cls", GRAPH)
@@ -51,7 +52,7 @@ def test_case_60_left_to_itself_it_takes_the_route_that_fits():
     model = KTRR(3)
     model.kernel_ = fit_kernel(X)
     assert model._chosen_solver(X)[0] == "dense"
-    _memory.available_bytes = lambda: 2**28
+    memory.available_bytes = lambda: 2**28
     solver, reason = model._chosen_solver(X)
     assert solver == "two_scale"
     assert "GiB are free" in reason
@@ -69,7 +70,7 @@ def test_case_60_too_many_landmarks(name):
 @pytest.mark.parametrize("cls", [EnSC, SSC, SC, METHODS["tsc"], METHODS["smce"]])
 def test_case_60_sparse_points_that_would_not_fit_dense(cls, monkeypatch):
     """60: methods that need dense points refuse sparse ones that have too many features."""
-    monkeypatch.setattr(_memory, "available_bytes", lambda: 2**20)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**20)
     X = sparse.random_array((60, 10**6), density=1e-5, rng=np.random.default_rng(0), format="csr")
     with quiet(), pytest.raises(MemoryError, match=r"60 × 1000000 points as a dense array|matrix of"):
         cls(n_clusters=3).fit(X)

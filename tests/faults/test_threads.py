@@ -13,10 +13,10 @@ from sklearn.cluster import KMeans  # noqa: F401  (loads the libraries that are 
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from subspaces import KTRR
-from subspaces._blocks import map_blocks
-from subspaces._process import one_thread, quiet
 from subspaces.datasets import make_subspaces
-from subspaces.embedding import spectral_embedding, unit_rows
+from subspaces.embedding.spectral import spectral_embedding, unit_rows
+from subspaces.numerics.blocks import map_blocks
+from subspaces.numerics.process import one_thread, quiet
 from subspaces.partition import cut_by_modularity, cut_by_qr, cut_embedding
 from subspaces.selection.cuts import cut_spectrally
 

@@ -20,8 +20,8 @@ import numpy as np
 from fuzz.harness import ALLOWED, Watch, check_dataset, check_error, check_texts, outcome, sound, watched
 from fuzz.packing import exactly, parts_of, png_of, zipped
 from subspaces import datasets
-from subspaces._memory import limited
 from subspaces.io import FileError, read_table
+from subspaces.numerics.memory import limited
 
 Target = Callable[[Watch, bytes], None]
 MISSING = ("error", "drop", "mean", "median")

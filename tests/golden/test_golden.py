@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from subspaces import KTRR, TRR
+from subspaces.graphs.truncation import truncate
 from subspaces.kernels import cross, features, fit_kernel, gram
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.low_rank import lrr
 from subspaces.representation.ridge import ridge, ridge_low_rank
 from subspaces.representation.sparse import ssc
-from subspaces.scale.two_scale import two_scale
-from subspaces.truncation import truncate
+from subspaces.representation.two_scale import two_scale
 
 KERNELS = (
     "linear",

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from method_data import ALL, GRAPH, quiet
 from subspaces import KTRR
-from subspaces.scale.sampled import SampledClusterer
+from subspaces.estimators.sampled import SampledClusterer
 from subspaces.selection import choose
 
 STORED = dict(np.load(STORE)) if STORE.exists() else {}

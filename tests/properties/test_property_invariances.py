@@ -13,8 +13,9 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from method_data import ALL, GRAPH, LARGE, quiet
-from subspaces import KTRR, _blocks
+from subspaces import KTRR
 from subspaces.estimators import new_points
+from subspaces.numerics import blocks
 
 SEEDS = st.integers(0, 2**32 - 1)
 KERNELS = ("linear", "rbf", "quadratic", "cubic", "exponential", "inverse_square", "inverse_distance", "cosine")
@@ -126,7 +127,7 @@ def test_batches_of_new_points(cls, points, cut, seed):
 def test_chunks(cls, points, block, tile):
     X, y = points
     expected = fitted(cls, X, y.max() + 1)
-    with patch.object(_blocks, "BLOCK_BYTES", block), patch.object(_blocks, "TILE", tile):
+    with patch.object(blocks, "BLOCK_BYTES", block), patch.object(blocks, "TILE", tile):
         found = fitted(cls, X, y.max() + 1)
     if hasattr(found, "affinity_matrix_"):
         same_graph(expected, found)

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from method_data import ALL
 from subspaces import KTRR, LSR1, LSR2, TRR
 from subspaces.kernels import DISTANCE_KERNELS, features, fit_kernel, gram
+from subspaces.representation import ridge_search as low_rank
 from subspaces.representation.ridge import (
     IndefiniteKernelWarning,
     ridge,
@@ -24,8 +25,7 @@ from subspaces.representation.ridge import (
     ridge_unconstrained,
     ridge_unconstrained_low_rank,
 )
-from subspaces.scale import low_rank
-from subspaces.scale.two_scale import two_scale
+from subspaces.representation.two_scale import two_scale
 
 SEEDS = st.integers(0, 2**32 - 1)
 REGS = st.sampled_from([1e-4, 1e-2, 1.0, 100.0])

@@ -171,7 +171,7 @@ def _time_left() -> Iterator[None]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    from subspaces._blocks import progress_to
+    from subspaces.numerics.blocks import progress_to
 
     columns = (TextColumn("step {task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

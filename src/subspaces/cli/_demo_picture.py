@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from subspaces._typing import Array, Labels, Sparse
+from subspaces.numerics.types import Array, Labels, Sparse
 
 N_SAMPLES = 12
 """Images shown per cluster."""

@@ -20,7 +20,7 @@ WORKER_BYTES, OWN_BYTES = 450 * 2**20, 64 * 2**20
 
 def wanted(file: Path, scheduler: str | None) -> bool:
     """Whether a file is too large to be read whole, or a scheduler was given."""
-    from subspaces._memory import available_bytes
+    from subspaces.numerics.memory import available_bytes
 
     if scheduler is not None:
         if not file.name.endswith(STREAMED):
@@ -50,8 +50,8 @@ def cluster_stream(
     from time import perf_counter
 
     from subspaces import __version__
-    from subspaces._memory import limited
     from subspaces.distributed import connect, fit_predict
+    from subspaces.numerics.memory import limited
 
     address = None if scheduler in (None, "local") else scheduler
     start = perf_counter()
@@ -80,7 +80,7 @@ def _workers(threads: int | None, memory: int | None) -> dict[str, Any]:
     """How many workers to start here and what they may take together, so that all processes stay within --memory."""
     if memory is None:
         return {"n_workers": threads}
-    from subspaces._memory import available_bytes, require
+    from subspaces.numerics.memory import available_bytes, require
 
     free = available_bytes()
     remedy = "Allow more with --memory, or let a cluster do it with --scheduler."

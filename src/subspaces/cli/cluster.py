@@ -85,7 +85,7 @@ def cluster(
     images = {"color": color, "image_size": parse.image_size(image_size)}
     reading = {**columns, **images, "header": header, "missing": missing}
     show, most = not (quiet or as_json), parse.size_in_bytes(memory)
-    from subspaces._memory import limited
+    from subspaces.numerics.memory import limited
 
     with limited_threads(threads), limited(most):
         if _stream.wanted(file, scheduler):
@@ -104,8 +104,8 @@ def cluster(
 
 def _run(file: Any, reading: dict[str, Any], method: str, wanted: Any, given: dict[str, Any], show: bool) -> Run:
     """Read, cluster and describe a file that fits in memory."""
-    from subspaces._memory import require
     from subspaces.io import read_table
+    from subspaces.numerics.memory import require
 
     data = read_table(file, **reading)
     remedy = "Allow more with --memory, or cluster a sample."

@@ -10,13 +10,13 @@ import torch
 from sklearn.utils._param_validation import StrOptions
 from torch import Tensor
 
-from subspaces._typing import Array
 from subspaces.deep.autoencoder import Autoencoder
 from subspaces.deep.base import COUNT, DeepClusterer
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
 from subspaces.kernels import BANDWIDTHS, KERNELS, fit_kernel, gram
-from subspaces.representation._result import Coefficients, from_dense
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Coefficients, from_dense
 from subspaces.representation.ridge import ridge
 from subspaces.representation.sparse import ssc
 from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling

@@ -16,13 +16,13 @@ import torch
 from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
 
-from subspaces._typing import Array, Data, Labels
 from subspaces.deep.autoencoder import Autoencoder, convolutional, default_layers
 from subspaces.deep.checkpoint import Checkpoint
 from subspaces.deep.images import Shape, flatten_images
 from subspaces.deep.training import Progress, Training, progress_bars, reproducible
 from subspaces.estimators.base import POSITIVE, SubspaceClusterer
-from subspaces.representation._result import Coefficients, Trace
+from subspaces.numerics.types import Array, Data, Labels
+from subspaces.representation.coefficients import Coefficients, Trace
 
 COUNT = Interval(Integral, 1, None, closed="left")
 

@@ -12,18 +12,18 @@ from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from subspaces import partition as cuts
-from subspaces._typing import Labels
-from subspaces.affinity import affinity
-from subspaces.decompositions import svd
 from subspaces.deep.autoencoder import Autoencoder
 from subspaces.deep.base import COUNT
 from subspaces.deep.dsc_net import DSCNet, SelfExpressiveAutoencoder, coefficient_matrix
 from subspaces.deep.layers import SelfExpression, unit_rows
 from subspaces.deep.training import Training
-from subspaces.embedding import spectral_embedding
-from subspaces.embedding import unit_rows as unit_vectors
-from subspaces.graphs import build_graph
-from subspaces.representation._result import Coefficients, from_dense
+from subspaces.embedding.spectral import spectral_embedding
+from subspaces.embedding.spectral import unit_rows as unit_vectors
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.rules import build_graph
+from subspaces.numerics.decompositions import svd
+from subspaces.numerics.types import Labels
+from subspaces.representation.coefficients import Coefficients, from_dense
 
 
 class AdversarialAutoencoder(SelfExpressiveAutoencoder):

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 from torch import Tensor, nn
 
-from subspaces._typing import Array
 from subspaces.deep.autoencoder import Autoencoder
 from subspaces.deep.base import COUNT, DeepClusterer
 from subspaces.deep.layers import SelfExpression
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
-from subspaces.representation._result import Coefficients, from_dense
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Coefficients, from_dense
 
 
 class SelfExpressiveAutoencoder(nn.Module):

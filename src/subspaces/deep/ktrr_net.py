@@ -15,7 +15,7 @@ from subspaces.deep.layers import KTRRLayer, unit_rows
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
 from subspaces.kernels import fit_kernel, gram
-from subspaces.representation._result import Coefficients
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
 
 

@@ -12,16 +12,16 @@ import torch
 from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
 
-from subspaces._typing import Array, Sparse
 from subspaces.deep.ae_shallow import EncodedClusterer
 from subspaces.deep.autoencoder import Autoencoder, dense
 from subspaces.deep.base import COUNT
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
-from subspaces.representation._result import Coefficients
+from subspaces.graphs.truncation import truncate
+from subspaces.numerics.types import Array, Sparse
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
 from subspaces.scaling import apply_scaling, fit_scaling
-from subspaces.truncation import truncate
 
 
 class StructuredAutoencoder(nn.Module):

@@ -1,6 +1,6 @@
 """The two routes to many points on Dask: the same labels from chunks and worker processes as from one array.
 
-*Sampled* (EKTRR and every :class:`~subspaces.scale.sampled.SampledClusterer`): the landmarks are fetched from the
+*Sampled* (EKTRR and every :class:`~subspaces.estimators.sampled.SampledClusterer`): the landmarks are fetched from the
 chunks and fitted here, then each worker labels its chunks. *Graph* (KTRR): the points become one file that all workers
 map into memory, each computes the coefficients of some points, and the graph is cut here.
 
@@ -24,14 +24,14 @@ try:
 except ImportError as error:
     raise ImportError('subspaces.distributed needs Dask: pip install "subspaces[dask]"') from error
 
-from subspaces._typing import Labels
 from subspaces.distributed._files import remove_leftovers
 from subspaces.distributed._graph import fit_graph
 from subspaces.distributed._input import as_dask_array
 from subspaces.distributed._sampled import fit_sampled
 from subspaces.distributed._tasks import Progress, Workers
 from subspaces.estimators.ktrr import KTRR
-from subspaces.scale.sampled import Sampled
+from subspaces.estimators.sampled import Sampled
+from subspaces.numerics.types import Labels
 
 __all__ = ["connect", "fit_predict"]
 
@@ -70,7 +70,7 @@ def fit_predict(
     --------
     >>> import dask.array as da
     >>> from subspaces.distributed import connect, fit_predict
-    >>> from subspaces.scale.presets import EKTRR
+    >>> from subspaces.estimators.ektrr import EKTRR
     >>> X = da.random.default_rng(0).normal(size=(20_000, 3), chunks=(5_000, 3))
     >>> with connect(n_workers=1) as client:
     ...     labels = fit_predict(EKTRR(n_clusters=2, n_landmarks=100), X, client=client)

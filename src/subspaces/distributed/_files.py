@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from subspaces._process import quiet
-from subspaces._typing import Array
 from subspaces.io import FileError, _write, write_atomically
 from subspaces.io._dataset import printable
 from subspaces.io._numpy import read_header
+from subspaces.numerics.process import quiet
+from subspaces.numerics.types import Array
 
 
 def save(path: Path, array: Array) -> None:

@@ -1,7 +1,7 @@
 """The whole two-scale KTRR graph on workers: a file of points for all, a file of coefficients from each task.
 
 A checkpoint holds ``data-<content>.npy`` (the points as given), ``canonical-<content>.npy`` (in the order of
-:mod:`subspaces.ordering`), and for each combination of points and parameters a folder ``graph-<name>`` with the cells,
+:mod:`subspaces.numerics.ordering`), and for each combination of points and parameters a folder ``graph-<name>`` with the cells,
 the global part, the points in cell order, and one ``rows-<start>-<stop>.npz`` per finished task. <name> is a hash of
 everything the coefficients depend on, so a file under it is right or absent.
 """
@@ -20,17 +20,17 @@ import numpy as np
 from dask.delayed import delayed
 
 from subspaces import __version__
-from subspaces._blocks import row_blocks
-from subspaces._typing import Array, Labels
 from subspaces.distributed import _files as files
 from subspaces.distributed._input import Points
 from subspaces.distributed._tasks import Workers, replaced
 from subspaces.estimators.ktrr import KTRR
 from subspaces.io._write import unfinished
 from subspaces.kernels import Kernel
-from subspaces.representation._result import Coefficients
-from subspaces.scale import two_scale
-from subspaces.scale.cells import Cells, build_cells, search
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.cells import Cells, build_cells, search
+from subspaces.numerics.types import Array, Labels
+from subspaces.representation import two_scale
+from subspaces.representation.coefficients import Coefficients
 
 ROWS_PER_TASK = 32 * two_scale._BATCH
 """Points of one task: a few seconds of work. Whole batches, because rounding depends on what is solved together."""

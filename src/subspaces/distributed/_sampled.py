@@ -12,15 +12,15 @@ import numpy as np
 from dask.delayed import delayed
 from sklearn.utils import check_random_state
 
-from subspaces._blocks import row_blocks
-from subspaces._typing import Array, Labels
 from subspaces.distributed._files import digest, load, save
 from subspaces.distributed._tasks import Workers, replaced
+from subspaces.estimators.large import _MAX_SEED
+from subspaces.estimators.sampled import Sampled
 from subspaces.kernels import sees_units
-from subspaces.ordering import order_of_keys, row_keys
-from subspaces.out_of_sample import fingerprints
-from subspaces.scale.base import _MAX_SEED
-from subspaces.scale.sampled import Sampled
+from subspaces.new_points import fingerprints
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.ordering import order_of_keys, row_keys
+from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, _inverse_deviation, apply_scaling, fit_scaling
 
 TASK_BYTES = 64 * 2**20
@@ -150,7 +150,7 @@ def _extremes(points: Rows) -> Array:
 
 
 def _order(points: Rows, largest: float) -> Labels:
-    """:func:`~subspaces.ordering.canonical_order` of all points; only a key and a fingerprint of each come here."""
+    """:func:`~subspaces.numerics.ordering.canonical_order` of all points; only a key and a fingerprint of each come here."""
     found = points.workers.compute([delayed(_keys)(block, largest) for block in points.blocks])
     keys, prints = (np.concatenate(part) for part in zip(*found, strict=True))
     return order_of_keys(keys, prints)

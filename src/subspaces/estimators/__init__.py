@@ -5,7 +5,7 @@ from __future__ import annotations
 from subspaces.estimators.base import SubspaceClusterer
 from subspaces.estimators.ktrr import KTRR, TRR
 from subspaces.estimators.local import LSA, SC, SMCE, TSC
-from subspaces.estimators.low_rank import KLRR, LRR1, LRR2, LatLRR
+from subspaces.estimators.lrr import KLRR, LRR1, LRR2, LatLRR
 from subspaces.estimators.lsr import LSR1, LSR2
 from subspaces.estimators.ssc import KSSC, SSC, SSCOMP, EnSC
 

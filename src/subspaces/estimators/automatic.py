@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from subspaces._validation import validated
+from subspaces.engine.validation import validated
 from subspaces.estimators.base import _MAX_SEED
 from subspaces.estimators.ridge import RidgeClusterer
 from subspaces.selection import AUTO, Selection, choose

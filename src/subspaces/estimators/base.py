@@ -17,23 +17,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces import _memory
-from subspaces import out_of_sample as new_points
+from subspaces import new_points
 from subspaces import partition as cuts
-from subspaces._callbacks import CallbackSupportMixin, with_callbacks
-from subspaces._typing import Array, Data, Labels, Sparse
-from subspaces._validation import Versioned, dense_points, one_label_per_copy, validated, warn_of_bad_numbers
-from subspaces.affinity import affinity, components, join_components
-from subspaces.embedding import spectral_embedding, unit_rows
+from subspaces.embedding.spectral import spectral_embedding, unit_rows
+from subspaces.engine.validation import Versioned, dense_points, one_label_per_copy, validated, warn_of_bad_numbers
+from subspaces.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from subspaces.estimators.explain import ExplainMixin
+from subspaces.estimators.html_repr import JourneyMixin
 from subspaces.estimators.new_points import NewPointsMixin
-from subspaces.explain import ExplainMixin
-from subspaces.graphs import GRAPHS, build_graph
-from subspaces.journey import JourneyMixin
+from subspaces.graphs.affinity import affinity, components, join_components
+from subspaces.graphs.rules import GRAPHS, build_graph
+from subspaces.graphs.truncation import RANKINGS
 from subspaces.kernels import Kernel, sees_units
-from subspaces.ordering import canonical_order, inverse_of, reordered, rows_of
-from subspaces.representation._result import Coefficients
+from subspaces.numerics import memory
+from subspaces.numerics.ordering import canonical_order, inverse_of, reordered, rows_of
+from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.representation.coefficients import Coefficients
 from subspaces.scaling import SCALINGS, Scaling, apply_scaling, fit_scaling
-from subspaces.truncation import RANKINGS
 
 _MAX_SEED = 2**31 - 1
 _STATE = (
@@ -66,7 +66,7 @@ class SubspaceClusterer(
     """Base of all estimators: validation and the journey; ``predict`` and ``transform`` come from the mixin.
 
     Parameters are dataclass fields, so that a subclass lists only its own and its signature shows all. A subclass
-    gives ``_representation`` (points or kernel matrix → :class:`~subspaces.representation._result.Coefficients`) and,
+    gives ``_representation`` (points or kernel matrix → :class:`~subspaces.representation.coefficients.Coefficients`) and,
     where it does not start from the points themselves, ``_kernel``.
     """
 
@@ -213,7 +213,7 @@ class SubspaceClusterer(
         n, m = X.shape
         shape = f"{n} × {n} matrix" if n_squares else f"{n} × {m} copies"
         copies = 0 if sparse.issparse(X) else self._n_copies * n * m  # of sparse points the dense copy is asked for
-        _memory.require(
+        memory.require(
             int((n_squares * n**2 + copies) * X.dtype.itemsize),
             f"the {shape} of {type(self).__name__}",
             "Fit a sample and let predict label the rest; or use TRR, or KTRR with a linear, cosine, polynomial or "

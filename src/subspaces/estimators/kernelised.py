@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from subspaces._typing import Array, Data
 from subspaces.estimators.base import POSITIVE, SubspaceClusterer
 from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, fit_kernel, gram
+from subspaces.numerics.types import Array, Data
 from subspaces.scaling import apply_scaling
 
 

@@ -47,18 +47,18 @@ class KTRR(AutomaticClusterer, KernelClusterer):
     graph : {"symmetric", "column", "mass", "row_space", "dscnet"}, default="symmetric"
         ``"column"`` truncates the columns of C as printed; ``"symmetric"`` scales and symmetrises first, as the
         authors' program did; the others are the treatments of SSC, LRR and DSC-Net
-        (:func:`subspaces.graphs.build_graph`).
+        (:func:`subspaces.graphs.rules.build_graph`).
     graph_params : dict or None
         Parameters of the last three graphs.
     solver : {"auto", "dense", "low_rank", "two_scale"}, default="auto"
         ``"dense"``: Cholesky inverse of the n × n kernel matrix. ``"low_rank"``: the same coefficients through an
         explicit feature map, no n × n array; for the linear, cosine, polynomial and correntropy kernels; above 50,000
         points the largest ones are found by a search. ``"two_scale"``: landmarks and small local systems, no n × n
-        array, for the kernels of distances (:mod:`subspaces.scale.two_scale`). ``"auto"`` takes ``"low_rank"`` when the
+        array, for the kernels of distances (:mod:`subspaces.representation.two_scale`). ``"auto"`` takes ``"low_rank"`` when the
         map has at most half as many features as there are points, else ``"two_scale"`` above 10,000 points or when the
         matrix does not fit, else ``"dense"``; ``solver_reason_`` says why.
     spectral : {"auto", "full", "coarse"}, default="auto"
-        ``"full"`` embeds the points, ``"coarse"`` about 2000 micro-clusters of them (:mod:`subspaces.scale.coarse`);
+        ``"full"`` embeds the points, ``"coarse"`` about 2000 micro-clusters of them (:mod:`subspaces.embedding.coarse`);
         ``"auto"`` does the latter from 30,000 points. The modularity cut needs neither.
     partition : {"kmeans", "qr", "discretize", "modularity"}, default="kmeans"
         How the graph is cut: k-means, QR or discretisation of the spectral embedding, or Leiden communities.
@@ -68,9 +68,9 @@ class KTRR(AutomaticClusterer, KernelClusterer):
         Starting rule of k-means; the authors' program used random points and hundreds of starts.
     connect : bool, default=True
         When the graph has more components than clusters, tie the smallest ones to the rest by their strongest
-        coefficients (:func:`subspaces.affinity.join_components`).
+        coefficients (:func:`subspaces.graphs.affinity.join_components`).
     out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
-        Rule of :meth:`predict` for new points (:mod:`subspaces.out_of_sample`).
+        Rule of :meth:`predict` for new points (:mod:`subspaces.new_points`).
     random_state : int, RandomState or None, default=0
         Seed of k-means, Leiden and the network. 0 gives the same labels every time.
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from subspaces._distances import resolve_bandwidth, warn_if_blind
-from subspaces._typing import Array, Data, Sparse
 from subspaces.estimators.base import POSITIVE, SubspaceClusterer
 from subspaces.estimators.ssc import ITERATIONS
-from subspaces.postprocessing import keep_column_mass
-from subspaces.representation._result import Coefficients, from_dense, from_sparse
+from subspaces.graphs.postprocessing import keep_column_mass
+from subspaces.numerics.distances import resolve_bandwidth, warn_if_blind
+from subspaces.numerics.types import Array, Data, Sparse
+from subspaces.representation.coefficients import Coefficients, from_dense, from_sparse
 from subspaces.representation.local import heat_kernel_graph, lsa, tsc
 from subspaces.representation.smce import smce
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from subspaces._typing import Data
 from subspaces.estimators.ridge import RidgeClusterer
-from subspaces.representation._result import Coefficients
+from subspaces.numerics.types import Data
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge_unconstrained, ridge_unconstrained_low_rank
 
 _REFERENCE = "Lu, Min, Zhao, Zhu, Huang, Yan: Robust and efficient subspace segmentation via least squares, ECCV 2012"

@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces import out_of_sample as new_points
-from subspaces._typing import Array, Data, Labels, Sparse
-from subspaces._validation import validated, within_reach
-from subspaces.embedding import unit_rows
+from subspaces import new_points
+from subspaces.embedding.spectral import unit_rows
+from subspaces.engine.validation import validated, within_reach
 from subspaces.kernels import Kernel, cross, gram
+from subspaces.numerics.ties import first_largest
+from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.representation.ridge import penalty
 from subspaces.scaling import Scaling, apply_scaling
-from subspaces.ties import first_largest
 
 _PREDICT_BYTES = 64 * 2**20  # kernel values between new and training points held at a time
 

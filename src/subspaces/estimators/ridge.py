@@ -9,19 +9,20 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import StrOptions
 
-from subspaces import _memory
 from subspaces import partition as cuts
-from subspaces._typing import Array, Data, Labels, Sparse
-from subspaces.affinity import affinity
+from subspaces.embedding.coarse import coarse_embedding, smooth_labels
 from subspaces.estimators.base import POSITIVE, SubspaceClusterer
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate
 from subspaces.kernels import DISTANCE_KERNELS, features, gram, n_features_out
-from subspaces.representation._result import Coefficients
+from subspaces.numerics import memory
+from subspaces.numerics.cells import Cells, build_cells
+from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.representation import ridge_search as low_rank
+from subspaces.representation import two_scale
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.scale import low_rank, two_scale
-from subspaces.scale.cells import Cells, build_cells
-from subspaces.scale.coarse import coarse_embedding, smooth_labels
 from subspaces.scaling import apply_scaling
-from subspaces.truncation import truncate
 
 SOLVERS = ("auto", "dense", "low_rank", "two_scale")
 DENSE_SIZE = 10_000
@@ -133,7 +134,7 @@ class RidgeClusterer(SubspaceClusterer):
         is_map, is_double = self.kernel_.name not in ("linear", "cosine"), X.dtype == np.float64
         n_copies = is_map + 1 + 0.5 * is_double
         per_point = 0 if n <= low_rank.EXACT_SIZE else _SEARCHED * self._n_candidates() * (X.dtype.itemsize + 4)
-        _memory.require(
+        memory.require(
             int(n_copies * n * r * X.dtype.itemsize + n * per_point + 32 * r**2 + _WORK),
             f"the feature map of the {self.kernel_.name} kernel, {n} × {r},",
             'Use solver="dense", fewer features, or fit a sample and let predict label the rest.',
@@ -144,7 +145,7 @@ class RidgeClusterer(SubspaceClusterer):
         n, m = X.shape
         size = X.dtype.itemsize
         per_point = (m + two_scale._LEADING) * size + 2 * self._n_candidates() * (size + 4)
-        _memory.require(
+        memory.require(
             n * per_point + _WORK,
             f"the two-scale graph of {n} points",
             "Let EKTRR cluster a sample and label the rest; float32 input halves it.",
@@ -171,7 +172,7 @@ class RidgeClusterer(SubspaceClusterer):
             return self.solver, "as asked"
         if r is not None and 2 * r <= n:
             return "low_rank", f"the kernel has an exact map of {r} features, fewer than half of {n} points"
-        needed, free = int(_DENSE_SQUARES * n * n * X.dtype.itemsize), _memory.available_bytes()
+        needed, free = int(_DENSE_SQUARES * n * n * X.dtype.itemsize), memory.available_bytes()
         if two_scale_fits and n > DENSE_SIZE:
             return "two_scale", f"{n} points are more than {DENSE_SIZE}, where a dense inverse takes long"
         if two_scale_fits and needed > free:

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 
-from subspaces._typing import Array, Sparse
 from subspaces.estimators.base import POSITIVE, SubspaceClusterer
 from subspaces.estimators.kernelised import KernelClusterer
-from subspaces.representation._result import Coefficients, Trace, from_dense, from_sparse
+from subspaces.numerics.types import Array, Sparse
+from subspaces.representation.coefficients import Coefficients, Trace, from_dense, from_sparse
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
 from subspaces.representation.ridge import warn_if_indefinite

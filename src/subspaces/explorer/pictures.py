@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subspaces._typing import Array, Labels
-from subspaces.explain import Explanation
+from subspaces.estimators.explain import Explanation
 from subspaces.explorer.session import Session, View
+from subspaces.numerics.types import Array, Labels
 from subspaces.plots._style import OKABE_ITO, map_colors, readable_on
 from subspaces.plots.gallery import profiles_of
 

@@ -18,17 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from subspaces._memory import available_bytes
-from subspaces._typing import Array, Data, Labels
+from subspaces.estimators.explain import Explanation
 from subspaces.estimators.ktrr import KTRR
-from subspaces.explain import Explanation
 from subspaces.io._write import write_rows
 from subspaces.kernels import KERNELS
 from subspaces.metrics import accuracy, normalized_mutual_info
+from subspaces.numerics.memory import available_bytes
+from subspaces.numerics.types import Array, Data, Labels
 from subspaces.plots.gallery import most_typical
 from subspaces.plots.layout import plane
 from subspaces.plots.matrices import cells_of
-from subspaces.representation._result import Coefficients
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
 from subspaces.scorers import modularity, separation
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from subspaces._typing import Array
 from subspaces.io._columns import LABEL_NAMES
 from subspaces.io._dataset import (
     Dataset,
@@ -23,6 +22,7 @@ from subspaces.io._dataset import (
     whole_numbers,
 )
 from subspaces.io._missing import settle_missing
+from subspaces.numerics.types import Array
 
 POINT_NAMES = ("X", "fea", "data")
 """Names under which the points usually travel, tried in this order."""

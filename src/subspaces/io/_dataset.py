@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from subspaces._typing import Array, Labels
+from subspaces.numerics.types import Array, Labels
 
 
 def printable(text: object, limit: int = 60) -> str:
@@ -149,7 +149,7 @@ def n_bytes_of(shape: tuple[int, ...], itemsize: int) -> int:
 def first_not_finite(X: Array) -> tuple[int, int] | None:
     """Row and column of the first NaN or infinity, without a mask of the size of `X`."""
     # Imported late: it loads scikit-learn, and a wrong file name should not wait seconds for its answer.
-    from subspaces._blocks import row_blocks
+    from subspaces.numerics.blocks import row_blocks
 
     if X.dtype.kind != "f":
         return None

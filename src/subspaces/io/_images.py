@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from subspaces._process import quiet
-from subspaces._typing import Array
 from subspaces.io._dataset import Dataset, FileError, Request, check_size, printable, readable_bytes
+from subspaces.numerics.process import quiet
+from subspaces.numerics.types import Array
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif")
 """Files of a folder that are taken for images (in any case)."""

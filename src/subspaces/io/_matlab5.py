@@ -17,8 +17,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from subspaces._typing import Array
 from subspaces.io._arrays import ArrayInfo
+from subspaces.numerics.types import Array
 
 MATRIX, PACKED = 14, 15
 STORED = {

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from subspaces._typing import Array
 from subspaces.io._dataset import Dataset, FileError, first_not_finite, printable, quoted
+from subspaces.numerics.types import Array
 
 MISSING_RULES = ("error", "drop", "mean", "median")
 """What can be done about missing values."""

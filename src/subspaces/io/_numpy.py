@@ -13,10 +13,10 @@ from typing import IO
 
 import numpy as np
 
-from subspaces._process import quiet
-from subspaces._typing import Array
 from subspaces.io._arrays import ArrayInfo, as_rows, check_points, dataset_from_arrays, flattened, image_shape
 from subspaces.io._dataset import Dataset, FileError, Request, check_size, first_not_finite, n_bytes_of, printable
+from subspaces.numerics.process import quiet
+from subspaces.numerics.types import Array
 
 MAX_HEADER = 10_000
 """Most bytes of a header (NumPy's own bound, which it compares only after it has read them all)."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from subspaces._typing import Array
 from subspaces.io._columns import Columns, choose_columns
 from subspaces.io._dataset import Dataset, FileError, Request, check_size, encode, printable
 from subspaces.io._missing import settle_missing
+from subspaces.numerics.types import Array
 
 
 def read_parquet(path: Path, request: Request) -> Dataset:

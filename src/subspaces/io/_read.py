@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
-from subspaces._memory import available_bytes
 from subspaces.io._dataset import Dataset, FileError, Request, printable
 from subspaces.io._images import read_images
 from subspaces.io._matlab import read_mat
@@ -14,6 +13,7 @@ from subspaces.io._missing import MISSING_RULES
 from subspaces.io._numpy import read_npy, read_npz
 from subspaces.io._parquet import read_parquet
 from subspaces.io._text import read_csv, read_tsv
+from subspaces.numerics.memory import available_bytes
 
 READERS: dict[str, Callable[[Path, Request], Dataset]] = {
     ".csv": read_csv,

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subspaces._typing import Array
 from subspaces.io._dataset import FileError, printable, readable_bytes
 from subspaces.io._images import MARKER, load_image
 from subspaces.io._write import try_to_write, write_rows
+from subspaces.numerics.types import Array
 
 if TYPE_CHECKING:
     from subspaces.confidence import Summary

@@ -21,8 +21,8 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 import psutil
 
-from subspaces._typing import Array, Labels
 from subspaces.io._dataset import FileError, printable
+from subspaces.numerics.types import Array, Labels
 
 Ids = Sequence[Any] | None
 Table = dict[str, list[Any]]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces._typing import Array, Data, Labels, Sparse
+from subspaces.numerics.types import Array, Data, Labels, Sparse
 
 MANY_POINTS = 20_000
 """Points up to which eigenvectors that the fit did not need are computed for a picture."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces._typing import Array, Labels
+from subspaces.numerics.types import Array, Labels
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 """Okabe and Ito (2008), strong ones first; grey instead of black."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from subspaces._typing import Array, Labels
+from subspaces.numerics.types import Array, Labels
 from subspaces.plots import _parts, _style
 from subspaces.plots.layout import plane
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from subspaces._typing import Array, Data, Labels
+from subspaces.numerics.types import Array, Data, Labels
 from subspaces.plots import _parts, _style
 from subspaces.plots.layout import ranks_within, typicality
 

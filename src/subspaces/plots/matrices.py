@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from subspaces._typing import Array, Labels, Sparse
+from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.plots import _parts, _style
 
 N_CELLS = 360

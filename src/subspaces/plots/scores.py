@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from subspaces._contingency import match
-from subspaces._typing import Array
 from subspaces.metrics import accuracy, contingency
+from subspaces.numerics.contingency import match
+from subspaces.numerics.types import Array
 from subspaces.plots import _parts, _style
 
 _MAX_CLASSES = 1000

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.plots import _parts, _style
 from subspaces.selection import ClusterCount, Selection, Trial
 

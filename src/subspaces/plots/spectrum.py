@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from subspaces._typing import Array
-from subspaces.embedding import spectral_embedding
+from subspaces.embedding.spectral import spectral_embedding
+from subspaces.numerics.types import Array
 from subspaces.plots import _parts, _style
 
 

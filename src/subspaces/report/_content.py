@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from subspaces._typing import Array, Labels
 from subspaces.confidence import Summary, summarize
+from subspaces.numerics.types import Array, Labels
 
 if TYPE_CHECKING:
     from subspaces.io import Dataset

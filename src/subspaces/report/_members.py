@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces._typing import Array, Labels
+from subspaces.numerics.types import Array, Labels
 from subspaces.report._content import Content
 
 SIDE = 64

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces._typing import Array
-from subspaces.decompositions import cholesky, eigenpairs_above, eigh, svd
-from subspaces.representation._result import Factors, Trace
+from subspaces.numerics.decompositions import cholesky, eigenpairs_above, eigh, svd
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Factors, Trace
 
 RELAXATION = 1.6
 """Over-relaxation of ADMM: any value below 2 converges, this one took the fewest iterations on faces and on

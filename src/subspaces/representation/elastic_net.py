@@ -21,11 +21,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._process import one_thread
-from subspaces._typing import Array, Sparse
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.process import one_thread
+from subspaces.numerics.types import Array, Sparse
 from subspaces.representation._elastic_net_newton import Problems, excess_of, solve_working_sets
-from subspaces.representation._result import Trace
+from subspaces.representation.coefficients import Trace
 
 BATCH_BYTES = 8 * 2**20
 """Bytes of one (batch, n) block of correlations."""

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._typing import Array
-from subspaces.decompositions import eigh
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.decompositions import eigh
+from subspaces.numerics.types import Array
 from subspaces.representation._nuclear import (
     RELAXATION,
     LowRank,
@@ -24,7 +24,7 @@ from subspaces.representation._nuclear import (
     squared_error_match,
     squared_norm,
 )
-from subspaces.representation._result import Factors, Trace
+from subspaces.representation.coefficients import Factors, Trace
 from subspaces.representation.ridge import IndefiniteKernelWarning
 
 _INDEFINITE = 1e-4  # of the largest eigenvalue: more than rounding in float32, and more than the model can ignore

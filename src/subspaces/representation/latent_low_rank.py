@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation._entrywise import (
     COEFFICIENT_PENALTY,
     SLACK,
@@ -32,7 +32,7 @@ from subspaces.representation._nuclear import (
     squared_norm,
     thin_svd,
 )
-from subspaces.representation._result import Factors, Trace
+from subspaces.representation.coefficients import Factors, Trace
 
 Parts = tuple[Array, Array, Array]
 """Coefficients of the points, of the features, and the errors."""

@@ -15,11 +15,11 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_array
 
-from subspaces._blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces._typing import Array, Sparse
-from subspaces.decompositions import svd
-from subspaces.neighbors import nearest_neighbors
-from subspaces.truncation import top_columns
+from subspaces.graphs.truncation import top_columns
+from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
+from subspaces.numerics.decompositions import svd
+from subspaces.numerics.neighbors import nearest_neighbors
+from subspaces.numerics.types import Array, Sparse
 
 Rows = Callable[[int, int], Array]
 

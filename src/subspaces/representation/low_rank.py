@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._typing import Array
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.types import Array
 from subspaces.representation._entrywise import (
     COEFFICIENT_PENALTY,
     SLACK,
@@ -32,7 +32,7 @@ from subspaces.representation._nuclear import (
     squared_norm,
     thin_svd,
 )
-from subspaces.representation._result import Factors, Trace
+from subspaces.representation.coefficients import Factors, Trace
 from subspaces.representation.kernel_low_rank import solve_l21, squared_error_coefficients
 
 SWEEP_BYTES = 2 * 2**20

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._process import one_thread
-from subspaces._typing import Array, Sparse
-from subspaces.decompositions import solve_systems
-from subspaces.representation._result import Trace
-from subspaces.ties import first_largest
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.decompositions import solve_systems
+from subspaces.numerics.process import one_thread
+from subspaces.numerics.ties import first_largest
+from subspaces.numerics.types import Array, Sparse
+from subspaces.representation.coefficients import Trace
 
 BATCH_BYTES = 8 * 2**20
 """Bytes of one (batch, n) block of correlations."""

@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, get_lapack_funcs
 
-from subspaces._blocks import mirror_lower, row_blocks
-from subspaces._typing import Array, Data
-from subspaces.decompositions import eigh, lanczos, smallest_eigenvalue
-from subspaces.representation._result import Coefficients
+from subspaces.numerics.blocks import mirror_lower, row_blocks
+from subspaces.numerics.decompositions import eigh, lanczos, smallest_eigenvalue
+from subspaces.numerics.types import Array, Data
+from subspaces.representation.coefficients import Coefficients
 
 _INDEFINITE = 1e-4  # of the largest entry: beyond rounding in float32
 _FAR = 40  # powers of two from 1 beyond which a kernel matrix is brought back

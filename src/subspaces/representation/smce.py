@@ -9,11 +9,11 @@ from itertools import zip_longest
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._typing import Array, Sparse
-from subspaces.decompositions import solve_systems
-from subspaces.neighbors import nearest_neighbors
-from subspaces.representation._result import Trace
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.decompositions import solve_systems
+from subspaces.numerics.neighbors import nearest_neighbors
+from subspaces.numerics.types import Array, Sparse
+from subspaces.representation.coefficients import Trace
 from subspaces.representation.local import check_points, columns_to_sparse
 
 CHECK_EVERY = 10

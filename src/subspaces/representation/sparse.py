@@ -22,10 +22,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._typing import Array, Labels, Sparse
-from subspaces.decompositions import solve_systems
-from subspaces.representation._result import Trace
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.decompositions import solve_systems
+from subspaces.numerics.types import Array, Labels, Sparse
+from subspaces.representation.coefficients import Trace
 
 MIN_ADDED = 8
 """Atoms a point may gain per round, at least; large supports may grow by half, so rounds stay few."""

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from subspaces._typing import Array, Labels
 from subspaces.deep import DEEP
 from subspaces.estimators import ESTIMATORS
 from subspaces.methods import METHODS
 from subspaces.metrics import clustering_scores
+from subspaces.numerics.types import Array, Labels
 from subspaces.partition import cut_embedding
 from subspaces.reproduce.cells import Cell, Result
 from subspaces.reproduce.data import IMAGE_SHAPES, load_points
@@ -139,8 +139,8 @@ def _estimator(method: str) -> Any:
 
 def _coefficients(cell: Cell, X: Array, y: Labels) -> Result:
     """The coefficients before truncation and the similarities after it, for a picture."""
-    from subspaces.graphs import build_graph
-    from subspaces.representation._result import Coefficients
+    from subspaces.graphs.rules import build_graph
+    from subspaces.representation.coefficients import Coefficients
 
     model = ESTIMATORS[cell["method"]](n_clusters=len(np.unique(y)), **parameters(cell))
     kept: list[Coefficients] = []

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subspaces._monomials import n_monomials
-from subspaces._typing import Array, Data
+from subspaces.numerics.monomials import n_monomials
+from subspaces.numerics.types import Array, Data
 from subspaces.scaling import apply_scaling, fit_scaling
 
 AUTO = "auto"

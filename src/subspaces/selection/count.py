@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from subspaces._typing import Array, Labels
-from subspaces.embedding import spectral_embedding
+from subspaces.embedding.spectral import spectral_embedding
+from subspaces.numerics.ties import levels, tolerance
+from subspaces.numerics.types import Array, Labels
 from subspaces.partition import cut_by_modularity, merge_steps
 from subspaces.selection.criteria import pairwise_agreement, support
 from subspaces.selection.graphs import LEIDEN_ITERATIONS, Graph
 from subspaces.selection.result import ClusterCount
-from subspaces.ties import levels, tolerance
 
 N_GRAPHS = 12
 """Graphs that decide on the number of clusters."""

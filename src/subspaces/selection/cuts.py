@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.cluster import KMeans
 
-from subspaces._typing import Array, Labels, Sparse
-from subspaces.affinity import components, join_components
-from subspaces.embedding import spectral_embedding, unit_rows
+from subspaces.embedding.spectral import spectral_embedding, unit_rows
+from subspaces.graphs.affinity import components, join_components
+from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.partition import cut_by_modularity, cut_by_qr, cut_embedding, merge_communities
 from subspaces.selection.graphs import LEIDEN_ITERATIONS, Graph
 

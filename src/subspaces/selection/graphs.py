@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subspaces._typing import Array, Data, Labels, Sparse
-from subspaces.affinity import affinity, components
+from subspaces.graphs.affinity import affinity, components
+from subspaces.graphs.truncation import truncate
 from subspaces.kernels import DISTANCE_KERNELS, DOT_KERNELS, fit_kernel, gram, sees_units
+from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity
-from subspaces.representation._result import Coefficients, from_sparse
+from subspaces.representation.coefficients import Coefficients, from_sparse
 from subspaces.representation.ridge import from_inverse, inverse
 from subspaces.scaling import apply_scaling, fit_scaling
 from subspaces.selection.candidates import Grid, Setting
 from subspaces.selection.criteria import leave_one_out_error
-from subspaces.truncation import truncate
 
 LEIDEN_ITERATIONS = 3
 """Leiden iterations while searching; the final fit uses more."""

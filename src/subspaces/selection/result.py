@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces._typing import Array, Labels
+from subspaces.numerics.types import Array, Labels
 
 _AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a word
 _TIE = 1e-6

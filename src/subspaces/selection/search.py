@@ -23,11 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from subspaces import _memory
-from subspaces._process import one_thread, quiet
-from subspaces._typing import Data, Labels, Sparse
-from subspaces.ordering import canonical_order, rows_of
-from subspaces.out_of_sample import fingerprints
+from subspaces.new_points import fingerprints
+from subspaces.numerics import memory
+from subspaces.numerics.ordering import canonical_order, rows_of
+from subspaces.numerics.process import one_thread, quiet
+from subspaces.numerics.ties import first_largest, levels
+from subspaces.numerics.types import Data, Labels, Sparse
 from subspaces.selection.candidates import AUTO, Grid, make_grid, neighbouring
 from subspaces.selection.count import count_clusters
 from subspaces.selection.criteria import (
@@ -42,7 +43,6 @@ from subspaces.selection.criteria import (
 from subspaces.selection.cuts import cut, recut
 from subspaces.selection.graphs import Graph, graphs_of
 from subspaces.selection.result import RunnerUp, Selection, Trial, name_of, sentence
-from subspaces.ties import first_largest, levels
 
 N_SEARCHED = 2500
 """Points the search looks at; of more it takes a random sample."""
@@ -105,7 +105,7 @@ def choose(
     }
     is_matrix = isinstance(kernel, str) and kernel == "precomputed"
     rows = canonical_order(X, fingerprints(X), pairwise=is_matrix)[sample(X.shape[0], seed)]
-    _memory.require(
+    memory.require(
         int(8 * _SQUARES * len(rows) ** 2),
         f'the search on {len(rows)} points for what is "auto"',
         "Give kernel, reg, n_nonzero, scaling and partition instead.",

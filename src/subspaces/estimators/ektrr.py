@@ -1,0 +1,220 @@
+"""The named methods that sample, cluster and classify: EKTRR, SSSC, SLSR and SLRR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from subspaces.estimators.base import SubspaceClusterer
+from subspaces.estimators.ktrr import KTRR
+from subspaces.estimators.lrr import LRR2
+from subspaces.estimators.lsr import LSR1
+from subspaces.estimators.sampled import FRAMEWORK, Sampled
+from subspaces.estimators.ssc import SSC
+from subspaces.landmarks.collaborative import CollaborativeClassifier
+from subspaces.numerics.types import Array
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class _Preset(Sampled):
+    """A named clusterer with its classifier: parameters that have the name of one of the clusterer's are handed on."""
+
+    partition: str = "kmeans"
+    n_init: int = 20
+
+    _method: ClassVar[type[SubspaceClusterer]]
+
+    def _new_clusterer(self) -> Any:
+        shared = {field.name for field in fields(self._method)} & {field.name for field in fields(self)}
+        shared -= {"scaling", "random_state"}  # scaled before, for the classifier too; seeded by the draw
+        own = {name: getattr(self, name) for name in shared}
+        return self._method(**own, scaling=None, random_state=None)
+
+
+def _constraints(method: type[SubspaceClusterer], *names: str) -> dict[str, list[Any]]:
+    own = {name: method._parameter_constraints[name] for name in ("partition", "n_init", *names)}
+    return {**own, **Sampled._parameter_constraints}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class EKTRR(_Preset):
+    """Extended KTRR (EKTRR), Algorithm 2 of the paper: KTRR on a sample, a small network for the rest.
+
+    δ points are drawn uniformly and clustered by :class:`~subspaces.KTRR`; a network with one hidden layer of 10 units
+    learns their labels and classifies all other points.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of subspaces L.
+    n_landmarks : int, default=1000
+        δ, points drawn. With as many as there are points the labels are KTRR's.
+    kernel, bandwidth, kernel_params, reg, n_nonzero, graph, partition, n_init
+        As in :class:`~subspaces.KTRR`.
+    sampler, n_draws, scaling, random_state
+        As in :class:`~subspaces.estimators.sampled.SampledClusterer`; Algorithm 2 is ``"uniform"`` and 1.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, landmarks_, clusterer_, classifier_, timings_
+        As in :class:`~subspaces.estimators.sampled.SampledClusterer`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.estimators.ektrr import EKTRR
+    >>> angle = np.linspace(0, 2 * np.pi, 10_000)
+    >>> ring = np.c_[np.cos(angle), np.sin(angle)]
+    >>> labels = EKTRR(n_clusters=2, n_landmarks=300).fit_predict(np.vstack([ring, 3 * ring]))
+    >>> len(set(labels[:10_000])), len(set(labels[10_000:])), labels[0] != labels[-1]
+    (1, 1, np.True_)
+    """
+
+    kernel: str | Callable[[Array, Array], Array] = "rbf"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
+    reg: float = 1.0
+    n_nonzero: int | None = 5
+    graph: str = "symmetric"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(
+        KTRR, "kernel", "bandwidth", "kernel_params", "reg", "n_nonzero", "graph"
+    )
+    _method: ClassVar[type[SubspaceClusterer]] = KTRR
+    cost: ClassVar[str] = "KTRR on δ points, O(δ³), then O(10 m) per point"
+    reference: ClassVar[str] = KTRR.reference
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class _ByResidual(_Preset):
+    """What SSSC, SLSR and SLRR share: unit rows and the residual classifier."""
+
+    scaling: str | None = "unit"
+    kappa: float = 1e-6
+    normalize_residual: bool = False
+
+    def _new_classifier(self) -> Any:
+        return CollaborativeClassifier(self.kappa, self.normalize_residual)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SSSC(_ByResidual):
+    """Scalable sparse subspace clustering (SSSC): SSC on a sample, ridge residuals for the rest.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    alpha, tol, max_iter, partition, n_init
+        Of the clustering of the landmarks, as in :class:`~subspaces.SSC`.
+    kappa, normalize_residual
+        Of the classifier, as in :class:`~subspaces.landmarks.collaborative.CollaborativeClassifier`.
+    scaling : {None, "unit", "max", "minmax", "standard"}, default="unit"
+        The authors scale every point to length 1.
+    n_landmarks, sampler, n_draws, random_state
+        As in :class:`~subspaces.estimators.sampled.SampledClusterer`.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, landmarks_, clusterer_, classifier_, timings_
+        As in :class:`~subspaces.estimators.sampled.SampledClusterer`.
+
+    Examples
+    --------
+    >>> from subspaces.datasets import make_subspaces
+    >>> from subspaces.metrics import accuracy
+    >>> from subspaces.estimators.ektrr import SSSC
+    >>> X, y = make_subspaces(3, dimension=3, ambient=20, n_points=1000, random_state=0)
+    >>> accuracy(y, SSSC(n_clusters=3, n_landmarks=150).fit_predict(X))
+    1.0
+    """
+
+    alpha: float = 20.0
+    tol: float = 1e-4
+    max_iter: int = 200
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_constraints(SSC, "alpha", "tol", "max_iter"),
+        **CollaborativeClassifier._parameter_constraints,
+    }
+    _method: ClassVar[type[SubspaceClusterer]] = SSC
+    cost: ClassVar[str] = "SSC on δ points, then O(L m²) per point"
+    reference: ClassVar[str] = "Peng, Zhang, Yi: Scalable sparse subspace clustering, CVPR 2013"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SLSR(_ByResidual):
+    """Scalable least squares regression (SLSR): LSR1 on a sample, ridge residuals for the rest.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    reg, partition, n_init
+        Of the clustering of the landmarks, as in :class:`~subspaces.LSR1`.
+    kappa, normalize_residual, scaling, n_landmarks, sampler, n_draws, random_state
+        As in :class:`SSSC`.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, landmarks_, clusterer_, classifier_, timings_
+        As in :class:`~subspaces.estimators.sampled.SampledClusterer`.
+
+    Examples
+    --------
+    >>> from subspaces.datasets import make_subspaces
+    >>> from subspaces.metrics import accuracy
+    >>> from subspaces.estimators.ektrr import SLSR
+    >>> X, y = make_subspaces(3, dimension=3, ambient=20, n_points=1000, random_state=0)
+    >>> accuracy(y, SLSR(n_clusters=3, n_landmarks=150).fit_predict(X))
+    1.0
+    """
+
+    reg: float = 0.1
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_constraints(LSR1, "reg"),
+        **CollaborativeClassifier._parameter_constraints,
+    }
+    _method: ClassVar[type[SubspaceClusterer]] = LSR1
+    cost: ClassVar[str] = "LSR1 on δ points, O(δ³), then O(L m²) per point"
+    reference: ClassVar[str] = FRAMEWORK
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SLRR(_ByResidual):
+    """Scalable low-rank representation (SLRR): LRR2 on a sample, ridge residuals for the rest.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    reg, tol, max_iter, partition, n_init
+        Of the clustering of the landmarks, as in :class:`~subspaces.LRR2`.
+    kappa, normalize_residual, scaling, n_landmarks, sampler, n_draws, random_state
+        As in :class:`SSSC`.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, landmarks_, clusterer_, classifier_, timings_
+        As in :class:`~subspaces.estimators.sampled.SampledClusterer`.
+
+    Examples
+    --------
+    >>> from subspaces.datasets import make_subspaces
+    >>> from subspaces.metrics import accuracy
+    >>> from subspaces.estimators.ektrr import SLRR
+    >>> X, y = make_subspaces(3, dimension=3, ambient=20, n_points=1000, random_state=0)
+    >>> accuracy(y, SLRR(n_clusters=3, n_landmarks=150).fit_predict(X))
+    1.0
+    """
+
+    reg: float = 1.0
+    tol: float = 1e-3
+    max_iter: int = 1000
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_constraints(LRR2, "reg", "tol", "max_iter"),
+        **CollaborativeClassifier._parameter_constraints,
+    }
+    _method: ClassVar[type[SubspaceClusterer]] = LRR2
+    cost: ClassVar[str] = "LRR2 on δ points, tens of SVDs, then O(L m²) per point"
+    reference: ClassVar[str] = FRAMEWORK

@@ -1,0 +1,110 @@
+"""What a representation returns: the coefficients, read block by block, and how they were reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from subspaces.numerics.types import Array, Sparse
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Convergence record of an iterative solver, one entry per iteration (or per check).
+
+    A closed form has no trace. ``primal`` and ``dual`` are relative residuals, the quantities compared
+    with the tolerance; ``objective`` is filled when the solver computes it.
+    """
+
+    converged: bool
+    n_iter: int
+    primal: list[float] = field(default_factory=list)
+    dual: list[float] = field(default_factory=list)
+    objective: list[float] = field(default_factory=list)
+
+
+class Factors(NamedTuple):
+    """Singular value decomposition ``left @ diag(singular_values) @ right.T`` of a matrix of low rank."""
+
+    left: Array
+    singular_values: Array
+    right: Array
+
+    def dense(self) -> Array:
+        """The matrix itself."""
+        return np.asarray((self.left * self.singular_values) @ self.right.T)
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Self-expression coefficients C (n × n), column i represents point i, never copied as a whole.
+
+    ``columns(start, stop)`` gives columns ``start:stop`` of C as the *rows* of a fresh (stop − start, n)
+    array the caller may overwrite; ``rows(start, stop)`` does the same for the rows of C. The graph
+    builders read C through these two only, so a closed form that never stores C and a solver that returns
+    a dense or sparse matrix look alike to them.
+    """
+
+    n_points: int
+    dtype: np.dtype[Any]
+    columns: Callable[[int, int], Array]
+    rows: Callable[[int, int], Array]
+    trace: Trace | None = None
+    penalty: float | None = None
+    """λ that a ridge representation really used."""
+    condition: float | None = None
+    """Condition number of the system that was solved, estimated."""
+    residual: float | None = None
+    """Relative error with which it was solved, measured."""
+    core: Callable[[int, int], Array] | None = None
+    """Rows ``start:stop`` of a symmetric hollow matrix M with C = M diag(s), s > 0, where there is one; read only."""
+    matrix: Sparse = None
+    """The whole of C (CSC) where it is sparse from the start."""
+    factors: Factors | None = None
+    """The singular value decomposition of C where the solver ends with one."""
+    draft: Coefficients | None = None
+    """The core in single precision up to a factor, where that is much cheaper: enough to say which are largest."""
+    pairs: Callable[[Array, Array], Array] | None = None
+    """Entries of the core M at the given rows and columns, in full precision; goes with `draft`."""
+    enlarge: int = 1
+    """How many times the usual size of a block to read: more where each is a product, slow for a dozen rows."""
+
+
+def from_dense(C: Array, trace: Trace | None = None) -> Coefficients:
+    """Wrap a dense coefficient matrix."""
+    return Coefficients(
+        n_points=C.shape[0],
+        dtype=C.dtype,
+        columns=lambda start, stop: C[:, start:stop].T.copy(),
+        rows=lambda start, stop: C[start:stop].copy(),
+        trace=trace,
+    )
+
+
+def from_sparse(C: Sparse, trace: Trace | None = None) -> Coefficients:
+    """Wrap a sparse coefficient matrix (any SciPy format)."""
+    by_column, by_row = C.tocsc(), C.tocsr()
+    return Coefficients(
+        n_points=C.shape[0],
+        dtype=C.dtype,
+        columns=lambda start, stop: by_column[:, start:stop].T.toarray(),
+        rows=lambda start, stop: by_row[start:stop].toarray(),
+        trace=trace,
+        matrix=by_column,
+    )
+
+
+def from_factors(factors: Factors, trace: Trace | None = None) -> Coefficients:
+    """Wrap coefficients of low rank; no n × n array is made."""
+    left, right = factors.left * factors.singular_values, factors.right
+    return Coefficients(
+        n_points=len(left),
+        dtype=left.dtype,
+        columns=lambda start, stop: right[start:stop] @ left.T,
+        rows=lambda start, stop: left[start:stop] @ right.T,
+        trace=trace,
+        factors=factors,
+    )
