@@ -3,8 +3,8 @@
     python benchmarks/golden.py record FILE [--real]     # labels, graphs, selection, predict, transform
     python benchmarks/golden.py compare FILE [--real]    # exit code 1 and a list where something differs
 
-``--real`` adds the data sets of ``../shared/data``. Only public names are used, so that the file of an old commit can be
-compared with any later one; a label must be equal, a number equal to the last digit (``--tolerance`` allows more).
+``--real`` adds the data sets of ``../shared/data``. Only public names are used, so that the file of an old commit can
+be compared with any later one; a label must be equal, a number equal to the last digit (``--tolerance`` allows more).
 """
 
 from __future__ import annotations

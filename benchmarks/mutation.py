@@ -27,25 +27,25 @@ TESTS = {
     "embedding": ["test_embedding*.py"],
     "metrics": ["test_metrics*.py"],
     "representation/ridge": ["test_ridge*.py"],
-    "representation/_result": ["test_result_edges.py"],
+    "representation/_result": ["representation/test_coefficients.py"],
     "representation/local": ["test_representation_local*.py"],
-    "representation/low_rank": ["test_representation_low_rank_edges.py"],
+    "representation/low_rank": ["representation/test_low_rank_steps.py"],
     "representation/_nuclear": ["test_representation_nuclear*_edges.py"],
     "representation/kernel_low_rank": ["test_representation_kernel_low_rank*_edges.py"],
-    "representation/latent_low_rank": ["test_representation_latent_low_rank_edges.py"],
+    "representation/latent_low_rank": ["representation/test_latent_low_rank_steps.py"],
     "representation/sparse": ["test_representation_sparse_*edges.py"],
-    "representation/matching_pursuit": ["test_representation_matching_pursuit_edges.py"],
-    "representation/_entrywise": ["test_representation_entrywise_edges.py"],
+    "representation/matching_pursuit": ["representation/test_matching_pursuit_steps.py"],
+    "representation/_entrywise": ["representation/test_entrywise_steps.py"],
     "representation/elastic_net": ["test_representation_elastic_net_*edges.py"],
-    "representation/_elastic_net_newton": ["test_representation_elastic_net_newton_edges.py"],
-    "representation/smce": ["test_representation_smce_edges.py"],
+    "representation/_elastic_net_newton": ["representation/test_elastic_net_newton_steps.py"],
+    "representation/smce": ["representation/test_smce_steps.py"],
 }
 """Test files (globs below tests/) per module."""
 
 SLOW = {
     "embedding": "0.05-float32 or 0.001-float32 or float32-1e-05 or float32-0.0001 or float32-1e-06 or float64-1e-05 "
     "or float64-0.0001 or float64-0.001 or 20-200 or same_bits_on_every_run or points_at_the_caller",
-    "representation/local": "smce or test_representation_local.py and ([1- or [2- or [1] or [2])",
+    "representation/local": "smce or representation/test_local.py and ([1- or [2- or [1] or [2])",
 }
 """Tests (as for ``pytest -k``) left out: repetitions with other numbers (every survivor would run them all), and what
 mutmut's own calls between the functions disturb (where a warning points)."""

@@ -318,7 +318,7 @@ def test_case_59_interrupted_fit(cls, leg, error, seed, monkeypatch):
 
 @pytest.mark.parametrize("cls", LARGE)
 def test_case_59_interrupted_fit_of_many_points(cls, seed, monkeypatch):
-    """59: the same for the methods for many points; the command line ends with 130 (test_cli_process.py)."""
+    """59: the same for the methods for many points; the command line ends with 130 (cli/test_cli_process.py)."""
     X, _ = planes(seed)
     fresh = set(vars(cls(n_clusters=3)))
     model = fit(cls, X)

@@ -101,7 +101,7 @@ def test_case_60_memory_error_inside_leaves_nothing(cls, seed, monkeypatch):
 
 @pytest.mark.parametrize("error", [URLError("no network"), ValueError("wrong checksum"), TimeoutError("slow")])
 def test_case_63_downloads_that_fail(error, tmp_path, monkeypatch):
-    """63: one message with the manual steps, and an empty cache. Mirrors and checksums: test_datasets_files.py."""
+    """63: one message with the manual steps, and an empty cache; mirrors: ``test_datasets_files``."""
 
     def fetch_file(*args, **kwargs):
         raise error

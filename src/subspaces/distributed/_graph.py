@@ -1,8 +1,8 @@
 """The whole two-scale KTRR graph on workers: a file of points for all, a file of coefficients from each task.
 
 A checkpoint holds ``data-<content>.npy`` (the points as given), ``canonical-<content>.npy`` (in the order of
-:mod:`subspaces.numerics.ordering`), and for each combination of points and parameters a folder ``graph-<name>`` with the cells,
-the global part, the points in cell order, and one ``rows-<start>-<stop>.npz`` per finished task. <name> is a hash of
+:mod:`subspaces.numerics.ordering`), and for each combination of points and parameters a folder ``graph-<name>`` with the
+cells, the global part, the points in cell order, and one ``rows-<start>-<stop>.npz`` per finished task. <name> is a hash of
 everything the coefficients depend on, so a file under it is right or absent.
 """
 

@@ -150,7 +150,7 @@ def _extremes(points: Rows) -> Array:
 
 
 def _order(points: Rows, largest: float) -> Labels:
-    """:func:`~subspaces.numerics.ordering.canonical_order` of all points; only a key and a fingerprint of each come here."""
+    """:func:`~subspaces.numerics.ordering.canonical_order` of all points, from a key and a fingerprint of each."""
     found = points.workers.compute([delayed(_keys)(block, largest) for block in points.blocks])
     keys, prints = (np.concatenate(part) for part in zip(*found, strict=True))
     return order_of_keys(keys, prints)

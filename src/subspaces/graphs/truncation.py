@@ -43,8 +43,8 @@ def truncate(
     Returns
     -------
     csc_array of shape (n, n)
-        No explicit zeros. Of entries that tie with the η-th largest (:mod:`subspaces.numerics.ties`) those with the smallest
-        row index stay.
+        No explicit zeros. Of entries that tie with the η-th largest (:mod:`subspaces.numerics.ties`) those with the
+        smallest row index stay.
     """
     n, whole = coefficients.n_points, coefficients.matrix
     if whole is not None and graph == "column" and (n_nonzero is None or np.diff(whole.indptr).max() <= n_nonzero):

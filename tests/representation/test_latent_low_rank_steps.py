@@ -9,6 +9,7 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
+from test_low_rank_steps import n_directions, soft
 
 from subspaces.numerics.types import Array
 from subspaces.representation import _entrywise, _nuclear
@@ -22,7 +23,6 @@ from subspaces.representation._entrywise import (
 )
 from subspaces.representation._nuclear import RELAXATION, LowRank, Shrinkage
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
-from test_representation_low_rank_edges import n_directions, soft
 
 OPTIONS: dict[str, Any] = {"tol": 1e-3, "max_iter": 300}
 

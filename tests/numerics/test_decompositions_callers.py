@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.linalg import LinAlgError
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
+from test_decompositions import check_pairs, raises
 
 import subspaces
 from subspaces.datasets import make_subspaces
@@ -23,7 +24,6 @@ from subspaces.graphs.postprocessing import dscnet_affinity
 from subspaces.numerics import decompositions
 from subspaces.numerics.decompositions import block_pairs, lanczos
 from subspaces.representation._nuclear import Shrinkage
-from test_decompositions import check_pairs, raises
 
 # ------------------------------------------------------------------ Lanczos and LOBPCG
 

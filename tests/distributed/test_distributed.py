@@ -354,7 +354,7 @@ def test_connect(client):
 
 def test_spark_recipe_of_the_guide(rings):
     """The recipe as it is printed, with a stand-in for Spark that hands it batches of pandas frames."""
-    page = (Path(__file__).resolve().parents[1] / "docs" / "distributed.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "distributed.md").read_text(encoding="utf-8")
     (code,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "mapInPandas" in block]
     frame = pd.DataFrame(rings[:2000], columns=list("abcd")).assign(id=np.arange(2000) + 7)
 

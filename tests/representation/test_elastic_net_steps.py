@@ -11,12 +11,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from test_elastic_net import cloud, largest_violation, objectives, unit, weights
 
 from subspaces.numerics.types import Array
 from subspaces.representation import elastic_net as module
 from subspaces.representation._elastic_net_newton import Problems
 from subspaces.representation.elastic_net import _Codes, elastic_net, elastic_net_path
-from test_representation_elastic_net import cloud, largest_violation, objectives, unit, weights
 
 EPS = float(np.finfo(np.float64).eps)
 

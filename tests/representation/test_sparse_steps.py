@@ -10,11 +10,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from test_sparse import assert_optimal, objective, outlier_objective, rbf, union_of_subspaces
 
 from subspaces.numerics.types import Array
 from subspaces.representation import sparse as solver
 from subspaces.representation.sparse import data_weight, kssc, kssc_path, outlier_weight, ssc
-from test_representation_sparse import assert_optimal, objective, outlier_objective, rbf, union_of_subspaces
 
 EPS = float(np.finfo(np.float64).eps)
 OPTIONS: list[dict[str, Any]] = [{}, {"affine": True}, {"outliers": True, "outlier_alpha": 5.0}]

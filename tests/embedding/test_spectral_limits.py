@@ -11,11 +11,11 @@ from scipy import sparse
 from scipy.linalg import block_diag
 from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.exceptions import ConvergenceWarning
+from test_spectral import blocks, check, dense_pairs, random_graph, weakly_tied
 
 from subspaces.embedding import spectral as embedding
 from subspaces.embedding.spectral import leading_pairs, spectral_embedding
 from subspaces.numerics import decompositions
-from test_embedding import blocks, check, dense_pairs, random_graph, weakly_tied
 
 
 def normalised(W: sparse.csr_array) -> tuple[sparse.csr_array, np.ndarray]:

@@ -15,7 +15,7 @@ import pytest
 import subspaces
 from subspaces import datasets, deep, metrics, selection
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 SLOW = {"straight_or_curved", "nothing_to_set", "reg_and_n_nonzero", "broken_features", "many_points", "which_cut"}

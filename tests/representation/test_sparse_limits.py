@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from test_sparse import union_of_subspaces
 
 from subspaces.numerics.types import Array, Labels
 from subspaces.representation import sparse as solver
 from subspaces.representation.coefficients import Trace
 from subspaces.representation.sparse import data_weight, kssc, kssc_path, ssc
-from test_representation_sparse import union_of_subspaces
 
 
 def test_defaults_are_those_of_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from subspaces.graphs.rules import GRAPHS
 from subspaces.methods import METHODS
 from subspaces.partition import PARTITIONS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 SECTIONS = [

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from test_elastic_net import cloud, largest_violation
 
 from subspaces.numerics.types import Array
 from subspaces.representation import elastic_net as module
 from subspaces.representation.coefficients import Trace
 from subspaces.representation.elastic_net import elastic_net, elastic_net_path
-from test_representation_elastic_net import cloud, largest_violation
 
 
 @pytest.mark.parametrize("X", [np.ones((1, 3)), np.zeros((1, 1)), np.zeros((3, 0))])

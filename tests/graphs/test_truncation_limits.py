@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from test_truncation import by_full_sort, check_form, random_coefficients, symmetric_graph
 
 from subspaces.graphs import truncation
 from subspaces.graphs.truncation import (
@@ -24,7 +25,6 @@ from subspaces.graphs.truncation import (
 )
 from subspaces.representation.coefficients import Coefficients, from_dense, from_sparse
 from subspaces.representation.ridge import ridge_low_rank
-from test_truncation import by_full_sort, check_form, random_coefficients, symmetric_graph
 
 # ------------------------------------------------------------------ sparse coefficients, column by column
 
