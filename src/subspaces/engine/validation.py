@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from subspaces import __version__
 from subspaces.numerics import memory
 from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels
 
 _FAR_OFF = 1e6  # distance from the origin over the spread of the points: a linear kernel then sees one direction only
@@ -84,6 +85,14 @@ def dense_points(X: Data) -> Array:
     return np.asarray(X.toarray())
 
 
+def all_equal(X: Data, pairwise: bool = False) -> bool:
+    """Whether all rows are equal (all entries of a matrix between points); ordinary data shows early that not."""
+    if sparse.issparse(X):
+        return abs(X - X[[0] * X.shape[0]]).nnz == 0
+    first = X[0, 0] if pairwise else X[0]
+    return all((first == X[start:stop]).all() for start, stop in row_blocks(len(X), X.shape[1] * X.itemsize))
+
+
 def warn_of_bad_numbers(X: Data, scaling: str | None) -> None:
     """Warn of features so uneven, or points so far out or off, that the answer rests on a few digits."""
     low, high = _halves(X.min(axis=0)), _halves(X.max(axis=0))
@@ -91,7 +100,7 @@ def warn_of_bad_numbers(X: Data, scaling: str | None) -> None:
     if scaling not in ("standard", "minmax"):
         _warn_if_uneven(size, spread)
         if size.max() / _FAR_OFF > spread.max() > 0:
-            _warn(
+            warn_caller(
                 f"the points are {size.max() / spread.max():.1g} times as far from the origin as from each other: "
                 "digits are lost, and linear methods see one direction only. Subtract the mean first."
             )
@@ -99,7 +108,7 @@ def warn_of_bad_numbers(X: Data, scaling: str | None) -> None:
         some = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], _SAMPLE)).astype(int)]
         typical = float(np.median(_halves(abs(some).max(axis=1))))
         if size.max() / _FAR_OUT > typical > 0:
-            _warn(
+            warn_caller(
                 f"the largest value is {size.max() / typical:.1g} times that of a typical point: beside it the others "
                 'are nearly equal. Remove outliers, or scale each point to length 1 (scaling="unit").'
             )
@@ -110,7 +119,7 @@ def _warn_if_uneven(size: Array, spread: Array) -> None:
     if len(varying) > 1 and varying.max() / _UNEVEN > varying.min():
         with np.errstate(over="ignore"):
             ratio = varying.max() / varying.min()
-        _warn(
+        warn_caller(
             f"the ranges of the features differ by a factor of {ratio:.1g}: the large ones decide alone. Consider "
             'scaling="standard" or "minmax".'
         )
@@ -120,10 +129,6 @@ def _halves(values: Any) -> Array:
     """Half of a vector, dense and in float64: halves of finite numbers can be subtracted without overflow."""
     dense = values.toarray().ravel() if sparse.issparse(values) else values
     return np.asarray(dense, dtype=np.float64) / 2
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=6)
 
 
 def within_reach(X: Data, largest: float) -> Data:
@@ -141,7 +146,7 @@ def within_reach(X: Data, largest: float) -> Data:
     X = X.copy()
     X[far] = X[far] / sizes[far, None] * X.dtype.type(min(_FAR_OUT * largest, np.finfo(X.dtype).max / 2))
     who = "1 point exceeds" if len(far) == 1 else f"{len(far)} points exceed"
-    _warn(f"{who} every training point more than a million times: only the direction decides on the label.")
+    warn_caller(f"{who} every training point more than a million times: only the direction decides on the label.")
     return X
 
 

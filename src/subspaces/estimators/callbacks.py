@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
+
+from subspaces.engine.plan import STAGES
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -29,4 +33,26 @@ class _Nobody:
     call_on_fit_task_end = call_on_fit_task_begin
 
 
-__all__ = ["CallbackSupportMixin", "with_callbacks"]
+def announcer(estimator: Any) -> Callable[[str], AbstractContextManager[None]]:
+    """Tells an estimator's callbacks of the stages of its fit; a stage may come in several parts."""
+    context = estimator._init_callback_context(max_subtasks=len(STAGES))
+    context.call_on_fit_task_begin(estimator=estimator)
+    seen: list[str] = []
+
+    @contextmanager
+    def stage(name: str) -> Iterator[None]:
+        if name in seen:
+            yield
+            return
+        seen.append(name)
+        task = context.subcontext(task_name=name)
+        task.call_on_fit_task_begin(estimator=estimator)
+        yield
+        task.call_on_fit_task_end(estimator=estimator)
+        if name == STAGES[-1]:
+            context.call_on_fit_task_end(estimator=estimator)
+
+    return stage
+
+
+__all__ = ["CallbackSupportMixin", "announcer", "with_callbacks"]

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import StrOptions
 
-from subspaces.estimators.automatic import AutomaticClusterer
-from subspaces.estimators.kernelised import KernelClusterer
-from subspaces.selection import AUTO
+from subspaces.engine.plan import Plan
+from subspaces.engine.run import Journey
+from subspaces.estimators.automatic import AUTOMATIC, keep_choice, settle
+from subspaces.estimators.graph import GraphClusterer
+from subspaces.estimators.ridge import SOLVERS, ridge_plan
+from subspaces.kernels import Kernel
+from subspaces.numerics.types import Array, Data
+
+_ROUTES = {"solver": [StrOptions(set(SOLVERS))], "spectral": [StrOptions({"auto", "full", "coarse"})]}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KTRR(AutomaticClusterer, KernelClusterer):
+class KTRR(GraphClusterer):
     """Kernel truncated regression representation (KTRR), Algorithm 1 of the paper.
 
     Each point is written as a ridge combination of all others in a kernel space (closed form), only the strongest
@@ -107,17 +114,37 @@ class KTRR(AutomaticClusterer, KernelClusterer):
     (1, 1, np.True_)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClusterer._parameter_constraints,
-        **AutomaticClusterer._parameter_constraints,
-        "kernel": [*KernelClusterer._parameter_constraints["kernel"], StrOptions({AUTO})],
-    }
+    n_clusters: int | str | None = field(default=8, kw_only=False)  # type: ignore[assignment]
+    kernel: str | Callable[[Array, Array], Array] | Kernel = "rbf"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
+    reg: float | str = 1.0
+    n_nonzero: int | str | None = 5
+    by: str = "magnitude"
+    graph: str = "symmetric"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    solver: str = "auto"
+    spectral: str = "auto"
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {**AUTOMATIC, **_ROUTES}
     cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"
     reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
+    def _settled(self, X: Data) -> Self:
+        settled, self.selection_ = settle(self, X)
+        return settled
+
+    def _plan(self, X: Data) -> Plan:
+        return ridge_plan(self._outline(X), X, reg=self.reg, solver=self.solver, spectral=self.spectral)  # type: ignore[arg-type]
+
+    def _keep(self, journey: Journey, X: Data, settled: Self) -> None:
+        super()._keep(journey, X, settled)
+        keep_choice(self, settled, self.selection_)
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TRR(AutomaticClusterer):
+class TRR(GraphClusterer):
     """Truncated regression representation (TRR): KTRR with the linear kernel, for unions of linear subspaces.
 
     Parameters
@@ -142,7 +169,27 @@ class TRR(AutomaticClusterer):
     [1, 1, 1]
     """
 
+    n_clusters: int | str | None = field(default=8, kw_only=False)  # type: ignore[assignment]
     reg: float | str = 0.1
+    n_nonzero: int | str | None = 5
+    by: str = "magnitude"
+    graph: str = "symmetric"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    solver: str = "auto"
+    spectral: str = "auto"
 
+    _constraints: ClassVar[dict[str, list[Any]]] = {**{name: rule for name, rule in AUTOMATIC.items() if name != "kernel"}, **_ROUTES}
     cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
     reference: ClassVar[str] = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"
+
+    def _settled(self, X: Data) -> Self:
+        settled, self.selection_ = settle(self, X)
+        return settled
+
+    def _plan(self, X: Data) -> Plan:
+        return ridge_plan(self._outline(X), X, reg=self.reg, solver=self.solver, spectral=self.spectral)  # type: ignore[arg-type]
+
+    def _keep(self, journey: Journey, X: Data, settled: Self) -> None:
+        super()._keep(journey, X, settled)
+        keep_choice(self, settled, self.selection_)

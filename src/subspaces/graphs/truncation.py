@@ -1,7 +1,7 @@
 """C → C with only the largest entries of each column, block by block while the coefficients are produced.
 
-Two rules. ``graph="column"`` is the printed one (eq. 3.11): each column of C keeps its η largest entries.
-``graph="symmetric"`` is what the authors' program does (and TRR's before it): |C| with each column divided by its
+Two rules. :func:`truncate` is the printed one (eq. 3.11): each column of C keeps its η largest entries.
+:func:`truncate_symmetric` is what the authors' program does (and TRR's before it): |C| with each column divided by its
 largest entry, plus its transpose, and of that symmetric matrix each column keeps its η largest entries. Either way
 the affinity is afterwards W = |C_η| + |C_η|ᵀ.
 """
@@ -9,12 +9,14 @@ the affinity is afterwards W = |C_η| + |C_η|ᵀ.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.numerics.ties import first_smallest, tie_width
+from subspaces.numerics.largest import largest_of_few, largest_per_row, top_columns, top_places
+from subspaces.numerics.ties import first_smallest
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients
 
@@ -24,20 +26,13 @@ _SPARE = 4
 """Entries of a column taken from a draft beyond those asked for: single precision may swap near equals."""
 
 
-def truncate(
-    coefficients: Coefficients,
-    n_nonzero: int | None,
-    *,
-    graph: str = "column",
-    by: str = "magnitude",
-) -> Sparse:
-    """Keep the η = `n_nonzero` largest entries of each column (eq. 3.11 and 3.12).
+def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "magnitude") -> Sparse:
+    """Keep the η = `n_nonzero` largest entries of each column (eq. 3.11 and 3.12), with their signs.
 
     Parameters
     ----------
     coefficients : Coefficients of any representation
     n_nonzero : η; n − 1 or more keeps everything off the diagonal, None the diagonal as well
-    graph : ``"column"`` or ``"symmetric"``, see the module
     by : ``"magnitude"`` ranks by |c|; ``"value"`` by c itself, so that negative entries go first
 
     Returns
@@ -47,34 +42,85 @@ def truncate(
         smallest row index stay.
     """
     n, whole = coefficients.n_points, coefficients.matrix
-    if whole is not None and graph == "column" and (n_nonzero is None or np.diff(whole.indptr).max() <= n_nonzero):
+    if whole is not None and (n_nonzero is None or np.diff(whole.indptr).max() <= n_nonzero):
         return whole  # nothing to cut
     n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
-    if whole is not None and (graph == "symmetric" or by == "magnitude"):
-        return largest_per_column(symmetrised(whole) if graph == "symmetric" else whole, n_nonzero)
-    if graph == "symmetric" and coefficients.draft is not None and n_nonzero + _SPARE < n:
-        return _symmetric_by_draft(coefficients, n_nonzero)
-    peaks = column_peaks(coefficients) if graph == "symmetric" else None
+    if whole is not None and by == "magnitude":
+        return largest_per_column(whole, n_nonzero)
 
     def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
-        if peaks is not None:
-            columns = keys = symmetrised_columns(coefficients, peaks, start, stop)
-        else:
-            columns = coefficients.columns(start, stop)
-            # a zero (the diagonal, or any of a sparse column) is no entry: it must not shut out negative ones
-            keys = np.abs(columns) if by == "magnitude" else np.where(columns != 0, columns, -np.inf)
+        columns = coefficients.columns(start, stop)
+        # a zero (the diagonal, or any of a sparse column) is no entry: it must not shut out negative ones
+        keys = np.abs(columns) if by == "magnitude" else np.where(columns != 0, columns, -np.inf)
         return largest_per_row(columns, keys, n_nonzero)
 
     return _from_blocks(map_blocks(one_block, _blocks_of(coefficients)), n)
 
 
-def _symmetric_by_draft(coefficients: Coefficients, n_nonzero: int) -> Sparse:
+class Truncated(NamedTuple):
+    """Both truncations of the same coefficients.
+
+    Attributes
+    ----------
+    symmetric : magnitudes, scaled and symmetrised, of which each column keeps η
+    coefficients : C itself, of which each column keeps η; None where it is not wanted
+    """
+
+    symmetric: Sparse
+    coefficients: Sparse
+
+
+def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None) -> Truncated:
+    """The rule of the authors' program and, from the same first pass, the truncated coefficients themselves.
+
+    The first pass over the coefficients finds the η largest of each column, hence also the largest one, by which the
+    second pass divides.
+    """
+    n, whole = coefficients.n_points, coefficients.matrix
+    if whole is not None:
+        kept = n if n_nonzero is None else min(n_nonzero, n - 1)
+        return Truncated(largest_per_column(symmetrised(whole), kept), truncate(coefficients, n_nonzero))
+    n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
+    if coefficients.draft is not None and n_nonzero + _SPARE < n:
+        return _symmetric_by_draft(coefficients, n_nonzero)
+    peaks, C = _peaks_and_largest(coefficients, n_nonzero)
+    if coefficients.draft is not None:
+        peaks = column_peaks(coefficients)
+
+    def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
+        columns = symmetrised_columns(coefficients, peaks, start, stop)
+        return largest_per_row(columns, columns, n_nonzero)
+
+    return Truncated(_from_blocks(map_blocks(one_block, _blocks_of(coefficients)), n), C)
+
+
+def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
+    """What :func:`column_peaks` finds, and the `n_nonzero` largest entries of each column of C."""
+    n, of_core = coefficients.n_points, coefficients.of_core
+    read = coefficients.core if coefficients.core is not None and of_core is not None else coefficients.columns
+
+    def one_block(start: int, stop: int) -> tuple[Array, tuple[Array, Array, Array]]:
+        block = read(start, stop)
+        keys = np.abs(block)
+        counts, places, values = largest_per_row(block, keys, n_nonzero)
+        owner = np.repeat(np.arange(start, stop), counts)
+        peaks = np.zeros(stop - start, dtype=block.dtype)
+        np.maximum.at(peaks, owner - start, np.abs(values))
+        if coefficients.core is not None and of_core is not None:
+            values = of_core(values, owner)
+        return peaks, (counts, places, values)
+
+    parts = map_blocks(one_block, _blocks_of(coefficients))
+    return np.concatenate([peaks for peaks, _ in parts]), _from_blocks([entries for _, entries in parts], n)
+
+
+def _symmetric_by_draft(coefficients: Coefficients, n_nonzero: int) -> Truncated:
     """The symmetric rule where all n² products are made in single precision and the few that matter in double."""
     n, draft, pairs = coefficients.n_points, coefficients.draft, coefficients.pairs
     assert draft is not None
     assert draft.core is not None
     assert pairs is not None
-    peaks = column_peaks(coefficients)
+    peaks, C = _peaks_by_draft(coefficients, n_nonzero)
     inverse = 1 / np.where(peaks > 0, peaks, 1)
     weights, read = (inverse / inverse.max()).astype(draft.dtype), draft.core
     step = max(1, BLOCK_BYTES // (4 * n * draft.dtype.itemsize))
@@ -90,17 +136,9 @@ def _symmetric_by_draft(coefficients: Coefficients, n_nonzero: int) -> Sparse:
         values = np.abs(pairs(rows[:, 0], columns))
         values *= inverse[rows] + inverse[columns]
         values[columns == rows] = 0
-        return _largest_of_few(columns, values, n_nonzero)
+        return largest_of_few(columns, values, n_nonzero)
 
-    return _from_blocks(map_blocks(one_block, _blocks_of(draft)), n)
-
-
-def _largest_of_few(columns: Array, values: Array, k: int) -> tuple[Array, Array, Array]:
-    """Counts per row, columns and values of the k largest non-zero values of each row; columns come in order."""
-    order = first_smallest(-values, k)
-    values, columns = (np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1))
-    kept = values != 0
-    return kept.sum(axis=1), columns[kept], values[kept]
+    return Truncated(_from_blocks(map_blocks(one_block, _blocks_of(draft)), n), C)
 
 
 def _blocks_of(coefficients: Coefficients) -> list[tuple[int, int]]:
@@ -114,52 +152,6 @@ def _from_blocks(parts: list[tuple[Array, Array, Array]], n: int) -> Sparse:
     indptr = np.concatenate([[0], np.cumsum(counts)])
     index_type = np.int32 if indptr[-1] < 2**31 else np.int64
     return sparse.csc_array((values, indices.astype(index_type), indptr.astype(index_type)), shape=(n, n))
-
-
-def largest_per_row(values: Array, keys: Array, k: int) -> tuple[Array, Array, Array]:
-    """The entries of each row whose keys are the k largest: counts per row, column indices, values.
-
-    Instead of a partial sort of every row: fold the row into g groups and take each group's maximum (one pass at
-    memory speed). The k-th largest of these g maxima is at most the k-th largest key, so only the few entries not
-    below it can be among the k largest; those alone are sorted. Zeros are never kept; of keys that tie with the k-th
-    largest the smaller column index wins. Columns come out in increasing order.
-    """
-    n_rows, n = keys.shape
-    if k >= n:
-        row, column = np.nonzero(values)
-        return np.bincount(row, minlength=n_rows), column, values[row, column]
-    kept = _top_flat(keys, k)
-    kept = kept[values.ravel()[kept] != 0]
-    row, column = np.divmod(kept, n)
-    return np.bincount(row, minlength=n_rows), column, values.ravel()[kept]
-
-
-def top_columns(keys: Array, k: int) -> Array:
-    """Columns of the k largest keys of each row, in increasing order, shape (n_rows, k); k at most the row's length."""
-    n_rows, n = keys.shape
-    if k >= n:
-        return np.tile(np.arange(n), (n_rows, 1))
-    return (_top_flat(keys, k) % n).reshape(n_rows, k)
-
-
-def _top_flat(keys: Array, k: int) -> Array:
-    """Flat indices of the k largest keys of each row, in increasing order; of keys that tie the first columns."""
-    n_rows, n = keys.shape
-    n_groups = min(n, max(256, 16 * k))
-    size = n // n_groups
-    peaks = keys[:, : n_groups * size].reshape(n_rows, size, n_groups).max(axis=1)
-    kth = min(k, n_groups)
-    peaks.partition(n_groups - kth, axis=1)
-    least = peaks[:, n_groups - kth, None]
-    flat = np.flatnonzero(keys >= least - 2 * tie_width(least, peaks.max(axis=1, keepdims=True)))
-    row = flat // n
-    counts = np.bincount(row, minlength=n_rows)
-    first = np.cumsum(counts) - counts
-    # the few that are left side by side, each row sorted by itself
-    few = np.full((n_rows, counts.max()), np.inf, dtype=keys.dtype)
-    few[row, np.arange(len(flat)) - first[row]] = -keys.ravel()[flat]
-    top: Array = flat[(first_smallest(few, k) + first[:, None]).ravel()]
-    return top
 
 
 def largest_per_column(C: Sparse, k: int) -> Sparse:
@@ -185,7 +177,7 @@ def largest_per_column(C: Sparse, k: int) -> Sparse:
             keys = np.full(place.shape, -1, dtype=C.dtype)
             keys[real] = np.abs(C.data[place[real]])
             kept[place[real]] = False
-            kept[place.ravel()[_top_flat(keys, k)]] = True
+            kept[place.ravel()[top_places(keys, k)]] = True
     kept &= C.data != 0
     indptr = np.concatenate([[0], np.cumsum(kept)])[C.indptr]
     return sparse.csc_array((C.data[kept], C.indices[kept], indptr.astype(C.indptr.dtype)), shape=C.shape)
@@ -205,7 +197,7 @@ def column_peaks(coefficients: Coefficients) -> Array:
         peaks: Array = abs(coefficients.matrix).max(axis=0).toarray().ravel()
         return peaks
     if coefficients.draft is not None and coefficients.pairs is not None:
-        return _peaks_by_draft(coefficients)
+        return _peaks_by_draft(coefficients)[0]
     read = coefficients.core or coefficients.columns
 
     def peaks_of(start: int, stop: int) -> Array:
@@ -216,22 +208,32 @@ def column_peaks(coefficients: Coefficients) -> Array:
     return np.concatenate(map_blocks(peaks_of, _blocks_of(coefficients)))
 
 
-def _peaks_by_draft(coefficients: Coefficients) -> Array:
-    """The draft says where the largest entry is, its value comes in full precision."""
-    draft, pairs = coefficients.draft, coefficients.pairs
+def _peaks_by_draft(coefficients: Coefficients, n_nonzero: int = 1) -> tuple[Array, Sparse]:
+    """Column peaks and the largest entries of C: the draft says where they are, their values are in full precision."""
+    n, draft, pairs, of_core = coefficients.n_points, coefficients.draft, coefficients.pairs, coefficients.of_core
     assert draft is not None
     assert draft.core is not None
     assert pairs is not None
+    assert of_core is not None
     read = draft.core
 
-    def peaks_of(start: int, stop: int) -> Array:
+    def one_block(start: int, stop: int) -> tuple[Array, tuple[Array, Array, Array]]:
         block = read(start, stop)
-        where = np.abs(block, out=block).argmax(axis=1)
+        np.abs(block, out=block)
+        columns = top_columns(block, min(n_nonzero + _SPARE, n))
         rows = np.arange(start, stop)
-        peaks: Array = np.where(where == rows, 0, np.abs(pairs(rows, where[:, None])[:, 0]))
-        return peaks
+        values = pairs(rows, columns)
+        values[columns == rows[:, None]] = 0
+        where = np.take_along_axis(block, columns, axis=1).argmax(axis=1)
+        peaks: Array = np.abs(values[np.arange(stop - start), where])
+        order = np.sort(first_smallest(-np.abs(values), min(n_nonzero, n - 1)), axis=1)
+        values, columns = np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)
+        kept = values != 0
+        counts = kept.sum(axis=1)
+        return peaks, (counts, columns[kept], of_core(values[kept], np.repeat(rows, counts)))
 
-    return np.concatenate(map_blocks(peaks_of, _blocks_of(draft)))
+    parts = map_blocks(one_block, _blocks_of(draft))
+    return np.concatenate([peaks for peaks, _ in parts]), _from_blocks([entries for _, entries in parts], n)
 
 
 def symmetrised_columns(coefficients: Coefficients, peaks: Array, start: int, stop: int) -> Array:

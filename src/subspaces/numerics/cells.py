@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from sklearn.cluster import KMeans
 
-from subspaces.graphs.truncation import top_columns
+from subspaces.numerics.largest import top_columns
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.centroids import first_centres
 from subspaces.numerics.process import one_thread

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subspaces.graphs.truncation import top_columns
+from subspaces.numerics.largest import top_columns
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces.numerics.types import Array
 

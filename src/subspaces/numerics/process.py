@@ -6,6 +6,7 @@ one that came second found what the first had changed, and leaves it so for good
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -74,3 +75,15 @@ def quiet(category: type[Warning] = Warning) -> Iterator[None]:
         for changed in (filters, cast("list[Any]", warnings.filters)):
             if entry in changed:
                 changed.remove(entry)
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, naming the line of whoever called the package (or scikit-learn, where that called it)."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level - 1)
+
+
+def _is_inside(module: str) -> bool:
+    return module.split(".")[0] in ("subspaces", "sklearn", "contextlib", "concurrent", "threading")

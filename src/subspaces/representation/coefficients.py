@@ -69,6 +69,12 @@ class Coefficients:
     """The core in single precision up to a factor, where that is much cheaper: enough to say which are largest."""
     pairs: Callable[[Array, Array], Array] | None = None
     """Entries of the core M at the given rows and columns, in full precision; goes with `draft`."""
+    model: Any = None
+    """What represents new points in the same way, where the solver has such a thing."""
+    leave_one_out: Callable[[], float] | None = None
+    """Mean squared distance of a point to its representation by the others, computed when called."""
+    of_core: Callable[[Array, Array], Array] | None = None
+    """Entries of C from those of the core and the numbers of their columns."""
     enlarge: int = 1
     """How many times the usual size of a block to read: more where each is a product, slow for a dozen rows."""
 

@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_array
 
-from subspaces.graphs.truncation import top_columns
+from subspaces.numerics.largest import top_columns
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces.numerics.decompositions import svd
 from subspaces.numerics.neighbors import nearest_neighbors

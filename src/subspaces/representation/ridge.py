@@ -121,7 +121,18 @@ def from_inverse(U: Array, lam: float) -> Coefficients:
     def core(start: int, stop: int) -> Array:
         return U[start:stop]
 
-    return Coefficients(U.shape[0], U.dtype, columns, rows, penalty=lam, core=core)
+    def of_core(values: Array, points: Array) -> Array:
+        entries: Array = values * scale[points]
+        return entries
+
+    def leave_one_out() -> float:
+        own = -1 / scale.astype(np.float64)
+        squares = np.einsum("ij,ij->i", U, U, dtype=np.float64) + own**2
+        return float(np.mean((own - lam * squares) / own**2))
+
+    return Coefficients(
+        *(U.shape[0], U.dtype, columns, rows), penalty=lam, core=core, of_core=of_core, leave_one_out=leave_one_out
+    )
 
 
 def ridge_unconstrained(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficients:
@@ -175,7 +186,13 @@ def _from_whitened(H: Array) -> Coefficients:
     def rows(start: int, stop: int) -> Array:
         return core(start, stop) / unexplained
 
-    return Coefficients(H.shape[0], H.dtype, columns, rows, core=core, enlarge=_enlarged(H.shape[1]))
+    def of_core(values: Array, points: Array) -> Array:
+        entries: Array = values / unexplained[points]
+        return entries
+
+    return Coefficients(
+        *(H.shape[0], H.dtype, columns, rows), core=core, of_core=of_core, enlarge=_enlarged(H.shape[1])
+    )
 
 
 def _enlarged(rank: int) -> int:

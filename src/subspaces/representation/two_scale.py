@@ -12,13 +12,13 @@ the landmarks carry all of K (R = 0), and when T holds all points. One linear sy
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
 
-from subspaces.graphs.truncation import top_columns
+from subspaces.numerics.largest import top_columns
 from subspaces.kernels import DISTANCE_KERNELS, Kernel, apply_profile, cross, gram
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.cells import Cells, Score, build_cells, nearest_cell, probed_positions, search
@@ -26,15 +26,25 @@ from subspaces.numerics.centroids import first_centres
 from subspaces.numerics.decompositions import eigh, solve_systems
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.types import Array, Labels
+from subspaces.numerics.workers import HERE, Store, Workers, in_memory
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import above_rounding, penalty
 
 N_LANDMARKS = 256
 N_CANDIDATES = 20
-_BATCH = 256  # points whose systems are solved together
+BATCH = 256
+"""Points whose systems are solved together."""
+SLAB = 2**16
+"""Points whose features are computed and stored at a time: whole blocks of :func:`score_parts`."""
 _SAMPLE = 64  # points per landmark that k-means looks at
-_LEADING = 128  # directions of the global part that choose candidates
+LEADING = 128
+"""Directions of the global part that choose candidates."""
 _ROUNDING = 1e3  # smallest λ in units of the kernel's rounding: R is a difference of two matrices that nearly agree
+
+
+def candidates_for(n_nonzero: int | None) -> int:
+    """Candidates of a point of which `n_nonzero` are kept."""
+    return max(N_CANDIDATES, 2 * (n_nonzero or 0))
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,37 @@ class GlobalPart:
         return H
 
 
+@dataclass(frozen=True)
+class TwoScale:
+    """What represents new points: the cells of the training points and the global part."""
+
+    cells: Cells
+    model: GlobalPart
+
+    def represent(self, X: Array, train: Array, k: int) -> tuple[Array, Array]:
+        """Nearest training points of new points and the coefficients over them, both of shape (n_new, k)."""
+        return represent_new(X, train, self.cells, self.model, k)
+
+    def reordered(self, order: Labels) -> TwoScale:
+        """The same for training points of which the i-th is now number ``order[i]``."""
+        return replace(self, cells=replace(self.cells, order=order[self.cells.order]))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the coefficients of any range of points are computed from; all arrays in the order of the cells.
+
+    ``features`` and ``squared_norms`` are the :func:`score_parts` that choose candidates.
+    """
+
+    points: Array
+    cells: Cells
+    model: GlobalPart
+    features: Array
+    squared_norms: Array
+    n_candidates: int
+
+
 def two_scale(
     X: Array,
     kernel: Kernel,
@@ -65,40 +106,88 @@ def two_scale(
     *,
     n_landmarks: int = N_LANDMARKS,
     n_candidates: int = N_CANDIDATES,
-    cells: Cells | None = None,
-    model: GlobalPart | None = None,
     seed: int = 0,
+    workers: Workers = HERE,
 ) -> Coefficients:
     """Ridge coefficients over each point's nearest candidates, everything else through landmarks.
 
     Parameters
     ----------
     X : array of shape (n, m)
-    kernel : a kernel of distances (:data:`subspaces.kernels.DISTANCE_KERNELS`): its candidates are nearest neighbours
+    kernel : a fitted kernel of distances: its candidates are nearest neighbours
     reg : λ divided by the mean diagonal of K
     n_landmarks : r, landmarks of the global part
     n_candidates : nearest neighbours that get a coefficient
-    cells, model : of X, when they are known already
+    workers : who computes the rows
 
     Returns
     -------
     Coefficients
         Sparse from the start, `n_candidates` entries a column.
     """
-    n = len(X)
-    n_candidates = min(n_candidates, n - 1)
-    model = model or fit_global_part(X, kernel, reg, n_landmarks, seed)
-    cells = cells or build_cells(X, seed=seed)
-    points = X[cells.order]
-    candidates = search(cells, n_candidates, pair_score(points, model))
-    values = np.empty((n, n_candidates), dtype=X.dtype)
+    n_candidates = min(n_candidates, len(X) - 1)
+    prepared = workers.prepare(lambda store: prepare(X, kernel, reg, n_landmarks, n_candidates, seed, store))
+    parts = workers.rows(rows_of_coefficients, prepared, len(X))
+    candidates, values = (part[0] if len(part) == 1 else np.concatenate(part) for part in zip(*parts, strict=True))
+    cells, model = prepared.cells, prepared.model
+    found = sparse_coefficients(cells.order[candidates], values, cells.order, model.penalty)
+    return replace(found, model=TwoScale(cells, model))
 
-    def one_block(start: int, stop: int) -> None:
-        values[start:stop] = local_coefficients(points, np.arange(start, stop), candidates[start:stop], model)
+
+def prepare(
+    X: Array, kernel: Kernel, reg: float, n_landmarks: int, n_candidates: int, seed: int, store: Store = in_memory
+) -> Prepared:
+    """Cells and global part of the points, and what chooses candidates."""
+    cells = build_cells(X, seed=seed)
+    model = fit_global_part(X, kernel, reg, n_landmarks, seed)
+    slabs = row_blocks(len(X), 1, SLAB)
+    points = store("points", X.shape, X.dtype, (X[cells.order[start:stop]] for start, stop in slabs))
+    norms = np.empty(len(X), dtype=X.dtype)
+
+    def features_of(start: int, stop: int) -> Array:
+        features, norms[start:stop] = score_parts(points[start:stop], model)
+        return features
+
+    shape = (len(X), min(LEADING, len(model.spectrum)))
+    features = store("features", shape, X.dtype, (features_of(start, stop) for start, stop in slabs))
+    return Prepared(points, cells, model, features, norms, n_candidates)
+
+
+def rows_of_coefficients(prepared: Prepared, start: int, stop: int) -> tuple[Array, Array]:
+    """Candidates (positions in the order of the cells) and coefficients of the points ``start:stop``.
+
+    `start` must be a multiple of BATCH: rounding depends on which systems are solved together.
+    """
+    candidates = _candidates(prepared, start, stop)
+    values = np.empty(candidates.shape, dtype=prepared.points.dtype)
+
+    def one_block(a: int, b: int) -> None:
+        rows = np.arange(start + a, start + b)
+        values[a:b] = local_coefficients(prepared.points, rows, candidates[a:b], prepared.model)
 
     with one_thread("blas"):
-        map_blocks(one_block, row_blocks(n, 1, _BATCH))
-    return sparse_coefficients(cells.order[candidates], values, cells.order, model.penalty)
+        map_blocks(one_block, row_blocks(stop - start, 1, BATCH))
+    return candidates, values
+
+
+def _candidates(prepared: Prepared, start: int, stop: int) -> Labels:
+    """Candidates of the points ``start:stop``, by a search in all cells that hold any of them."""
+    cells = prepared.cells
+    first = int(np.searchsorted(cells.bounds, start, side="right")) - 1
+    last = int(np.searchsorted(cells.bounds, stop, side="left"))
+    offset = int(cells.bounds[first])
+    own = Cells(
+        cells.order[offset : cells.bounds[last]],
+        cells.bounds[first : last + 1] - offset,
+        cells.centroids[first:last],
+        cells.probes[first:last],
+    )
+    score = pair_score(prepared)
+
+    def shifted(rows: slice, around: Array) -> Array:
+        return score(slice(rows.start + offset, rows.stop + offset), around)
+
+    return search(own, prepared.n_candidates, shifted, database=cells)[start - offset : stop - offset]
 
 
 def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty: float) -> Coefficients:
@@ -138,7 +227,7 @@ def represent_new(X: Array, train: Array, cells: Cells, model: GlobalPart, k: in
         values[start:stop] = new_coefficients(points, np.arange(stop - start), places, model)
 
     with one_thread("blas"):
-        map_blocks(one_block, row_blocks(len(X), 1, _BATCH))
+        map_blocks(one_block, row_blocks(len(X), 1, BATCH))
     return candidates, values
 
 
@@ -217,15 +306,15 @@ def _plus_penalty(systems: Array, model: GlobalPart) -> Array:
     return systems
 
 
-def pair_score(points: Array, model: GlobalPart, known: tuple[Array, Array] | None = None) -> Score:
+def pair_score(prepared: Prepared) -> Score:
     """Coefficient of a point over one other alone, up to its column's factor: what candidates are chosen by.
 
     With T = {i, j} and small ‖h‖ the system of the module reads c_ji ∝ R_ij + λ h_iᵀh_j, and R_ij + λ h_iᵀh_j =
     k_ij − Σ_a (spectrum_a − λ) h_ia h_ja. Far more of the largest true coefficients are among its largest than among
     the nearest neighbours (Covtype, 20 candidates: 99 against 76 % of the five largest). Only the leading directions
-    enter. `known` are the points' :func:`score_parts`, when they were computed before.
+    enter.
     """
-    features, squared_norms = known or score_parts(points, model)
+    points, features, squared_norms = prepared.points, prepared.features, prepared.squared_norms
 
     def score(rows: slice, around: Array) -> Array:
         values: Array = points[rows] @ points[around].T
@@ -233,7 +322,7 @@ def pair_score(points: Array, model: GlobalPart, known: tuple[Array, Array] | No
         values += squared_norms[around]
         values += squared_norms[rows, None]
         np.maximum(values, 0, out=values)
-        apply_profile(values, model.kernel)
+        apply_profile(values, prepared.model.kernel)
         values -= features[rows] @ features[around].T
         values[np.arange(rows.start, rows.stop)[:, None] == around] = -np.inf
         return values
@@ -244,7 +333,7 @@ def pair_score(points: Array, model: GlobalPart, known: tuple[Array, Array] | No
 def score_parts(points: Array, model: GlobalPart) -> tuple[Array, Array]:
     """What :func:`pair_score` needs of each point: the leading features √(spectrum − λ) h and the squared norm."""
     weights = np.sqrt(np.maximum(model.spectrum - points.dtype.type(model.penalty), 0))
-    leading = slice(-min(_LEADING, len(weights)), None)
+    leading = slice(-min(LEADING, len(weights)), None)
     features = _in_blocks(points, lambda block: model.rows(block)[:, leading] * weights[leading])
     return features, np.einsum("ij,ij->i", points, points)
 

@@ -1,0 +1,200 @@
+"""The methods that cut a graph between all points: what they share, from the plan to new points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from subspaces.engine import stages
+from subspaces.engine.plan import Context, Cut, Plan, Shape, require_dense_points, require_squares
+from subspaces.engine.predict import by_training_points
+from subspaces.engine.run import Journey, run
+from subspaces.estimators.base import SubspaceClusterer
+from subspaces.estimators.callbacks import announcer
+from subspaces.estimators.explain import Explanation, explained
+from subspaces.graphs.rules import GraphRule
+from subspaces.kernels import Linear, as_kernel
+from subspaces.numerics.types import Array, Data, Sparse
+from subspaces.representation.coefficients import Coefficients, Factors
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SubspaceClusterer):
+    """Base of the methods that cut a graph between all points.
+
+    A subclass gives ``_represent`` (points or kernel matrix → coefficients), or ``_affinity`` where it represents no
+    point by others, and where it sees the data through a kernel the parameters `kernel`, `bandwidth`, `kernel_params`.
+    """
+
+    partition: str = "kmeans"
+    n_init: int = 20
+    init: str = "k-means++"
+    out_of_sample: str = "neighbors"
+
+    _accepts_sparse: ClassVar[bool] = True
+    _n_squares: ClassVar[float] = 3.25
+    """n × n arrays that a fit holds at its peak; 0 for a method that makes none. Measured: ``benchmarks/memory.py``."""
+    _n_copies: ClassVar[float] = 0
+    """Arrays of the size of X that a method without n × n arrays holds instead."""
+    _represents: ClassVar[bool] = True
+    """Whether points are represented by others, so that there are coefficients."""
+    _is_sparse: ClassVar[bool] = False
+    """Whether the coefficients are sparse from the start."""
+
+    # ---------------------------------------------------------------- plan, run, keep
+
+    def _fit(self, X: Data) -> None:
+        settled = self._settled(X)
+        plan = settled._plan(X)
+        plan.check()
+        self._keep(run(plan, X, listen=announcer(self)), X, settled)
+
+    def _settled(self, X: Data) -> Self:
+        """The estimator whose parameters are used: this one, or a copy with what was left to be chosen."""
+        return self
+
+    def _plan(self, X: Data) -> Plan:
+        """All that a fit will do; refuses what does not fit in memory."""
+        plan = self._outline(X)
+        if plan.source == "points":
+            require_dense_points(plan.shape)
+        require_squares(plan.shape, plan.method, self._squares(), self._n_copies)
+        if plan.represent is not None:
+            plan.graph.require_memory(plan.shape.n, plan.shape.dtype, self._is_sparse)
+        return plan
+
+    def _outline(self, X: Data) -> Plan:
+        """What the parameters say."""
+        kernel = as_kernel(*(getattr(self, name) for name in _KERNEL)) if hasattr(self, "kernel") else Linear()
+        return Plan(
+            method=type(self).__name__,
+            shape=Shape.of(X),
+            n_clusters=self.n_clusters,
+            scaling=self.scaling,
+            kernel=kernel,
+            source="gram" if hasattr(self, "kernel") else "points",
+            represent=self._represent if self._represents else None,
+            affinity=None if self._represents else self._affinity,
+            graph=self._graph_rule(),
+            connect=getattr(self, "connect", False),
+            cut=Cut(self.partition, self.n_init, self.init),
+            seed=self._drawn_seed(),
+            settings=self.get_params(deep=False),
+        )
+
+    def _squares(self) -> float:
+        return self._n_squares
+
+    def _graph_rule(self) -> GraphRule:
+        params: Mapping[str, Any] = getattr(self, "graph_params", None) or {}
+        n_nonzero, by = getattr(self, "n_nonzero", None), getattr(self, "by", "magnitude")
+        return GraphRule(getattr(self, "graph", "column"), n_nonzero, by, dict(params))
+
+    def _represent(self, source: Any, context: Context) -> Coefficients:
+        raise NotImplementedError
+
+    def _affinity(self, points: Array, exponent: int) -> Array | Sparse:
+        raise NotImplementedError
+
+    def _keep(self, journey: Journey, X: Data, settled: Self) -> None:
+        """Fitted attributes from a journey."""
+        graph, embedding = journey.graph, journey.embedding
+        evidence, trace = graph.evidence, graph.evidence.trace
+        assert journey.labels is not None
+        self.labels_ = journey.labels
+        self.n_clusters_ = journey.n_clusters
+        self.affinity_matrix_: Sparse = graph.W
+        self.n_components_, self.isolated_ = graph.n_components, graph.isolated
+        self.kernel_ = evidence.kernel
+        self.penalty_, self.condition_, self.residual_ = evidence.penalty, evidence.condition, evidence.residual
+        self.trace_ = trace
+        if trace is not None:
+            self.n_iter_ = max(1, trace.n_iter)
+        self.timings_ = dict(journey.timings)
+        self._embedding = None if embedding is None else embedding.of_points(graph.W.dtype)
+        if embedding is not None and journey.timings:
+            self.eigenvalues_ = embedding.eigenvalues
+        self._coefficients: Sparse | Factors | None = graph.coefficients
+        self._predictor = by_training_points(journey, X, self.out_of_sample)
+        if journey.timings:  # else all points were equal, which has been said
+            settled._warn_if_fewer(self.n_clusters_, "too few points differ, or the graph shows no more")
+
+    # ---------------------------------------------------------------- what was found
+
+    @property
+    def embedding_(self) -> Array:
+        """Spectral embedding Y with unit rows; for ``partition="modularity"``, which needs none, computed when read."""
+        check_is_fitted(self, "labels_")
+        if self._embedding is None:
+            return stages.embed(self.affinity_matrix_, self.n_clusters_).rows
+        return self._embedding
+
+    @property
+    def coefficients_(self) -> Sparse:
+        """C (eq. 3.9), truncated, with sign: column i represents point i; sparse (n, n)."""
+        found = getattr(self, "_coefficients", None)
+        if found is None:
+            raise AttributeError(f"this {type(self).__name__} has no coefficients_: it is not fitted, or represents no "
+                                 "point by others.")
+        return found.sparse() if isinstance(found, Factors) else found
+
+    def fit_transform(self, X: Any, y: Any = None, **kwargs: Any) -> Array:
+        """Cluster the rows of X and return their spectral embedding."""
+        return self.fit(X).embedding_
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates in the spectral embedding: a training point's own, a new point's from its neighbours.
+
+        A new point lies at the mean of the training points that represent it, weighted by the size of their
+        truncated coefficients, scaled to unit length like all rows of the embedding.
+        """
+        X = self._validated_new(X)
+        return self._predictor.embed(X, self.embedding_)
+
+    @available_if(lambda self: self._represents)
+    def explain(self, i: int, n: int = 10) -> Explanation:
+        """List the points that represent point `i` with their coefficients, strongest first.
+
+        Parameters
+        ----------
+        i : row number of the point in the data that was fitted
+        n : how many to list at most
+
+        Returns
+        -------
+        Explanation
+            Column i of ``coefficients_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subspaces import TRR
+        >>> X = np.array([[1.0, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
+        >>> TRR(2, n_nonzero=2, reg=0.01).fit(X).explain(0)
+        point 0 (cluster 0) is represented by 2 points; 100 % of the weight lies in its own cluster
+           point coefficient   share  cluster
+               2      0.2299  60.0 %        0
+               1      0.1533  40.0 %        0
+        """
+        check_is_fitted(self, "labels_")
+        return explained(i, n, self.coefficients_, self.labels_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+_KERNEL = ("kernel", "bandwidth", "kernel_params")
