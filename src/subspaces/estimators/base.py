@@ -28,7 +28,7 @@ from subspaces.estimators.new_points import NewPointsMixin
 from subspaces.graphs.affinity import affinity, components, join_components
 from subspaces.graphs.rules import GRAPHS, build_graph
 from subspaces.graphs.truncation import RANKINGS
-from subspaces.kernels import Kernel, sees_units
+from subspaces.kernels import Kernel, Linear, as_kernel, is_precomputed
 from subspaces.numerics import memory
 from subspaces.numerics.ordering import canonical_order, inverse_of, reordered, rows_of
 from subspaces.numerics.types import Array, Data, Labels, Sparse
@@ -206,7 +206,7 @@ class SubspaceClusterer(
         raise NotImplementedError
 
     def _settled_kernel(self, X: Data) -> Kernel:
-        return Kernel("linear")
+        return Linear()
 
     def _require_memory(self, X: Data, n_squares: float) -> None:
         """Refuse before allocating `n_squares` n × n arrays, or copies of X, that do not fit."""
@@ -322,14 +322,14 @@ class SubspaceClusterer(
 
     def _remember(self, X: Data, prints: Array) -> None:
         """Keep what new points are compared with: the training points, never an n × n matrix."""
-        units = sees_units(getattr(self, "kernel", None))
+        units = as_kernel(getattr(self, "kernel", "linear")).sees_units
         self._scaling = Scaling() if self._is_precomputed() else fit_scaling(X, self.scaling, units=units)
         self._X = None if self._is_precomputed() else X
         self._largest = max(float(X.max()), -float(X.min()))
         self._prints = None if self._is_precomputed() else prints
 
     def _is_precomputed(self) -> bool:
-        return getattr(self, "kernel", None) == "precomputed"
+        return is_precomputed(getattr(self, "kernel", None))
 
     def _all_equal(self, X: Data) -> bool:
         if sparse.issparse(X):
@@ -368,7 +368,7 @@ class SubspaceClusterer(
         self.labels_ = np.zeros(n, dtype=np.intp)
         self.n_clusters_, self.n_components_, self.penalty_, self.trace_ = 1, 1, None, None
         self.condition_, self.residual_ = None, None
-        self.kernel_ = Kernel("linear")
+        self.kernel_: Kernel = Linear()
         self.coefficients_ = sparse.csc_array((n, n))
         self.affinity_matrix_ = sparse.csr_array((n, n))
         self.isolated_ = np.zeros(0, dtype=np.intp)

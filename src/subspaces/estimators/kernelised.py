@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from subspaces.estimators.base import POSITIVE, SubspaceClusterer
-from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, fit_kernel, gram
-from subspaces.numerics.types import Array, Data
+from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, KernelLike, as_kernel
+from subspaces.numerics.types import Data
 from subspaces.scaling import apply_scaling
 
 
@@ -19,13 +18,13 @@ from subspaces.scaling import apply_scaling
 class KernelClusterer(SubspaceClusterer):
     """Base of the methods that see the data through a kernel only."""
 
-    kernel: str | Callable[[Array, Array], Array] = "rbf"
+    kernel: KernelLike = "rbf"
     bandwidth: float | str = "rms"
     kernel_params: Mapping[str, Any] | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SubspaceClusterer._parameter_constraints,
-        "kernel": [StrOptions(set(KERNELS)), callable],
+        "kernel": [StrOptions(set(KERNELS)), callable, Kernel],
         "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
         "kernel_params": [dict, None],
     }
@@ -34,10 +33,8 @@ class KernelClusterer(SubspaceClusterer):
         X = apply_scaling(X, self._scaling)
         self.kernel_ = self._settled_kernel(X)
         self._require_memory(X, self._n_squares)
-        return gram(X, self.kernel_)
+        return self.kernel_.gram(X)
 
     def _settled_kernel(self, X: Data) -> Kernel:
-        bandwidth = self.bandwidth
-        if not isinstance(bandwidth, str):
-            bandwidth = float(np.ldexp(bandwidth, -self._scaling.exponent))
-        return fit_kernel(X, self.kernel, bandwidth, self.kernel_params)
+        kernel = as_kernel(self.kernel, self.bandwidth, self.kernel_params)
+        return kernel.scaled(self._scaling.exponent).fit(X)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from subspaces import new_points
 from subspaces.embedding.spectral import unit_rows
 from subspaces.engine.validation import validated, within_reach
-from subspaces.kernels import Kernel, cross, gram
+from subspaces.kernels import Kernel
 from subspaces.numerics.ties import first_largest
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.representation.ridge import penalty
@@ -140,7 +140,7 @@ class NewPointsMixin(TransformerMixin):
             return np.asarray(self._network.predict(X), dtype=np.intp)
         if self.out_of_sample == "residual" and self._X is not None:
             scores = new_points.residual_scores(
-                cross(X, self._scaled_train(), self.kernel_),
+                self.kernel_.cross(X, self._scaled_train()),
                 self._gram_of,
                 self.labels_,
                 self.n_clusters_,
@@ -152,7 +152,7 @@ class NewPointsMixin(TransformerMixin):
 
     def _codes(self, X: Data) -> Sparse:
         gram_of = None if self._X is None else self._gram_of
-        to_train = np.asarray(X) if self._X is None else cross(X, self._scaled_train(), self.kernel_)
+        to_train = np.asarray(X) if self._X is None else self.kernel_.cross(X, self._scaled_train())
         return new_points.neighbor_codes(to_train, gram_of, self._penalty(), self._n_kept() or 5)
 
     def _n_kept(self) -> int | None:
@@ -165,7 +165,7 @@ class NewPointsMixin(TransformerMixin):
 
     def _gram_of(self, members: Array) -> Array:
         assert self._X is not None
-        return gram(apply_scaling(self._X[members], self._scaling), self.kernel_)
+        return self.kernel_.gram(apply_scaling(self._X[members], self._scaling))
 
     def _penalty(self) -> float:
         """λ of the training points' representation; a method without one lends 0.1 times the mean diagonal of K."""

@@ -14,7 +14,7 @@ from subspaces.embedding.coarse import coarse_embedding, smooth_labels
 from subspaces.estimators.base import POSITIVE, SubspaceClusterer
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate
-from subspaces.kernels import DISTANCE_KERNELS, features, gram, n_features_out
+from subspaces.kernels import KERNELS
 from subspaces.numerics import memory
 from subspaces.numerics.cells import Cells, build_cells
 from subspaces.numerics.types import Array, Data, Labels, Sparse
@@ -64,9 +64,9 @@ class RidgeClusterer(SubspaceClusterer):
             return X
         if self.solver_ == "low_rank":
             self._require_features(X)
-            return features(X, self.kernel_)
+            return self.kernel_.features(X)
         self._require_memory(X, _DENSE_SQUARES)
-        return gram(X, self.kernel_)
+        return self.kernel_.gram(X)
 
     def _representation(self, K: Data) -> Coefficients:
         if self.solver_ == "two_scale":
@@ -120,7 +120,7 @@ class RidgeClusterer(SubspaceClusterer):
 
     def _between(self, cells: Cells) -> Sparse:
         """The graph of the same method between the micro-clusters' centroids."""
-        K = gram(cells.centroids.astype(np.float64), self.kernel_)
+        K = self.kernel_.gram(cells.centroids.astype(np.float64))
         return affinity(truncate(ridge(K, self.reg, overwrite=True), two_scale.N_CANDIDATES, graph="symmetric"))
 
     # ---------------------------------------------------------------- the choices
@@ -130,7 +130,7 @@ class RidgeClusterer(SubspaceClusterer):
 
         Beside the map there are H, as large, its copy in single precision, and r × r arrays.
         """
-        n, r = X.shape[0], n_features_out(self.kernel_, X.shape[1], sparse.issparse(X)) or 0
+        n, r = X.shape[0], self.kernel_.n_features_out(X.shape[1], sparse.issparse(X)) or 0
         is_map, is_double = self.kernel_.name not in ("linear", "cosine"), X.dtype == np.float64
         n_copies = is_map + 1 + 0.5 * is_double
         per_point = 0 if n <= low_rank.EXACT_SIZE else _SEARCHED * self._n_candidates() * (X.dtype.itemsize + 4)
@@ -156,16 +156,17 @@ class RidgeClusterer(SubspaceClusterer):
 
     def _chosen_solver(self, X: Data) -> tuple[str, str]:
         n, m = X.shape
-        r = n_features_out(self.kernel_, m, sparse.issparse(X))
-        two_scale_fits = self.kernel_.name in DISTANCE_KERNELS and not sparse.issparse(X)
+        r = self.kernel_.n_features_out(m, sparse.issparse(X))
+        two_scale_fits = self.kernel_.of_distances and not sparse.issparse(X)
         if self.solver == "low_rank" and r is None:
             raise ValueError(
                 f'solver="low_rank" needs a kernel with an explicit feature map (linear, cosine, polynomial, '
                 f"correntropy); got {self.kernel_.name!r}."
             )
         if self.solver == "two_scale" and not two_scale_fits:
+            names = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
             raise ValueError(
-                f'solver="two_scale" needs dense points and a kernel of distances {DISTANCE_KERNELS}; got the kernel '
+                f'solver="two_scale" needs dense points and a kernel of distances {names}; got the kernel '
                 f"{self.kernel_.name!r} on {'sparse' if sparse.issparse(X) else 'dense'} points."
             )
         if self.solver != "auto":
