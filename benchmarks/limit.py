@@ -20,7 +20,7 @@ from scipy.linalg import get_lapack_funcs
 
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate
-from subspaces.kernels import fit_kernel, gram
+from subspaces.kernels import as_kernel
 from subspaces.representation.ridge import ridge
 
 FEATURES = 1024
@@ -43,8 +43,8 @@ def main() -> None:
 
 def measure(n: int, dtype: type, repeats: int) -> str:
     X = np.random.default_rng(0).random((n, FEATURES)).astype(dtype)
-    kernel = fit_kernel(X, "rbf")
-    K = gram(X, kernel)
+    kernel = as_kernel("rbf").fit(X)
+    K = kernel.gram(X)
     work = np.empty_like(K)
 
     def graph(rule: str) -> Callable[[], object]:
@@ -55,7 +55,7 @@ def measure(n: int, dtype: type, repeats: int) -> str:
 
     jobs: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
         "gemm": (lambda: None, lambda: X @ X.T),
-        "kernel": (lambda: None, lambda: gram(X, kernel)),
+        "kernel": (lambda: None, lambda: kernel.gram(X)),
         "lapack": (refill, lambda: bare_inverse(work)),
         "column": (refill, graph("column")),
         "symmetric": (refill, graph("symmetric")),

@@ -26,7 +26,6 @@ from sklearn.cluster import KMeans
 from subspaces import KTRR
 from subspaces.datasets import make_subspaces
 from subspaces.estimators.ridge import DENSE_SIZE
-from subspaces.kernels import gram
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "speed" / "legs.md"
 SIZES = [2_000, 10_000, 100_000]
@@ -87,7 +86,7 @@ def bare(X: np.ndarray, model: Any, k: int) -> Floors:
         "affinity": ("abs(C) + abs(C).T", lambda: (abs(C) + abs(C).T).tocsr()),
     }
     if model.solver_ == "dense":
-        K = gram(X, model.kernel_)
+        K = model.kernel_.gram(X)
         floors["kernel"] = ("X @ X.T", lambda: X @ X.T)
         floors["representation"] = ("potrf + potri", _inverse(K.copy()))
         floors["truncation"] = ("one pass over K", lambda: K.max(axis=1))

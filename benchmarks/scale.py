@@ -243,7 +243,7 @@ def fidelity() -> None:
 
     from subspaces.graphs.affinity import affinity
     from subspaces.graphs.truncation import truncate
-    from subspaces.kernels import fit_kernel, gram
+    from subspaces.kernels import as_kernel
     from subspaces.partition import cut_by_modularity
     from subspaces.representation import two_scale as two
     from subspaces.representation.coefficients import from_dense, from_sparse
@@ -261,8 +261,8 @@ def fidelity() -> None:
     print("|---|---|---|---|---|---|---|---|")
     for name, X in sets.items():
         for reg in (1.0, 10.0):
-            kernel = fit_kernel(X, "rbf", "rms", None)
-            D = ridge(gram(X.astype(np.float64), kernel), reg).columns(0, len(X))
+            kernel = as_kernel("rbf").fit(X)
+            D = ridge(kernel.gram(X.astype(np.float64)), reg).columns(0, len(X))
             best = np.argsort(-np.abs(D), axis=1)[:, :10]
             dense = cut_by_modularity(affinity(truncate(from_dense(D.T), 5, graph="symmetric")), 10)
             for r, s in ((64, 20), (128, 20), (256, 20), (512, 50)):

@@ -9,20 +9,20 @@ per line, with a picture at each stop. The numbers in brackets are the equations
 import matplotlib.pyplot as plt
 
 from subspaces import KTRR
-from subspaces.graphs.affinity import affinity
 from subspaces.datasets import make_three_curves
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
-from subspaces.kernels import fit_kernel, gram
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate
+from subspaces.kernels import as_kernel
 from subspaces.metrics import accuracy
 from subspaces.partition import cut_embedding
 from subspaces.plots import AffinityDisplay, CoefficientsDisplay, EmbeddingDisplay
 from subspaces.representation.ridge import ridge
-from subspaces.graphs.truncation import truncate
 
 X, y = make_three_curves(100, noise=0.003, random_state=0)
 
-kernel = fit_kernel(X, "rbf")  # settles the bandwidth
-K = gram(X, kernel)  # kernel matrix (3.8)
+kernel = as_kernel("rbf").fit(X)  # settles the bandwidth
+K = kernel.gram(X)  # kernel matrix (3.8)
 C = ridge(K, reg=1.0)  # coefficients of all points at once (3.9)
 C_kept = truncate(C, 8, graph="symmetric")  # the eight strongest of each point (3.11, 3.12)
 W = affinity(C_kept)  # graph (3.13)

@@ -11,7 +11,7 @@ from subspaces.datasets import make_subspaces
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate
-from subspaces.kernels import fit_kernel, gram
+from subspaces.kernels import as_kernel
 from subspaces.representation.ridge import ridge
 
 CLUSTERS = 10
@@ -41,8 +41,8 @@ class Legs:
 def legs(n: int, dtype: str) -> Legs:
     """Run the journey once and keep every stop."""
     X = points(n, dtype)
-    kernel = fit_kernel(X, "rbf")
-    K = gram(X, kernel)
+    kernel = as_kernel("rbf").fit(X)
+    K = kernel.gram(X)
     coefficients = ridge(K)
     truncated = truncate(coefficients, 5, graph="symmetric")
     W = affinity(truncated)

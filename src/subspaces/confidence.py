@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subspaces.kernels import is_precomputed
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.scaling import apply_scaling
@@ -298,7 +299,7 @@ def neighbor_graph(X: Data, n_neighbors: int = 10) -> Sparse:
 
 def _points(estimator: Any, X: Data | None) -> Data | None:
     """Points as the method saw them: scaled; None for a precomputed kernel, whose rows are no points."""
-    if getattr(estimator, "kernel", None) == "precomputed":
+    if is_precomputed(getattr(estimator, "kernel", None)):
         return None
     if X is None:
         X = getattr(estimator, "_X", None)

@@ -31,7 +31,7 @@ from subspaces.distributed._sampled import Rows
 from subspaces.distributed._tasks import Workers
 from subspaces.estimators.ektrr import EKTRR, SSSC
 from subspaces.estimators.sampled import SampledClusterer
-from subspaces.kernels import fit_kernel
+from subspaces.kernels import as_kernel
 from subspaces.representation import two_scale
 
 SCALINGS = [None, "unit", "max", "minmax", "standard"]
@@ -86,9 +86,9 @@ def same_graph(estimator: KTRR, other: KTRR) -> bool:
 
 def test_a_block_has_the_rows_of_the_whole(rng, tmp_path):
     X = rng.normal(size=(6000, 3)) * [1, 1, 5]  # more points than a cell is compared with
-    kernel = fit_kernel(X, "rbf")
+    kernel = as_kernel("rbf").fit(X)
     settings = {"seed": 5, "reg": 0.3, "n_landmarks": 50, "n_candidates": 7}
-    prepared = _graph.open_prepared(_graph.prepare(X, kernel, settings, tmp_path))
+    prepared = _graph.open_prepared(_graph.prepare(X, kernel, settings, tmp_path), kernel)
     whole = two_scale.two_scale(X, kernel, 0.3, n_landmarks=50, n_candidates=7, seed=5).matrix.toarray()
     for start, stop in [(0, 512), (2560, 2816), (5888, 6000)]:
         candidates, values = _graph.block_of_coefficients(prepared, start, stop)

@@ -11,7 +11,7 @@ from subspaces.estimators import akk as kernel_kmeans
 from subspaces.estimators import nystrom
 from subspaces.estimators.akk import AKK, KernelCentres, centres_from_features, kernel_lloyd
 from subspaces.estimators.nystrom import KernelRows, whitening
-from subspaces.kernels import cross, fit_kernel, gram
+from subspaces.kernels import as_kernel
 
 
 @pytest.fixture
@@ -20,13 +20,13 @@ def X(rng):
 
 
 def test_distances_of_both_forms_agree(X, rng):
-    Z, kernel = X[:40], fit_kernel(X, "rbf", 1.0)
-    E, C = whitening(Z, kernel), cross(X, Z, kernel)
+    Z, kernel = X[:40], as_kernel("rbf", 1.0).fit(X)
+    E, C = whitening(Z, kernel), kernel.cross(X, Z)
     labels = rng.integers(5, size=len(X))
     U = np.eye(5)[labels].T
     U /= U.sum(axis=1, keepdims=True)
-    alpha = U @ C @ np.linalg.pinv(gram(Z, kernel), rcond=1e-8, hermitian=True)  # the published form
-    published = np.einsum("ij,jk,ik->i", alpha, gram(Z, kernel), alpha) - 2 * C @ alpha.T
+    alpha = U @ C @ np.linalg.pinv(kernel.gram(Z), rcond=1e-8, hermitian=True)  # the published form
+    published = np.einsum("ij,jk,ik->i", alpha, kernel.gram(Z), alpha) - 2 * C @ alpha.T
     features = C @ E
     means = U @ features
     by_features = ((features[:, None] - means) ** 2).sum(axis=2) - (features**2).sum(axis=1, keepdims=True)
@@ -40,9 +40,9 @@ def test_distances_of_both_forms_agree(X, rng):
 def test_is_lloyd_on_the_features(X, kept_bytes, monkeypatch):
     monkeypatch.setattr(nystrom, "_KEPT_BYTES", kept_bytes)
     monkeypatch.setattr(nystrom, "_BLOCK_BYTES", 40 * 8 * 37)
-    Z, kernel = X[:40], fit_kernel(X, "rbf", 1.0)
+    Z, kernel = X[:40], as_kernel("rbf", 1.0).fit(X)
     E = whitening(Z, kernel)
-    features = cross(X, Z, kernel) @ E
+    features = kernel.cross(X, Z) @ E
     start = features[:5]
     reference = KMeans(5, init=start, n_init=1, max_iter=1000, tol=0).fit(features)
     labels, centres, n_iter = kernel_lloyd(KernelRows(X, Z, kernel), E, centres_from_features(start, E), 1000)
@@ -52,8 +52,8 @@ def test_is_lloyd_on_the_features(X, kept_bytes, monkeypatch):
 
 
 def test_all_points_as_landmarks_is_kernel_kmeans(X):
-    kernel = fit_kernel(X, "rbf", 0.5)
-    K, E = gram(X, kernel), whitening(X, kernel)
+    kernel = as_kernel("rbf", 0.5).fit(X)
+    K, E = kernel.gram(X), whitening(X, kernel)
     labels = np.arange(len(X)) % 4
     means = np.array([(K @ E)[labels == label].mean(axis=0) for label in range(4)])
     found, _, _ = kernel_lloyd(KernelRows(X, X, kernel), E, centres_from_features(means, E), 1000)
@@ -68,9 +68,9 @@ def test_all_points_as_landmarks_is_kernel_kmeans(X):
 
 
 def test_objective_never_rises(X):
-    Z, kernel = X[:40], fit_kernel(X, "rbf", 1.0)
+    Z, kernel = X[:40], as_kernel("rbf", 1.0).fit(X)
     E = whitening(Z, kernel)
-    features = cross(X, Z, kernel) @ E
+    features = kernel.cross(X, Z) @ E
     start = centres_from_features(features[:6], E)
     objective = []
     for max_iter in range(1, 8):
@@ -81,9 +81,9 @@ def test_objective_never_rises(X):
 
 
 def test_a_cluster_without_points_keeps_its_centre(X):
-    Z, kernel = X[:40], fit_kernel(X, "rbf", 1.0)
+    Z, kernel = X[:40], as_kernel("rbf", 1.0).fit(X)
     E = whitening(Z, kernel)
-    features = cross(X, Z, kernel) @ E
+    features = kernel.cross(X, Z) @ E
     start = centres_from_features(np.vstack([features[:2], np.full((1, E.shape[1]), 99.0)]), E)
     labels, centres, _ = kernel_lloyd(KernelRows(X, Z, kernel), E, start, 100)
     assert set(labels) == {0, 1}

@@ -169,10 +169,10 @@ def test_memory_mapped_input(tmp_path, data):
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "quadratic"])
 def test_dense_equals_sparse_equals_precomputed(kernel, data):
-    from subspaces.kernels import fit_kernel, gram
+    from subspaces.kernels import as_kernel
 
     X, _ = data
-    K = gram(X, fit_kernel(X, kernel))
+    K = as_kernel(kernel).fit(X).gram(X)
     models = [
         KTRR(3, kernel=kernel, solver="dense").fit(X),
         KTRR(3, kernel=kernel, solver="dense").fit(sparse.csr_array(X)),
@@ -229,12 +229,12 @@ def test_predict_does_not_depend_on_the_block_size(monkeypatch, data):
 
 
 def test_predict_with_a_precomputed_kernel(data):
-    from subspaces.kernels import cross, fit_kernel, gram
+    from subspaces.kernels import as_kernel
 
     X, y = data
-    kernel = fit_kernel(X[::2])
-    model = KTRR(3, kernel="precomputed").fit(gram(X[::2], kernel))
-    predicted = model.predict(cross(X[1::2], X[::2], kernel))
+    kernel = as_kernel().fit(X[::2])
+    model = KTRR(3, kernel="precomputed").fit(kernel.gram(X[::2]))
+    predicted = model.predict(kernel.cross(X[1::2], X[::2]))
     # without the training kernel only its values vote: cruder than a representation (0.57 to 1 over 25 seeds)
     assert adjusted_rand_score(y[1::2], predicted) > 0.4
 

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from subspaces.estimators import nystrom
 from subspaces.estimators.nystrom import KernelRows, NystromSC, nystrom_directions, whitening
-from subspaces.kernels import cross, fit_kernel, gram
+from subspaces.kernels import as_kernel
 
 
 @pytest.fixture
@@ -20,13 +20,13 @@ def X(rng):
 
 def embedding(X, landmarks, kernel, n_vectors):
     directions, to_degree, eigenvalues = nystrom_directions(KernelRows(X, landmarks, kernel), n_vectors)
-    C = cross(X, landmarks, kernel)
+    C = kernel.cross(X, landmarks)
     return C @ directions / np.sqrt(C @ to_degree)[:, None], eigenvalues
 
 
 def test_all_points_as_landmarks_gives_the_exact_eigenvectors(X):
-    kernel = fit_kernel(X, "rbf", 0.7)
-    K = gram(X, kernel)
+    kernel = as_kernel("rbf", 0.7).fit(X)
+    K = kernel.gram(X)
     degrees = K.sum(axis=1)
     values, vectors = eigh(K / np.sqrt(np.outer(degrees, degrees)))
     found, eigenvalues = embedding(X, X, kernel, 6)
@@ -39,10 +39,10 @@ def test_all_points_as_landmarks_gives_the_exact_eigenvectors(X):
 def test_eigenvectors_of_the_approximated_graph_are_orthonormal(X, block_bytes, kept_bytes, monkeypatch):
     monkeypatch.setattr(nystrom, "_BLOCK_BYTES", block_bytes)
     monkeypatch.setattr(nystrom, "_KEPT_BYTES", kept_bytes)
-    Z, kernel = X[:30], fit_kernel(X, "rbf", 1.5)
+    Z, kernel = X[:30], as_kernel("rbf", 1.5).fit(X)
     found, eigenvalues = embedding(X, Z, kernel, 5)
     np.testing.assert_allclose(found.T @ found, np.eye(5), atol=1e-8)
-    W = cross(X, Z, kernel) @ np.linalg.pinv(gram(Z, kernel), rcond=1e-8, hermitian=True) @ cross(Z, X, kernel)
+    W = kernel.cross(X, Z) @ np.linalg.pinv(kernel.gram(Z), rcond=1e-8, hermitian=True) @ kernel.cross(Z, X)
     degrees = W.sum(axis=1)
     S = W / np.sqrt(np.outer(degrees, degrees))
     np.testing.assert_allclose(S @ found, found * eigenvalues, atol=1e-6)
@@ -50,15 +50,15 @@ def test_eigenvectors_of_the_approximated_graph_are_orthonormal(X, block_bytes, 
 
 
 def test_features_are_those_of_scikit_learn(X):
-    kernel = fit_kernel(X, "rbf", 1.5)
+    kernel = as_kernel("rbf", 1.5).fit(X)
     reference = Nystroem(gamma=1 / 1.5**2, n_components=25, random_state=0).fit(X)
     Z = X[reference.component_indices_]
-    ours, theirs = cross(X, Z, kernel) @ whitening(Z, kernel), reference.transform(X)
+    ours, theirs = kernel.cross(X, Z) @ whitening(Z, kernel), reference.transform(X)
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-6)
 
 
 def test_repeated_landmarks_change_nothing(X):
-    Z, kernel = X[:30], fit_kernel(X, "rbf", 1.0)
+    Z, kernel = X[:30], as_kernel("rbf", 1.0).fit(X)
     once, _ = embedding(X, Z, kernel, 4)
     twice, _ = embedding(X, np.vstack([Z, Z]), kernel, 4)
     assert subspace_angles(once, twice).max() < 1e-5
@@ -92,4 +92,4 @@ def test_same_labels_whether_rows_are_kept_or_computed_again(X, monkeypatch):
 
 def test_zero_kernel_is_refused():
     with pytest.raises(ValueError, match="n_landmarks=3 landmarks is zero"):
-        whitening(np.zeros((3, 2)), fit_kernel(np.eye(2), "linear"))
+        whitening(np.zeros((3, 2)), as_kernel("linear").fit(np.eye(2)))

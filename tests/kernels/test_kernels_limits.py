@@ -12,47 +12,44 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from subspaces import kernels
-from subspaces.kernels import cross, features, fit_kernel, gram, n_features_out, sees_units
+from subspaces.kernels import KERNELS, RBF, Polynomial, as_kernel, given, products
 
 
 def test_defaults_are_those_of_the_paper(rng):
     X = rng.standard_normal((9, 4))
-    kernel = fit_kernel(X)
+    kernel = as_kernel().fit(X)
     assert kernel.name == "rbf"
     assert_allclose(kernel.bandwidth, np.sqrt((2 * pdist(X) ** 2).sum() / 81), rtol=1e-12)
-    assert kernel.params == {}
-    assert kernel.additive is None
-    assert kernel.function is None
-    assert fit_kernel(X, "polynomial").params == {"degree": 3, "gamma": 1.0, "coef0": 1.0}
+    assert kernel == RBF(kernel.bandwidth)
+    assert as_kernel("polynomial").fit(X) == Polynomial(degree=3, gamma=1.0, coef0=1.0)
 
 
 @pytest.mark.parametrize(
     ("kernel", "expected"), [("rbf", False), ("cubic", False), ("polynomial", True), (pdist, True)]
 )
 def test_which_kernels_see_units(kernel, expected):
-    assert sees_units(kernel) is expected
+    assert as_kernel(kernel).sees_units is expected
 
 
 # ------------------------------------------------------------------ shapes
 
 
-@pytest.mark.parametrize("name", [name for name in kernels.KERNELS if name not in ("precomputed", "correntropy")])
+@pytest.mark.parametrize("name", [name for name in KERNELS if name not in ("precomputed", "correntropy")])
 def test_groups_of_features_add_up(name, rng, monkeypatch):
     """Products are made some columns at a time: one column, a remainder, all at once."""
     X = rng.standard_normal((8, 7)) + 2
-    kernel = fit_kernel(X, name, 3.0)
-    expected = cross(X, X, kernel)
+    kernel = as_kernel(name, 3.0).fit(X)
+    expected = kernel.cross(X, X)
     for n_columns in (1, 3, 7, 8):
-        monkeypatch.setattr(kernels, "_PRODUCT_COLUMNS", n_columns)
-        assert_allclose(gram(X, kernel), expected, rtol=1e-7)
+        monkeypatch.setattr(products, "_PRODUCT_COLUMNS", n_columns)
+        assert_allclose(kernel.gram(X), expected, rtol=1e-7)
 
 
-@pytest.mark.parametrize("name", [name for name in kernels.KERNELS if name != "precomputed"])
+@pytest.mark.parametrize("name", [name for name in KERNELS if name != "precomputed"])
 def test_more_new_points_than_training_points(name, rng):
     X, Y = rng.standard_normal((40, 3)), rng.standard_normal((5, 3))
-    kernel = fit_kernel(Y, name)
-    assert_allclose(cross(X, Y, kernel), cross(Y, X, kernel).T, rtol=1e-10, atol=1e-12)
+    kernel = as_kernel(name).fit(Y)
+    assert_allclose(kernel.cross(X, Y), kernel.cross(Y, X).T, rtol=1e-10, atol=1e-12)
 
 
 # ------------------------------------------------------------------ bandwidths that see nothing
@@ -69,9 +66,9 @@ def test_a_bandwidth_is_blind_where_the_kernel_has_no_digits_left(name, power, d
     limit = (1e3 * float(np.finfo(dtype).eps)) ** (-1 / power)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fit_kernel(X, name, 0.9 * limit)
+        as_kernel(name, 0.9 * limit).fit(X)
     with pytest.warns(UserWarning, match="takes most points for equal"):
-        fit_kernel(X, name, 1.1 * limit)
+        as_kernel(name, 1.1 * limit).fit(X)
 
 
 # ------------------------------------------------------------------ matrices from elsewhere
@@ -83,60 +80,60 @@ def test_symmetry_is_judged_relative_to_the_largest_entry(scale, dtype, rng):
     A = rng.standard_normal((9, 3))
     K = ((A @ A.T) * scale).astype(dtype)
     largest, tolerance = np.abs(K).max(), np.sqrt(np.finfo(dtype).eps)
-    kernel = fit_kernel(K, "precomputed")
+    kernel = as_kernel("precomputed").fit(K)
     slightly, clearly = K.copy(), K.copy()
     slightly[2, 7] += 0.3 * tolerance * largest
     clearly[2, 7] += 3 * tolerance * largest
-    assert_array_equal(gram(slightly, kernel), K)  # the lower triangle is the one that counts
+    assert_array_equal(kernel.gram(slightly), K)  # the lower triangle is the one that counts
     with pytest.raises(ValueError, match=r"^the precomputed kernel matrix must be symmetric"):
-        gram(clearly, kernel)
+        kernel.gram(clearly)
 
 
 def test_symmetry_is_judged_over_all_blocks(monkeypatch):
     """The difference is in the first block of rows, the largest entry in the last, and the other way round."""
-    real = kernels.row_blocks
-    monkeypatch.setattr(kernels, "row_blocks", lambda n, size, *_: real(n, size, 2 * size))
+    real = given.row_blocks
+    monkeypatch.setattr(given, "row_blocks", lambda n, size, *_: real(n, size, 2 * size))
     K = np.eye(6)
     K[5, 5] = 1e6
     K[0, 1] = 1e-4
-    assert gram(K, fit_kernel(K, "precomputed"))[1, 0] == 0
+    assert as_kernel("precomputed").fit(K).gram(K)[1, 0] == 0
     K = np.eye(6)
     K[0, 0], K[0, 1] = 1e6, 1.0
     with pytest.raises(ValueError, match=r"difference between K and its transpose is 1 \(largest entry 1e\+06\)"):
-        gram(K, fit_kernel(K, "precomputed"))
+        as_kernel("precomputed").fit(K).gram(K)
 
 
 def test_form_of_a_matrix_from_elsewhere(rng):
     A = rng.standard_normal((7, 7))
     K = np.asfortranarray(A @ A.T)
     K = (K + K.T) / 2
-    kernel = fit_kernel(K, "precomputed")
-    for given in (K, np.asfortranarray(K), sparse.csr_array(K), sparse.csc_matrix(K), K.tolist()):
-        out = gram(given, kernel)
+    kernel = as_kernel("precomputed").fit(K)
+    for form in (K, np.asfortranarray(K), sparse.csr_array(K), sparse.csc_matrix(K), K.tolist()):
+        out = kernel.gram(form)
         assert type(out) is np.ndarray
         assert out.flags.c_contiguous
         assert_array_equal(out, K)
-    assert gram(K.astype(np.float32), kernel).dtype == np.float32
+    assert kernel.gram(K.astype(np.float32)).dtype == np.float32
     for whole in (np.eye(3, dtype=int), np.eye(3, dtype=bool)):
-        assert gram(whole, kernel).dtype == np.float64
+        assert kernel.gram(whole).dtype == np.float64
     for shape in ((7,), (7, 6), (7, 7, 1)):
         with pytest.raises(ValueError, match=r"^the precomputed kernel matrix must be square; got shape"):
-            gram(np.ones(shape), kernel)
+            kernel.gram(np.ones(shape))
     new = rng.standard_normal((2, 7))
-    assert_array_equal(cross(new, K, kernel), new)
+    assert_array_equal(kernel.cross(new, K), new)
 
 
 def test_what_a_callable_may_return(rng):
     X = rng.standard_normal((4, 2))
     for value in (True, 1, np.uint8(1), 1.0, np.float32(1)):
-        K = gram(X, fit_kernel(X, lambda X, Y, value=value: np.full((len(X), len(Y)), value)))
+        K = as_kernel(lambda X, Y, value=value: np.full((len(X), len(Y)), value)).fit(X).gram(X)
         assert K.dtype == np.float64
         assert_array_equal(K, 1)
     for value in (1j, "1", Fraction(1), None):
         with pytest.raises(ValueError, match=r"<lambda>.* must return real numbers"):
-            gram(X, fit_kernel(X, lambda X, Y, value=value: np.full((len(X), len(Y)), value)))
+            as_kernel(lambda X, Y, value=value: np.full((len(X), len(Y)), value)).fit(X).gram(X)
     with pytest.raises(ValueError, match=r"^the matrix returned by the kernel .*<lambda>.* must be symmetric"):
-        gram(X, fit_kernel(X, lambda X, Y: np.arange(16.0).reshape(4, 4)))
+        as_kernel(lambda X, Y: np.arange(16.0).reshape(4, 4)).fit(X).gram(X)
 
 
 def test_errors_call_the_callable_by_its_name_or_else_by_its_text():
@@ -145,13 +142,13 @@ def test_errors_call_the_callable_by_its_name_or_else_by_its_text():
 
     X = np.eye(3)
     with pytest.raises(ValueError, match=r"^the kernel raising raised KeyError: 'inside'$"):
-        gram(X, fit_kernel(X, raising, params={"why": "inside"}))
+        as_kernel(raising, params={"why": "inside"}).fit(X).gram(X)
     with pytest.raises(ValueError, match=r"^the kernel functools\.partial\(.*raising.*why='inside'\) raised KeyError"):
-        gram(X, fit_kernel(X, partial(raising, why="inside")))
+        as_kernel(partial(raising, why="inside")).fit(X).gram(X)
 
 
 def test_a_matrix_of_zeros_is_symmetric():
-    assert_array_equal(gram(np.zeros((4, 4)), fit_kernel(np.eye(4), "precomputed")), 0)
+    assert_array_equal(as_kernel("precomputed").fit(np.eye(4)).gram(np.zeros((4, 4))), 0)
 
 
 # ------------------------------------------------------------------ polynomial
@@ -161,62 +158,62 @@ def test_a_matrix_of_zeros_is_symmetric():
 def test_polynomials_that_are_no_kernel(bad):
     (name,) = bad
     with pytest.raises(ValueError, match=f"^{name} of the polynomial kernel must be a positive"):
-        fit_kernel(np.eye(3), "polynomial", params=bad)
+        as_kernel("polynomial", params=bad).fit(np.eye(3))
     for value in (np.inf, "1"):
         with pytest.raises(ValueError, match=r"^coef0 of the polynomial kernel must be a finite number"):
-            fit_kernel(np.eye(3), "polynomial", params={"coef0": value})
+            as_kernel("polynomial", params={"coef0": value}).fit(np.eye(3))
 
 
 @pytest.mark.parametrize("params", [{"degree": 1}, {"gamma": 1e-3}, {"gamma": 2.0}, {"coef0": 0}, {"coef0": -0.5}])
 def test_polynomials_at_the_edge_of_what_is_allowed(params, rng):
     X = rng.standard_normal((5, 3))
-    kernel = fit_kernel(X, "polynomial", params=params)
+    kernel = as_kernel("polynomial", params=params).fit(X)
     p = {"degree": 3, "gamma": 1.0, "coef0": 1.0, **params}
     expected = (p["gamma"] * X @ X.T + p["coef0"]) ** p["degree"]
-    assert_allclose(gram(X, kernel), expected, rtol=1e-11, atol=1e-13)
-    Z = features(X, kernel)
+    assert_allclose(kernel.gram(X), expected, rtol=1e-11, atol=1e-13)
+    Z = kernel.features(X)
     if p["coef0"] < 0:
         assert Z is None
-        assert n_features_out(kernel, 3) is None
+        assert kernel.n_features_out(3) is None
     else:
         assert_allclose(Z @ Z.T, expected, rtol=1e-11, atol=1e-13)
-        assert n_features_out(kernel, 3) == Z.shape[1]
+        assert kernel.n_features_out(3) == Z.shape[1]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_overflow_of_a_polynomial_is_an_error_and_no_warning(dtype):
     X = np.full((3, 2), np.finfo(dtype).max ** 0.25, dtype=dtype)
-    for compute in (gram, lambda X, kernel: cross(X, X, kernel)):
+    for compute in (lambda X, kernel: kernel.gram(X), lambda X, kernel: kernel.cross(X, X)):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(ValueError, match=f"polynomial kernel .* too large for {np.dtype(dtype)}"):
-                compute(X, fit_kernel(X, "polynomial"))
+                compute(X, as_kernel("polynomial").fit(X))
 
 
 def test_no_monomials_of_sparse_points(rng):
     S = sparse.csr_array(rng.random((5, 4)))
     for name in ("quadratic", "cubic", "polynomial"):
-        kernel = fit_kernel(S, name)
-        assert features(S, kernel) is None
-        assert n_features_out(kernel, 4, is_sparse=True) is None
+        kernel = as_kernel(name).fit(S)
+        assert kernel.features(S) is None
+        assert kernel.n_features_out(4, is_sparse=True) is None
     for name in ("linear", "cosine", "correntropy"):
-        kernel = fit_kernel(S, name)
-        Z = features(S, kernel)
+        kernel = as_kernel(name).fit(S)
+        Z = kernel.features(S)
         assert sparse.issparse(Z) == (name != "correntropy")
-        assert n_features_out(kernel, 4, is_sparse=True) == Z.shape[1]
+        assert kernel.n_features_out(4, is_sparse=True) == Z.shape[1]
         Z = Z.toarray() if sparse.issparse(Z) else Z
-        assert_allclose(Z @ Z.T, gram(S, kernel), rtol=0, atol=1e-6)
+        assert_allclose(Z @ Z.T, kernel.gram(S), rtol=0, atol=1e-6)
 
 
 def test_map_of_the_cosine_is_a_plain_array_of_unit_rows(rng):
     X = rng.standard_normal((5, 3))
-    Z = features(X, fit_kernel(X, "cosine"))
+    Z = as_kernel("cosine").fit(X).features(X)
     assert type(Z) is np.ndarray
     assert_allclose(Z, X / np.linalg.norm(X, axis=1, keepdims=True), rtol=1e-14)
 
 
 def test_params_where_there_are_none(rng):
     with pytest.raises(ValueError, match=r"kernel='cosine' takes no kernel_params; got \['gamma'\]"):
-        fit_kernel(rng.random((4, 2)), "cosine", params={"gamma": 2})
+        as_kernel("cosine", params={"gamma": 2}).fit(rng.random((4, 2)))
     with pytest.raises(ValueError, match=r"may hold \['coef0', 'degree', 'gamma'\]; got \['power'\]"):
-        fit_kernel(rng.random((4, 2)), "polynomial", params={"power": 2, "degree": 2})
+        as_kernel("polynomial", params={"power": 2, "degree": 2}).fit(rng.random((4, 2)))

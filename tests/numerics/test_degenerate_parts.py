@@ -13,13 +13,13 @@ from scipy import sparse
 
 from subspaces.graphs.rules import build_graph
 from subspaces.graphs.truncation import largest_per_column
-from subspaces.kernels import fit_kernel, gram
+from subspaces.kernels import as_kernel
 from subspaces.new_points import residual_scores
 from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks, progress_to
 from subspaces.numerics.kmeans import kmeans
 from subspaces.representation.coefficients import from_dense
-from subspaces.representation.two_scale import _small_grams, diagonal
+from subspaces.representation.two_scale import _small_grams
 
 
 def test_cluster_without_points_explains_nothing(rng):
@@ -167,10 +167,10 @@ def test_short_columns_stay_as_they_are():
 @pytest.mark.parametrize("name", ["rbf", "inverse_distance", "quadratic", "polynomial", "linear"])
 def test_small_grams_are_grams(name, rng):
     X = rng.standard_normal((3, 4, 6))
-    kernel = fit_kernel(X.reshape(12, 6), name)
+    kernel = as_kernel(name).fit(X.reshape(12, 6))
     for found, points in zip(_small_grams(X.copy(), kernel), X, strict=True):
-        assert_allclose(found, gram(points, kernel), rtol=1e-9, atol=1e-12)
-        assert_allclose(diagonal(points.copy(), kernel), gram(points, kernel).diagonal(), rtol=1e-12)
+        assert_allclose(found, kernel.gram(points), rtol=1e-9, atol=1e-12)
+        assert_allclose(kernel.diagonal(points.copy()), kernel.gram(points).diagonal(), rtol=1e-12)
 
 
 def test_dasc_cuts_by_modularity_on_the_way():

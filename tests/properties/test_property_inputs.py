@@ -13,12 +13,12 @@ from property_data import any_points, examples, heaps, subspaces
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from method_data import ALL, GRAPH, quiet
-from subspaces import KTRR
-from subspaces.kernels import DISTANCE_KERNELS
+from subspaces import KTRR, kernels
 from subspaces.methods import METHODS
 
 # what a fit may refuse: a graph without edges, a bandwidth of copies only, a penalty that is no number
 REFUSALS = ("no edge", "gave 0", "so it has no communities", "too large for float")
+DISTANCE_KERNELS = tuple(name for name, kind in kernels.KERNELS.items() if kind.of_distances)
 KERNELS = (*DISTANCE_KERNELS, "linear", "cosine", "quadratic", "cubic", "correntropy")
 ITERATIVE = [METHODS[name] for name in ("ssc", "kssc", "ensc", "lrr1", "lrr2", "latlrr", "klrr", "smce")]
 

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from method_data import ALL
 from subspaces import KTRR, LSR1, LSR2, TRR
-from subspaces.kernels import DISTANCE_KERNELS, features, fit_kernel, gram
+from subspaces.kernels import KERNELS, as_kernel
 from subspaces.representation import ridge_search as low_rank
 from subspaces.representation.ridge import (
     IndefiniteKernelWarning,
@@ -27,6 +27,7 @@ from subspaces.representation.ridge import (
 )
 from subspaces.representation.two_scale import two_scale
 
+DISTANCE_KERNELS = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
 SEEDS = st.integers(0, 2**32 - 1)
 REGS = st.sampled_from([1e-4, 1e-2, 1.0, 100.0])
 
@@ -43,8 +44,8 @@ def whole(coefficients):
 @given(points=subspaces(), reg=REGS)
 def test_feature_maps_give_the_dense_coefficients(kernel, points, reg):
     X, _ = points
-    settled = fit_kernel(X, kernel)
-    K, Z = gram(X, settled), features(X, settled)
+    settled = as_kernel(kernel).fit(X)
+    K, Z = settled.gram(X), settled.features(X)
     expected = whole(ridge(K, reg))
     scale = np.abs(expected).max()
     np.testing.assert_allclose(whole(ridge_low_rank(Z, reg)), expected, atol=1e-6 * scale)
@@ -60,8 +61,8 @@ def test_feature_maps_give_the_dense_coefficients(kernel, points, reg):
 def test_two_scales_with_all_candidates_are_dense(kernel, points, reg, n_landmarks):
     """Whatever the landmarks carry: the local systems hold the rest."""
     X, _ = points
-    settled = fit_kernel(X, kernel)
-    expected = whole(ridge(gram(X, settled), reg))
+    settled = as_kernel(kernel).fit(X)
+    expected = whole(ridge(settled.gram(X), reg))
     found = two_scale(X, settled, reg, n_landmarks=n_landmarks, n_candidates=len(X) - 1)
     np.testing.assert_allclose(found.matrix.toarray(), expected, atol=1e-5 * np.abs(expected).max())
 
@@ -86,7 +87,7 @@ def test_estimators_do_not_show_the_route(cls, points):
 def test_condition_and_residual_are_true(points, reg, dtype):
     """The condition number within a factor of n of the true one; the residual no larger than it allows."""
     X, _ = points
-    K = gram(X, fit_kernel(X, "rbf"))
+    K = as_kernel("rbf").fit(X).gram(X)
     if dtype == np.float32:
         reg = max(reg, 1e-2)
     found = ridge(K.astype(dtype), reg)

@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from subspaces.graphs.truncation import truncate
-from subspaces.kernels import fit_kernel, gram
+from subspaces.kernels import as_kernel
 from subspaces.representation.ridge import IndefiniteKernelWarning, ridge, ridge_low_rank
 
 
@@ -328,8 +328,8 @@ def test_kernel_to_sparse_coefficients_in_one_square_array(graph, rng):
     X = rng.standard_normal((n, 10))
     with threadpool_limits(1):  # every thread holds blocks of its own
         tracemalloc.start()
-        kernel = fit_kernel(X, "rbf")
-        truncate(ridge(gram(X, kernel), 1.0, overwrite=True), 5, graph=graph)
+        kernel = as_kernel("rbf").fit(X)
+        truncate(ridge(kernel.gram(X), 1.0, overwrite=True), 5, graph=graph)
         peak = peak_over(0)
         tracemalloc.stop()
     assert peak < 1.25 * 8 * n**2

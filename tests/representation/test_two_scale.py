@@ -17,16 +17,18 @@ from subspaces.embedding.coarse import coarse_embedding, contract, smooth_labels
 from subspaces.estimators import ridge as ridge_estimator
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate
-from subspaces.kernels import DISTANCE_KERNELS, fit_kernel, gram
+from subspaces.kernels import KERNELS, as_kernel
 from subspaces.numerics.cells import build_cells
 from subspaces.representation import ridge_search as low_rank
 from subspaces.representation.coefficients import from_dense, from_sparse
 from subspaces.representation.ridge import ridge, ridge_low_rank
 from subspaces.representation.two_scale import fit_global_part, pair_score, represent_new, two_scale
 
+DISTANCE_KERNELS = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
+
 
 def dense_coefficients(X, kernel, reg):
-    return ridge(gram(X, kernel), reg).columns(0, len(X)).T
+    return ridge(kernel.gram(X), reg).columns(0, len(X)).T
 
 
 def recall(C, D, k):
@@ -42,7 +44,7 @@ def recall(C, D, k):
 @pytest.mark.parametrize("reg", [0.05, 5.0])
 def test_exact_when_candidates_are_all_points(name, reg, seed):
     X = np.random.default_rng(seed).standard_normal((90, 4))
-    kernel = fit_kernel(X, name, "rms", None)
+    kernel = as_kernel(name).fit(X)
     C = two_scale(X, kernel, reg, n_landmarks=11, n_candidates=89).matrix.toarray()
     np.testing.assert_allclose(C, dense_coefficients(X, kernel, reg), atol=1e-8)
 
@@ -50,7 +52,7 @@ def test_exact_when_candidates_are_all_points(name, reg, seed):
 @pytest.mark.parametrize("name", DISTANCE_KERNELS)
 def test_exact_when_landmarks_carry_everything(name, seed):
     X = np.random.default_rng(seed).standard_normal((90, 4))
-    kernel = fit_kernel(X, name, "rms", None)
+    kernel = as_kernel(name).fit(X)
     C = two_scale(X, kernel, 0.3, n_landmarks=90, n_candidates=7).matrix.toarray()
     D = dense_coefficients(X, kernel, 0.3)
     np.testing.assert_allclose(C[C != 0], D[C != 0], atol=1e-8)
@@ -60,7 +62,7 @@ def test_exact_when_landmarks_carry_everything(name, seed):
 @pytest.mark.parametrize(("reg", "least"), [(1.0, 0.88), (10.0, 0.95)])
 def test_finds_the_dense_neighbours_of_digits(reg, least):
     X = load_digits().data / 16
-    kernel = fit_kernel(X, "rbf", "rms", None)
+    kernel = as_kernel("rbf").fit(X)
     D = dense_coefficients(X, kernel, reg)
     for dtype in (np.float64, np.float32):
         found = two_scale(X.astype(dtype), kernel, reg)
@@ -70,7 +72,7 @@ def test_finds_the_dense_neighbours_of_digits(reg, least):
 
 def test_more_landmarks_and_candidates_come_nearer(seed):
     X = load_digits().data[:600] / 16
-    kernel = fit_kernel(X, "rbf", "rms", None)
+    kernel = as_kernel("rbf").fit(X)
     D = dense_coefficients(X, kernel, 1.0)
     few, more = (
         two_scale(X, kernel, 1.0, n_landmarks=r, n_candidates=s).matrix.toarray() for r, s in ((16, 8), (300, 60))
@@ -81,14 +83,14 @@ def test_more_landmarks_and_candidates_come_nearer(seed):
 
 def test_leverages_and_pair_scores(seed):
     X = np.random.default_rng(seed).standard_normal((200, 3))
-    kernel = fit_kernel(X, "rbf", "rms", None)
+    kernel = as_kernel("rbf").fit(X)
     model = fit_global_part(X, kernel, 0.5, n_landmarks=200)
     H = model.rows(X)
     leverage = (H**2).sum(axis=1)
     assert (leverage > 0).all()
     assert (leverage < 1).all()
     np.testing.assert_allclose(leverage.sum(), model.effective_dimension)
-    K = gram(X, kernel)
+    K = kernel.gram(X)
     np.testing.assert_allclose((H * model.spectrum) @ H.T, K, atol=1e-7)
     # all landmarks, all directions: the residual is 0 and the score is λ h_iᵀh_j
     score = pair_score(X, fit_global_part(X, kernel, 0.5, n_landmarks=100))(slice(0, 5), np.arange(5, 200))
@@ -99,11 +101,11 @@ def test_leverages_and_pair_scores(seed):
 def test_new_points_get_their_ridge_code(n_landmarks, seed):
     rng = np.random.default_rng(seed)
     X, new = rng.standard_normal((300, 3)), rng.standard_normal((20, 3))
-    kernel = fit_kernel(X, "rbf", "rms", None)
+    kernel = as_kernel("rbf").fit(X)
     model, cells = fit_global_part(X, kernel, 0.2, n_landmarks=n_landmarks), build_cells(X)
     candidates, values = represent_new(new, X, cells, model, 300)
     # the ridge code over all training points, one by one
-    K, to_train = gram(np.vstack([new, X]), kernel), np.arange(20, 320)
+    K, to_train = kernel.gram(np.vstack([new, X])), np.arange(20, 320)
     for i in range(20):
         k = K[i, to_train]
         expected = np.linalg.solve(K[20:, 20:] + 0.2 * np.eye(300), k)
@@ -112,7 +114,7 @@ def test_new_points_get_their_ridge_code(n_landmarks, seed):
 
 def test_no_square_array(seed):
     X = np.random.default_rng(seed).standard_normal((6000, 5)).astype(np.float32)
-    kernel = fit_kernel(X, "rbf", "rms", None)
+    kernel = as_kernel("rbf").fit(X)
     tracemalloc.start()
     two_scale(X, kernel, 1.0)
     peak = tracemalloc.get_traced_memory()[1]
@@ -265,7 +267,7 @@ def test_routes_that_cannot_be_taken(params, X, word):
 
 def test_graph_of_two_scale_coefficients_is_symmetric(seed):
     X = np.random.default_rng(seed).standard_normal((400, 3))
-    C = two_scale(X, fit_kernel(X, "rbf", "rms", None), 1.0)
+    C = two_scale(X, as_kernel("rbf").fit(X), 1.0)
     W = affinity(truncate(C, 5, graph="symmetric"))
     assert abs(W - W.T).max() == 0
     assert W.diagonal().max() == 0

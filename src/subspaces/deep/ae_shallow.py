@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from subspaces.deep.autoencoder import Autoencoder
 from subspaces.deep.base import COUNT, DeepClusterer
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
-from subspaces.kernels import BANDWIDTHS, KERNELS, fit_kernel, gram
+from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, KernelLike, as_kernel
 from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients, from_dense
 from subspaces.representation.ridge import ridge
@@ -129,14 +129,14 @@ class AEKTRR(EncodedClusterer):
 
     scaling: str | None = "max"
     reg: float = 1.0
-    kernel: str | Callable[[Array, Array], Array] = "rbf"
+    kernel: KernelLike = "rbf"
     bandwidth: float | str = "rms"
     kernel_params: Mapping[str, Any] | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **EncodedClusterer._parameter_constraints,
         "reg": [POSITIVE],
-        "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable],
+        "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, Kernel],
         "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
         "kernel_params": [dict, None],
     }
@@ -145,5 +145,5 @@ class AEKTRR(EncodedClusterer):
     reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
     def _represent(self, codes: Array) -> Coefficients:
-        kernel = fit_kernel(codes, self.kernel, self.bandwidth, self.kernel_params)
-        return ridge(gram(codes, kernel), self.reg, overwrite=True)
+        kernel = as_kernel(self.kernel, self.bandwidth, self.kernel_params).fit(codes)
+        return ridge(kernel.gram(codes), self.reg, overwrite=True)

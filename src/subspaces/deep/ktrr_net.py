@@ -14,7 +14,7 @@ from subspaces.deep.base import COUNT, DeepClusterer
 from subspaces.deep.layers import KTRRLayer, unit_rows
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
-from subspaces.kernels import fit_kernel, gram
+from subspaces.kernels import as_kernel
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
 
@@ -96,4 +96,4 @@ class KTRRNet(DeepClusterer):
         training.stage("closed form", lambda _: network.loss(rows, self.self_expression), self.epochs)
         with torch.no_grad():
             codes = unit_rows(network.autoencoder.encode(rows)).cpu().numpy()
-        return ridge(gram(codes, fit_kernel(codes, self.kernel, "rms")), self.reg, overwrite=True)
+        return ridge(as_kernel(self.kernel).fit(codes).gram(codes), self.reg, overwrite=True)

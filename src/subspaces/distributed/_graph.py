@@ -25,7 +25,7 @@ from subspaces.distributed._input import Points
 from subspaces.distributed._tasks import Workers, replaced
 from subspaces.estimators.ktrr import KTRR
 from subspaces.io._write import unfinished
-from subspaces.kernels import Kernel
+from subspaces.kernels import KERNELS, Kernel
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.cells import Cells, build_cells, search
 from subspaces.numerics.types import Array, Labels
@@ -64,7 +64,7 @@ def fit_graph(estimator: KTRR, points: Points, workers: Workers, folder: Path) -
             "version": __version__,
             "data": data,
             "scaling": estimator.scaling,
-            "kernel": estimator.kernel_.name,
+            "kernel": identity_of(estimator.kernel_),
             "bandwidth": estimator.kernel_.bandwidth,
             "reg": float(estimator.reg),
             "seed": estimator._seed,
@@ -72,7 +72,7 @@ def fit_graph(estimator: KTRR, points: Points, workers: Workers, folder: Path) -
             "n_candidates": min(two_scale.N_CANDIDATES, len(X) - 1),
         }
         prepared_folder = prepare(X, estimator.kernel_, settings, folder)
-        prepared = open_prepared(prepared_folder)
+        prepared = open_prepared(prepared_folder, estimator.kernel_)
         estimator._cells, estimator._global = prepared.cells, prepared.model
         return _coefficients(prepared, prepared_folder, workers)
 
@@ -116,6 +116,13 @@ def _write_at(block: Array, path: str, offset: int) -> None:
         os.fsync(stream.fileno())
 
 
+def identity_of(kernel: Kernel) -> str:
+    """What tells a settled kernel from others of its bandwidth: its name, or class and fields of a user's own."""
+    if type(kernel) is KERNELS.get(kernel.name):
+        return kernel.name
+    return f"{type(kernel).__module__}.{type(kernel).__qualname__}{sorted(vars(kernel).items())!r}"
+
+
 def prepare(X: Array, kernel: Kernel, settings: dict[str, Any], folder: Path) -> Path:
     """Cells and global part of the points, written once into a folder that appears only when it is complete."""
     text = json.dumps(settings, indent=1, sort_keys=True)
@@ -143,8 +150,6 @@ def _write_prepared(X: Array, kernel: Kernel, settings: dict[str, Any], folder: 
         files.save(folder / f"{part}.npy", getattr(cells, part))
     files.save_several(
         folder / "model.npz",
-        kernel=np.array(kernel.name),
-        bandwidth=np.array(kernel.bandwidth),
         penalty=np.array(model.penalty),
         landmarks=model.landmarks,
         whitening=model.whitening,
@@ -166,12 +171,11 @@ def _write_prepared(X: Array, kernel: Kernel, settings: dict[str, Any], folder: 
     files.save(folder / "squared_norms.npy", norms)
 
 
-def open_prepared(folder: Path) -> Prepared:
-    """Map what :func:`prepare` wrote."""
+def open_prepared(folder: Path, kernel: Kernel) -> Prepared:
+    """Map what :func:`prepare` wrote, of the same kernel."""
     saved = files.load_several(folder / "model.npz")
     if saved is None:
         raise ValueError(f"the checkpoint {str(folder)!r} is damaged: remove this folder and run again.")
-    kernel = Kernel(str(saved["kernel"]), bandwidth=float(saved["bandwidth"]))
     model = two_scale.GlobalPart(
         kernel,
         float(saved["penalty"]),
@@ -207,9 +211,9 @@ def _coefficients(prepared: Prepared, folder: Path, workers: Workers) -> Coeffic
 
     # from the list of names: a shared file system may remember for a while that a file it was asked for is not there
     present = set(folder.iterdir())
-    blocks = row_blocks(n, 1, ROWS_PER_TASK)
+    blocks, kernel = row_blocks(n, 1, ROWS_PER_TASK), prepared.model.kernel
     missing = [block for block in blocks if block_path(folder, *block) not in present or not read(*block)]
-    tasks = [delayed(compute_block, pure=False)(str(folder), start, stop) for start, stop in missing]
+    tasks = [delayed(compute_block, pure=False)(str(folder), kernel, start, stop) for start, stop in missing]
     for number, _ in workers.as_they_come(tasks, announce=True):
         if not read(*missing[number]):
             raise OSError(f"{block_path(folder, *missing[number])} was written by a worker and cannot be read here.")
@@ -222,16 +226,16 @@ def block_path(folder: Path, start: int, stop: int) -> Path:
     return folder / f"rows-{start}-{stop}.npz"
 
 
-def compute_block(folder: str, start: int, stop: int) -> None:
+def compute_block(folder: str, kernel: Kernel, start: int, stop: int) -> None:
     """One task, on a worker: compute the coefficients of some points and save them."""
-    candidates, values = block_of_coefficients(_opened(folder), start, stop)
+    candidates, values = block_of_coefficients(_opened(folder, kernel), start, stop)
     files.save_several(block_path(Path(folder), start, stop), candidates=candidates, values=values)
 
 
 @lru_cache(maxsize=1)
-def _opened(folder: str) -> Prepared:
+def _opened(folder: str, kernel: Kernel) -> Prepared:
     """Opened once per worker: the folder's name stands for its content."""
-    return open_prepared(Path(folder))
+    return open_prepared(Path(folder), kernel)
 
 
 def block_of_coefficients(prepared: Prepared, start: int, stop: int) -> tuple[Array, Array]:

@@ -16,7 +16,6 @@ from subspaces.distributed._files import digest, load, save
 from subspaces.distributed._tasks import Workers, replaced
 from subspaces.estimators.large import _MAX_SEED
 from subspaces.estimators.sampled import Sampled
-from subspaces.kernels import sees_units
 from subspaces.new_points import fingerprints
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.ordering import order_of_keys, row_keys
@@ -102,8 +101,7 @@ def fit_sampled(estimator: Sampled, array: Any, workers: Workers, folder: Path |
         extremes = _extremes(points)
         estimator._largest = float(np.abs(extremes).max()) or 1.0
         estimator._moved = {}  # copies are left to the classifier
-        units = sees_units(getattr(estimator, "kernel", None))
-        estimator._scaling = settle_scaling(points, extremes, estimator.scaling, units)
+        estimator._scaling = settle_scaling(points, extremes, estimator.scaling, estimator._sees_units())
         if (extremes[0] == extremes[1]).all():
             estimator.labels_ = estimator._one_cluster(n)
         else:

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from subspaces.estimators.kasp import KernelLandmarkClusterer
 from subspaces.estimators.nystrom import KernelRows, kernel_blocks, row_bytes, whitening
-from subspaces.kernels import DISTANCE_KERNELS, DOT_KERNELS, cross
+from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel
 from subspaces.numerics.centroids import sample_rows
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.types import Array, Labels
@@ -91,9 +91,9 @@ class AKK(KernelLandmarkClusterer):
     n_landmarks : int, default=1000
         p, random points that span the centres. With all points this is kernel k-means.
     kernel : {"rbf", "exponential", "inverse_square", "inverse_distance", "linear", "cosine", "quadratic", "cubic", \
-"polynomial"} or callable
+"polynomial"}, callable or Kernel
     bandwidth : {"rms", "mean", "median"} or float
-        σ of the kernel, taken from the landmarks; see :func:`~subspaces.kernels.fit_kernel`.
+        σ of the kernel, taken from the landmarks; see :class:`~subspaces.kernels.DistanceKernel`.
     n_init : int, default=10
         Starts by k-means++ on 10,000 points; the best goes on with all points.
     max_iter : int, default=50
@@ -121,9 +121,12 @@ class AKK(KernelLandmarkClusterer):
 
     max_iter: int = 50
 
+    _kernels: ClassVar[tuple[str, ...]] = tuple(
+        name for name, kind in KERNELS.items() if issubclass(kind, DistanceKernel | DotKernel)
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelLandmarkClusterer._parameter_constraints,
-        "kernel": [StrOptions({*DISTANCE_KERNELS, *DOT_KERNELS}), callable],
+        "kernel": [StrOptions(set(_kernels)), callable, Kernel],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
     cost: ClassVar[str] = "O(n p (m + n_clusters)) per pass, no n × p array"
@@ -136,7 +139,7 @@ class AKK(KernelLandmarkClusterer):
         E = whitening(self.landmarks_, self.kernel_)
         with self._timed("start"), one_thread("blas"):
             sample = X[sample_rows(len(X), _START_SAMPLE, self._seed)]
-            features = cross(sample, self.landmarks_, self.kernel_) @ E.astype(X.dtype)
+            features = self.kernel_.cross(sample, self.landmarks_) @ E.astype(X.dtype)
             start = KMeans(self.n_clusters, n_init=self.n_init, random_state=self._seed).fit(features)
         with self._timed("passes"):
             centres = centres_from_features(start.cluster_centers_.astype(np.float64), E)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -12,8 +12,8 @@ from subspaces.estimators.lrr import LRR2
 from subspaces.estimators.lsr import LSR1
 from subspaces.estimators.sampled import FRAMEWORK, Sampled
 from subspaces.estimators.ssc import SSC
+from subspaces.kernels import KernelLike
 from subspaces.landmarks.collaborative import CollaborativeClassifier
-from subspaces.numerics.types import Array
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -71,7 +71,7 @@ class EKTRR(_Preset):
     (1, 1, np.True_)
     """
 
-    kernel: str | Callable[[Array, Array], Array] = "rbf"
+    kernel: KernelLike = "rbf"
     bandwidth: float | str = "rms"
     kernel_params: Mapping[str, Any] | None = None
     reg: float = 1.0

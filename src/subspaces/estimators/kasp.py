@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.estimators.base import POSITIVE
 from subspaces.estimators.lsc import LandmarkClusterer
-from subspaces.kernels import BANDWIDTHS, DISTANCE_KERNELS, Kernel, fit_kernel, gram
+from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, KernelLike, as_kernel
 from subspaces.numerics.centroids import centroids, nearest
 from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.partition import cut_embedding
@@ -23,19 +22,22 @@ from subspaces.partition import cut_embedding
 class KernelLandmarkClusterer(LandmarkClusterer):
     """Base of the methods that compare points and landmarks through a kernel."""
 
-    kernel: str | Callable[[Array, Array], Array] = "rbf"
+    kernel: KernelLike = "rbf"
     bandwidth: float | str = "rms"
 
+    _kernels: ClassVar[tuple[str, ...]] = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LandmarkClusterer._parameter_constraints,
-        "kernel": [StrOptions(set(DISTANCE_KERNELS)), callable],
+        "kernel": [StrOptions(set(_kernels)), callable, Kernel],
         "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
     }
 
     def _settled_kernel(self, landmarks: Array) -> Kernel:
         """The kernel with its bandwidth taken from the landmarks: the rules for it may cost O(p²), not O(n²)."""
-        bandwidth = self.bandwidth if isinstance(self.bandwidth, str) else self._length(self.bandwidth)
-        return fit_kernel(landmarks, self.kernel, bandwidth)
+        kernel = as_kernel(self.kernel, self.bandwidth)
+        if kernel.name in KERNELS and kernel.name not in self._kernels:
+            raise ValueError(f"kernel={kernel!r} is none for {type(self).__name__}, which takes {self._kernels}.")
+        return kernel.scaled(self._scaling.exponent).fit(landmarks)
 
 
 def spectral_labels(W: Sparse, n_clusters: int, n_init: int, seed: int) -> Labels:
@@ -62,10 +64,10 @@ class KASP(KernelLandmarkClusterer):
     n_clusters : int, default=8
     n_landmarks : int, default=1000
         p, number of centroids. With as many as there are points the labels are those of :class:`~subspaces.SC`.
-    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"} or callable
+    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"}, callable or Kernel
         Affinity of two centroids.
     bandwidth : {"rms", "mean", "median"} or float
-        σ of the kernel, taken from the centroids; see :func:`~subspaces.kernels.fit_kernel`.
+        σ of the kernel, taken from the centroids; see :class:`~subspaces.kernels.DistanceKernel`.
     n_init : int, default=10
         Starts of the final k-means.
     scaling, random_state
@@ -101,7 +103,7 @@ class KASP(KernelLandmarkClusterer):
             self.landmarks_ = points[used]
         with self._timed("cut"):
             self.kernel_ = self._settled_kernel(self.landmarks_)
-            W = gram(self.landmarks_.astype(np.float64), self.kernel_)
+            W = self.kernel_.gram(self.landmarks_.astype(np.float64))
             np.fill_diagonal(W, 0)
             self.landmark_labels_ = spectral_labels(sparse.csr_array(W), self.n_clusters, self.n_init, self._seed)
         return self.landmark_labels_[cells]

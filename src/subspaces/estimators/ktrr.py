@@ -34,11 +34,11 @@ class KTRR(GraphClusterer):
     ----------
     n_clusters : int, "auto" or None, default=8
         Number of subspaces L. None lets ``partition="modularity"`` find it.
-    kernel : str or callable, default="rbf"
-        See :func:`subspaces.kernels.fit_kernel`: ``"rbf"`` exp(−d²/σ²), ``"exponential"``, ``"inverse_square"``,
+    kernel : str, callable or Kernel, default="rbf"
+        See :mod:`subspaces.kernels`: ``"rbf"`` exp(−d²/σ²), ``"exponential"``, ``"inverse_square"``,
         ``"inverse_distance"`` (bounded forms of the paper's 1/d² and 1/d), ``"quadratic"``, ``"cubic"``,
         ``"polynomial"``, ``"linear"``, ``"cosine"``, ``"correntropy"`` (robust to corrupted features),
-        ``"precomputed"``, or a callable ``kernel(X, Y)``.
+        ``"precomputed"``, a callable ``kernel(X, Y)``, or a :class:`~subspaces.kernels.Kernel` object.
     bandwidth : {"rms", "mean", "median"} or float, default="rms"
         σ of the distance kernels: root mean squared distance, mean distance, median distance or a number.
     kernel_params : dict or None

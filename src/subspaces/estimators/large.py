@@ -20,12 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from subspaces.engine.validation import Versioned, label_of_most_copies, validated, warn_of_bad_numbers, within_reach
 from subspaces.estimators.explain import ExplainMixin
 from subspaces.estimators.html_repr import JourneyMixin
-from subspaces.kernels import sees_units
+from subspaces.kernels import as_kernel
 from subspaces.new_points import fingerprints
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.ordering import canonical_order, inverse_of, rows_of
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
+from subspaces.selection import AUTO
 
 _MAX_SEED = 2**31 - 1
 
@@ -79,7 +80,7 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
         self._seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
         self.timings_: dict[str, float] = {}
         self._dtype, self._largest = X.dtype, float(max(-X.min(), X.max()))
-        self._scaling = fit_scaling(X, self.scaling, units=sees_units(getattr(self, "kernel", None)))
+        self._scaling = fit_scaling(X, self.scaling, units=self._sees_units())
         if self.n_clusters == 1 or _all_equal(X):
             self.labels_ = self._one_cluster(len(X))
         else:
@@ -132,6 +133,11 @@ class LargeClusterer(ExplainMixin, JourneyMixin, ClusterMixin, Versioned, BaseEs
         start = time.perf_counter()
         yield
         self.timings_[leg] = self.timings_.get(leg, 0.0) + time.perf_counter() - start
+
+    def _sees_units(self) -> bool:
+        """Whether a common factor of all points matters to the kernel; to none of those that "auto" tries it does."""
+        kernel = getattr(self, "kernel", AUTO)
+        return not (isinstance(kernel, str) and kernel == AUTO) and as_kernel(kernel).sees_units
 
     def _forget(self) -> None:
         private = ("_seed", "_dtype", "_largest", "_scaling", "_order", "_moved", *self._state)

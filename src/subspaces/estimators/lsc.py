@@ -18,7 +18,7 @@ from subspaces.embedding.spectral import FULL_GRAPH_SIZE, spectral_embedding, un
 from subspaces.estimators.base import POSITIVE
 from subspaces.estimators.large import LargeClusterer
 from subspaces.graphs.affinity import components, join_components
-from subspaces.kernels import fit_kernel, gram
+from subspaces.kernels import InverseSquare
 from subspaces.numerics import memory
 from subspaces.numerics.centroids import centroids, cluster_rows, nearest, sample_rows
 from subspaces.numerics.distances import resolve_bandwidth
@@ -135,7 +135,7 @@ def transfer_cut(codes: Sparse, masses: Array, landmarks: Array, n_clusters: int
     W = sparse.csr_array(weighted.T @ weighted)
     if components(W)[0] > n_clusters:
         # a kernel that falls slowly: it must not vanish between the farthest pieces
-        closeness = gram(landmarks.astype(np.float64), fit_kernel(landmarks, "inverse_square"))
+        closeness = InverseSquare().fit(landmarks).gram(landmarks.astype(np.float64))
         W = join_components(W, from_dense(closeness), n_clusters)
     degrees = np.asarray(W.sum(axis=1)).ravel()[:, None]
     found = spectral_embedding(_stored_in_full(W), n_vectors)

@@ -10,7 +10,7 @@ import numpy as np
 
 from subspaces.embedding.spectral import unit_rows
 from subspaces.estimators.kasp import KernelLandmarkClusterer
-from subspaces.kernels import Kernel, cross, gram
+from subspaces.kernels import Kernel
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.centroids import cluster_rows, nearest, sample_rows
 from subspaces.numerics.decompositions import eigh, largest_eigenpairs
@@ -25,7 +25,7 @@ _DEGREE_FLOOR = 1e-3  # of the median degree: the approximation can make degrees
 def kernel_blocks(X: Array, landmarks: Array, kernel: Kernel) -> Iterator[tuple[slice, Array]]:
     """K(X, Z) as blocks of rows of 32 MB, each with the rows of X it belongs to."""
     for start, stop in row_blocks(len(X), len(landmarks) * X.itemsize, _BLOCK_BYTES):
-        yield slice(start, stop), cross(X[start:stop], landmarks, kernel)
+        yield slice(start, stop), kernel.cross(X[start:stop], landmarks)
 
 
 def row_bytes(n: int, p: int, itemsize: int) -> int:
@@ -58,7 +58,7 @@ def whitening(landmarks: Array, kernel: Kernel) -> Array:
     Eigenvalues below 1e-8 of the largest, or below the precision of the landmarks, are left out.
     """
     tolerance = max(_RANK_TOLERANCE, float(np.finfo(landmarks.dtype).eps))
-    values, vectors = eigh(gram(landmarks.astype(np.float64), kernel))
+    values, vectors = eigh(kernel.gram(landmarks.astype(np.float64)))
     kept = values > tolerance * values[-1]
     if not kept.any():
         raise ValueError(
@@ -82,7 +82,7 @@ def nystrom_directions(rows: KernelRows, n_vectors: int) -> tuple[Array, Array, 
     """
     E = whitening(rows.landmarks, rows.kernel)
     to_degree = E @ (E.T @ sum(block.sum(axis=0, dtype=np.float64) for _, block in rows))
-    landmark_degrees = cross(rows.landmarks, rows.landmarks, rows.kernel) @ to_degree
+    landmark_degrees = rows.kernel.cross(rows.landmarks, rows.landmarks) @ to_degree
     floor = _DEGREE_FLOOR * float(np.median(np.abs(landmark_degrees)))
     p, r = E.shape
     products = np.zeros((p, p))
@@ -108,10 +108,10 @@ class NystromSC(KernelLandmarkClusterer):
     n_clusters : int, default=8
     n_landmarks : int, default=1000
         p, columns of the kernel matrix used. With all of them the eigenvectors are exact.
-    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"} or callable
+    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"}, callable or Kernel
         Affinity of two points; must not be negative.
     bandwidth : {"rms", "mean", "median"} or float
-        σ of the kernel, taken from the landmarks; see :func:`~subspaces.kernels.fit_kernel`.
+        σ of the kernel, taken from the landmarks; see :class:`~subspaces.kernels.DistanceKernel`.
     n_init : int, default=10
         Starts of the final k-means.
     scaling, random_state

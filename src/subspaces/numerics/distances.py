@@ -21,14 +21,20 @@ _BLIND_SAMPLE = 64  # points that show whether a bandwidth tells points apart
 _BLIND = 1e3  # times the rounding of 1: closer to 1 a kernel value has fewer than three digits left
 
 
+def check_bandwidth(bandwidth: float | str) -> None:
+    """Refuse what is neither a rule nor a positive number."""
+    if isinstance(bandwidth, str):
+        if bandwidth not in BANDWIDTHS:
+            raise ValueError(unknown_name("bandwidth", bandwidth, BANDWIDTHS))
+    elif not (np.isfinite(bandwidth) and bandwidth > 0):
+        raise ValueError(f"bandwidth must be a positive finite number or one of {BANDWIDTHS}; got {bandwidth!r}.")
+
+
 def resolve_bandwidth(X: Data, bandwidth: float | str) -> float:
-    """σ from a rule (``"rms"``, ``"mean"``, ``"median"``) or a positive number; see :func:`fit_kernel`."""
+    """σ from a rule (``"rms"``, ``"mean"``, ``"median"``) or a positive number; see :class:`DistanceKernel`."""
+    check_bandwidth(bandwidth)
     if not isinstance(bandwidth, str):
-        if not (np.isfinite(bandwidth) and bandwidth > 0):
-            raise ValueError(f"bandwidth must be a positive finite number or one of {BANDWIDTHS}; got {bandwidth!r}.")
         return _representable(float(bandwidth), X.dtype)
-    if bandwidth not in BANDWIDTHS:
-        raise ValueError(unknown_name("bandwidth", bandwidth, BANDWIDTHS))
     if bandwidth == "rms":
         sigma = float(np.sqrt(2 * _mean_square(X)))
     else:

@@ -18,12 +18,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
 
-from subspaces.numerics.largest import top_columns
-from subspaces.kernels import DISTANCE_KERNELS, Kernel, apply_profile, cross, gram
+from subspaces.kernels import Kernel
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.cells import Cells, Score, build_cells, nearest_cell, probed_positions, search
 from subspaces.numerics.centroids import first_centres
 from subspaces.numerics.decompositions import eigh, solve_systems
+from subspaces.numerics.largest import top_columns
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.types import Array, Labels
 from subspaces.numerics.workers import HERE, Store, Workers, in_memory
@@ -64,7 +64,7 @@ class GlobalPart:
 
     def rows(self, X: Array) -> Array:
         """Rows of H for any points."""
-        H: Array = cross(X, self.landmarks, self.kernel) @ self.whitening
+        H: Array = self.kernel.cross(X, self.landmarks) @ self.whitening
         return H
 
 
@@ -234,13 +234,13 @@ def represent_new(X: Array, train: Array, cells: Cells, model: GlobalPart, k: in
 def fit_global_part(X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_LANDMARKS, seed: int = 0) -> GlobalPart:
     """Landmarks by k-means and the whitening of their Nyström features; two passes over X in blocks, O(n r²)."""
     landmarks = _landmarks(X, n_landmarks, seed)
-    eigenvalues, vectors = eigh(gram(landmarks, kernel).astype(np.float64))
+    eigenvalues, vectors = eigh(kernel.gram(landmarks).astype(np.float64))
     kept = eigenvalues > np.finfo(X.dtype).eps * eigenvalues[-1]
     to_features = vectors[:, kept] / np.sqrt(eigenvalues[kept])
 
     def inner_products(start: int, stop: int) -> tuple[Array, float]:
-        Z = cross(X[start:stop], landmarks, kernel) @ to_features.astype(X.dtype)
-        return (Z.T @ Z).astype(np.float64), float(diagonal(X[start:stop], kernel).sum(dtype=np.float64))
+        Z = kernel.cross(X[start:stop], landmarks) @ to_features.astype(X.dtype)
+        return (Z.T @ Z).astype(np.float64), float(kernel.diagonal(X[start:stop]).sum(dtype=np.float64))
 
     with one_thread("blas"):
         parts = map_blocks(inner_products, row_blocks(len(X), len(landmarks) * X.itemsize))
@@ -272,7 +272,7 @@ def local_coefficients(points: Array, rows: Labels, candidates: Array, model: Gl
     B = np.eye(overlap.shape[1], dtype=points.dtype) - overlap
     U = solve_systems(_plus_penalty(B @ residual, model), B[:, :, :1])[:, :, 0]
     # the diagonal of an inverse is at least the inverse of the diagonal, which rounding at small λ forgets
-    least = 1 / (diagonal(points[rows], model.kernel) + points.dtype.type(model.penalty))
+    least = 1 / (model.kernel.diagonal(points[rows]) + points.dtype.type(model.penalty))
     coefficients: Array = -U[:, 1:] / np.maximum(U[:, :1], least[:, None])
     return coefficients
 
@@ -322,7 +322,7 @@ def pair_score(prepared: Prepared) -> Score:
         values += squared_norms[around]
         values += squared_norms[rows, None]
         np.maximum(values, 0, out=values)
-        apply_profile(values, prepared.model.kernel)
+        prepared.model.kernel.profile(values)
         values -= features[rows] @ features[around].T
         values[np.arange(rows.start, rows.stop)[:, None] == around] = -np.inf
         return values
@@ -338,27 +338,18 @@ def score_parts(points: Array, model: GlobalPart) -> tuple[Array, Array]:
     return features, np.einsum("ij,ij->i", points, points)
 
 
-def diagonal(X: Array, kernel: Kernel) -> Array:
-    """k(x, x) of each row."""
-    if kernel.name in DISTANCE_KERNELS:
-        return np.ones(len(X), dtype=X.dtype)
-    squared: Array = np.einsum("ij,ij->i", X, X)[:, None]
-    apply_profile(squared, kernel)
-    return squared[:, 0]
-
-
 def _small_grams(groups: Array, kernel: Kernel) -> Array:
     """Gram matrices of many small groups of points, shape (b, t, m) → (b, t, t)."""
-    if kernel.name in DISTANCE_KERNELS:
+    if kernel.of_distances:
         groups = groups - groups[:, :1]  # near the origin no digits are lost
     products: Array = groups @ groups.transpose(0, 2, 1)
-    if kernel.name in DISTANCE_KERNELS:
+    if kernel.of_distances:
         squared_norms = np.einsum("bii->bi", products).copy()
         products *= -2
         products += squared_norms[:, :, None]
         products += squared_norms[:, None, :]
         np.maximum(products, 0, out=products)
-    apply_profile(products, kernel)
+    kernel.profile(products)
     return products
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy import sparse
 
 from subspaces.graphs.affinity import affinity, components
 from subspaces.graphs.truncation import truncate
-from subspaces.kernels import DISTANCE_KERNELS, DOT_KERNELS, fit_kernel, gram, sees_units
+from subspaces.kernels import DistanceKernel, DotKernel, Kernel, as_kernel, is_precomputed
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity
 from subspaces.representation.coefficients import Coefficients, from_sparse
@@ -96,23 +96,26 @@ def _kernel_matrix(
 ) -> Array | None:
     """K, or None where the kernel has no finite values on these points."""
     X = X.astype(np.float64, copy=False)
-    scale_free = kernel in DISTANCE_KERNELS or (kernel in DOT_KERNELS and kernel != "polynomial")
-    if kernel == "precomputed":
-        points, width = X, bandwidth
-    else:
-        rule = fit_scaling(X, scaling, units=sees_units(kernel))
-        points = apply_scaling(X, rule)
-        width = bandwidth if isinstance(bandwidth, str) else float(np.ldexp(bandwidth, -rule.exponent))
-        if scale_free:  # powers of large numbers overflow; these kernels do not see the factor
-            norm = _root_mean_square_norm(points)
-            points = points / norm
-            width = width if isinstance(width, str) else width / norm
+    settled, points = as_kernel(kernel, bandwidth, params), X
+    rule = None if is_precomputed(kernel) else fit_scaling(X, scaling, units=settled.sees_units)
     try:
+        if rule is not None:
+            settled, points = settled.scaled(rule.exponent), apply_scaling(X, rule)
+            if isinstance(settled, DistanceKernel | DotKernel) and not settled.sees_units:
+                norm = _root_mean_square_norm(points)  # powers of large numbers overflow; these kernels do not see it
+                settled, points = _divided(settled, norm), points / norm
         with np.errstate(over="ignore", invalid="ignore"):
-            K = gram(points, fit_kernel(points, kernel, width, params))
+            K = settled.fit(points).gram(points)
     except ValueError:
         return None
     return K if np.isfinite(K).all() and np.any(K) else None
+
+
+def _divided(kernel: Kernel, norm: float) -> Kernel:
+    """The kernel for points divided by a number: so is a bandwidth that is one."""
+    if kernel.bandwidth is None or isinstance(kernel.bandwidth, str):
+        return kernel
+    return replace(kernel, bandwidth=kernel.bandwidth / norm)
 
 
 def _root_mean_square_norm(X: Data) -> float:

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from subspaces.kernels import is_precomputed
 from subspaces.new_points import fingerprints
 from subspaces.numerics import memory
 from subspaces.numerics.ordering import canonical_order, rows_of
@@ -103,7 +104,7 @@ def choose(
         "scaling": scaling,
         "partition": "modularity" if partition == AUTO and n_clusters is None else partition,
     }
-    is_matrix = isinstance(kernel, str) and kernel == "precomputed"
+    is_matrix = is_precomputed(kernel)
     rows = canonical_order(X, fingerprints(X), pairwise=is_matrix)[sample(X.shape[0], seed)]
     memory.require(
         int(8 * _SQUARES * len(rows) ** 2),

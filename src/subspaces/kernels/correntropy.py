@@ -11,12 +11,14 @@ with positive a_k, so K = Z Zᵀ is positive semidefinite by construction and co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import get_blas_funcs
 
+from subspaces.kernels.base import Kernel
 from subspaces.numerics.blocks import mirror_lower
 from subspaces.numerics.types import Array, Data
 
@@ -61,35 +63,79 @@ def fit_cosine_map(X: Data, s: float) -> CosineMap:
     return CosineMap(centre, full_range / 2, frequencies, weights, float(s * np.sqrt(np.pi) / period))
 
 
-def features(X: Data, cosine: CosineMap) -> Array:
-    """Feature map Z of all features at once, shape (n, 1 + 2 × frequencies × m)."""
-    X = _dense(X)
-    Z = np.empty((X.shape[0], cosine.n_features_out), dtype=X.dtype)
-    Z[:, 0] = np.sqrt(cosine.constant)
-    _chunk_features(X, cosine, 0, X.shape[1], Z[:, 1:])
-    return Z
+@dataclass(frozen=True)
+class Correntropy(Kernel):
+    """Mean over features j of exp(−(x_j − y_j)²/s²): robust to single features that are broken.
 
+    Parameters
+    ----------
+    bandwidth : s, as of the kernels of distances
+        A rule is divided by √m, which makes it a typical difference of one feature.
 
-def gram(X: Data, cosine: CosineMap) -> Array:
-    """Z Zᵀ, summed over chunks of features so that Z never exists as a whole."""
-    X = _dense(X)
-    n = X.shape[0]
-    K: Array = np.full((n, n), cosine.constant, dtype=X.dtype)
-    syrk = get_blas_funcs("syrk", (K,))
-    for start, stop in _chunks(n, X, cosine):
-        Z = _chunk_features(X, cosine, start, stop)
-        syrk(1.0, Z.T, beta=1.0, c=K.T, trans=1, lower=0, overwrite_c=1)
-    mirror_lower(K)
-    return K
+    Attributes
+    ----------
+    cosine : the series, after :meth:`fit`
+    """
 
+    bandwidth: float | str | None = None
+    cosine: CosineMap | None = field(default=None, repr=False, compare=False)
 
-def cross(X: Data, Y: Data, cosine: CosineMap) -> Array:
-    """Kernel values between new points X and training points Y."""
-    X, Y = _dense(X), _dense(Y)
-    K: Array = np.full((X.shape[0], Y.shape[0]), cosine.constant, dtype=Y.dtype)
-    for start, stop in _chunks(X.shape[0] + Y.shape[0], Y, cosine):
-        K += _chunk_features(X, cosine, start, stop) @ _chunk_features(Y, cosine, start, stop).T
-    return K
+    name: ClassVar[str] = "correntropy"
+    sees_units: ClassVar[bool] = False
+
+    def fit(self, X: Data) -> Self:
+        """The same kernel with s as a number and the series for the range of X."""
+        fitted = super().fit(X)
+        s = fitted.sigma
+        if self.bandwidth is None or isinstance(self.bandwidth, str):
+            s /= float(np.sqrt(X.shape[1]))
+        return replace(fitted, bandwidth=s, cosine=fit_cosine_map(X, s))
+
+    def scaled(self, exponent: int) -> Self:
+        """The same kernel for points times 2**−exponent; the series is to be fitted again."""
+        return replace(super().scaled(exponent), cosine=None)
+
+    def features(self, X: Data) -> Array:
+        """Feature map Z of all features at once, shape (n, 1 + 2 × frequencies × m)."""
+        X, cosine = _dense(X), self._series()
+        Z = np.empty((X.shape[0], cosine.n_features_out), dtype=X.dtype)
+        Z[:, 0] = np.sqrt(cosine.constant)
+        _chunk_features(X, cosine, 0, X.shape[1], Z[:, 1:])
+        return Z
+
+    def n_features_out(self, m: int, is_sparse: bool = False) -> int:
+        """A cosine and a sine of each feature and frequency, and a constant."""
+        return self._series().n_features_out
+
+    def gram(self, X: Data) -> Array:
+        """Z Zᵀ, summed over chunks of features so that Z never exists as a whole."""
+        X, cosine = _dense(X), self._series()
+        n = X.shape[0]
+        K: Array = np.full((n, n), cosine.constant, dtype=X.dtype)
+        syrk = get_blas_funcs("syrk", (K,))
+        for start, stop in _chunks(n, X, cosine):
+            Z = _chunk_features(X, cosine, start, stop)
+            syrk(1.0, Z.T, beta=1.0, c=K.T, trans=1, lower=0, overwrite_c=1)
+        mirror_lower(K)
+        return K
+
+    def cross(self, X: Data, Y: Data) -> Array:
+        """Kernel values between new points X and training points Y."""
+        X, Y, cosine = _dense(X), _dense(Y), self._series()
+        K: Array = np.full((X.shape[0], Y.shape[0]), cosine.constant, dtype=Y.dtype)
+        for start, stop in _chunks(X.shape[0] + Y.shape[0], Y, cosine):
+            K += _chunk_features(X, cosine, start, stop) @ _chunk_features(Y, cosine, start, stop).T
+        return K
+
+    def diagonal(self, X: Data) -> Array:
+        """The series at 0, n times."""
+        cosine = self._series()
+        return np.full(X.shape[0], cosine.constant + cosine.weights.sum(), dtype=X.dtype)
+
+    def _series(self) -> CosineMap:
+        if self.cosine is None:
+            raise ValueError(f"{self!r} is not fitted: call fit(X) and use the kernel it returns.")
+        return self.cosine
 
 
 def _chunks(n_rows: int, X: Array, cosine: CosineMap) -> list[tuple[int, int]]:
