@@ -9,15 +9,15 @@ per line, with a picture at each stop. The numbers in brackets are the equations
 import matplotlib.pyplot as plt
 
 from subspaces import KTRR
-from subspaces.graphs.affinity import affinity
 from subspaces.datasets import make_three_curves
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate
 from subspaces.kernels import fit_kernel, gram
 from subspaces.metrics import accuracy
 from subspaces.partition import cut_embedding
 from subspaces.plots import AffinityDisplay, CoefficientsDisplay, EmbeddingDisplay
 from subspaces.representation.ridge import ridge
-from subspaces.graphs.truncation import truncate
 
 X, y = make_three_curves(100, noise=0.003, random_state=0)
 

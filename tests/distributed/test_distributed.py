@@ -89,7 +89,7 @@ def test_a_block_has_the_rows_of_the_whole(rng, tmp_path):
     kernel = fit_kernel(X, "rbf")
     settings = {"seed": 5, "reg": 0.3, "n_landmarks": 50, "n_candidates": 7}
     prepared = _graph.open_prepared(_graph.prepare(X, kernel, settings, tmp_path))
-    whole = two_scale.two_scale(X, kernel, 0.3, n_landmarks=50, n_candidates=7, seed=5).matrix.toarray()
+    whole = two_scale.two_scale(X, kernel=kernel, reg=0.3, n_landmarks=50, n_candidates=7, seed=5).matrix.toarray()
     for start, stop in [(0, 512), (2560, 2816), (5888, 6000)]:
         candidates, values = _graph.block_of_coefficients(prepared, start, stop)
         columns = whole[:, prepared.cells.order[start:stop]]

@@ -26,7 +26,7 @@ from subspaces.representation.two_scale import fit_global_part, pair_score, repr
 
 
 def dense_coefficients(X, kernel, reg):
-    return ridge(gram(X, kernel), reg).columns(0, len(X)).T
+    return ridge(gram(X, kernel), reg=reg).columns(0, len(X)).T
 
 
 def recall(C, D, k):
@@ -43,7 +43,7 @@ def recall(C, D, k):
 def test_exact_when_candidates_are_all_points(name, reg, seed):
     X = np.random.default_rng(seed).standard_normal((90, 4))
     kernel = fit_kernel(X, name, "rms", None)
-    C = two_scale(X, kernel, reg, n_landmarks=11, n_candidates=89).matrix.toarray()
+    C = two_scale(X, kernel=kernel, reg=reg, n_landmarks=11, n_candidates=89).matrix.toarray()
     np.testing.assert_allclose(C, dense_coefficients(X, kernel, reg), atol=1e-8)
 
 
@@ -51,7 +51,7 @@ def test_exact_when_candidates_are_all_points(name, reg, seed):
 def test_exact_when_landmarks_carry_everything(name, seed):
     X = np.random.default_rng(seed).standard_normal((90, 4))
     kernel = fit_kernel(X, name, "rms", None)
-    C = two_scale(X, kernel, 0.3, n_landmarks=90, n_candidates=7).matrix.toarray()
+    C = two_scale(X, kernel=kernel, reg=0.3, n_landmarks=90, n_candidates=7).matrix.toarray()
     D = dense_coefficients(X, kernel, 0.3)
     np.testing.assert_allclose(C[C != 0], D[C != 0], atol=1e-8)
     assert ((C != 0).sum(axis=0) == 7).all()
@@ -63,7 +63,7 @@ def test_finds_the_dense_neighbours_of_digits(reg, least):
     kernel = fit_kernel(X, "rbf", "rms", None)
     D = dense_coefficients(X, kernel, reg)
     for dtype in (np.float64, np.float32):
-        found = two_scale(X.astype(dtype), kernel, reg)
+        found = two_scale(X.astype(dtype), kernel=kernel, reg=reg)
         assert found.matrix.dtype == dtype
         assert recall(found.matrix.toarray(), D, 5) > least
 
@@ -73,7 +73,8 @@ def test_more_landmarks_and_candidates_come_nearer(seed):
     kernel = fit_kernel(X, "rbf", "rms", None)
     D = dense_coefficients(X, kernel, 1.0)
     few, more = (
-        two_scale(X, kernel, 1.0, n_landmarks=r, n_candidates=s).matrix.toarray() for r, s in ((16, 8), (300, 60))
+        two_scale(X, kernel=kernel, reg=1.0, n_landmarks=r, n_candidates=s).matrix.toarray()
+        for r, s in ((16, 8), (300, 60))
     )
     assert recall(more, D, 5) > recall(few, D, 5)
     assert np.abs(more - D)[more != 0].max() < np.abs(few - D)[few != 0].max()
@@ -114,7 +115,7 @@ def test_no_square_array(seed):
     X = np.random.default_rng(seed).standard_normal((6000, 5)).astype(np.float32)
     kernel = fit_kernel(X, "rbf", "rms", None)
     tracemalloc.start()
-    two_scale(X, kernel, 1.0)
+    two_scale(X, kernel=kernel, reg=1.0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 6000**2 * 4
@@ -126,12 +127,12 @@ def test_no_square_array(seed):
 def test_search_among_rows_of_h_agrees_with_all_products(seed):
     rng = np.random.default_rng(seed)
     X = np.vstack([rng.standard_normal((200, 3)) @ rng.standard_normal((3, 12)) for _ in range(4)])
-    D = ridge_low_rank(X, 0.1).columns(0, len(X)).T
-    found = low_rank.ridge_search(X, 0.1, n_candidates=10, seed=seed)
+    D = ridge_low_rank(X, reg=0.1).columns(0, len(X)).T
+    found = low_rank.ridge_search(X, reg=0.1, n_candidates=10, seed=seed)
     C = found.matrix.toarray()
     np.testing.assert_allclose(C[C != 0], D[C != 0], atol=1e-10)
     assert recall(C, D, 5) == 1  # everything is probed at this size
-    assert found.penalty == ridge_low_rank(X, 0.1).penalty
+    assert found.penalty == ridge_low_rank(X, reg=0.1).penalty
 
 
 @pytest.mark.parametrize("kernel", ["linear", "quadratic"])
@@ -265,7 +266,7 @@ def test_routes_that_cannot_be_taken(params, X, word):
 
 def test_graph_of_two_scale_coefficients_is_symmetric(seed):
     X = np.random.default_rng(seed).standard_normal((400, 3))
-    C = two_scale(X, fit_kernel(X, "rbf", "rms", None), 1.0)
+    C = two_scale(X, kernel=fit_kernel(X, "rbf", "rms", None), reg=1.0)
     W = affinity(truncate(C, 5, graph="symmetric"))
     assert abs(W - W.T).max() == 0
     assert W.diagonal().max() == 0

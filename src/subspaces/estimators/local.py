@@ -11,12 +11,13 @@ from sklearn.utils._param_validation import Interval
 
 from subspaces.estimators.base import POSITIVE, SubspaceClusterer
 from subspaces.estimators.ssc import ITERATIONS
+from subspaces.graphs.local import heat_kernel_graph, lsa
 from subspaces.graphs.postprocessing import keep_column_mass
 from subspaces.numerics.distances import resolve_bandwidth, warn_if_blind
 from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation.coefficients import Coefficients, from_dense, from_sparse
-from subspaces.representation.local import heat_kernel_graph, lsa, tsc
 from subspaces.representation.smce import smce
+from subspaces.representation.thresholding import tsc
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -71,8 +72,8 @@ class SMCE(SubspaceClusterer):
 
     def _representation(self, X: Array) -> Coefficients:
         n_neighbors = min(self.n_neighbors, X.shape[0] - 1)
-        C, trace = smce(X, reg=self.reg, n_neighbors=n_neighbors, tol=self.tol, max_iter=self.max_iter)
-        return from_sparse(_half(_larger_of_both(abs(keep_column_mass(C, 0.95)))), trace)
+        found = smce(X, reg=self.reg, n_neighbors=n_neighbors, tol=self.tol, max_iter=self.max_iter)
+        return from_sparse(_half(_larger_of_both(abs(keep_column_mass(found.sparse(), 0.95)))), found.trace)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -167,7 +168,7 @@ class TSC(SubspaceClusterer):
 
     def _representation(self, X: Array) -> Coefficients:
         assert self.n_nonzero is not None
-        return from_sparse(tsc(X, n_neighbors=min(self.n_nonzero, X.shape[0] - 1)))
+        return tsc(X, n_neighbors=min(self.n_nonzero, X.shape[0] - 1))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

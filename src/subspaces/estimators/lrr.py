@@ -11,10 +11,10 @@ from subspaces.estimators.base import POSITIVE, SubspaceClusterer
 from subspaces.estimators.kernelised import KernelClusterer
 from subspaces.estimators.ssc import ITERATIONS
 from subspaces.numerics.types import Array
-from subspaces.representation.coefficients import Coefficients, from_factors
-from subspaces.representation.kernel_low_rank import kernel_lrr_factors
-from subspaces.representation.latent_low_rank import latent_lrr_factors
-from subspaces.representation.low_rank import lrr_factors
+from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.kernel_low_rank import kernel_lrr
+from subspaces.representation.latent_low_rank import latent_lrr
+from subspaces.representation.low_rank import lrr
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -61,7 +61,7 @@ class LRR2(SubspaceClusterer):
     _error: ClassVar[Literal["l1", "l21"]] = "l21"
 
     def _representation(self, X: Array) -> Coefficients:
-        return from_factors(*lrr_factors(X, reg=self.reg, error=self._error, tol=self.tol, max_iter=self.max_iter))
+        return lrr(X, reg=self.reg, error=self._error, tol=self.tol, max_iter=self.max_iter)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -137,8 +137,7 @@ class LatLRR(SubspaceClusterer):
     reference: ClassVar[str] = "Liu, Yan: Latent low-rank representation, ICCV 2011"
 
     def _representation(self, X: Array) -> Coefficients:
-        found = latent_lrr_factors(X, reg=self.reg, tol=self.tol, max_iter=self.max_iter)
-        return from_factors(found.coefficients, found.trace)
+        return latent_lrr(X, reg=self.reg, tol=self.tol, max_iter=self.max_iter)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -189,6 +188,4 @@ class KLRR(KernelClusterer):
     reference: ClassVar[str] = "Xiao, Tan, Xu, Dong: Robust kernel low-rank representation, TNNLS 27 (2016)"
 
     def _representation(self, K: Array) -> Coefficients:
-        return from_factors(
-            *kernel_lrr_factors(K, reg=self.reg, error=self.error, tol=self.tol, max_iter=self.max_iter)
-        )
+        return kernel_lrr(K, reg=self.reg, error=self.error, tol=self.tol, max_iter=self.max_iter)

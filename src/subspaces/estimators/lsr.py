@@ -75,5 +75,5 @@ class LSR2(LSR1):
 
     def _representation(self, K: Data) -> Coefficients:
         if self.solver_ == "low_rank":
-            return ridge_unconstrained_low_rank(K, self.reg)
-        return ridge_unconstrained(K, self.reg, overwrite=True)
+            return ridge_unconstrained_low_rank(K, reg=self.reg)
+        return ridge_unconstrained(K, reg=self.reg, overwrite=True)

@@ -74,17 +74,17 @@ class RidgeClusterer(SubspaceClusterer):
             self._global = two_scale.fit_global_part(K, self.kernel_, self.reg, seed=self._seed)
             return two_scale.two_scale(
                 K,
-                self.kernel_,
-                self.reg,
+                kernel=self.kernel_,
+                reg=self.reg,
                 n_candidates=self._n_candidates(),
                 cells=self._cells,
                 model=self._global,
             )
         if self.solver_ == "low_rank":
             if K.shape[0] > low_rank.EXACT_SIZE and self.n_nonzero is not None and not sparse.issparse(K):
-                return low_rank.ridge_search(K, self.reg, n_candidates=self._n_candidates(), seed=self._seed)
-            return ridge_low_rank(K, self.reg)
-        return ridge(K, self.reg, overwrite=True)
+                return low_rank.ridge_search(K, reg=self.reg, n_candidates=self._n_candidates(), seed=self._seed)
+            return ridge_low_rank(K, reg=self.reg)
+        return ridge(K, reg=self.reg, overwrite=True)
 
     def _connects(self, n: int) -> bool:
         """Not where micro-clusters are embedded: the graph between them ties the pieces."""
@@ -121,7 +121,7 @@ class RidgeClusterer(SubspaceClusterer):
     def _between(self, cells: Cells) -> Sparse:
         """The graph of the same method between the micro-clusters' centroids."""
         K = gram(cells.centroids.astype(np.float64), self.kernel_)
-        return affinity(truncate(ridge(K, self.reg, overwrite=True), two_scale.N_CANDIDATES, graph="symmetric"))
+        return affinity(truncate(ridge(K, reg=self.reg, overwrite=True), two_scale.N_CANDIDATES, graph="symmetric"))
 
     # ---------------------------------------------------------------- the choices
 

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval
 
 from subspaces.estimators.base import POSITIVE, SubspaceClusterer
 from subspaces.estimators.kernelised import KernelClusterer
-from subspaces.numerics.types import Array, Sparse
-from subspaces.representation.coefficients import Coefficients, Trace, from_dense, from_sparse
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Coefficients, from_sparse
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
 from subspaces.representation.ridge import warn_if_indefinite
@@ -75,8 +75,8 @@ class SSC(SubspaceClusterer):
     reference: ClassVar[str] = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
 
     def _representation(self, X: Array) -> Coefficients:
-        return from_dense(
-            *ssc(X, alpha=self.alpha, affine=self.affine, outliers=self.outliers, tol=self.tol, max_iter=self.max_iter)
+        return ssc(
+            X, alpha=self.alpha, affine=self.affine, outliers=self.outliers, tol=self.tol, max_iter=self.max_iter
         )
 
 
@@ -120,10 +120,10 @@ class KSSC(KernelClusterer):
     reference: ClassVar[str] = "Patel, Vidal: Kernel sparse subspace clustering, ICIP 2014"
 
     def _representation(self, K: Array) -> Coefficients:
-        C, trace = kssc(K, alpha=self.alpha, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
-        if not trace.converged:
+        found = kssc(K, alpha=self.alpha, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
+        if found.trace is not None and not found.trace.converged:
             warn_if_indefinite(K)
-        return from_dense(C, trace)
+        return found
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -175,7 +175,7 @@ class EnSC(SubspaceClusterer):
 
     def _representation(self, X: Array) -> Coefficients:
         return unit_columns(
-            *elastic_net(X, gamma=self.gamma, l1_ratio=self.l1_ratio, tol=self.tol, max_iter=self.max_iter)
+            elastic_net(X, gamma=self.gamma, l1_ratio=self.l1_ratio, tol=self.tol, max_iter=self.max_iter)
         )
 
 
@@ -230,9 +230,10 @@ class SSCOMP(SubspaceClusterer):
         if self.offset:
             length = self.offset * np.sqrt(np.einsum("ij,ij->i", X, X).mean())
             X = np.column_stack([X, np.full(len(X), length, dtype=X.dtype)])
-        return unit_columns(*orthogonal_matching_pursuit(X, n_nonzero=self.n_nonzero, tol=self.tol))
+        return unit_columns(orthogonal_matching_pursuit(X, n_nonzero=self.n_nonzero, tol=self.tol))
 
 
-def unit_columns(C: Sparse, trace: Trace) -> Coefficients:
+def unit_columns(found: Coefficients) -> Coefficients:
     """Columns of C scaled to length 1; columns of zeros stay."""
-    return from_sparse(normalize(C.tocsc(), axis=0).astype(np.result_type(C.dtype, np.float32)), trace)
+    C = normalize(found.sparse(), axis=0).astype(np.result_type(found.dtype, np.float32))
+    return from_sparse(C, found.trace)

@@ -12,7 +12,7 @@ the landmarks carry all of K (R = 0), and when T holds all points. One linear sy
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +26,7 @@ from subspaces.numerics.centroids import first_centres
 from subspaces.numerics.decompositions import eigh, solve_systems
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.types import Array, Labels
-from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.coefficients import Coefficients, from_sparse
 from subspaces.representation.ridge import above_rounding, penalty
 
 N_LANDMARKS = 256
@@ -60,9 +60,9 @@ class GlobalPart:
 
 def two_scale(
     X: Array,
+    *,
     kernel: Kernel,
     reg: float = 1.0,
-    *,
     n_landmarks: int = N_LANDMARKS,
     n_candidates: int = N_CANDIDATES,
     cells: Cells | None = None,
@@ -109,14 +109,7 @@ def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty
     indptr = np.arange(n + 1, dtype=np.int64) * s
     C = sparse.csc_array((data.ravel(), indices.ravel(), indptr), shape=(n, n))
     C.sort_indices()
-
-    def columns(start: int, stop: int) -> Array:
-        return np.asarray(C[:, start:stop].T.toarray())
-
-    def rows(start: int, stop: int) -> Array:  # few graphs read these, and each a few times
-        return np.asarray(C.tocsr()[start:stop].toarray())
-
-    return Coefficients(n, values.dtype, columns, rows, penalty=penalty, matrix=C)
+    return replace(from_sparse(C), penalty=penalty)
 
 
 def represent_new(X: Array, train: Array, cells: Cells, model: GlobalPart, k: int) -> tuple[Array, Array]:
