@@ -48,7 +48,7 @@ def measure(n: int, dtype: type, repeats: int) -> str:
     work = np.empty_like(K)
 
     def graph(rule: str) -> Callable[[], object]:
-        return lambda: affinity(truncate(ridge(work, 1.0, overwrite=True), 5, graph=rule))
+        return lambda: affinity(truncate(ridge(work, reg=1.0, overwrite=True), 5, graph=rule))
 
     def refill() -> None:
         work[:] = K

@@ -262,11 +262,11 @@ def fidelity() -> None:
     for name, X in sets.items():
         for reg in (1.0, 10.0):
             kernel = as_kernel("rbf").fit(X)
-            D = ridge(kernel.gram(X.astype(np.float64)), reg).columns(0, len(X))
+            D = ridge(kernel.gram(X.astype(np.float64)), reg=reg).columns(0, len(X))
             best = np.argsort(-np.abs(D), axis=1)[:, :10]
             dense = cut_by_modularity(affinity(truncate(from_dense(D.T), 5, graph="symmetric")), 10)
             for r, s in ((64, 20), (128, 20), (256, 20), (512, 50)):
-                C = two.two_scale(X, kernel, reg, n_landmarks=r, n_candidates=s).matrix.T.toarray()
+                C = two.two_scale(X, kernel=kernel, reg=reg, n_landmarks=r, n_candidates=s).matrix.T.toarray()
                 mine = np.argsort(-np.abs(C), axis=1)[:, :10]
                 recall = [
                     np.mean([len(set(a[:e]) & set(b[:e])) / e for a, b in zip(mine, best, strict=True)])

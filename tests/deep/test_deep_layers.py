@@ -133,7 +133,7 @@ def test_ridge_solution_is_the_optimum_of_the_l2_loss(rng):
     reg, self_expression = 0.8, 5.0
     lam = 2 * reg / (1 + self_expression)
     mean_diagonal = np.mean(np.sum(Z**2, axis=1))
-    C = ridge_unconstrained(Z @ Z.T, lam / mean_diagonal).columns(0, 20).T
+    C = ridge_unconstrained(Z @ Z.T, reg=lam / mean_diagonal).columns(0, 20).T
     network = identity_network(20)
     network.expression.coefficients.data.copy_(torch.from_numpy(C))
     network.loss(torch.from_numpy(Z), reg, self_expression).backward()
@@ -232,7 +232,7 @@ def test_discriminator_moves_towards_trusted_codes(rng):
 def structured(rng):
     rows = rng.normal(size=(15, 6))
     network = StructuredAutoencoder(dense(6, (4,)), 15, 3, torch.float64).double()
-    prior = truncate(ridge(rows @ rows.T, 0.1), 3)
+    prior = truncate(ridge(rows @ rows.T, reg=0.1), 3)
     network.set_prior(prior)
     return network, torch.from_numpy(rows), prior
 

@@ -10,8 +10,8 @@ from subspaces.representation.ridge import IndefiniteKernelWarning, ridge
 
 def test_warnings_of_ridge_point_at_the_caller():
     with pytest.warns(IndefiniteKernelWarning) as said:
-        ridge(np.array([[1.0, 3.0], [3.0, 1.0]]), 0.01)
+        ridge(np.array([[1.0, 3.0], [3.0, 1.0]]), reg=0.01)
     assert said[0].filename == __file__
     with pytest.warns(UserWarning, match="condition number") as said:
-        ridge(np.diag([1.0, 1e-30]), 1e-18)
+        ridge(np.diag([1.0, 1e-30]), reg=1e-18)
     assert said[0].filename == __file__

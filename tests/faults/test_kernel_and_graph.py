@@ -135,7 +135,7 @@ def test_case_35_singular_kernel(reg, dtype, seed):
     Z = np.random.default_rng(seed).standard_normal((30, 2)).astype(dtype)
     K = Z @ Z.T
     with pytest.warns(IndefiniteKernelWarning, match="raised to"):
-        found = ridge((K + K.T) / 2, reg)
+        found = ridge((K + K.T) / 2, reg=reg)
     C = found.columns(0, 30).T
     assert np.isfinite(C).all()
     assert found.penalty > reg
@@ -178,7 +178,7 @@ def test_case_37_extreme_penalties(reg, kernel, seed):
         for dtype, rtol in ((np.float64, 1e-10), (np.float32, 1e-4)):
             if reg < float(np.finfo(dtype).max):
                 K = gram(X, fit_kernel(X, kernel)).astype(dtype)
-                found = ridge(K, reg)
+                found = ridge(K, reg=reg)
                 off = K - np.diag(K.diagonal())
                 scaled = found.columns(0, 42).T.astype(np.float64) * found.penalty
                 np.testing.assert_allclose(scaled, off, rtol=rtol, atol=1e-30)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from solved import dense_and_trace, sparse_and_trace
 from subspaces import KTRR, TRR
 from subspaces.graphs.truncation import truncate
 from subspaces.kernels import cross, features, fit_kernel, gram
@@ -56,12 +57,12 @@ def test_coefficients_by_every_route(kernel, reg, golden):
     n = len(X)
     settled = fit_kernel(X, kernel)
     atol = 1e-5 * np.abs(expected).max()  # correntropy's series is accurate to 1e-7 in K
-    np.testing.assert_allclose(ridge(gram(X, settled), reg).columns(0, n).T, expected, atol=atol)
+    np.testing.assert_allclose(ridge(gram(X, settled), reg=reg).columns(0, n).T, expected, atol=atol)
     Z = features(X, settled)
     if Z is not None:
-        np.testing.assert_allclose(ridge_low_rank(Z, reg).columns(0, n).T, expected, atol=atol)
+        np.testing.assert_allclose(ridge_low_rank(Z, reg=reg).columns(0, n).T, expected, atol=atol)
     if settled.name in ("rbf", "exponential", "inverse_square", "inverse_distance"):
-        found = two_scale(X, settled, reg, n_landmarks=6, n_candidates=n - 1)
+        found = two_scale(X, kernel=settled, reg=reg, n_landmarks=6, n_candidates=n - 1)
         np.testing.assert_allclose(found.matrix.toarray(), expected, atol=atol)
 
 
@@ -82,27 +83,27 @@ def test_trr_is_ktrr_with_the_linear_kernel(golden):
 
 def test_truncation(golden):
     C = golden["C_rbf_1.0"]
-    kept = truncate(ridge(golden["K_rbf"], 1.0), 4).toarray()
+    kept = truncate(ridge(golden["K_rbf"], reg=1.0), 4).toarray()
     assert (np.count_nonzero(kept, axis=0) == 4).all()
     np.testing.assert_allclose(kept[kept != 0], C[kept != 0], rtol=1e-7)
     assert np.abs(C[kept == 0]).max() <= np.abs(kept).max()
 
 
 def test_ssc(golden, unit):
-    C, trace = ssc(unit, alpha=20.0, tol=1e-8, max_iter=1000)
+    C, trace = dense_and_trace(ssc(unit, alpha=20.0, tol=1e-8, max_iter=1000))
     assert trace.converged
     np.testing.assert_allclose(C, golden["C_ssc"], atol=1e-4)
 
 
 def test_elastic_net(golden, unit):
-    C, trace = elastic_net(unit, gamma=50.0, l1_ratio=0.9, tol=1e-9)
+    C, trace = sparse_and_trace(elastic_net(unit, gamma=50.0, l1_ratio=0.9, tol=1e-9))
     assert trace.converged
     np.testing.assert_allclose(C.toarray(), golden["C_ensc"], atol=1e-5)
 
 
 @pytest.mark.parametrize("error", ["l1", "l21"])
 def test_low_rank(error, golden, unit):
-    Z, trace = lrr(unit, reg=0.5, error=error, tol=1e-7, max_iter=100_000)
+    Z, trace = dense_and_trace(lrr(unit, reg=0.5, error=error, tol=1e-7, max_iter=100_000))
     assert trace.converged
     E = unit.T - unit.T @ Z
     size = np.abs(E).sum() if error == "l1" else np.linalg.norm(E, axis=0).sum()

@@ -17,7 +17,7 @@ from subspaces.representation.ridge import ridge
 @pytest.fixture
 def C(seed):
     X, _ = union_of_subspaces(seed)
-    return ridge(X @ X.T, 0.1).columns(0, len(X)).T
+    return ridge(X @ X.T, reg=0.1).columns(0, len(X)).T
 
 
 def test_mass_keeps_the_share_and_scales_columns(C):

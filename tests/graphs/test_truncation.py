@@ -175,7 +175,7 @@ def test_sparse_coefficients_and_float32(graph, rng):
 @pytest.mark.parametrize("by", ["magnitude", "value"])
 def test_block_size_changes_no_bit(graph, by, rng, monkeypatch):
     X = rng.standard_normal((130, 6))
-    coefficients = ridge(X @ X.T, 0.3)
+    coefficients = ridge(X @ X.T, reg=0.3)
     expected = truncate(coefficients, 5, graph=graph, by=by)
     real = truncation.row_blocks
     for rows in (1, 7, 129):
@@ -188,7 +188,7 @@ def test_block_size_changes_no_bit(graph, by, rng, monkeypatch):
 
 @pytest.mark.parametrize("graph", ["column", "symmetric"])
 def test_block_size_of_low_rank_coefficients(graph, rng, monkeypatch):
-    coefficients = ridge_low_rank(rng.standard_normal((130, 6)), 0.3)
+    coefficients = ridge_low_rank(rng.standard_normal((130, 6)), reg=0.3)
     expected = truncate(coefficients, 5, graph=graph).toarray()
     real = truncation.row_blocks
     monkeypatch.setattr(truncation, "row_blocks", lambda n, size: real(n, size, 9 * size))
@@ -198,7 +198,7 @@ def test_block_size_of_low_rank_coefficients(graph, rng, monkeypatch):
 @pytest.mark.parametrize("graph", ["column", "symmetric"])
 def test_threads_change_no_bit(graph, rng, monkeypatch):
     X = rng.standard_normal((300, 6))
-    coefficients = ridge(X @ X.T, 0.3)
+    coefficients = ridge(X @ X.T, reg=0.3)
     real = truncation.row_blocks
     monkeypatch.setattr(truncation, "row_blocks", lambda n, size: real(n, size, 11 * size))
     results = []
@@ -239,7 +239,7 @@ def test_coefficients_are_not_changed(rng):
 
 @pytest.mark.parametrize("reg", [1e-6, 0.1, 1e30])
 def test_a_draft_in_single_precision_gives_the_graph_of_all_products_in_double(reg, rng):
-    coefficients = ridge_low_rank(rng.standard_normal((300, 8)), reg)
+    coefficients = ridge_low_rank(rng.standard_normal((300, 8)), reg=reg)
     assert coefficients.draft is not None
     found = truncate(coefficients, 6, graph="symmetric")
     expected = truncate(replace(coefficients, draft=None, pairs=None), 6, graph="symmetric")
@@ -251,7 +251,7 @@ def test_a_draft_in_single_precision_gives_the_graph_of_all_products_in_double(r
 def test_a_draft_of_a_point_that_nothing_represents(rng):
     Z = rng.standard_normal((40, 5))
     Z[7] = 0
-    C = truncate(ridge_low_rank(Z, 0.1), 3, graph="symmetric")
+    C = truncate(ridge_low_rank(Z, reg=0.1), 3, graph="symmetric")
     assert C[:, [7]].nnz == 0
     assert C[[7]].nnz == 0
     assert (np.delete(np.diff(C.indptr), 7) == 3).all()

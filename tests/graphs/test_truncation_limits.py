@@ -61,7 +61,7 @@ def test_where_nothing_is_to_cut_nothing_is_copied(rng):
 
 
 def test_coefficients_with_a_draft_have_a_column_graph_too(rng):
-    coefficients = ridge_low_rank(rng.standard_normal((50, 6)), 0.1)
+    coefficients = ridge_low_rank(rng.standard_normal((50, 6)), reg=0.1)
     assert coefficients.draft is not None
     C = coefficients.columns(0, 50).T
     np.fill_diagonal(C, 0)
@@ -152,7 +152,7 @@ def test_peaks_are_the_largest_magnitudes(rng):
     assert_array_equal(column_peaks(from_sparse(sparse.csr_array(C))), expected)
     Z = rng.standard_normal((60, 5))
     Z[[0, 3]] = 0
-    coefficients = ridge_low_rank(Z, 0.1)
+    coefficients = ridge_low_rank(Z, reg=0.1)
     M = coefficients.core(0, 60)
     assert_allclose(column_peaks(coefficients), np.abs(M).max(axis=0), rtol=1e-10)
     assert_array_equal(column_peaks(coefficients)[[0, 3]], 0)
@@ -165,7 +165,7 @@ def test_a_draft_does_not_take_the_diagonal_of_a_point_that_nothing_represents(w
     Z = rng.standard_normal((40, 5))
     Z[where], Z[:, 4] = 0, 0
     Z[where, 4] = value  # orthogonal to all the others
-    coefficients = ridge_low_rank(Z, 0.1)
+    coefficients = ridge_low_rank(Z, reg=0.1)
     C = truncate(coefficients, 3, graph="symmetric")
     expected = truncate(replace(coefficients, draft=None, pairs=None), 3, graph="symmetric")
     assert_allclose(C.toarray(), expected.toarray(), rtol=1e-10)

@@ -48,10 +48,10 @@ def test_feature_maps_give_the_dense_coefficients(kernel, points, reg):
     K, Z = settled.gram(X), settled.features(X)
     expected = whole(ridge(K, reg))
     scale = np.abs(expected).max()
-    np.testing.assert_allclose(whole(ridge_low_rank(Z, reg)), expected, atol=1e-6 * scale)
-    Z2 = whole(ridge_unconstrained_low_rank(Z, reg))
-    np.testing.assert_allclose(Z2, whole(ridge_unconstrained(K, reg)), atol=1e-6)
-    found = low_rank.ridge_search(Z, reg, n_candidates=len(X) - 1)
+    np.testing.assert_allclose(whole(ridge_low_rank(Z, reg=reg)), expected, atol=1e-6 * scale)
+    Z2 = whole(ridge_unconstrained_low_rank(Z, reg=reg))
+    np.testing.assert_allclose(Z2, whole(ridge_unconstrained(K, reg=reg)), atol=1e-6)
+    found = low_rank.ridge_search(Z, reg=reg, n_candidates=len(X) - 1)
     np.testing.assert_allclose(found.matrix.toarray(), expected, atol=1e-6 * scale)
 
 
@@ -90,13 +90,13 @@ def test_condition_and_residual_are_true(points, reg, dtype):
     K = as_kernel("rbf").fit(X).gram(X)
     if dtype == np.float32:
         reg = max(reg, 1e-2)
-    found = ridge(K.astype(dtype), reg)
+    found = ridge(K.astype(dtype), reg=reg)
     values = np.linalg.eigvalsh(K) + found.penalty
     true = values[-1] / values[0]
     n = len(X)
     assert true / n < found.condition < 10 * n * true
     assert found.residual < 10 * n * np.finfo(dtype).eps * true
-    explicit = ridge_low_rank(X.astype(dtype), reg)
+    explicit = ridge_low_rank(X.astype(dtype), reg=reg)
     values = np.linalg.eigvalsh(X @ X.T) + explicit.penalty
     assert explicit.condition < 1.01 * values[-1] / explicit.penalty + 1
     assert explicit.residual < 100 * n * np.finfo(dtype).eps * explicit.condition
@@ -111,7 +111,7 @@ def test_ladder_reproduces_points_of_singular_kernels(dtype, seed, rank, reg):
     Z = np.repeat(rng.standard_normal((12, rank)), 2, axis=0).astype(dtype)
     K = Z @ Z.T
     with pytest.warns(IndefiniteKernelWarning) if reg < np.finfo(dtype).eps / 100 else _nothing():
-        routes = [ridge((K + K.T) / 2, reg), ridge_low_rank(Z, reg)]
+        routes = [ridge((K + K.T) / 2, reg=reg), ridge_low_rank(Z, reg=reg)]
     for found in routes:
         C = whole(found)
         assert np.isfinite(C).all()

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet
 
+from solved import sparse_and_trace
 from subspaces.numerics.types import Array
 from subspaces.representation import _elastic_net_newton
 from subspaces.representation import elastic_net as module
@@ -53,7 +54,7 @@ def largest_violation(X: Array, C: Array, gamma: float, l1_ratio: float) -> floa
 @pytest.mark.parametrize("l1_ratio", [0.3, 0.9, 1.0])
 def test_same_minimum_as_coordinate_descent(rng: np.random.Generator, shape: tuple[int, int], l1_ratio: float) -> None:
     X = cloud(rng, *shape)
-    C = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio)[0].toarray()
+    C = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio).sparse().toarray()
     expected = np.zeros_like(C)
     alphas = 1 / (weights(X, 20.0, l1_ratio) * X.shape[1])
     for i, alpha in enumerate(alphas):
@@ -71,7 +72,7 @@ def test_same_minimum_as_coordinate_descent(rng: np.random.Generator, shape: tup
 def test_same_minimum_as_cvxpy(rng: np.random.Generator, shape: tuple[int, int], l1_ratio: float) -> None:
     cvxpy = pytest.importorskip("cvxpy")
     X = cloud(rng, *shape)
-    C = elastic_net(X, l1_ratio=l1_ratio)[0].toarray()
+    C = elastic_net(X, l1_ratio=l1_ratio).sparse().toarray()
     Z = cvxpy.Variable(C.shape)
     errors = cvxpy.multiply(np.sqrt(weights(X, 50.0, l1_ratio))[None, :], X.T - X.T @ Z)
     penalty = l1_ratio * cvxpy.sum(cvxpy.abs(Z)) + (1 - l1_ratio) / 2 * cvxpy.sum_squares(Z)
@@ -86,7 +87,7 @@ def test_optimal_to_the_tolerance(
     rng: np.random.Generator, shape: tuple[int, int], gamma: float, l1_ratio: float
 ) -> None:
     X = cloud(rng, *shape)
-    C, trace = elastic_net(X, gamma=gamma, l1_ratio=l1_ratio, tol=1e-7)
+    C, trace = sparse_and_trace(elastic_net(X, gamma=gamma, l1_ratio=l1_ratio, tol=1e-7))
     assert trace.converged
     assert trace.primal[-1] < 1.01e-7
     assert largest_violation(X, C.toarray(), gamma, l1_ratio) < 1.1e-7
@@ -94,7 +95,7 @@ def test_optimal_to_the_tolerance(
 
 def test_trace_tells_violation_and_objective(rng: np.random.Generator) -> None:
     X = cloud(rng, 400, 20)
-    C, trace = elastic_net(X)
+    C, trace = sparse_and_trace(elastic_net(X))
     assert trace.n_iter == len(trace.primal) == len(trace.objective) > 1
     assert trace.primal[0] > 1e-6
     np.testing.assert_allclose(trace.objective[-1], objectives(X, C.toarray(), 50.0, 0.9).sum(), rtol=1e-10)
@@ -104,7 +105,7 @@ def test_trace_tells_violation_and_objective(rng: np.random.Generator) -> None:
 def test_warns_how_many_points_are_not_optimal(rng: np.random.Generator) -> None:
     X = cloud(rng, 400, 20)
     with pytest.warns(ConvergenceWarning, match=r"[1-9]\d* of 400 points are not optimal") as record:
-        C, trace = elastic_net(X, max_iter=1)
+        C, trace = sparse_and_trace(elastic_net(X, max_iter=1))
     assert not trace.converged
     correlations = X @ (X.T - X.T @ C) * weights(X, 50.0, 0.9)
     np.fill_diagonal(correlations, 0)
@@ -117,7 +118,7 @@ def test_orthogonal_subspaces_give_a_block_diagonal_matrix(rng: np.random.Genera
     basis = np.linalg.qr(rng.standard_normal((15, 15)))[0]
     X = unit(np.vstack([rng.standard_normal((30, 3)) @ basis[3 * k : 3 * k + 3] for k in range(5)]))
     labels = np.repeat(np.arange(5), 30)
-    C = elastic_net(X, l1_ratio=l1_ratio)[0].tocoo()
+    C = elastic_net(X, l1_ratio=l1_ratio).sparse().tocoo()
     assert np.all(labels[C.row] == labels[C.col])
     assert np.all(np.bincount(C.col, minlength=150) >= 1)
 
@@ -125,7 +126,7 @@ def test_orthogonal_subspaces_give_a_block_diagonal_matrix(rng: np.random.Genera
 def test_independent_subspaces_give_a_block_diagonal_matrix(rng: np.random.Generator) -> None:
     X = unit(np.vstack([rng.standard_normal((40, 3)) @ rng.standard_normal((3, 100)) for _ in range(5)]))
     labels = np.repeat(np.arange(5), 40)
-    C = elastic_net(X)[0].tocoo()
+    C = elastic_net(X).sparse().tocoo()
     assert np.all(labels[C.row] == labels[C.col])
 
 
@@ -134,7 +135,7 @@ def test_form_of_the_result(rng: np.random.Generator, dtype: type) -> None:
     X = cloud(rng, 80, 10).astype(dtype)
     before = X.copy()
     X.setflags(write=False)
-    C = elastic_net(X)[0]
+    C = elastic_net(X).sparse()
     assert isinstance(C, sparse.csc_array)
     assert C.dtype == dtype
     assert C.shape == (80, 80)
@@ -146,29 +147,29 @@ def test_form_of_the_result(rng: np.random.Generator, dtype: type) -> None:
 @pytest.mark.parametrize("l1_ratio", [0.9, 1.0])
 def test_float32_is_as_good_as_its_rounding(rng: np.random.Generator, l1_ratio: float) -> None:
     X = cloud(rng, 150, 10).astype(np.float32)
-    C, trace = elastic_net(X, l1_ratio=l1_ratio)
+    C, trace = sparse_and_trace(elastic_net(X, l1_ratio=l1_ratio))
     assert trace.converged
     X, C = X.astype(np.float64), C.toarray().astype(np.float64)
     assert largest_violation(X, C, 50.0, l1_ratio) < 100 * 50 * np.finfo(np.float32).eps
-    best = objectives(X, elastic_net(X, l1_ratio=l1_ratio)[0].toarray(), 50.0, l1_ratio)
+    best = objectives(X, elastic_net(X, l1_ratio=l1_ratio).sparse().toarray(), 50.0, l1_ratio)
     np.testing.assert_allclose(objectives(X, C, 50.0, l1_ratio), best, rtol=1e-4)
 
 
 def test_permutation_of_points_permutes_coefficients(rng: np.random.Generator) -> None:
     X = cloud(rng, 300, 12)
     order = rng.permutation(300)
-    C, permuted = elastic_net(X)[0].toarray(), elastic_net(X[order])[0].toarray()
+    C, permuted = elastic_net(X).sparse().toarray(), elastic_net(X[order]).sparse().toarray()
     np.testing.assert_allclose(permuted, C[np.ix_(order, order)], atol=1e-7)
 
 
 @pytest.mark.parametrize("l1_ratio", [0.9, 1.0])
 def test_batches_do_not_matter(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, l1_ratio: float) -> None:
     X = cloud(rng, 61, 12)
-    C, trace = elastic_net(X, l1_ratio=l1_ratio)
+    C, trace = sparse_and_trace(elastic_net(X, l1_ratio=l1_ratio))
     monkeypatch.setattr(module, "MAX_BATCH", 25)
     monkeypatch.setattr(module, "MIN_BATCH", 1)
     monkeypatch.setattr(_elastic_net_newton, "NEWTON_BYTES", 10 * 30 * 12 * 8)
-    small, small_trace = elastic_net(X, l1_ratio=l1_ratio)
+    small, small_trace = sparse_and_trace(elastic_net(X, l1_ratio=l1_ratio))
     np.testing.assert_allclose(small.toarray(), C.toarray(), atol=1e-7)
     np.testing.assert_allclose(small_trace.objective, trace.objective, rtol=1e-9)
 
@@ -177,13 +178,13 @@ def test_batches_do_not_matter(rng: np.random.Generator, monkeypatch: pytest.Mon
 def test_a_common_factor_changes_nothing(rng: np.random.Generator, dtype: type, factor: float) -> None:
     X = cloud(rng, 60, 8).astype(dtype)
     tolerance = 1e-3 if dtype == np.float32 else 1e-8
-    expected = elastic_net(X)[0].toarray()
-    np.testing.assert_allclose(elastic_net(X * dtype(factor))[0].toarray(), expected, atol=tolerance)
+    expected = elastic_net(X).sparse().toarray()
+    np.testing.assert_allclose(elastic_net(X * dtype(factor)).sparse().toarray(), expected, atol=tolerance)
 
 
 def test_lengths_of_points_matter_and_are_handled(rng: np.random.Generator) -> None:
     X = cloud(rng, 120, 10) * 10.0 ** rng.uniform(-2, 2, (120, 1))
-    C, trace = elastic_net(X)
+    C, trace = sparse_and_trace(elastic_net(X))
     assert trace.converged
     assert largest_violation(X, C.toarray(), 50.0, 0.9) < 1e-5
 
@@ -194,7 +195,7 @@ def test_duplicates_and_zero_rows(rng: np.random.Generator, l1_ratio: float, dty
     X = np.repeat(cloud(rng, 30, 8), 3, axis=0).astype(dtype)
     X[[4, 50]] = 0
     X[7] = -X[6]
-    C, trace = elastic_net(X, l1_ratio=l1_ratio)
+    C, trace = sparse_and_trace(elastic_net(X, l1_ratio=l1_ratio))
     assert trace.converged
     assert np.all(np.isfinite(C.data))
     assert C[:, [4, 50]].nnz == 0
@@ -207,21 +208,21 @@ def test_duplicates_and_zero_rows(rng: np.random.Generator, l1_ratio: float, dty
 
 @pytest.mark.parametrize("X", [np.eye(5), np.zeros((4, 3)), np.ones((1, 3)), np.zeros((1, 1))])
 def test_nothing_to_represent_with(X: Array) -> None:
-    C, trace = elastic_net(X)
+    C, trace = sparse_and_trace(elastic_net(X))
     assert C.shape == (len(X), len(X))
     assert C.nnz == 0
     assert trace.converged
 
 
 def test_two_equal_points_represent_each_other() -> None:
-    C = elastic_net(np.ones((2, 3)))[0].toarray()
+    C = elastic_net(np.ones((2, 3))).sparse().toarray()
     # min over c of 0.9 |c| + 0.05 c² + 45 (1 − c)²/2
     np.testing.assert_allclose(C, np.array([[0.0, 1.0], [1.0, 0.0]]) * (45 - 0.9) / (45 + 0.1), rtol=1e-12)
 
 
 def test_first_coefficient_is_the_most_coherent_point(rng: np.random.Generator) -> None:
     X = cloud(rng, 50, 6)
-    C = elastic_net(X, gamma=1 + 1e-4)[0].toarray()
+    C = elastic_net(X, gamma=1 + 1e-4).sparse().toarray()
     gram = np.abs(X @ X.T)
     np.fill_diagonal(gram, 0)
     np.testing.assert_array_equal(np.abs(C).argmax(axis=0), gram.argmax(axis=0))
@@ -229,9 +230,9 @@ def test_first_coefficient_is_the_most_coherent_point(rng: np.random.Generator) 
 
 def test_integers_and_columns_in_memory_order(rng: np.random.Generator) -> None:
     X = rng.integers(0, 9, (40, 5))
-    expected = elastic_net(X.astype(np.float64))[0].toarray()
-    np.testing.assert_allclose(elastic_net(X)[0].toarray(), expected, atol=1e-9)
-    np.testing.assert_allclose(elastic_net(np.asfortranarray(X, dtype=float))[0].toarray(), expected, atol=1e-9)
+    expected = elastic_net(X.astype(np.float64)).sparse().toarray()
+    np.testing.assert_allclose(elastic_net(X).sparse().toarray(), expected, atol=1e-9)
+    np.testing.assert_allclose(elastic_net(np.asfortranarray(X, dtype=float)).sparse().toarray(), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -257,8 +258,9 @@ def test_path_agrees_with_single_runs_and_saves_tests(rng: np.random.Generator, 
     X = cloud(rng, 150, 20)
     gammas = [20.0, 24.0, 29.0, 35.0]
     n_cold, n_warm = 0, 0
-    for gamma, (C, trace) in zip(gammas, elastic_net_path(X, gammas, l1_ratio=l1_ratio), strict=True):
-        expected, cold = elastic_net(X, gamma=gamma, l1_ratio=l1_ratio)
+    for gamma, found in zip(gammas, elastic_net_path(X, gammas, l1_ratio=l1_ratio), strict=True):
+        C, trace = sparse_and_trace(found)
+        expected, cold = sparse_and_trace(elastic_net(X, gamma=gamma, l1_ratio=l1_ratio))
         assert trace.converged
         np.testing.assert_allclose(C.toarray(), expected.toarray(), atol=1e-5)
         n_cold, n_warm = n_cold + cold.n_iter, n_warm + trace.n_iter
@@ -268,11 +270,11 @@ def test_path_agrees_with_single_runs_and_saves_tests(rng: np.random.Generator, 
 @pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
 def test_any_start_leads_to_the_same_codes(rng: np.random.Generator, l1_ratio: float) -> None:
     X = cloud(rng, 60, 15)
-    expected, _ = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio)
-    assert elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, start=expected)[1].n_iter == 1
+    expected = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio).sparse()
+    assert elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, start=expected).trace.n_iter == 1
     for start in (rng.normal(size=(60, 60)), np.zeros((60, 60)), expected.toarray() * -1e6):
         before = start.copy()
-        C, trace = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, start=start)
+        C, trace = sparse_and_trace(elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, start=start))
         assert trace.converged
         np.testing.assert_allclose(C.toarray(), expected.toarray(), atol=1e-5)
         np.testing.assert_array_equal(start, before)

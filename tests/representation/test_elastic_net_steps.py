@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from test_elastic_net import cloud, largest_violation, objectives, unit, weights
 
+from solved import sparse_and_trace
 from subspaces.numerics.types import Array
 from subspaces.representation import elastic_net as module
 from subspaces.representation._elastic_net_newton import Problems
@@ -57,7 +58,7 @@ def test_refused(arguments: dict[str, Any], message: str) -> None:
 )
 def test_accepted(arguments: dict[str, Any]) -> None:
     X = np.array([[1.0, 0.0], [0.6, 0.8]])
-    C, trace = elastic_net(X, **arguments)
+    C, trace = sparse_and_trace(elastic_net(X, **arguments))
     assert trace.converged
     assert largest_violation(X, C.toarray(), arguments.get("gamma", 50.0), arguments.get("l1_ratio", 0.9)) < 1.01e-6
 
@@ -68,10 +69,10 @@ def test_the_largest_gamma() -> None:
 
 def test_defaults() -> None:
     X = cloud(np.random.default_rng(0), 12, 3)
-    C, trace = elastic_net(X)
-    same, _ = elastic_net(X, gamma=50.0, l1_ratio=0.9, tol=1e-6, max_iter=100)
+    C, trace = sparse_and_trace(elastic_net(X))
+    same = elastic_net(X, gamma=50.0, l1_ratio=0.9, tol=1e-6, max_iter=100).sparse()
     assert_array_equal(C.toarray(), same.toarray())
-    path = [found.toarray() for found, _ in elastic_net_path(X, [50.0])]
+    path = [found.dense() for found in elastic_net_path(X, [50.0])]
     assert_array_equal(path, [C.toarray()])
     assert largest_violation(X, C.toarray(), 50.0, 0.9) < 1.01e-6
     assert trace.converged is True
@@ -128,14 +129,14 @@ def test_trace_tells_of_the_codes_after_every_test(
     monkeypatch.setattr(module, "MIN_BATCH", 1)
     X = cloud(rng, 40, 8)
     X[3] = 0
-    _, full = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio)
+    full = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio).trace
     assert full.converged
     assert full.n_iter == len(full.primal) == len(full.objective) > 3
     rest = np.delete(np.arange(40), 3)
     for n_iter in range(1, full.n_iter + 1):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            C, trace = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, max_iter=n_iter)
+            C, trace = sparse_and_trace(elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, max_iter=n_iter))
         assert trace.converged == (n_iter == full.n_iter)
         assert trace.n_iter == n_iter
         assert trace.primal == full.primal[:n_iter]
@@ -155,7 +156,7 @@ def test_points_that_are_done_are_not_solved_again(rng: np.random.Generator, mon
         return values
 
     monkeypatch.setattr(module, "solve_working_sets", spy)
-    C, trace = elastic_net(X, gamma=30.0, l1_ratio=0.7)
+    C, trace = sparse_and_trace(elastic_net(X, gamma=30.0, l1_ratio=0.7))
     assert trace.converged
     assert largest_violation(X, C.toarray(), 30.0, 0.7) < 1.01e-6
     assert len(calls) == trace.n_iter > 3
@@ -180,7 +181,7 @@ def test_warning_counts_the_points_and_names_the_numbers(
     monkeypatch.setattr(module, "MIN_BATCH", 1)
     X = cloud(rng, 80, 10)
     with pytest.warns(ConvergenceWarning) as record:
-        C, trace = elastic_net(X, max_iter=1)
+        C, trace = sparse_and_trace(elastic_net(X, max_iter=1))
     correlations = X @ (X.T - X.T @ C) * weights(X, 50.0, 0.9)
     np.fill_diagonal(correlations, 0)
     n_unfinished = int((np.abs(correlations * (C.toarray() == 0)).max(axis=0) > 0.9 * (1 + 1e-6)).sum())
@@ -193,7 +194,7 @@ def test_warning_counts_the_points_and_names_the_numbers(
 def test_path_passes_its_arguments_on(rng: np.random.Generator) -> None:
     X = cloud(rng, 50, 10)
     for l1_ratio in (0.5, 1.0):
-        (C, _), (_, again) = elastic_net_path(X, [20.0, 20.0], l1_ratio=l1_ratio, tol=1e-9)
+        (C, _), (_, again) = map(sparse_and_trace, elastic_net_path(X, [20.0, 20.0], l1_ratio=l1_ratio, tol=1e-9))
         assert largest_violation(X, C.toarray(), 20.0, l1_ratio) < 1.1e-9
         assert again.n_iter == 1
     with pytest.warns(ConvergenceWarning, match="max_iter=1 tests"):
@@ -289,7 +290,7 @@ def weights_of(X: Array, codes: Array, first: int, l1_ratio: float) -> Array:
 
 def test_start_gives_dual_working_set_and_centre(rng: np.random.Generator) -> None:
     X, l1_ratio = cloud(rng, 70, 6), 0.7
-    codes = elastic_net(X, gamma=15.0, l1_ratio=l1_ratio)[0].toarray().T[5:25].copy()
+    codes = elastic_net(X, gamma=15.0, l1_ratio=l1_ratio).sparse().toarray().T[5:25].copy()
     codes[3] = 0
     codes[4] *= -1
     problems = started(X, codes, 5, l1_ratio)
@@ -391,7 +392,7 @@ def test_oracle_finds_the_worst_atom_in_and_out_of_the_working_set(rng: np.rando
 
 
 def test_no_code_no_violation() -> None:
-    C, trace = elastic_net(np.diag([1.0, 2.0, 0.0]))
+    C, trace = sparse_and_trace(elastic_net(np.diag([1.0, 2.0, 0.0])))
     assert C.nnz == 0
     assert trace.converged
     assert (trace.n_iter, trace.primal, trace.objective) == (1, [0.0], [0.0])

@@ -80,13 +80,13 @@ def test_rounding_is_that_of_the_largest_eigenvalue(dtype):
     limit = 4 * float(np.finfo(dtype).eps)  # the root of 16 points
     for smallest, rank in ((1.5 * limit, 16), (0.5 * limit, 15)):
         K = np.diag(np.r_[1.0, np.full(14, 0.01), smallest]).astype(dtype)
-        assert_allclose(np.trace(kernel_lrr(K, reg=np.inf)[0]), rank, rtol=1e-5)
+        assert_allclose(np.trace(kernel_lrr(K, reg=np.inf).dense()), rank, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("smallest", "told"), [(-0.9e-4, False), (-1.1e-4, True)])
 def test_negative_eigenvalues_are_compared_with_the_largest(smallest, told):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        Z, _ = kernel_lrr(np.diag([smallest, 1.0, 0.0, 1e-3]), reg=np.inf)
+        Z = kernel_lrr(np.diag([smallest, 1.0, 0.0, 1e-3]), reg=np.inf).dense()
     assert [message.category for message in said] == [IndefiniteKernelWarning] * told
     assert_allclose(Z, np.diag([0, 1, 0, 1]), atol=1e-12)

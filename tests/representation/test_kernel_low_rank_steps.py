@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
+from solved import dense_and_trace
 from subspaces.numerics import blocks
 from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
@@ -17,7 +18,6 @@ from subspaces.representation import kernel_low_rank as module
 from subspaces.representation._nuclear import RELAXATION, LowRank, Shrinkage, levels, squared_error_match
 from subspaces.representation.kernel_low_rank import (
     kernel_lrr,
-    kernel_lrr_factors,
     metric_shrinkage,
     solve_l21,
     squared_error_coefficients,
@@ -104,7 +104,7 @@ def reference(K: Array, reg: float, tol: float, max_iter: int, start: Array | No
 
 def assert_same(K: Array, reg: float, start: Array | None = None, **options: Any) -> Reference:
     expected = reference(K, reg, start=start, **options)
-    Z, trace = kernel_lrr(K, reg=reg, start=start, **options)
+    Z, trace = dense_and_trace(kernel_lrr(K, reg=reg, start=start, **options))
     assert trace.n_iter == len(expected.primal)
     assert_allclose(trace.primal, expected.primal, rtol=1e-6, atol=1e-9)
     assert_allclose(trace.dual, expected.dual, rtol=1e-6, atol=1e-9)
@@ -133,7 +133,7 @@ def test_steps_on_more_and_more_directions(rng, monkeypatch, size):
 def test_steps_from_a_start(rng, monkeypatch, size):
     monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", size)
     K = kernel(rng, n=32, decay=0.6)
-    start = kernel_lrr(K, reg=0.13)[0] + 0.01 * rng.normal(size=(32, 32))
+    start = kernel_lrr(K, reg=0.13).dense() + 0.01 * rng.normal(size=(32, 32))
     before = start.copy()
     assert_same(K, 0.1, start=start, **OPTIONS)
     assert_array_equal(start, before)
@@ -158,7 +158,7 @@ def test_points_without_errors_on_the_first_level(rng, monkeypatch):
     K = np.zeros((26, 26))
     K[:20, :20] = kernel(rng, n=20, decay=0.8)
     K[20:, 20:] = 1e4 * np.eye(6)
-    Z, trace = kernel_lrr(K, reg=0.1, **OPTIONS)
+    Z, trace = dense_and_trace(kernel_lrr(K, reg=0.1, **OPTIONS))
     assert trace.converged
     assert_allclose(Z[20:, 20:], np.eye(6), atol=1e-3)
     assert_allclose(Z[:20, 20:], 0, atol=1e-3)
@@ -177,7 +177,7 @@ def test_last_step_is_exact(rng, monkeypatch):
     for name, value in (("SUBSPACE_SIZE", 4), ("SUBSPACE_SHARE", 2.0)):
         monkeypatch.setattr(_nuclear, name, value)
     monkeypatch.setattr(module, "Shrinkage", Watched)
-    _, trace = kernel_lrr(kernel(rng, n=40, decay=0.6), reg=0.1)
+    trace = kernel_lrr(kernel(rng, n=40, decay=0.6), reg=0.1).trace
     assert trace.converged
     assert not all(calls)
     assert calls[-1]
@@ -196,9 +196,10 @@ def test_steps_keep_the_precision(rng, monkeypatch, dtype, with_start):
     monkeypatch.setattr(module, "_sweep", watched)
     K = kernel(rng, n=32, decay=0.6)
     start = 0.1 * rng.normal(size=(32, 32)) if with_start else None
-    expected = kernel_lrr(K, reg=0.1, tol=1e-6, max_iter=5000)[0]
+    expected = kernel_lrr(K, reg=0.1, tol=1e-6, max_iter=5000).dense()
     types.clear()
-    factors, trace = kernel_lrr_factors(K.astype(dtype), reg=0.1, error="l21", **OPTIONS, start=start)
+    found = kernel_lrr(K.astype(dtype), reg=0.1, error="l21", **OPTIONS, start=start)
+    factors, trace = found.factors, found.trace
     assert types == {part.dtype for part in factors} == {np.dtype(dtype)}
     assert trace.converged
     assert_allclose(factors.dense(), expected, atol=5e-3)
@@ -280,22 +281,22 @@ def test_closed_forms_at_any_scale(rng, scale, dtype):
     V, spectrum = decomposed(K.astype(np.float64))
     reg = 1 / float(spectrum[2] * spectrum[3]) ** 0.5
     shares = np.maximum(0, 1 - 1 / (reg * spectrum))
-    Z, trace = kernel_lrr(K, reg=reg, error="fro")
+    Z, trace = dense_and_trace(kernel_lrr(K, reg=reg, error="fro"))
     assert Z.dtype == dtype
     assert (trace.converged, trace.n_iter) == (True, 0)
     assert_allclose(Z, (V * shares) @ V.T, atol=1e-10 if dtype == np.float64 else 1e-4)
-    factors, _ = kernel_lrr_factors(K, reg=reg, error="fro", **OPTIONS)
+    factors = kernel_lrr(K, reg=reg, error="fro", **OPTIONS).factors
     assert factors.singular_values.shape == (3,)
     for error in ("l21", "fro"):
-        Z, trace = kernel_lrr(K, reg=np.inf, error=error)
+        Z, trace = dense_and_trace(kernel_lrr(K, reg=np.inf, error=error))
         assert_allclose(Z, np.eye(8), atol=1e-4)
         assert (trace.converged, trace.n_iter) == (True, 0)
 
 
 def test_scale_of_the_kernel_only_rescales_reg(rng):
     K = kernel(rng)
-    Z, trace = kernel_lrr(K, reg=0.1)
-    scaled, scaled_trace = kernel_lrr(2.0**-20 * K, reg=0.1 * 2.0**10)
+    Z, trace = dense_and_trace(kernel_lrr(K, reg=0.1))
+    scaled, scaled_trace = dense_and_trace(kernel_lrr(2.0**-20 * K, reg=0.1 * 2.0**10))
     assert_allclose(scaled, Z, atol=1e-10)
     assert scaled_trace.n_iter == trace.n_iter
 
@@ -312,10 +313,10 @@ def test_eigenvalues_below_rounding_count_as_zero(dtype):
     limit = 4 * float(np.finfo(dtype).eps)  # the root of 16 points
     for smallest, rank in ((1.5 * limit, 16), (limit, 15), (0.5 * limit, 15), (-limit, 15)):
         K = np.diag(np.r_[np.full(15, 1.0), smallest]).astype(dtype)
-        Z, _ = kernel_lrr(K, reg=np.inf)
+        Z = kernel_lrr(K, reg=np.inf).dense()
         assert_allclose(np.trace(Z), rank, rtol=1e-5)
     for error in ("l21", "fro"):
-        Z, trace = kernel_lrr(np.zeros((5, 5), dtype), reg=1.0, error=error)
+        Z, trace = dense_and_trace(kernel_lrr(np.zeros((5, 5), dtype), reg=1.0, error=error))
         assert_array_equal(Z, np.zeros((5, 5)))
         assert (Z.dtype, trace.converged, trace.n_iter) == (dtype, True, 0)
 
@@ -327,7 +328,7 @@ def test_eigenvalues_below_rounding_count_as_zero(dtype):
 def test_negative_eigenvalues_are_told_and_left_out(values, told):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        Z, _ = kernel_lrr(np.diag(values), reg=np.inf)
+        Z = kernel_lrr(np.diag(values), reg=np.inf).dense()
     assert [message.category for message in said] == [IndefiniteKernelWarning] * told
     assert_allclose(Z, np.diag(np.array(values) > 0), atol=1e-12)
 
@@ -344,15 +345,15 @@ def test_defaults(rng, monkeypatch):
     given: list[Any] = []
     monkeypatch.setattr(module, "Residuals", lambda *limits: given.append(limits) or _nuclear.Residuals(1.0, 5))
     K = kernel(rng)
-    found, expected = kernel_lrr(K, reg=0.1)[0], kernel_lrr(K, reg=0.1, error="l21")[0]
+    found, expected = kernel_lrr(K, reg=0.1).dense(), kernel_lrr(K, reg=0.1, error="l21").dense()
     assert given == [(1e-3, 500)] * 2
     np.testing.assert_array_equal(found, expected)
-    assert np.abs(found - kernel_lrr(K, reg=0.1, error="fro")[0]).max() > 1e-3
+    assert np.abs(found - kernel_lrr(K, reg=0.1, error="fro").dense()).max() > 1e-3
 
 
 def test_limits_reach_the_solver(rng):
     with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations.*tol=1e-09"):
-        _, trace = kernel_lrr(kernel(rng), reg=0.1, tol=1e-9, max_iter=2)
+        trace = kernel_lrr(kernel(rng), reg=0.1, tol=1e-9, max_iter=2).trace
     assert (trace.converged, trace.n_iter) == (False, 2)
 
 
@@ -377,7 +378,7 @@ def test_refusals(change, message):
 def test_solver_returns_the_rows_of_the_reduced_problem(rng):
     V, spectrum = decomposed(kernel(rng))
     low, trace = solve_l21(V, spectrum, 0.1, 1e-4, 500, None)
-    assert_allclose(V @ low.dense().T, kernel_lrr(kernel_of(V, spectrum), reg=0.1, **OPTIONS)[0], atol=1e-6)
+    assert_allclose(V @ low.dense().T, kernel_lrr(kernel_of(V, spectrum), reg=0.1, **OPTIONS).dense(), atol=1e-6)
     assert trace.converged
 
 

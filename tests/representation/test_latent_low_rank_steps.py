@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from test_low_rank_steps import n_directions, soft
 
+from solved import latent_dense
 from subspaces.numerics.types import Array
 from subspaces.representation import _entrywise, _nuclear
 from subspaces.representation import latent_low_rank as module
@@ -136,7 +137,7 @@ def reference(X: Array, reg: float, tol: float, max_iter: int, start: tuple[Arra
 
 def assert_same(X: Array, reg: float, start: Any = None, **options: Any) -> Reference:
     expected = reference(X, reg, start=start, **options)
-    found = latent_lrr(X, reg=reg, start=start, **options)
+    found = latent_dense(X, reg=reg, start=start, **options)
     assert found.trace.n_iter == len(expected.primal)
     assert_allclose(found.trace.primal, expected.primal, rtol=1e-6, atol=1e-10)
     assert_allclose(found.trace.dual, expected.dual, rtol=1e-6, atol=1e-10)
@@ -147,7 +148,7 @@ def assert_same(X: Array, reg: float, start: Any = None, **options: Any) -> Refe
 
 
 def a_start(X: Array, reg: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    found = latent_lrr(X, reg=1.3 * reg)
+    found = latent_dense(X, reg=1.3 * reg)
     return tuple(part + 0.01 * rng.normal(size=part.shape) for part in found[:2])
 
 
@@ -206,7 +207,7 @@ def test_best_of_the_stages_is_returned(wide, monkeypatch):
 def test_stages_that_end_alike(wide, monkeypatch):
     """Errors that cost nothing: no stage finds anything, and none is better."""
     monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 3)
-    found = latent_lrr(wide, reg=1e-6)
+    found = latent_dense(wide, reg=1e-6)
     assert_array_equal(found.coefficients, 0)
     assert_array_equal(found.salient, 0)
 
@@ -222,7 +223,7 @@ def test_stage_needs_both_dictionaries(wide, monkeypatch):
             return None if is_left_out else _entrywise.stage_dictionary(stage, basis, *rest)
 
         monkeypatch.setattr(module, "stage_dictionary", dictionary)
-        found.append(latent_lrr(wide, reg=0.06, **OPTIONS))
+        found.append(latent_dense(wide, reg=0.06, **OPTIONS))
     assert found[0].trace == found[1].trace == found[2].trace
     assert_array_equal(found[0].coefficients, found[2].coefficients)
     assert_array_equal(found[1].coefficients, found[2].coefficients)
@@ -332,19 +333,19 @@ def test_projection_is_the_nearest_point_of_the_constraint(rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_no_errors_and_no_points(X, dtype):
     V, _, right = np.linalg.svd(X, full_matrices=False)
-    found = latent_lrr(X.astype(dtype), reg=np.inf)
+    found = latent_dense(X.astype(dtype), reg=np.inf)
     assert found.coefficients.dtype == found.salient.dtype == dtype
     assert_allclose(found.coefficients, V @ V.T / 2, atol=1e-4 if dtype == np.float32 else 1e-10)
     assert_allclose(found.salient, right.T @ right / 2, atol=1e-4 if dtype == np.float32 else 1e-10)
     assert (found.trace.converged, found.trace.n_iter) == (True, 0)
-    found = latent_lrr(np.zeros((4, 3), dtype), reg=0.5)
+    found = latent_dense(np.zeros((4, 3), dtype), reg=0.5)
     assert_array_equal(found.coefficients, np.zeros((4, 4)))
     assert_array_equal(found.salient, np.zeros((3, 3)))
     assert (found.trace.converged, found.trace.n_iter) == (True, 0)
 
 
 def test_scale_of_data_only_rescales_reg(X):
-    found, scaled = latent_lrr(X, reg=0.01), latent_lrr(2.0**-9 * X, reg=0.01 * 2.0**9)
+    found, scaled = latent_dense(X, reg=0.01), latent_dense(2.0**-9 * X, reg=0.01 * 2.0**9)
     assert_array_equal(scaled.coefficients, found.coefficients)
     assert_array_equal(scaled.salient, found.salient)
     assert scaled.trace == found.trace

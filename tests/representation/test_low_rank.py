@@ -21,10 +21,10 @@ from low_rank_data import (
     objective,
     subspaces_with_noise,
 )
+from solved import dense_and_trace, latent_dense
 from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation.kernel_low_rank import kernel_lrr, metric_shrinkage
-from subspaces.representation.latent_low_rank import latent_lrr
 from subspaces.representation.low_rank import lrr
 
 
@@ -58,7 +58,7 @@ def cvxpy_minimum(X: Array, reg: float, error: str, with_latent: bool = False) -
 @pytest.mark.parametrize(("n_each", "m", "reg"), [(4, 7, 0.1), (4, 7, 0.6), (3, 14, 0.2), (3, 14, 1.5)])
 def test_lrr_reaches_the_minimum_of_cvxpy(rng, error, n_each, m, reg):
     X = subspaces_with_noise(rng, n_each=n_each, dim=2, m=m)
-    Z, trace = lrr(X, reg=reg, error=error, **TIGHT)
+    Z, trace = dense_and_trace(lrr(X, reg=reg, error=error, **TIGHT))
     assert trace.converged
     assert_allclose(objective(X, Z, reg, error), cvxpy_minimum(X, reg, error), rtol=1e-5)
 
@@ -66,7 +66,7 @@ def test_lrr_reaches_the_minimum_of_cvxpy(rng, error, n_each, m, reg):
 @pytest.mark.parametrize(("n_each", "m", "reg"), [(4, 7, 0.1), (3, 10, 0.4)])
 def test_latent_lrr_reaches_the_minimum_of_cvxpy(rng, n_each, m, reg):
     X = subspaces_with_noise(rng, n_each=n_each, dim=2, m=m)
-    found = latent_lrr(X, reg=reg, **TIGHT)
+    found = latent_dense(X, reg=reg, **TIGHT)
     reached = latent_objective(X, found.coefficients, found.salient, reg)
     assert_allclose(reached, cvxpy_minimum(X, reg, "l1", with_latent=True), rtol=1e-5)
 
@@ -74,7 +74,7 @@ def test_latent_lrr_reaches_the_minimum_of_cvxpy(rng, n_each, m, reg):
 @pytest.mark.parametrize("reg", [0.2, 1.0, 5.0])
 def test_kernel_lrr_reaches_the_minimum_of_cvxpy(rng, reg):
     K = rbf(subspaces_with_noise(rng, n_each=4, m=4, dim=2))
-    Z, _ = kernel_lrr(K, reg=reg, **TIGHT)
+    Z = kernel_lrr(K, reg=reg, **TIGHT).dense()
     features = square_root(K)
     assert_allclose(objective(features, Z, reg, "l21"), cvxpy_minimum(features, reg, "l21"), rtol=1e-5)
 
@@ -135,7 +135,8 @@ def test_squared_error_closed_form(rng):
     X = rng.normal(size=(12, 6)) + 0.5
     reg = 0.4
     reference = proximal_gradient(X @ X.T, reg)
-    for Z, trace in (lrr(X, reg=reg, error="fro"), kernel_lrr(X @ X.T, reg=reg, error="fro")):
+    for found in (lrr(X, reg=reg, error="fro"), kernel_lrr(X @ X.T, reg=reg, error="fro")):
+        Z, trace = dense_and_trace(found)
         assert_allclose(Z, reference, atol=1e-8)
         assert trace.converged
         assert trace.n_iter == 0
@@ -149,7 +150,7 @@ def test_clean_points_give_the_shape_interaction_matrix(rng):
     X, labels = independent_subspaces(rng)
     V = scipy.linalg.orth(X)
     across = labels[:, None] != labels
-    for Z in (lrr(X, reg=np.inf)[0], kernel_lrr(X @ X.T, reg=np.inf)[0]):
+    for Z in (lrr(X, reg=np.inf).dense(), kernel_lrr(X @ X.T, reg=np.inf).dense()):
         assert_allclose(Z, V @ V.T, atol=1e-8)
         assert_allclose(Z[across], 0, atol=1e-8)
         assert_allclose(np.trace(Z), 9, rtol=1e-8)
@@ -161,7 +162,7 @@ def test_clean_points_give_the_shape_interaction_matrix(rng):
 
 def test_clean_latent_model(rng):
     X, _ = independent_subspaces(rng)
-    for found in (latent_lrr(X, reg=np.inf), latent_lrr(X, reg=100.0, **TIGHT)):
+    for found in (latent_dense(X, reg=np.inf), latent_dense(X, reg=100.0, **TIGHT)):
         Z, L = found.coefficients, found.salient
         assert_allclose(Z.T @ X + X @ L.T, X, atol=1e-5)
         assert_allclose(nuclear(Z) + nuclear(L), 9, rtol=1e-5)
@@ -169,7 +170,7 @@ def test_clean_latent_model(rng):
 
 def test_full_rank_kernel_without_errors_is_the_identity(rng):
     K = rbf(rng.normal(size=(20, 3)))
-    assert_allclose(kernel_lrr(K, reg=np.inf)[0], np.eye(20), atol=1e-8)
+    assert_allclose(kernel_lrr(K, reg=np.inf).dense(), np.eye(20), atol=1e-8)
 
 
 @pytest.mark.parametrize(("solver", "_reg"), ITERATIVE)

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from low_rank_data import ITERATIVE, independent_subspaces, latent, linear_klrr, lrr1, lrr2, subspaces_with_noise
+from solved import dense_and_trace, latent_dense
 from subspaces.numerics.types import Array
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
@@ -76,11 +77,11 @@ def test_trace_tells_when_and_why_it_stopped(rng, solver, reg):
 
 
 def warm_latent(X: Array, *, start: Any = None, **options: Any) -> Any:
-    return latent_lrr(X, start=None if start is None else start[:2], **options)
+    return latent_dense(X, start=None if start is None else start[:2], **options)
 
 
 def warm_lrr(X: Array, *, start: Any = None, **options: Any) -> Any:
-    return lrr(X, start=None if start is None else start[0], **options)
+    return dense_and_trace(lrr(X, start=None if start is None else start[0], **options))
 
 
 @pytest.mark.parametrize(
@@ -140,8 +141,8 @@ def test_float32_stays_and_agrees(rng, solver, reg):
 @pytest.mark.parametrize("error", ["l1", "l21", "fro"])
 def test_closed_forms_keep_float32(rng, reg, error):
     X = independent_subspaces(rng)[0].astype(np.float32)
-    assert lrr(X, reg=reg, error=error)[0].dtype == np.float32
-    found = latent_lrr(X, reg=reg)
+    assert lrr(X, reg=reg, error=error).dense().dtype == np.float32
+    found = latent_dense(X, reg=reg)
     assert found.coefficients.dtype == found.salient.dtype == np.float32
 
 
@@ -184,9 +185,9 @@ def test_slightly_indefinite_kernel_matrix(rng):
     X, _ = independent_subspaces(rng)
     K = X @ X.T
     noise = rng.normal(size=K.shape) * 1e-16
-    Z, trace = kernel_lrr(K + noise + noise.T, reg=0.5)
+    Z, trace = dense_and_trace(kernel_lrr(K + noise + noise.T, reg=0.5))
     assert trace.converged
-    assert_allclose(Z, kernel_lrr(K, reg=0.5)[0], atol=1e-6)
+    assert_allclose(Z, kernel_lrr(K, reg=0.5).dense(), atol=1e-6)
 
 
 def test_bad_arguments_are_named(rng):
@@ -200,9 +201,9 @@ def test_bad_arguments_are_named(rng):
     with pytest.raises(ValueError, match=r"max_iter must be at least 1, got 0"):
         lrr(X, reg=1.0, max_iter=0)
     with pytest.raises(ValueError, match=r"error must be 'l1', 'l21' or 'fro', got 'l2'"):
-        lrr(X, reg=1.0, error="l2")  # type: ignore[arg-type]
+        lrr(X, reg=1.0, error="l2")
     with pytest.raises(ValueError, match=r"error must be 'l21' or 'fro', got 'l1'"):
-        kernel_lrr(X @ X.T, reg=1.0, error="l1")  # type: ignore[arg-type]
+        kernel_lrr(X @ X.T, reg=1.0, error="l1")
     with pytest.raises(ValueError, match=r"K must be a square kernel matrix, got shape \(6, 4\)"):
         kernel_lrr(X, reg=1.0)
     with pytest.raises(ValueError, match=r"start must have shape \(6, 6\) for this X, got \(4, 4\)"):

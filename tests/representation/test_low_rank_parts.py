@@ -10,6 +10,7 @@ import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
 from low_rank_data import latent_objective, nuclear, objective, subspaces_with_noise
+from solved import dense_and_trace, latent_dense
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.postprocessing import row_space_affinity
 from subspaces.graphs.rules import build_graph
@@ -17,9 +18,9 @@ from subspaces.numerics.types import Array
 from subspaces.representation import _entrywise, _nuclear
 from subspaces.representation._nuclear import Shrinkage, singular_value_shrinkage
 from subspaces.representation.coefficients import Factors, from_dense, from_factors
-from subspaces.representation.kernel_low_rank import kernel_lrr, kernel_lrr_factors
+from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
-from subspaces.representation.low_rank import lrr, lrr_factors
+from subspaces.representation.low_rank import lrr
 
 
 def matrix_of_rank(rng: np.random.Generator, n: int, r: int, rank: int) -> Array:
@@ -78,12 +79,12 @@ def test_shrinkage_keeps_float32(rng, monkeypatch):
 
 
 def l1_objective(X: Array, reg: float, **options: Any) -> tuple[float, Any]:
-    Z, trace = lrr(X, reg=reg, error="l1", **options)
+    Z, trace = dense_and_trace(lrr(X, reg=reg, error="l1", **options))
     return objective(X, Z, reg, "l1"), trace
 
 
 def latent_l1_objective(X: Array, reg: float, **options: Any) -> tuple[float, Any]:
-    found = latent_lrr(X, reg=reg, **options)
+    found = latent_dense(X, reg=reg, **options)
     return latent_objective(X, found.coefficients, found.salient, reg), found.trace
 
 
@@ -132,18 +133,14 @@ def test_factors_are_singular_value_decompositions(rng):
     X = subspaces_with_noise(rng)
     options: dict[str, Any] = {"tol": 1e-3, "max_iter": 1000}
     latent = latent_lrr_factors(X, reg=0.1, **options)
-    dense = latent_lrr(X, reg=0.1, **options)
-    pairs = [
-        (lrr_factors(X, reg=0.1, error="l1", **options)[0], lrr(X, reg=0.1, error="l1", **options)[0]),
-        (lrr_factors(X, reg=0.3, error="l21", **options)[0], lrr(X, reg=0.3, error="l21", **options)[0]),
-        (
-            kernel_lrr_factors(X @ X.T, reg=3.0, error="fro", **options)[0],
-            kernel_lrr(X @ X.T, reg=3.0, error="fro")[0],
-        ),
-        (latent.coefficients, dense.coefficients),
-        (latent.salient, dense.salient),
+    found = [
+        lrr(X, reg=0.1, error="l1", **options),
+        lrr(X, reg=0.3, error="l21", **options),
+        kernel_lrr(X @ X.T, reg=3.0, error="fro"),
+        latent_lrr(X, reg=0.1, **options),
     ]
-    for factors, Z in pairs:
+    assert_array_equal(found[-1].dense(), latent.coefficients.dense())
+    for factors, Z in [*((one.factors, one.dense()) for one in found), (latent.salient, latent.salient.dense())]:
         rank = len(factors.singular_values)
         assert rank > 0
         assert_allclose(factors.left.T @ factors.left, np.eye(rank), atol=1e-7)

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
+from solved import dense_and_trace
 from subspaces.numerics.types import Array
 from subspaces.representation import _entrywise, _nuclear
 from subspaces.representation import low_rank as module
@@ -22,7 +23,7 @@ from subspaces.representation._entrywise import (
 )
 from subspaces.representation._nuclear import RELAXATION, LowRank, Shrinkage
 from subspaces.representation.kernel_low_rank import kernel_lrr
-from subspaces.representation.low_rank import lrr, lrr_factors
+from subspaces.representation.low_rank import lrr
 
 OPTIONS: dict[str, Any] = {"tol": 1e-3, "max_iter": 1000}
 
@@ -119,7 +120,7 @@ def reference(X: Array, reg: float, tol: float, max_iter: int, start: Array | No
 
 def assert_same(X: Array, reg: float, start: Array | None = None, **options: Any) -> Reference:
     expected = reference(X, reg, start=start, **options)
-    Z, trace = lrr(X, reg=reg, error="l1", start=start, **options)
+    Z, trace = dense_and_trace(lrr(X, reg=reg, error="l1", start=start, **options))
     assert trace.n_iter == len(expected.primal)
     assert_allclose(trace.primal, expected.primal, rtol=1e-6, atol=1e-10)
     assert_allclose(trace.dual, expected.dual, rtol=1e-6, atol=1e-10)
@@ -155,7 +156,7 @@ def test_steps_of_the_stages(rng, monkeypatch, size):
 def test_steps_from_a_start(X, rng, monkeypatch, with_stages):
     X, reg = (wide(rng), 0.1) if with_stages else (X, 0.01)
     monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 6)
-    start = lrr(X, reg=1.3 * reg, error="l1")[0] + 0.01 * rng.normal(size=(len(X), len(X)))
+    start = lrr(X, reg=1.3 * reg, error="l1").dense() + 0.01 * rng.normal(size=(len(X), len(X)))
     before = start.copy()
     stages = set(assert_same(X, reg, start=start, **OPTIONS).stages)
     assert stages == ({"turned", "all"} if with_stages else {"all"})
@@ -182,7 +183,7 @@ def test_best_of_the_stages_is_returned(rng, monkeypatch):
         return LowRank(worse * candidates[-1].left, candidates[-1].right, worse * candidates[-1].singular_values)
 
     monkeypatch.setattr(module, "refitted", spoilt)
-    factors, _ = lrr_factors(X, reg=0.1, error="l1", **OPTIONS)
+    factors = lrr(X, reg=0.1, error="l1", **OPTIONS).factors
     assert len(candidates) == 2
     assert_allclose(factors.singular_values, candidates[0].singular_values, rtol=1e-12)
 
@@ -190,7 +191,7 @@ def test_best_of_the_stages_is_returned(rng, monkeypatch):
 def test_stages_that_end_alike(rng, monkeypatch):
     """Errors that cost nothing: no stage finds anything, and none is better."""
     monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 6)
-    assert_array_equal(lrr(wide(rng), reg=1e-6, error="l1")[0], 0)
+    assert_array_equal(lrr(wide(rng), reg=1e-6, error="l1").dense(), 0)
 
 
 def test_last_step_is_exact(rng, monkeypatch):
@@ -206,7 +207,7 @@ def test_last_step_is_exact(rng, monkeypatch):
     for name, value in (("SUBSPACE_SIZE", 4), ("SUBSPACE_SHARE", 2.0)):
         monkeypatch.setattr(_nuclear, name, value)
     monkeypatch.setattr(module, "Shrinkage", Watched)
-    _, trace = lrr(wide(rng), reg=0.1, error="l1", **OPTIONS)
+    trace = lrr(wide(rng), reg=0.1, error="l1", **OPTIONS).trace
     assert trace.converged
     assert not all(calls)
     assert calls[-1]
@@ -230,9 +231,10 @@ def test_steps_keep_the_working_precision(X, rng, monkeypatch, given, single, wi
 
     monkeypatch.setattr(module, "_l1_sweep", watched)
     start = rng.normal(size=(len(X), len(X))) if with_start else None
-    expected = lrr(X, reg=0.01, error="l1", tol=1e-6, max_iter=20_000)[0]
+    expected = lrr(X, reg=0.01, error="l1", tol=1e-6, max_iter=20_000).dense()
     types.clear()
-    factors, trace = lrr_factors(X.astype(given), reg=0.01, error="l1", **OPTIONS, start=start)
+    found = lrr(X.astype(given), reg=0.01, error="l1", **OPTIONS, start=start)
+    factors, trace = found.factors, found.trace
     assert types == {np.dtype(np.float32 if single else given)}
     assert {part.dtype for part in factors} == {np.dtype(given)}
     assert trace.converged
@@ -267,7 +269,7 @@ def test_squared_errors_have_the_closed_form(X, dtype, scale):
     reg = 1 / float(singular[2] * singular[3])
     shares = np.maximum(0, 1 - 1 / (reg * singular**2))
     assert np.count_nonzero(shares) == 3
-    Z, trace = lrr(X, reg=reg, error="fro")
+    Z, trace = dense_and_trace(lrr(X, reg=reg, error="fro"))
     assert Z.dtype == dtype
     assert (trace.converged, trace.n_iter) == (True, 0)
     assert_allclose(Z, (V * shares) @ V.T, atol=1e-10 if dtype == np.float64 else 1e-5)
@@ -276,18 +278,18 @@ def test_squared_errors_have_the_closed_form(X, dtype, scale):
 @pytest.mark.parametrize("error", ["l1", "l21", "fro"])
 def test_no_errors_and_no_points(X, error):
     V = np.linalg.svd(X, full_matrices=False)[0]
-    Z, trace = lrr(X, reg=np.inf, error=error)
+    Z, trace = dense_and_trace(lrr(X, reg=np.inf, error=error))
     assert_allclose(Z, V @ V.T, atol=1e-10)
     assert (trace.converged, trace.n_iter) == (True, 0)
-    Z, trace = lrr(np.zeros((4, 3)), reg=0.5, error=error)
+    Z, trace = dense_and_trace(lrr(np.zeros((4, 3)), reg=0.5, error=error))
     assert_array_equal(Z, np.zeros((4, 4)))
     assert (trace.converged, trace.n_iter) == (True, 0)
 
 
 @pytest.mark.parametrize("error", ["l1", "l21"])
 def test_scale_of_data_only_rescales_reg(X, error):
-    Z, trace = lrr(X, reg=0.01, error=error)
-    scaled, scaled_trace = lrr(2.0**-9 * X, reg=0.01 * 2.0**9, error=error)
+    Z, trace = dense_and_trace(lrr(X, reg=0.01, error=error))
+    scaled, scaled_trace = dense_and_trace(lrr(2.0**-9 * X, reg=0.01 * 2.0**9, error=error))
     assert_array_equal(scaled, Z)
     assert scaled_trace == trace
 
@@ -295,8 +297,8 @@ def test_scale_of_data_only_rescales_reg(X, error):
 @pytest.mark.parametrize("with_start", [False, True])
 def test_errors_of_whole_points_see_the_linear_kernel_alone(X, rng, with_start):
     start = 0.1 * rng.normal(size=(18, 18)) if with_start else None
-    expected, expected_trace = kernel_lrr(X @ X.T, reg=0.01, tol=1e-4, start=start)
-    Z, trace = lrr(X, reg=0.01, error="l21", tol=1e-4, start=start)
+    expected, expected_trace = dense_and_trace(kernel_lrr(X @ X.T, reg=0.01, tol=1e-4, start=start))
+    Z, trace = dense_and_trace(lrr(X, reg=0.01, error="l21", tol=1e-4, start=start))
     assert_allclose(Z, expected, atol=1e-8)
     assert trace.n_iter == expected_trace.n_iter
     assert_allclose(trace.primal, expected_trace.primal, rtol=1e-6)
@@ -305,8 +307,8 @@ def test_errors_of_whole_points_see_the_linear_kernel_alone(X, rng, with_start):
 
 def test_defaults(X, monkeypatch):
     found, expected = lrr(X, reg=0.01), lrr(X, reg=0.01, error="l21", tol=1e-3, max_iter=1000)
-    assert_array_equal(found[0], expected[0])
-    assert found[1] == expected[1]
+    assert_array_equal(found.dense(), expected.dense())
+    assert found.trace == expected.trace
     given: list[Any] = []
     monkeypatch.setattr(module, "Residuals", lambda *limits: given.append(limits) or _nuclear.Residuals(1.0, 5))
     lrr(X, reg=0.01, error="l1")
@@ -316,10 +318,10 @@ def test_defaults(X, monkeypatch):
 @pytest.mark.parametrize("error", ["l1", "l21"])
 def test_limits_reach_the_solver(X, error):
     with pytest.warns(ConvergenceWarning, match="max_iter=3 iterations.*tol=1e-12"):
-        _, trace = lrr(X, reg=0.01, error=error, tol=1e-12, max_iter=3)
+        trace = lrr(X, reg=0.01, error=error, tol=1e-12, max_iter=3).trace
     assert (trace.converged, trace.n_iter) == (False, 3)
-    _, loose = lrr(X, reg=0.01, error=error, tol=0.1)
-    _, tight = lrr(X, reg=0.01, error=error, tol=1e-4)
+    loose = lrr(X, reg=0.01, error=error, tol=0.1).trace
+    tight = lrr(X, reg=0.01, error=error, tol=1e-4).trace
     assert loose.n_iter < tight.n_iter
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from solved import sparse_and_trace
 from subspaces.representation import matching_pursuit as module
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
 
@@ -21,13 +22,15 @@ def test_no_points_are_refused():
 def test_scale_does_not_matter(scale, rng):
     """The squares of these numbers have no value."""
     X = rng.standard_normal((12, 4))
-    expected = orthogonal_matching_pursuit(X, n_nonzero=3)[0]
-    assert_allclose(orthogonal_matching_pursuit(scale * X, n_nonzero=3)[0].toarray(), expected.toarray(), atol=1e-9)
+    expected = orthogonal_matching_pursuit(X, n_nonzero=3).sparse()
+    assert_allclose(
+        orthogonal_matching_pursuit(scale * X, n_nonzero=3).sparse().toarray(), expected.toarray(), atol=1e-9
+    )
 
 
 def test_more_atoms_asked_for_than_there_are(rng):
     X = rng.standard_normal((4, 9))
-    C = orthogonal_matching_pursuit(X, n_nonzero=50)[0].toarray()
+    C = orthogonal_matching_pursuit(X, n_nonzero=50).sparse().toarray()
     assert np.count_nonzero(C, axis=0).max() == 3
     assert (C.diagonal() == 0).all()
     for i in range(4):
@@ -55,7 +58,7 @@ def test_every_step_of_every_point(rng, monkeypatch, tol, batch):
     monkeypatch.setattr(module, "MAX_BATCH", batch)
     monkeypatch.setattr(module, "MIN_BATCH", 1)
     X = rng.standard_normal((18, 6)) * rng.uniform(0.5, 2, (18, 1))
-    C, trace = orthogonal_matching_pursuit(X, 4, tol)
+    C, trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=4, tol=tol))
     expected, lengths = np.zeros((18, 18)), []
     for i in range(18):
         chosen, coefficients, history = slow_pursuit(X, i, 4, tol)
@@ -73,28 +76,28 @@ def test_every_step_of_every_point(rng, monkeypatch, tol, batch):
 def test_number_of_steps(rng):
     X = rng.standard_normal((14, 12))
     for shape, n_nonzero, n_steps in [((14, 12), 3, 3), ((4, 12), 9, 3), ((14, 2), 9, 2)]:
-        trace = orthogonal_matching_pursuit(X[: shape[0], : shape[1]], n_nonzero)[1]
+        trace = orthogonal_matching_pursuit(X[: shape[0], : shape[1]], n_nonzero=n_nonzero).trace
         assert trace.n_iter == len(trace.primal) == n_steps
-    assert orthogonal_matching_pursuit(X)[1].n_iter == 10
-    assert orthogonal_matching_pursuit(X, 1)[1].n_iter == 1
+    assert orthogonal_matching_pursuit(X).trace.n_iter == 10
+    assert orthogonal_matching_pursuit(X, n_nonzero=1).trace.n_iter == 1
 
 
 def test_tolerance_of_one_asks_for_nothing(rng):
-    assert orthogonal_matching_pursuit(rng.standard_normal((6, 3)), tol=1.0)[0].nnz == 0
+    assert orthogonal_matching_pursuit(rng.standard_normal((6, 3)), tol=1.0).sparse().nnz == 0
 
 
 def test_default_tolerance():
     X = np.array([[1.0, 0.0], [1.0, 0.9e-6], [0.0, 1.0], [0.0, 0.5]])
-    assert np.count_nonzero(orthogonal_matching_pursuit(X)[0].toarray()[:, 0]) == 1
+    assert np.count_nonzero(orthogonal_matching_pursuit(X).sparse().toarray()[:, 0]) == 1
     X[1, 1] = 1.1e-6
-    assert np.count_nonzero(orthogonal_matching_pursuit(X)[0].toarray()[:, 0]) == 2
+    assert np.count_nonzero(orthogonal_matching_pursuit(X).sparse().toarray()[:, 0]) == 2
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("multiple", "n_atoms"), [(9.5, 1), (10.5, 2)])
 def test_ten_times_the_machine_precision_is_nothing(dtype, multiple, n_atoms):
     X = np.array([[1, 0], [1, multiple * np.finfo(dtype).eps], [0, 1]], dtype=dtype)
-    C = orthogonal_matching_pursuit(X, 2, tol=0.0)[0]
+    C = orthogonal_matching_pursuit(X, n_nonzero=2, tol=0.0).sparse()
     assert C.dtype == dtype
     assert np.count_nonzero(C.toarray()[:, 0]) == n_atoms
 
@@ -104,7 +107,7 @@ def test_atoms_within_rounding_of_the_others_are_not_chosen(multiple, is_chosen)
     """The second atom of the first point hardly leaves the first one, in relation to its own length."""
     eps = np.finfo(np.float64).eps
     X = np.array([[1.0, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.25 * multiple * eps, 0.0]])
-    C = orthogonal_matching_pursuit(X, 2)[0].toarray()
+    C = orthogonal_matching_pursuit(X, n_nonzero=2).sparse().toarray()
     assert (C[2, 0] != 0) == is_chosen
 
 
@@ -113,7 +116,7 @@ def test_atoms_orthogonal_to_the_rest_are_not_chosen(multiple, is_chosen):
     """What is left of the first point is (0, 0.5, 0), which the last atom sees only in its last digits."""
     eps = np.finfo(np.float64).eps
     X = np.array([[1.0, 0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.25 * multiple * eps, 0.25]])
-    C = orthogonal_matching_pursuit(X, 2)[0].toarray()
+    C = orthogonal_matching_pursuit(X, n_nonzero=2).sparse().toarray()
     assert (C[2, 0] != 0) == is_chosen
 
 
@@ -158,12 +161,12 @@ def test_batches_and_threads(rng, monkeypatch):
     monkeypatch.setattr(module, "_pursue", spy)
     monkeypatch.setattr(module, "one_thread", recorded)
     X = rng.standard_normal((70, 3))
-    orthogonal_matching_pursuit(X, 2)
+    orthogonal_matching_pursuit(X, n_nonzero=2)
     monkeypatch.setattr(module, "BATCH_BYTES", 40 * 70 * 8)
-    orthogonal_matching_pursuit(X, 2)
-    orthogonal_matching_pursuit(X.astype(np.float32), 2)
+    orthogonal_matching_pursuit(X, n_nonzero=2)
+    orthogonal_matching_pursuit(X.astype(np.float32), n_nonzero=2)
     monkeypatch.setattr(module, "BATCH_BYTES", 8)
-    orthogonal_matching_pursuit(X, 2)
+    orthogonal_matching_pursuit(X, n_nonzero=2)
     assert sorted(sizes) == sorted([70, 40, 30, 70, 32, 32, 6])
     assert limits == 4 * ["blas"]
 
@@ -176,7 +179,7 @@ def test_points_are_rows_of_a_matrix(X):
 
 def test_one_point_and_no_features():
     for X in (np.ones((1, 3)), np.zeros((2, 0))):
-        C, trace = orthogonal_matching_pursuit(X)
+        C, trace = sparse_and_trace(orthogonal_matching_pursuit(X))
         assert C.shape == (len(X), len(X))
         assert C.nnz == 0
         assert trace.n_iter == 0

@@ -77,7 +77,7 @@ def whole(coefficients) -> np.ndarray:
 @pytest.mark.parametrize("name", ["linear", "rbf", "quadratic"])
 def test_closed_form_is_n_ridge_problems(name, reg, rng):
     K = kernel_matrix(name, rng.standard_normal((40, 5)))
-    coefficients = ridge(K, reg)
+    coefficients = ridge(K, reg=reg)
     lam = reg * np.trace(K) / 40
     assert_allclose(coefficients.penalty, lam, rtol=1e-12)
     C = whole(coefficients)
@@ -92,14 +92,14 @@ def test_closed_form_is_least_squares_in_the_feature_space(reg, rng):
     for Z, name in ((X, "linear"), (np.c_[a**2, b**2, np.sqrt(2) * a * b], "quadratic")):
         lam = reg * (Z**2).sum() / 30
         expected = separate_least_squares(Z, lam)
-        assert_allclose(whole(ridge(kernel_matrix(name, X), reg)), expected, rtol=1e-7, atol=1e-9)
-        assert_allclose(whole(ridge_low_rank(Z, reg)), expected, rtol=1e-7, atol=1e-9)
+        assert_allclose(whole(ridge(kernel_matrix(name, X), reg=reg)), expected, rtol=1e-7, atol=1e-9)
+        assert_allclose(whole(ridge_low_rank(Z, reg=reg)), expected, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["linear", "rbf", "quadratic"])
 def test_float32_follows_float64(name, rng):
     K = kernel_matrix(name, rng.standard_normal((60, 5))).astype(np.float32)
-    C = whole(ridge(K, 0.5))
+    C = whole(ridge(K, reg=0.5))
     assert C.dtype == np.float32
     K = K.astype(np.float64)
     expected = separate_problems(K, 0.5 * np.trace(K) / 60)
@@ -112,14 +112,14 @@ def test_low_rank_form_is_the_dense_form(n, r, reg, rng):
     Z = rng.standard_normal((n, r)) * (rng.random((n, r)) < 0.6)
     Z[0], Z[1, 0] = 0, 1  # a point at the origin, and one that is not
     expected = separate_problems(Z @ Z.T, reg * (Z**2).sum() / n)
-    dense = ridge_low_rank(Z, reg)
-    assert_allclose(dense.penalty, ridge(Z @ Z.T, reg).penalty, rtol=1e-12)
+    dense = ridge_low_rank(Z, reg=reg)
+    assert_allclose(dense.penalty, ridge(Z @ Z.T, reg=reg).penalty, rtol=1e-12)
     assert_allclose(whole(dense), expected, rtol=1e-6, atol=1e-8)
     for convert in (sparse.csr_array, sparse.csc_array, sparse.csr_matrix):
-        assert_allclose(whole(ridge_low_rank(convert(Z), reg)), expected, rtol=1e-6, atol=1e-8)
-    single = whole(ridge_low_rank(Z.astype(np.float32), max(reg, 0.1)))
+        assert_allclose(whole(ridge_low_rank(convert(Z), reg=reg)), expected, rtol=1e-6, atol=1e-8)
+    single = whole(ridge_low_rank(Z.astype(np.float32), reg=max(reg, 0.1)))
     assert single.dtype == np.float32
-    assert_allclose(single, whole(ridge_low_rank(Z, max(reg, 0.1))), rtol=1e-3, atol=1e-4)
+    assert_allclose(single, whole(ridge_low_rank(Z, reg=max(reg, 0.1))), rtol=1e-3, atol=1e-4)
 
 
 def test_low_rank_form_of_rank_deficient_float32(rng):
@@ -127,15 +127,15 @@ def test_low_rank_form_of_rank_deficient_float32(rng):
     Z = (rng.standard_normal((400, 3)) @ rng.standard_normal((3, 60))).astype(np.float32)
     Z64 = Z.astype(np.float64)
     for reg in (1e-2, 1.0):
-        expected = whole(ridge(Z64 @ Z64.T, reg))
-        assert_allclose(whole(ridge_low_rank(Z, reg)), expected, rtol=0, atol=2e-3 * np.abs(expected).max())
+        expected = whole(ridge(Z64 @ Z64.T, reg=reg))
+        assert_allclose(whole(ridge_low_rank(Z, reg=reg)), expected, rtol=0, atol=2e-3 * np.abs(expected).max())
 
 
 def test_low_rank_form_needs_no_square_array(rng):
     n = 3000
     Z = rng.standard_normal((n, 5))
     tracemalloc.start()
-    coefficients = ridge_low_rank(Z, 1.0)
+    coefficients = ridge_low_rank(Z, reg=1.0)
     coefficients.columns(0, 10)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -145,7 +145,7 @@ def test_low_rank_form_needs_no_square_array(rng):
 @pytest.mark.parametrize("make", ["dense", "low rank"])
 def test_blocks_agree_with_the_whole_and_are_fresh(make, rng):
     Z = rng.standard_normal((23, 4))
-    coefficients = ridge(Z @ Z.T, 0.3) if make == "dense" else ridge_low_rank(Z, 0.3)
+    coefficients = ridge(Z @ Z.T, reg=0.3) if make == "dense" else ridge_low_rank(Z, reg=0.3)
     C = whole(coefficients).copy()
     for start, stop in ((0, 1), (5, 12), (22, 23), (0, 23)):
         columns, rows = coefficients.columns(start, stop), coefficients.rows(start, stop)
@@ -158,7 +158,7 @@ def test_blocks_agree_with_the_whole_and_are_fresh(make, rng):
 def test_optimality_condition(rng):
     """(K + λI)C − K must vanish off the diagonal: only there the constraint c_ii = 0 may push."""
     K = kernel_matrix("rbf", rng.standard_normal((80, 3)))
-    coefficients = ridge(K, 0.01)
+    coefficients = ridge(K, reg=0.01)
     C = whole(coefficients)
     gradient = (K + coefficients.penalty * np.eye(80)) @ C - K
     np.fill_diagonal(gradient, 0)
@@ -169,33 +169,33 @@ def test_large_reg_gives_the_kernel_itself(rng):
     K = kernel_matrix("rbf", rng.standard_normal((30, 3)))
     off = K - np.diag(K.diagonal())
     for reg in (1e7, 1e12, 1e100):
-        coefficients = ridge(K, reg)
+        coefficients = ridge(K, reg=reg)
         # λC = K − K²/λ + …: the next term is below n/λ
         assert_allclose(whole(coefficients) * coefficients.penalty, off, rtol=1e-10, atol=2 * 30 / reg)
-    assert np.isfinite(whole(ridge(K, 1e300))).all()
-    single = ridge(K.astype(np.float32), 1e5)
+    assert np.isfinite(whole(ridge(K, reg=1e300))).all()
+    single = ridge(K.astype(np.float32), reg=1e5)
     assert_allclose(whole(single) * single.penalty, off, rtol=1e-5, atol=2 * 30 / 1e5)
 
 
 def test_scale_and_order_of_points_do_not_matter(rng):
     K = kernel_matrix("rbf", rng.standard_normal((40, 3)))
-    C = whole(ridge(K, 0.2))
+    C = whole(ridge(K, reg=0.2))
     for power in (-200, -100, 100, 200):
-        assert_array_equal(whole(ridge(K * 2.0**power, 0.2)), C)
+        assert_array_equal(whole(ridge(K * 2.0**power, reg=0.2)), C)
     order = rng.permutation(40)
-    assert_allclose(whole(ridge(K[np.ix_(order, order)], 0.2)), C[np.ix_(order, order)], rtol=1e-8, atol=1e-12)
-    assert_allclose(whole(ridge(np.asfortranarray(K), 0.2)), C, rtol=1e-12)
-    assert_allclose(whole(ridge(np.asfortranarray(K), 0.2, overwrite=True)), C, rtol=1e-12)
+    assert_allclose(whole(ridge(K[np.ix_(order, order)], reg=0.2)), C[np.ix_(order, order)], rtol=1e-8, atol=1e-12)
+    assert_allclose(whole(ridge(np.asfortranarray(K), reg=0.2)), C, rtol=1e-12)
+    assert_allclose(whole(ridge(np.asfortranarray(K), reg=0.2, overwrite=True)), C, rtol=1e-12)
 
 
 def test_integer_kernel_matrix():
     X = np.array([[1, 0], [2, 0], [0, 1], [0, 3]])
-    assert_allclose(whole(ridge(X @ X.T, 0.01)), whole(ridge((X @ X.T).astype(float), 0.01)), rtol=1e-12)
+    assert_allclose(whole(ridge(X @ X.T, reg=0.01)), whole(ridge((X @ X.T).astype(float), reg=0.01)), rtol=1e-12)
 
 
 def test_tiny_cases():
     assert_array_equal(whole(ridge(np.array([[2.0]]))), [[0.0]])
-    assert_allclose(whole(ridge(np.array([[1.0, 0.5], [0.5, 1.0]]), 1.0)), [[0, 0.25], [0.25, 0]], rtol=1e-12)
+    assert_allclose(whole(ridge(np.array([[1.0, 0.5], [0.5, 1.0]]), reg=1.0)), [[0, 0.25], [0.25, 0]], rtol=1e-12)
     assert_array_equal(whole(ridge(np.zeros((4, 4)))), np.zeros((4, 4)))
 
 
@@ -216,7 +216,7 @@ def test_indefinite_kernel_is_shifted_and_said_so(n, dtype, overwrite, rng):
     K = (K + K.T) / 2
     before = K.copy()
     with pytest.warns(IndefiniteKernelWarning, match="smallest eigenvalue"):
-        coefficients = ridge(K, 0.1, overwrite=overwrite)
+        coefficients = ridge(K, reg=0.1, overwrite=overwrite)
     if not overwrite:
         assert_array_equal(K, before)
     C = whole(coefficients)
@@ -231,7 +231,7 @@ def test_indefinite_kernel_is_shifted_and_said_so(n, dtype, overwrite, rng):
 def test_negative_definite_kernel(rng):
     A = rng.standard_normal((20, 20))
     with pytest.warns(IndefiniteKernelWarning):
-        coefficients = ridge(-A @ A.T, 1.0)
+        coefficients = ridge(-A @ A.T, reg=1.0)
     assert np.isfinite(whole(coefficients)).all()
 
 
@@ -239,8 +239,8 @@ def test_definite_kernel_gives_no_warning(rng):
     K = kernel_matrix("rbf", rng.standard_normal((150, 3)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ridge(K, 0.01)
-        ridge(indefinite(60, rng), 5.0)  # λ alone makes it definite
+        ridge(K, reg=0.01)
+        ridge(indefinite(60, rng), reg=5.0)  # λ alone makes it definite
 
 
 @pytest.mark.parametrize("reg", [0.0, 1e-300, 1e-20, 1e-14])
@@ -251,7 +251,7 @@ def test_singular_kernel_with_tiny_reg_stays_finite(n, rank, dtype, reg, rng):
     Z = rng.standard_normal((n, rank)).astype(dtype)
     K = Z @ Z.T
     K = (K + K.T) / 2
-    C = whole(ridge(K, reg))
+    C = whole(ridge(K, reg=reg))
     assert np.isfinite(C).all()
     # each point lies in the span of the others, so it must be reproduced well
     error = np.linalg.norm(Z - C.T @ Z) / np.linalg.norm(Z)
@@ -262,11 +262,11 @@ def test_hopeless_conditioning_is_reported(rng):
     basis = np.linalg.qr(rng.standard_normal((30, 30)))[0]
     K = np.diag(np.logspace(0, -14, 30))
     with pytest.warns(UserWarning, match="condition number"):
-        ridge(K.astype(np.float32), 1e-15)
+        ridge(K.astype(np.float32), reg=1e-15)
     K = (basis * np.logspace(0, -3, 30)) @ basis.T
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ridge((K + K.T) / 2, 1e-3)
+        ridge((K + K.T) / 2, reg=1e-3)
 
 
 @pytest.mark.parametrize("n", [20, 200])
@@ -285,7 +285,7 @@ def test_nan_in_the_kernel_is_an_error(n):
 def test_any_symmetric_matrix_gives_finite_coefficients(A, reg):
     K = A + A.T
     before = K.copy()
-    C = whole(ridge(K, reg))
+    C = whole(ridge(K, reg=reg))
     assert np.isfinite(C).all()
     assert_array_equal(K, before)
 
@@ -302,7 +302,7 @@ def test_overwrite_needs_no_second_square_array(rng):
     K = kernel_matrix("linear", rng.standard_normal((n, 4)))
     tracemalloc.start()
     base = tracemalloc.get_traced_memory()[0]
-    coefficients = ridge(K, 1.0, overwrite=True)
+    coefficients = ridge(K, reg=1.0, overwrite=True)
     extra = peak_over(base)
     tracemalloc.stop()
     assert extra < 0.3 * 8 * n**2
@@ -316,7 +316,7 @@ def test_indefinite_kernel_needs_no_second_square_array(rng):
     K += K.T.copy()
     tracemalloc.start()
     base = tracemalloc.get_traced_memory()[0]
-    ridge(K, 1.0, overwrite=True)
+    ridge(K, reg=1.0, overwrite=True)
     extra = peak_over(base)
     tracemalloc.stop()
     assert extra < 0.3 * 8 * n**2

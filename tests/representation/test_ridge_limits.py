@@ -37,7 +37,7 @@ def test_default_penalty_is_the_mean_diagonal(rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_residual_is_measured(rng, dtype):
     Z = rng.standard_normal((20, 30)).astype(dtype)
-    found = ridge(Z @ Z.T, 0.1)
+    found = ridge(Z @ Z.T, reg=0.1)
     assert 0 < found.residual < 100 * np.finfo(dtype).eps * found.condition
 
 
@@ -55,7 +55,7 @@ def test_inverse_of_an_array_in_fortran_order(rng, overwrite):
 def test_draft_of_negative_points_of_very_different_sizes():
     """The draft is divided by the largest magnitude: by the smallest, squares would overflow."""
     for sign in (1, -1):
-        found = ridge_low_rank(sign * np.array([[1.0], [1e-30], [0.5]]), 1.0)
+        found = ridge_low_rank(sign * np.array([[1.0], [1e-30], [0.5]]), reg=1.0)
         draft = found.draft.core(0, 3)
         assert np.isfinite(draft).all()
         assert_allclose(draft[0, 2], 0.5, rtol=1e-6)
@@ -89,7 +89,7 @@ def test_precision_of_the_probe_is_that_of_the_kernel(rng, monkeypatch):
     monkeypatch.setattr(module, "_probe", lambda n, dtype: given.append((n, dtype)) or probe(n, dtype))
     Z = rng.standard_normal((110, 4)).astype(np.float32)
     K = Z @ Z.T
-    ridge(K, 0.5), ridge_low_rank(Z, 0.5)
+    ridge(K, reg=0.5), ridge_low_rank(Z, reg=0.5)
     real = decompositions.eigsh
     monkeypatch.setattr(
         decompositions, "eigsh", lambda *a, v0, **b: given.append((len(v0), v0.dtype)) or real(*a, v0=v0, **b)
@@ -100,7 +100,7 @@ def test_precision_of_the_probe_is_that_of_the_kernel(rng, monkeypatch):
 
 
 def test_points_without_features_have_zero_coefficients():
-    found = ridge_unconstrained_low_rank(np.zeros((5, 0)), 1.0)
+    found = ridge_unconstrained_low_rank(np.zeros((5, 0)), reg=1.0)
     assert_array_equal(found.columns(0, 5), np.zeros((5, 5)))
     assert (found.condition, found.residual) == (1.0, 0.0)
 

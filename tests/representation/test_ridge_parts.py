@@ -46,7 +46,7 @@ def with_eigenvalues(values, rng) -> np.ndarray:
 def test_unconstrained_form_is_the_smoother(K, reg, dtype):
     K = K.astype(dtype)
     before, lam = K.copy(), reg * np.trace(K) / 30
-    found = ridge_unconstrained(K, reg)
+    found = ridge_unconstrained(K, reg=reg)
     assert_array_equal(K, before)
     assert (found.n_points, found.dtype) == (30, dtype)
     assert_allclose(found.penalty, lam, rtol=1e-6)
@@ -61,9 +61,9 @@ def test_unconstrained_form_is_the_smoother(K, reg, dtype):
 
 
 def test_unconstrained_form_may_take_the_memory(K):
-    expected, before = ridge_unconstrained(K, 0.5).columns(0, 30), K.copy()
-    assert_allclose(ridge_unconstrained(np.asfortranarray(K), 0.5).columns(0, 30), expected, atol=1e-12)
-    assert_array_equal(ridge_unconstrained(K, 0.5, overwrite=True).columns(0, 30), expected)
+    expected, before = ridge_unconstrained(K, reg=0.5).columns(0, 30), K.copy()
+    assert_allclose(ridge_unconstrained(np.asfortranarray(K), reg=0.5).columns(0, 30), expected, atol=1e-12)
+    assert_array_equal(ridge_unconstrained(K, reg=0.5, overwrite=True).columns(0, 30), expected)
     assert not np.allclose(K, before)  # what was K is now U
     for whole_numbers in (np.eye(3), np.eye(3, dtype=int)):
         assert_allclose(ridge_unconstrained(whole_numbers).columns(0, 3), np.eye(3) / 2, rtol=1e-12)  # λ = 1
@@ -73,7 +73,7 @@ def test_unconstrained_form_may_take_the_memory(K):
 def test_unconstrained_low_rank_form_is_the_dense_one(convert, rng):
     Z = rng.standard_normal((40, 6))
     for reg in (0.05, 3.0):
-        found, dense = ridge_unconstrained_low_rank(convert(Z), reg), ridge_unconstrained(Z @ Z.T, reg)
+        found, dense = ridge_unconstrained_low_rank(convert(Z), reg=reg), ridge_unconstrained(Z @ Z.T, reg=reg)
         assert_allclose(found.columns(0, 40), dense.columns(0, 40), rtol=0, atol=1e-10)
         assert_array_equal(found.rows(5, 9), found.columns(5, 9))
         assert (found.n_points, found.dtype) == (40, np.float64)
@@ -113,7 +113,7 @@ def test_whitened_points_give_the_smoother(dtype, rng):
 
 def test_core_is_symmetric_and_hollow_and_gives_the_columns(K, rng):
     Z = rng.standard_normal((30, 4))
-    for found in (ridge(K, 0.3), ridge_low_rank(Z, 0.3)):
+    for found in (ridge(K, reg=0.3), ridge_low_rank(Z, reg=0.3)):
         M, C = found.core(0, 30), found.columns(0, 30).T
         assert_allclose(M, M.T, atol=1e-14)
         assert (M.diagonal() == 0).all()
@@ -125,7 +125,7 @@ def test_core_is_symmetric_and_hollow_and_gives_the_columns(K, rng):
 
 def test_draft_is_the_core_up_to_a_factor_and_pairs_are_exact(rng):
     Z = 1e-3 * rng.standard_normal((60, 7))
-    found = ridge_low_rank(Z, 0.5)
+    found = ridge_low_rank(Z, reg=0.5)
     M, draft = found.core(0, 60), found.draft.core(0, 60)
     assert draft.dtype == np.float32
     largest = np.abs(M).argmax()
@@ -134,13 +134,13 @@ def test_draft_is_the_core_up_to_a_factor_and_pairs_are_exact(rng):
     assert 1e-3 < np.abs(draft).max() < 100  # far from what single precision cannot hold
     rows, columns = np.array([3, 0, 59]), np.array([[5, 7], [1, 2], [4, 0]])
     assert_allclose(found.pairs(rows, columns), M[rows[:, None], columns], rtol=1e-12)
-    single = ridge_low_rank(Z.astype(np.float32), 0.5)
+    single = ridge_low_rank(Z.astype(np.float32), reg=0.5)
     assert single.draft is None
     assert single.pairs is None
 
 
 def test_points_at_the_origin_have_zero_coefficients():
-    found = ridge_low_rank(np.zeros((5, 2)), 1.0)
+    found = ridge_low_rank(np.zeros((5, 2)), reg=1.0)
     assert_array_equal(found.columns(0, 5), np.zeros((5, 5)))
     assert_array_equal(found.draft.core(0, 5), np.zeros((5, 5)))
     assert (found.condition, found.residual, found.penalty) == (1.0, 0.0, 1.0)
@@ -198,22 +198,22 @@ def test_penalty_below_rounding_is_raised_and_said_so():
 def test_low_rank_form_with_reg_zero_stays_finite(rng):
     Z = rng.standard_normal((20, 3))
     with pytest.warns(IndefiniteKernelWarning, match="rounding"):
-        found = ridge_low_rank(Z, 0.0)
+        found = ridge_low_rank(Z, reg=0.0)
     assert_allclose(found.penalty, np.finfo(np.float64).eps * (Z**2).sum() / 20, rtol=1e-12)
     assert_allclose(found.columns(0, 20) @ Z, Z, atol=1e-4)
     with pytest.warns(IndefiniteKernelWarning, match="rounding of the kernel matrix in float32"):
-        single = ridge_low_rank(Z.astype(np.float32), 1e-12)
+        single = ridge_low_rank(Z.astype(np.float32), reg=1e-12)
     assert_allclose(single.penalty, np.finfo(np.float32).eps * (Z**2).sum() / 20, rtol=1e-5)
 
 
 @pytest.mark.parametrize("power", [-201, -101, -60, -30, 30, 60, 101, 201])
 def test_extreme_scales_change_neither_coefficients_nor_relative_penalty(K, power):
-    expected, found = ridge(K, 0.2), ridge(K * 2.0**power, 0.2)
+    expected, found = ridge(K, reg=0.2), ridge(K * 2.0**power, reg=0.2)
     assert_allclose(found.columns(0, 30), expected.columns(0, 30), rtol=1e-12)
     assert_allclose(found.penalty, expected.penalty * 2.0**power, rtol=1e-12)
     assert_allclose(found.condition, expected.condition, rtol=1e-9)
     if abs(power) < 120:
-        single = ridge((K * 2.0**power).astype(np.float32), 0.2)
+        single = ridge((K * 2.0**power).astype(np.float32), reg=0.2)
         assert_allclose(single.columns(0, 30), expected.columns(0, 30), atol=1e-4)
         assert_allclose(single.penalty, expected.penalty * 2.0**power, rtol=1e-5)
 
@@ -228,17 +228,17 @@ def test_exponent_is_even_and_zero_within_forty(power, expected):
 
 
 def test_condition_number_is_that_of_the_system(rng):
-    assert_allclose(ridge(np.eye(4), 1e5).condition, 1.0, rtol=1e-12)
+    assert_allclose(ridge(np.eye(4), reg=1e5).condition, 1.0, rtol=1e-12)
     for lam in (1e-6, 1e-2, 10.0):
         K = with_eigenvalues(np.linspace(0, 1, 25), rng)
-        system = K + ridge(K, lam).penalty * np.eye(25)
-        assert_allclose(ridge(K, lam).condition, np.linalg.cond(system, 1), rtol=0.5)
+        system = K + ridge(K, reg=lam).penalty * np.eye(25)
+        assert_allclose(ridge(K, reg=lam).condition, np.linalg.cond(system, 1), rtol=0.5)
 
 
 def test_low_rank_condition_number_is_that_of_the_system(rng):
     Z = rng.standard_normal((40, 3))
     for reg in (1e-8, 1e-3, 1.0):
-        found = ridge_low_rank(Z, reg)
+        found = ridge_low_rank(Z, reg=reg)
         values = np.linalg.eigvalsh(Z.T @ Z)
         assert_allclose(found.condition, (values[-1] + found.penalty) / found.penalty, rtol=1e-4)
         assert found.residual < 100 * np.finfo(np.float64).eps * found.condition
@@ -266,11 +266,11 @@ def test_norm_is_the_largest_row_sum():
 def test_penalty_is_raised_by_the_eigenvalue_and_a_margin(rng):
     K = with_eigenvalues(np.linspace(-2, 5, 20), rng)
     with pytest.warns(IndefiniteKernelWarning):
-        found = ridge(K, 0.1)
+        found = ridge(K, reg=0.1)
     rounding = 10 * np.finfo(np.float64).eps * 20 * np.abs(K.diagonal()).mean()
     assert_allclose(found.penalty, 0.1 * np.trace(K) / 20 + 2 * 1.001 + rounding, rtol=1e-9)
     with pytest.warns(IndefiniteKernelWarning):  # singular, not indefinite: rounding alone
-        found = ridge(np.full((2, 2), 4.0), 0.0)
+        found = ridge(np.full((2, 2), 4.0), reg=0.0)
     assert_allclose(found.penalty, 10 * np.finfo(np.float64).eps * 2 * 4, rtol=0.2)
 
 
@@ -278,7 +278,7 @@ def test_eigenvalue_that_lanczos_misses_is_found_by_lapack(monkeypatch, rng):
     K = with_eigenvalues(np.linspace(-3, 9, 40), rng)
     monkeypatch.setattr(module, "_smallest_by_lanczos", lambda K: 0.0)
     with pytest.warns(IndefiniteKernelWarning) as said:
-        found = ridge(K, 0.1)
+        found = ridge(K, reg=0.1)
     assert len(said) == 2
     assert found.penalty > 3
     system = K + found.penalty * np.eye(40)
@@ -291,7 +291,7 @@ def test_what_cannot_be_inverted_is_refused(monkeypatch, rng):
     for name in ("_smallest_by_lanczos", "_smallest_by_lapack"):
         monkeypatch.setattr(module, name, lambda K: 0.0)
     with pytest.raises(ValueError, match="cannot be inverted in float64: increase reg, or check the kernel"):
-        ridge(with_eigenvalues(np.linspace(-3, 9, 40), rng), 0.1)
+        ridge(with_eigenvalues(np.linspace(-3, 9, 40), rng), reg=0.1)
 
 
 @pytest.mark.parametrize("n", [20, 99, 100, 150])

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from solved import sparse_and_trace
 from subspaces.numerics.types import Array
 from subspaces.representation import smce as module
 from subspaces.representation.coefficients import Trace
@@ -205,7 +206,7 @@ def test_weights_are_those_of_the_solutions(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, dtype: Any
 ) -> None:
     X = rng.normal(size=(14, 3)).astype(dtype)
-    C, trace = smce(X, reg=4.0, n_neighbors=5, tol=1e-9)
+    C, trace = sparse_and_trace(smce(X, reg=4.0, n_neighbors=5, tol=1e-9))
     assert trace.converged
     assert isinstance(C, sparse.csc_array)
     assert C.dtype == dtype
@@ -223,7 +224,7 @@ def test_weights_are_those_of_the_solutions(
         return [(k, min(k + 4, n)) for k in range(0, n, 4)]
 
     monkeypatch.setattr(module, "row_blocks", blocks)
-    split, joined = smce(X, reg=4.0, n_neighbors=5, tol=1e-9)
+    split, joined = sparse_and_trace(smce(X, reg=4.0, n_neighbors=5, tol=1e-9))
     assert_allclose(split.toarray(), C.toarray(), atol=1e-8 if dtype == np.float64 else 1e-4)
     assert sizes[0] == 3 * 25 * X.itemsize
     assert sizes[1] == 5 * 3 * X.itemsize
@@ -234,10 +235,10 @@ def test_weights_are_those_of_the_solutions(
 
 def test_defaults(rng: np.random.Generator) -> None:
     X = rng.normal(size=(25, 3))
-    C, _ = smce(X)
-    same, _ = smce(X, reg=10.0, n_neighbors=20, tol=1e-6, max_iter=10_000)
+    C = smce(X).sparse()
+    same = smce(X, reg=10.0, n_neighbors=20, tol=1e-6, max_iter=10_000).sparse()
     assert_array_equal(C.toarray(), same.toarray())
-    assert_array_equal(next(smce_path(X, [10.0]))[0].toarray(), same.toarray())
+    assert_array_equal(next(smce_path(X, [10.0])).dense(), same.toarray())
     assert np.all(np.diff(C.indptr) <= 20)
 
 
@@ -258,7 +259,9 @@ def test_defaults_are_those_of_the_documentation(monkeypatch: pytest.MonkeyPatch
 def test_path_starts_from_the_solution_before(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "row_blocks", lambda n, size: [(0, 5), (5, n)])
     X = rng.normal(size=(14, 3))
-    (first, cold), (second, warm) = smce_path(X, [4.0, 4.0], n_neighbors=5, tol=1e-8, max_iter=5000)
+    (first, cold), (second, warm) = map(
+        sparse_and_trace, smce_path(X, [4.0, 4.0], n_neighbors=5, tol=1e-8, max_iter=5000)
+    )
     assert cold.converged
     assert warm.n_iter == 10 < cold.n_iter
     assert_allclose(second.toarray(), first.toarray(), atol=1e-5)
@@ -268,7 +271,7 @@ def test_path_starts_from_the_solution_before(rng: np.random.Generator, monkeypa
 def test_reg_must_be_positive(rng: np.random.Generator, reg: float) -> None:
     with pytest.raises(ValueError, match=f"reg must be positive, got {reg}"):
         smce(rng.normal(size=(9, 3)), reg=reg, n_neighbors=4)
-    assert smce(rng.normal(size=(9, 3)), reg=0.5, n_neighbors=4, tol=1e-3)[1].converged
+    assert smce(rng.normal(size=(9, 3)), reg=0.5, n_neighbors=4, tol=1e-3).trace.converged
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -276,7 +279,7 @@ def test_tolerance_has_a_floor_at_rounding(rng: np.random.Generator, dtype: Any)
     X = rng.normal(size=(14, 3)).astype(dtype)
     shown = f"{20 * float(np.finfo(dtype).eps):.1e}"
     with pytest.warns(ConvergenceWarning) as record:
-        C, trace = smce(X, n_neighbors=5, tol=1e-30, max_iter=2)
+        C, trace = sparse_and_trace(smce(X, n_neighbors=5, tol=1e-30, max_iter=2))
     residuals = f"residuals {trace.primal[-1]:.1e} (primal) and {trace.dual[-1]:.1e} (dual) above tol={shown}"
     assert residuals in str(record[0].message)
     assert "after max_iter=2 steps" in str(record[0].message)
@@ -287,7 +290,7 @@ def test_tolerance_has_a_floor_at_rounding(rng: np.random.Generator, dtype: Any)
 
 def test_codes_that_are_still_zero(rng: np.random.Generator) -> None:
     with pytest.warns(ConvergenceWarning):
-        C, _ = smce(rng.normal(size=(14, 3)), reg=1e6, n_neighbors=5, max_iter=1)
+        C = smce(rng.normal(size=(14, 3)), reg=1e6, n_neighbors=5, max_iter=1).sparse()
     assert C.nnz == 0
     assert C.shape == (14, 14)
 
@@ -301,7 +304,7 @@ def test_columns_sum_to_one_or_nothing_at_any_step(rng: np.random.Generator) -> 
     X, sums = rng.normal(size=(14, 3)), []
     for reg in np.geomspace(1, 1e3, 40):
         with pytest.warns(ConvergenceWarning):
-            sums.append(smce(X, reg=reg, n_neighbors=5, max_iter=1)[0].sum(axis=0))
+            sums.append(smce(X, reg=reg, n_neighbors=5, max_iter=1).sparse().sum(axis=0))
     assert_allclose(np.ravel(sums), np.round(np.ravel(sums)), atol=1e-12)
     assert set(np.round(np.ravel(sums))) == {0, 1}
 

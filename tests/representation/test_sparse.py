@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
+from solved import dense_and_trace
 from subspaces.numerics import blocks
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.types import Array
@@ -83,7 +84,7 @@ def assert_optimal(C: Array, slope: Array, affine: bool, atol: float) -> None:
 @pytest.mark.parametrize("alpha", [2.0, 20.0, 800.0])
 def test_ssc_minimises_the_stated_objective(rng: np.random.Generator, alpha: float, affine: bool) -> None:
     X, _ = union_of_subspaces(rng)
-    C, trace = ssc(X, alpha=alpha, affine=affine, **TIGHT)
+    C, trace = dense_and_trace(ssc(X, alpha=alpha, affine=affine, **TIGHT))
     weight = data_weight(X @ X.T, alpha)
     found = objective(C, X @ X.T, weight)
     assert trace.converged
@@ -96,7 +97,7 @@ def test_ssc_minimises_the_stated_objective(rng: np.random.Generator, alpha: flo
 @pytest.mark.parametrize("alpha", [3.0, 50.0])
 def test_kssc_minimises_the_stated_objective(rng: np.random.Generator, alpha: float, affine: bool) -> None:
     K = rbf(union_of_subspaces(rng)[0])
-    C, trace = kssc(K, alpha=alpha, affine=affine, **TIGHT)
+    C, trace = dense_and_trace(kssc(K, alpha=alpha, affine=affine, **TIGHT))
     weight = data_weight(K, alpha)
     assert trace.converged
     assert_optimal(C, weight * (K - K @ C), affine, atol=1e-6)
@@ -111,7 +112,9 @@ def test_outliers_minimise_the_stated_objective(
 ) -> None:
     X, _ = union_of_subspaces(rng)
     X[rng.random(X.shape) < 0.1] += 2
-    C, trace = ssc(X, alpha=alpha, outliers=True, outlier_alpha=outlier_alpha, affine=affine, tol=1e-6, max_iter=500)
+    C, trace = dense_and_trace(
+        ssc(X, alpha=alpha, outliers=True, outlier_alpha=outlier_alpha, affine=affine, tol=1e-6, max_iter=500)
+    )
     weight = data_weight(X @ X.T, alpha)
     error_weight = outlier_weight(X, outlier_alpha or alpha)
     found = outlier_objective(C, X, weight, error_weight)
@@ -124,7 +127,7 @@ def test_outliers_minimise_the_stated_objective(
 
 def test_columns_are_lassos(rng: np.random.Generator) -> None:
     X, _ = union_of_subspaces(rng)
-    C, _ = ssc(X, alpha=20.0, **TIGHT)
+    C = ssc(X, alpha=20.0, **TIGHT).dense()
     weight = data_weight(X @ X.T, 20.0)
     for i in range(len(X)):
         lasso = Lasso(alpha=1 / (weight * X.shape[1]), fit_intercept=False, tol=1e-12, max_iter=10**6)
@@ -135,17 +138,17 @@ def test_columns_are_lassos(rng: np.random.Generator) -> None:
 def test_ssc_is_kssc_of_the_gram_matrix(rng: np.random.Generator) -> None:
     X, _ = union_of_subspaces(rng)
     for affine in (False, True):
-        C, _ = ssc(X, affine=affine)
-        assert_array_equal(C, kssc(X @ X.T, affine=affine)[0])
+        C = ssc(X, affine=affine).dense()
+        assert_array_equal(C, kssc(X @ X.T, affine=affine).dense())
     # Errors too dear to be used leave the plain problem.
-    C, _ = ssc(X, **TIGHT)
-    assert_allclose(ssc(X, outliers=True, outlier_alpha=1e6, **TIGHT)[0], C, atol=1e-6)
+    C = ssc(X, **TIGHT).dense()
+    assert_allclose(ssc(X, outliers=True, outlier_alpha=1e6, **TIGHT).dense(), C, atol=1e-6)
 
 
 def test_independent_subspaces_give_blocks(rng: np.random.Generator) -> None:
     X, labels = union_of_subspaces(rng, noise=0.0)
     between = labels[:, None] != labels
-    C, _ = ssc(X, alpha=1e5, tol=1e-6)
+    C = ssc(X, alpha=1e5, tol=1e-6).dense()
     assert np.abs(C[between]).sum() <= 1e-3 * np.abs(C).sum()
     assert np.all(np.count_nonzero(C, axis=0) >= 1)
     assert_allclose(X.T @ C, X.T, atol=1e-3)
@@ -157,7 +160,7 @@ def test_orthogonal_subspaces_give_exact_blocks(rng: np.random.Generator) -> Non
     for label in range(3):
         X[np.ix_(labels == label, range(3 * label, 3 * label + 3))] = rng.normal(size=(8, 3))
     for affine in (False, True):
-        C, _ = ssc(X, alpha=50.0, affine=affine)
+        C = ssc(X, alpha=50.0, affine=affine).dense()
         if not affine:  # a sum of one may be reached more cheaply with points of another subspace
             assert not C[labels[:, None] != labels].any()
         assert np.all(np.count_nonzero(C, axis=0) >= 1)
@@ -165,31 +168,31 @@ def test_orthogonal_subspaces_give_exact_blocks(rng: np.random.Generator) -> Non
 
 def test_alpha_above_one_leaves_no_zero_column(rng: np.random.Generator) -> None:
     X, _ = union_of_subspaces(rng)
-    assert not np.count_nonzero(ssc(X, alpha=0.99)[0], axis=0).all()
-    assert np.count_nonzero(ssc(X, alpha=1.01)[0], axis=0).all()
+    assert not np.count_nonzero(ssc(X, alpha=0.99).dense(), axis=0).all()
+    assert np.count_nonzero(ssc(X, alpha=1.01).dense(), axis=0).all()
 
 
 def test_scaling_the_data_changes_nothing(rng: np.random.Generator) -> None:
     X, _ = union_of_subspaces(rng)
-    assert_allclose(ssc(1e3 * X, **TIGHT)[0], ssc(X, **TIGHT)[0], atol=1e-7)
+    assert_allclose(ssc(1e3 * X, **TIGHT).dense(), ssc(X, **TIGHT).dense(), atol=1e-7)
     options = {"outliers": True, "outlier_alpha": 5.0, "tol": 1e-7, "max_iter": 500}
-    assert_allclose(ssc(1e3 * X, **options)[0], ssc(X, **options)[0], atol=1e-4)
+    assert_allclose(ssc(1e3 * X, **options).dense(), ssc(X, **options).dense(), atol=1e-4)
 
 
 @pytest.mark.parametrize("options", [{}, {"affine": True}, {"outliers": True, "outlier_alpha": 5.0}])
 def test_permuting_points_permutes_coefficients(rng: np.random.Generator, options: dict[str, Any]) -> None:
     X, _ = union_of_subspaces(rng)
     order = rng.permutation(len(X))
-    C, _ = ssc(X, tol=1e-7, max_iter=500, **options)
-    permuted, _ = ssc(X[order], tol=1e-7, max_iter=500, **options)
+    C = ssc(X, tol=1e-7, max_iter=500, **options).dense()
+    permuted = ssc(X[order], tol=1e-7, max_iter=500, **options).dense()
     assert_allclose(permuted, C[np.ix_(order, order)], atol=1e-4)
 
 
 @pytest.mark.parametrize("options", [{}, {"affine": True}, {"outliers": True, "outlier_alpha": 5.0}])
 def test_single_precision(rng: np.random.Generator, options: dict[str, Any]) -> None:
     X, _ = union_of_subspaces(rng)
-    C, _ = ssc(X, **options)
-    single, _ = ssc(X.astype(np.float32), **options)
+    C = ssc(X, **options).dense()
+    single = ssc(X.astype(np.float32), **options).dense()
     assert single.dtype == np.float32
     K, weight = X @ X.T, data_weight(X @ X.T, 20.0)
     if "outliers" in options:
@@ -199,7 +202,7 @@ def test_single_precision(rng: np.random.Generator, options: dict[str, Any]) -> 
         found, expected = (objective(A, K, weight) for A in (single.astype(float), C))
     assert_allclose(found, expected, rtol=2e-3)
     assert_allclose(single, C, atol=2e-2)
-    assert kssc(K.astype(np.float32))[0].dtype == np.float32
+    assert kssc(K.astype(np.float32)).dense().dtype == np.float32
 
 
 @pytest.mark.parametrize("affine", [False, True])
@@ -207,7 +210,7 @@ def test_duplicates_and_zero_points(rng: np.random.Generator, affine: bool) -> N
     X, _ = union_of_subspaces(rng, n_each=6, noise=0.0)
     X = np.concatenate([X, X[:7], X[:3], np.zeros((2, X.shape[1]))])
     weight = data_weight(X @ X.T, 100.0)
-    C, trace = ssc(X, alpha=100.0, affine=affine, tol=1e-7)
+    C, trace = dense_and_trace(ssc(X, alpha=100.0, affine=affine, tol=1e-7))
     assert trace.converged
     if not affine:
         assert not C[:, -2:].any()
@@ -217,7 +220,7 @@ def test_duplicates_and_zero_points(rng: np.random.Generator, affine: bool) -> N
 
 def test_low_rank_affine_data_at_a_large_weight(rng: np.random.Generator) -> None:
     X = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 12)) + rng.normal(size=12)
-    C, trace = ssc(X, alpha=1e4, affine=True, tol=1e-5)
+    C, trace = dense_and_trace(ssc(X, alpha=1e4, affine=True, tol=1e-5))
     assert trace.converged
     assert_allclose(C.sum(axis=0), 1, atol=1e-5)
     assert_allclose(X.T @ C, X.T, atol=1e-2 * np.abs(X).max())
@@ -226,30 +229,31 @@ def test_low_rank_affine_data_at_a_large_weight(rng: np.random.Generator) -> Non
 def test_start_saves_rounds_and_does_not_change_the_result(rng: np.random.Generator) -> None:
     X, _ = union_of_subspaces(rng, n_each=15, m=20, dim=5)
     for options in ({}, {"affine": True}):
-        near, _ = ssc(X, alpha=30.0, **options)
-        cold, cold_trace = ssc(X, alpha=33.0, **options, **TIGHT)
-        warm, warm_trace = ssc(X, alpha=33.0, start=near, **options, **TIGHT)
+        near = ssc(X, alpha=30.0, **options).dense()
+        cold, cold_trace = dense_and_trace(ssc(X, alpha=33.0, **options, **TIGHT))
+        warm, warm_trace = dense_and_trace(ssc(X, alpha=33.0, start=near, **options, **TIGHT))
         assert warm_trace.n_iter < cold_trace.n_iter
         assert_allclose(warm, cold, atol=1e-7)
-        assert ssc(X, alpha=33.0, start=cold, **options, **TIGHT)[1].n_iter == 0
+        assert ssc(X, alpha=33.0, start=cold, **options, **TIGHT).trace.n_iter == 0
     # Any start will do, even a dense one with a diagonal that sums to anything.
-    wild, _ = ssc(X, alpha=33.0, start=rng.normal(size=(45, 45)), **TIGHT)
-    assert_allclose(wild, ssc(X, alpha=33.0, **TIGHT)[0], atol=1e-7)
+    wild = ssc(X, alpha=33.0, start=rng.normal(size=(45, 45)), **TIGHT).dense()
+    assert_allclose(wild, ssc(X, alpha=33.0, **TIGHT).dense(), atol=1e-7)
 
 
 def test_path_agrees_with_single_runs(rng: np.random.Generator) -> None:
     K = rbf(union_of_subspaces(rng)[0])
     alphas = [5.0, 10.0, 20.0]
-    for alpha, (C, trace) in zip(alphas, kssc_path(K, alphas, **TIGHT), strict=True):
+    for alpha, found in zip(alphas, kssc_path(K, alphas, **TIGHT), strict=True):
+        C, trace = dense_and_trace(found)
         assert trace.converged
-        assert_allclose(C, kssc(K, alpha=alpha, **TIGHT)[0], atol=1e-7)
+        assert_allclose(C, kssc(K, alpha=alpha, **TIGHT).dense(), atol=1e-7)
 
 
 @pytest.mark.parametrize("outliers", [False, True])
 def test_running_out_of_rounds_warns_and_still_returns(rng: np.random.Generator, outliers: bool) -> None:
     X, _ = union_of_subspaces(rng)
     with pytest.warns(ConvergenceWarning, match=r"of 27 points .* after 1 rounds"):
-        C, trace = ssc(X, alpha=100.0, outliers=outliers, max_iter=1)
+        C, trace = dense_and_trace(ssc(X, alpha=100.0, outliers=outliers, max_iter=1))
     assert C.shape == (27, 27)
     assert np.isfinite(C).all()
     assert not trace.converged
@@ -260,7 +264,7 @@ def test_running_out_of_rounds_warns_and_still_returns(rng: np.random.Generator,
 @pytest.mark.parametrize("options", [{}, {"affine": True}, {"outliers": True, "outlier_alpha": 5.0}])
 def test_every_round_lowers_the_objective(rng: np.random.Generator, options: dict[str, Any]) -> None:
     X, _ = union_of_subspaces(rng, n_each=20, m=25, dim=5)
-    _, trace = ssc(X, alpha=200.0, max_iter=500, **options)
+    trace = ssc(X, alpha=200.0, max_iter=500, **options).trace
     assert np.all(np.diff(trace.objective) <= 1e-10 * trace.objective[0])
 
 
@@ -268,22 +272,22 @@ def test_a_tolerance_below_rounding_is_met_as_far_as_it_can_be(rng: np.random.Ge
     X, _ = union_of_subspaces(rng)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert ssc(X, tol=1e-300)[1].converged
+        assert ssc(X, tol=1e-300).trace.converged
 
 
 def test_input_is_left_alone_in_any_layout(rng: np.random.Generator) -> None:
     X, _ = union_of_subspaces(rng)
-    start, _ = ssc(X, alpha=5.0)
+    start = ssc(X, alpha=5.0).dense()
     for array in (X, start):
         array.setflags(write=False)
     expected = X.copy(), start.copy()
-    reference, _ = ssc(X, start=start)
+    reference = ssc(X, start=start).dense()
     for outliers in (False, True):
         ssc(X, outliers=outliers, start=start)
     assert_array_equal(X, expected[0])
     assert_array_equal(start, expected[1])
-    assert_allclose(ssc(np.asfortranarray(X))[0], reference, atol=1e-7)
-    assert_allclose(ssc(np.repeat(X, 2, axis=0)[::2])[0], reference, atol=1e-7)
+    assert_allclose(ssc(np.asfortranarray(X)).dense(), reference, atol=1e-7)
+    assert_allclose(ssc(np.repeat(X, 2, axis=0)[::2]).dense(), reference, atol=1e-7)
     ssc(np.asfortranarray(X), outliers=True)
 
 
@@ -292,10 +296,10 @@ def test_blocks_and_threads_change_nothing(
     rng: np.random.Generator, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, _ = union_of_subspaces(rng)
-    C, _ = ssc(X, tol=1e-7, max_iter=500, **options)
+    C = ssc(X, tol=1e-7, max_iter=500, **options).dense()
     monkeypatch.setattr(solver, "row_blocks", lambda n_rows, n_bytes: row_blocks(n_rows, n_bytes, 10 * n_bytes))
     monkeypatch.setattr(blocks, "_openmp_effective_n_threads", lambda: 3)
-    assert_allclose(ssc(X, tol=1e-7, max_iter=500, **options)[0], C, atol=1e-5)
+    assert_allclose(ssc(X, tol=1e-7, max_iter=500, **options).dense(), C, atol=1e-5)
 
 
 def test_weights() -> None:
@@ -307,11 +311,11 @@ def test_weights() -> None:
 
 
 def test_points_without_company() -> None:
-    assert_array_equal(ssc(np.eye(4))[0], np.zeros((4, 4)))
-    assert_array_equal(ssc(np.zeros((3, 2)))[0], np.zeros((3, 3)))
-    assert_array_equal(ssc(np.ones((1, 2)))[0], [[0.0]])
-    assert_allclose(ssc(np.zeros((3, 2)), affine=True)[0].sum(axis=0), 1)
-    assert_allclose(ssc(np.array([[1.0], [5.0]]), affine=True)[0], [[0, 1], [1, 0]])
+    assert_array_equal(ssc(np.eye(4)).dense(), np.zeros((4, 4)))
+    assert_array_equal(ssc(np.zeros((3, 2))).dense(), np.zeros((3, 3)))
+    assert_array_equal(ssc(np.ones((1, 2))).dense(), [[0.0]])
+    assert_allclose(ssc(np.zeros((3, 2)), affine=True).dense().sum(axis=0), 1)
+    assert_allclose(ssc(np.array([[1.0], [5.0]]), affine=True).dense(), [[0, 1], [1, 0]])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from test_sparse import assert_optimal, objective, outlier_objective, rbf, union_of_subspaces
 
+from solved import dense_and_trace
 from subspaces.numerics.types import Array
 from subspaces.representation import sparse as solver
 from subspaces.representation.sparse import data_weight, kssc, kssc_path, outlier_weight, ssc
@@ -87,20 +88,20 @@ def test_refused(call: Any, message: str) -> None:
 
 def test_defaults_and_integers(rng: np.random.Generator) -> None:
     X = rng.integers(-4, 5, size=(14, 3))
-    C, _ = ssc(X)
+    C = ssc(X).dense()
     assert C.dtype == np.float64
-    same, _ = ssc(X.astype(np.float64), alpha=20.0, affine=False, outliers=False, tol=1e-4, max_iter=200)
+    same = ssc(X.astype(np.float64), alpha=20.0, affine=False, outliers=False, tol=1e-4, max_iter=200).dense()
     assert_array_equal(C, same)
     K = (X @ X.T).astype(np.float64)
-    assert_array_equal(kssc(K)[0], same)
-    assert_array_equal(next(iter(kssc_path(K, [20.0])))[0], same)
-    by_alpha, _ = ssc(X, alpha=3.0, outliers=True, outlier_alpha=3.0)
-    assert_array_equal(ssc(X, alpha=3.0, outliers=True)[0], by_alpha)
+    assert_array_equal(kssc(K).dense(), same)
+    assert_array_equal(next(iter(kssc_path(K, [20.0]))).dense(), same)
+    by_alpha = ssc(X, alpha=3.0, outliers=True, outlier_alpha=3.0).dense()
+    assert_array_equal(ssc(X, alpha=3.0, outliers=True).dense(), by_alpha)
 
 
 def test_path_passes_its_arguments_on(rng: np.random.Generator) -> None:
     K = rbf(rng.normal(size=(20, 3)))
-    (C, first), (_, again) = kssc_path(K, [5.0, 5.0], affine=True, tol=1e-9)
+    (C, first), (_, again) = map(dense_and_trace, kssc_path(K, [5.0, 5.0], affine=True, tol=1e-9))
     assert_allclose(C.sum(axis=0), 1, atol=1e-8)
     assert max(first.dual[-1], first.primal[-1]) <= 1e-9
     assert again.n_iter == 0
@@ -319,13 +320,13 @@ def test_trace_tells_of_the_codes_after_every_round(rng: np.random.Generator, op
     X[3] = 0
     affine, weight = "affine" in options, data_weight(X @ X.T, 60.0)
     error_weight = outlier_weight(X, 5.0) if "outliers" in options else 1e9
-    C, full = ssc(X, alpha=60.0, tol=1e-6, **options)
+    C, full = dense_and_trace(ssc(X, alpha=60.0, tol=1e-6, **options))
     assert full.converged is True
     assert full.n_iter == len(full.dual) - 1 > 2
     for n_iter in range(full.n_iter + 1):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            C, trace = ssc(X, alpha=60.0, tol=1e-6, max_iter=n_iter, **options)
+            C, trace = dense_and_trace(ssc(X, alpha=60.0, tol=1e-6, max_iter=n_iter, **options))
         assert trace.converged == (n_iter == full.n_iter)
         assert trace.n_iter == n_iter
         assert trace.dual == full.dual[: n_iter + 1]
@@ -349,7 +350,7 @@ def test_tolerance_has_a_floor_at_rounding(dtype: Any) -> None:
     floor = 16 * np.finfo(dtype).eps * 20 * 9
     for tol, shown in [(1e-12 if dtype == np.float32 else 1e-300, floor), (0.5, 0.5)]:
         with pytest.warns(ConvergenceWarning, match=rf"\(tol={shown:.1e}\) after 0 rounds".replace("+", "[+]")):
-            C, trace = kssc(K, tol=tol, max_iter=0)
+            C, trace = dense_and_trace(kssc(K, tol=tol, max_iter=0))
         assert not C.any()
         assert C.dtype == dtype
         assert trace.dual == [pytest.approx(19)]
@@ -361,7 +362,7 @@ def test_a_round_improves_the_points_that_fail(rng: np.random.Generator, affine:
     K = X @ X.T
     weight = data_weight(K, 60.0)
     loss = solver._Squared(K, weight)
-    best = ssc(X, alpha=60.0, affine=affine, tol=1e-10)[0].T
+    best = ssc(X, alpha=60.0, affine=affine, tol=1e-10).dense().T
     columns = solver._first_columns(K, affine, None)
     columns[5] = best[5]
     before, report, points = columns.copy(), np.full((4, 21), -1.0), np.array([9, 5, 2])

@@ -65,7 +65,7 @@ def test_finds_the_dense_neighbours_of_digits(reg, least):
     kernel = as_kernel("rbf").fit(X)
     D = dense_coefficients(X, kernel, reg)
     for dtype in (np.float64, np.float32):
-        found = two_scale(X.astype(dtype), kernel, reg)
+        found = two_scale(X.astype(dtype), kernel=kernel, reg=reg)
         assert found.matrix.dtype == dtype
         assert recall(found.matrix.toarray(), D, 5) > least
 
@@ -75,7 +75,8 @@ def test_more_landmarks_and_candidates_come_nearer(seed):
     kernel = as_kernel("rbf").fit(X)
     D = dense_coefficients(X, kernel, 1.0)
     few, more = (
-        two_scale(X, kernel, 1.0, n_landmarks=r, n_candidates=s).matrix.toarray() for r, s in ((16, 8), (300, 60))
+        two_scale(X, kernel=kernel, reg=1.0, n_landmarks=r, n_candidates=s).matrix.toarray()
+        for r, s in ((16, 8), (300, 60))
     )
     assert recall(more, D, 5) > recall(few, D, 5)
     assert np.abs(more - D)[more != 0].max() < np.abs(few - D)[few != 0].max()
@@ -116,7 +117,7 @@ def test_no_square_array(seed):
     X = np.random.default_rng(seed).standard_normal((6000, 5)).astype(np.float32)
     kernel = as_kernel("rbf").fit(X)
     tracemalloc.start()
-    two_scale(X, kernel, 1.0)
+    two_scale(X, kernel=kernel, reg=1.0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 6000**2 * 4
@@ -128,12 +129,12 @@ def test_no_square_array(seed):
 def test_search_among_rows_of_h_agrees_with_all_products(seed):
     rng = np.random.default_rng(seed)
     X = np.vstack([rng.standard_normal((200, 3)) @ rng.standard_normal((3, 12)) for _ in range(4)])
-    D = ridge_low_rank(X, 0.1).columns(0, len(X)).T
-    found = low_rank.ridge_search(X, 0.1, n_candidates=10, seed=seed)
+    D = ridge_low_rank(X, reg=0.1).columns(0, len(X)).T
+    found = low_rank.ridge_search(X, reg=0.1, n_candidates=10, seed=seed)
     C = found.matrix.toarray()
     np.testing.assert_allclose(C[C != 0], D[C != 0], atol=1e-10)
     assert recall(C, D, 5) == 1  # everything is probed at this size
-    assert found.penalty == ridge_low_rank(X, 0.1).penalty
+    assert found.penalty == ridge_low_rank(X, reg=0.1).penalty
 
 
 @pytest.mark.parametrize("kernel", ["linear", "quadratic"])

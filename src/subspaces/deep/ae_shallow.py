@@ -16,7 +16,7 @@ from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
 from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, KernelLike, as_kernel
 from subspaces.numerics.types import Array
-from subspaces.representation.coefficients import Coefficients, from_dense
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
 from subspaces.representation.sparse import ssc
 from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
@@ -95,7 +95,7 @@ class AESSC(EncodedClusterer):
     reference: ClassVar[str] = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
 
     def _represent(self, codes: Array) -> Coefficients:
-        return from_dense(*ssc(codes, alpha=self.alpha, affine=self.affine, tol=self.ssc_tol, max_iter=self.max_iter))
+        return ssc(codes, alpha=self.alpha, affine=self.affine, tol=self.ssc_tol, max_iter=self.max_iter)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -146,4 +146,4 @@ class AEKTRR(EncodedClusterer):
 
     def _represent(self, codes: Array) -> Coefficients:
         kernel = as_kernel(self.kernel, self.bandwidth, self.kernel_params).fit(codes)
-        return ridge(kernel.gram(codes), self.reg, overwrite=True)
+        return ridge(kernel.gram(codes), reg=self.reg, overwrite=True)

@@ -158,4 +158,4 @@ class StructAE(EncodedClusterer):
         return truncate(self._represent(points), self.n_prior)
 
     def _represent(self, codes: Array) -> Coefficients:
-        return ridge(codes @ codes.T, self.reg, overwrite=True)
+        return ridge(codes @ codes.T, reg=self.reg, overwrite=True)

@@ -293,7 +293,7 @@ def _one_cluster(plan: Plan) -> Journey:
 def _warn_of_bad_input(X: Data, prints: Array, plan: Plan) -> None:
     if not plan.pairwise:
         warn_of_bad_numbers(X, plan.scaling)
-    kept = plan.graph.n_nonzero if plan.graph.truncates else None
+    kept = plan.graph.n_nonzero if plan.graph.name in ("column", "symmetric", "unit") else None
     most = int(np.unique(prints, return_counts=True)[1].max())
     if kept is not None and most > kept:
         warn_caller(

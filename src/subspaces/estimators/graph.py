@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -92,9 +91,13 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         return self._n_squares
 
     def _graph_rule(self) -> GraphRule:
-        params: Mapping[str, Any] = getattr(self, "graph_params", None) or {}
-        n_nonzero, by = getattr(self, "n_nonzero", None), getattr(self, "by", "magnitude")
-        return GraphRule(getattr(self, "graph", "column"), n_nonzero, by, dict(params))
+        """What is done to the coefficients; a method without η of its own takes it from `graph_params`."""
+        name: str = getattr(self, "graph", "column")
+        own = {key: getattr(self, key) for key in ("n_nonzero", "by") if hasattr(self, key)}
+        params = dict(getattr(self, "graph_params", None) or {})
+        if name in ("column", "symmetric"):
+            own = {**{key: params.pop(key) for key in ("n_nonzero", "by") if key in params and key not in own}, **own}
+        return GraphRule(name, **own, params=params)
 
     def _represent(self, source: Any, context: Context) -> Coefficients:
         raise NotImplementedError

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from subspaces.estimators.base import POSITIVE, SubspaceClusterer
-from subspaces.estimators.kernelised import KernelClusterer
-from subspaces.estimators.ssc import ITERATIONS
+from subspaces.engine.plan import Context
+from subspaces.estimators.base import POSITIVE
+from subspaces.estimators.graph import GraphClusterer
+from subspaces.kernels import Kernel
 from subspaces.numerics.types import Array
-from subspaces.representation.coefficients import Coefficients, from_factors
-from subspaces.representation.kernel_low_rank import kernel_lrr_factors
-from subspaces.representation.latent_low_rank import latent_lrr_factors
-from subspaces.representation.low_rank import lrr_factors
+from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.kernel_low_rank import kernel_lrr
+from subspaces.representation.latent_low_rank import latent_lrr
+from subspaces.representation.low_rank import lrr
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LRR2(SubspaceClusterer):
+class LRR2(GraphClusterer):
     """Low-rank representation with column errors (LRR2): whole points may be corrupted.
 
     min ‖Z‖_* + λ‖E‖₂,₁, X = XZ + E, solved in the row space of the data (r × n, not n × n).
 
     Parameters
     ----------
-    reg : float, default=1.0
-        λ, for points of unit length (``scaling="unit"``).
+    error_weight : float, default=1.0
+        λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
     tol, max_iter
         Bound on the primal and dual residuals, and after how many steps to give up.
-    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
         As in :class:`~subspaces.KTRR`; ``graph="row_space"`` is the authors' affinity.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
@@ -46,38 +48,34 @@ class LRR2(SubspaceClusterer):
 
     scaling: str | None = "unit"
     graph: str = "row_space"
-    n_nonzero: int | None = None
-    reg: float = 1.0
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    error_weight: float = 1.0
     tol: float = 1e-3
     max_iter: int = 1000
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        **ITERATIONS,
-        "reg": [POSITIVE],
-    }
+    _constraints: ClassVar[dict[str, list[Any]]] = {"error_weight": [POSITIVE]}
     cost: ClassVar[str] = "one SVD of the data, then tens of steps O(n m r), r the rank of Z; the graph is n × n"
     reference: ClassVar[str] = "Liu, Lin, Yan, Sun, Yu, Ma: Robust recovery of subspace structures, TPAMI 35 (2013)"
-    _error: ClassVar[Literal["l1", "l21"]] = "l21"
 
-    def _representation(self, X: Array) -> Coefficients:
-        return from_factors(*lrr_factors(X, reg=self.reg, error=self._error, tol=self.tol, max_iter=self.max_iter))
+    def _represent(self, X: Array, context: Context) -> Coefficients:
+        return lrr(X, reg=self.error_weight, error="l21", tol=self.tol, max_iter=self.max_iter)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LRR1(LRR2):
+class LRR1(GraphClusterer):
     """Low-rank representation with sparse errors (LRR1): single features may be corrupted.
 
     min ‖Z‖_* + λ‖E‖₁, X = XZ + E, solved in the row space of the data.
 
     Parameters
     ----------
-    reg : float, default=0.1
-        λ, for points of unit length (``scaling="unit"``).
+    error_weight : float, default=0.1
+        λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
     tol : float, default=0.05
         Bound on the primal and dual residuals; at 0.05 the objective is within about 0.5 % of its minimum, at 0.001
         within 0.05 %, in three times the iterations.
-    max_iter, n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
+    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
         As in :class:`LRR2`.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
@@ -87,30 +85,41 @@ class LRR1(LRR2):
     >>> import numpy as np
     >>> from subspaces import LRR1
     >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
-    >>> labels = LRR1(n_clusters=2, reg=1.0).fit_predict(X)
+    >>> labels = LRR1(n_clusters=2, error_weight=1.0).fit_predict(X)
     >>> len(set(labels[:20])), len(set(labels[20:]))
     (1, 1)
     """
 
-    reg: float = 0.1
+    scaling: str | None = "unit"
+    graph: str = "row_space"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    error_weight: float = 0.1
     tol: float = 0.05
-    _error: ClassVar[Literal["l1", "l21"]] = "l1"
+    max_iter: int = 1000
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"error_weight": [POSITIVE]}
+    cost: ClassVar[str] = LRR2.cost
+    reference: ClassVar[str] = LRR2.reference
+
+    def _represent(self, X: Array, context: Context) -> Coefficients:
+        return lrr(X, reg=self.error_weight, error="l1", tol=self.tol, max_iter=self.max_iter)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LatLRR(SubspaceClusterer):
+class LatLRR(GraphClusterer):
     """Latent low-rank representation (LatLRR): rows of the data help where points are few.
 
     min ‖Z‖_* + ‖L‖_* + λ‖E‖₁, X = XZ + LX + E; Z makes the graph.
 
     Parameters
     ----------
-    reg : float, default=0.1
-        λ, for points of unit length (``scaling="unit"``).
+    error_weight : float, default=0.1
+        λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
     tol : float, default=0.05
         Bound on the primal and dual residuals; at 0.05 the objective is within about 0.5 % of its minimum, at 0.001
         within 0.05 %, in three times the iterations.
-    max_iter, n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
+    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
         As in :class:`LRR2`.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
@@ -127,29 +136,29 @@ class LatLRR(SubspaceClusterer):
 
     scaling: str | None = "unit"
     graph: str = "row_space"
-    n_nonzero: int | None = None
-    reg: float = 0.1
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    error_weight: float = 0.1
     tol: float = 0.05
     max_iter: int = 1000
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = LRR2._parameter_constraints
+    _constraints: ClassVar[dict[str, list[Any]]] = {"error_weight": [POSITIVE]}
     cost: ClassVar[str] = "as LRR1 with twice the work per step"
     reference: ClassVar[str] = "Liu, Yan: Latent low-rank representation, ICCV 2011"
 
-    def _representation(self, X: Array) -> Coefficients:
-        found = latent_lrr_factors(X, reg=self.reg, tol=self.tol, max_iter=self.max_iter)
-        return from_factors(found.coefficients, found.trace)
+    def _represent(self, X: Array, context: Context) -> Coefficients:
+        return latent_lrr(X, reg=self.error_weight, tol=self.tol, max_iter=self.max_iter)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KLRR(KernelClusterer):
+class KLRR(GraphClusterer):
     """Kernel low-rank representation (KLRR): LRR in a kernel space.
 
     min ‖Z‖_* + λ‖φ(X)(I − Z)‖₂,₁ ("l21", iterative) or + ½λ‖φ(X)(I − Z)‖²_F ("fro", closed form).
 
     Parameters
     ----------
-    reg : float, default=10.0
+    error_weight : float, default=10.0
         λ.
     error : {"fro", "l21"}, default="fro"
         Which error is measured; ``"l21"`` lets whole points be wrong.
@@ -157,7 +166,7 @@ class KLRR(KernelClusterer):
         As in :class:`LRR2`; no meaning for the closed form.
     kernel, bandwidth, kernel_params
         As in :class:`~subspaces.KTRR`.
-    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
         As in :class:`LRR2`.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
@@ -172,23 +181,23 @@ class KLRR(KernelClusterer):
     (1, 1)
     """
 
+    kernel: str | Callable[[Array, Array], Array] | Kernel = "rbf"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
     graph: str = "row_space"
-    n_nonzero: int | None = None
-    reg: float = 10.0
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    error_weight: float = 10.0
     error: str = "fro"
     tol: float = 1e-3
     max_iter: int = 500
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClusterer._parameter_constraints,
-        **ITERATIONS,
-        "reg": [POSITIVE],
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "error_weight": [POSITIVE],
         "error": [StrOptions({"l21", "fro"})],
     }
     cost: ClassVar[str] = "one eigendecomposition of K; tens of SVDs of its rank more for the l21 error"
     reference: ClassVar[str] = "Xiao, Tan, Xu, Dong: Robust kernel low-rank representation, TNNLS 27 (2016)"
 
-    def _representation(self, K: Array) -> Coefficients:
-        return from_factors(
-            *kernel_lrr_factors(K, reg=self.reg, error=self.error, tol=self.tol, max_iter=self.max_iter)
-        )
+    def _represent(self, K: Array, context: Context) -> Coefficients:
+        return kernel_lrr(K, reg=self.error_weight, error=self.error, tol=self.tol, max_iter=self.max_iter)

@@ -69,22 +69,27 @@ def represent(
     if solver == "two_scale":
         n_candidates = two_scale.candidates_for(n_nonzero)
         return two_scale.two_scale(
-            source, context.kernel, reg, n_candidates=n_candidates, seed=context.seed, workers=context.workers
+            source,
+            kernel=context.kernel,
+            reg=reg,
+            n_candidates=n_candidates,
+            seed=context.seed,
+            workers=context.workers,
         )
     if solver == "dense":
-        return (ridge if constrained else ridge_unconstrained)(source, reg, overwrite=context.overwrite)
+        return (ridge if constrained else ridge_unconstrained)(source, reg=reg, overwrite=context.overwrite)
     if not constrained:
-        return ridge_unconstrained_low_rank(source, reg)
+        return ridge_unconstrained_low_rank(source, reg=reg)
     if source.shape[0] > ridge_search.EXACT_SIZE and n_nonzero is not None and not sparse.issparse(source):
         n_candidates = two_scale.candidates_for(n_nonzero)
-        return ridge_search.ridge_search(source, reg, n_candidates=n_candidates, seed=context.seed)
-    return ridge_low_rank(source, reg)
+        return ridge_search.ridge_search(source, reg=reg, n_candidates=n_candidates, seed=context.seed)
+    return ridge_low_rank(source, reg=reg)
 
 
 def between(centroids: Array, kernel: Kernel, *, reg: float) -> Sparse:
     """The graph of the same method between the centroids of micro-clusters."""
     K = kernel.gram(centroids.astype(np.float64))
-    return affinity(truncate_symmetric(ridge(K, reg, overwrite=True), two_scale.N_CANDIDATES).symmetric)
+    return affinity(truncate_symmetric(ridge(K, reg=reg, overwrite=True), two_scale.N_CANDIDATES).symmetric)
 
 
 def choose_solver(solver: str, kernel: Kernel, shape: Shape) -> tuple[str, str]:

@@ -258,5 +258,5 @@ class _Remembering(KTRR):
 
     def _represented(self, K: Data) -> Coefficients:
         if self.solver_ == "dense":
-            return ridge(K, self.reg)  # type: ignore[arg-type]  # not in place: K is kept
+            return ridge(K, reg=self.reg)  # type: ignore[arg-type]  # not in place: K is kept
         return super()._representation(K)

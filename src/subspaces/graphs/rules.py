@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
 from subspaces.graphs.postprocessing import (
     dscnet_affinity,
@@ -16,13 +17,13 @@ from subspaces.graphs.postprocessing import (
     row_space_affinity,
     scale_columns_to_max,
 )
-from subspaces.graphs.truncation import truncate, truncate_symmetric
+from subspaces.graphs.truncation import RANKINGS, truncate, truncate_symmetric
 from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients, Factors
 
-GRAPHS = ("symmetric", "column", "mass", "row_space", "dscnet", "larger")
+GRAPHS = ("symmetric", "column", "mass", "row_space", "dscnet", "unit", "larger")
 
 _SMALL = 2**24  # bytes that any machine has
 _COPIES = 4.5  # of the entries of a graph and their indices that exist at once while it is built and used, measured
@@ -32,6 +33,7 @@ _PARAMS = {
     "mass": ("share",),
     "row_space": ("power",),
     "dscnet": ("subspace_dim", "share", "power"),
+    "unit": (),
     "larger": ("share",),
 }
 
@@ -51,6 +53,7 @@ class GraphRule:
     ``"dscnet"``     mass, rank d·L + 1, row-space cosines to a `power` (DSC-Net)               subspace_dim (12),
                                                                                                 share (0.04),
                                                                                                 power (8)
+    ``"unit"``       columns to length 1 (EnSC, SSC-OMP)
     ``"larger"``     mass, then the larger of c_ij and c_ji (SMCE)                              share (0.95)
     ================ ========================================================================== =================
 
@@ -76,6 +79,10 @@ class GraphRule:
         for name, value in self.params.items():
             if not isinstance(value, Real):
                 raise ValueError(f"{name} in graph_params must be a number; got {value!r}.")
+        if self.n_nonzero is not None and (not isinstance(self.n_nonzero, Integral) or self.n_nonzero < 1):
+            raise ValueError(f"n_nonzero must be a positive integer or None; got {self.n_nonzero!r}.")
+        if self.by not in RANKINGS:
+            raise ValueError(f"by must be one of {list(RANKINGS)}; got {self.by!r}.")
         share = self.params.get("share", 1)
         if not 0 < share <= 1:
             raise ValueError(f"share must be in (0, 1], got {share}; 1 keeps every entry.")
@@ -136,6 +143,9 @@ def build_graph(coefficients: Coefficients, rule: GraphRule, n_clusters: int | N
     if rule.name == "mass":
         C = keep_column_mass(coefficients, params.get("share", 1.0))
         return Built(scale_columns_to_max(C), C)
+    if rule.name == "unit":
+        C = coefficients.sparse()
+        return Built(normalize(C, axis=0).astype(np.result_type(C.dtype, np.float32)), C)
     if rule.name == "larger":
         C = keep_column_mass(coefficients.sparse(), params.get("share", 0.95))
         return Built(_half(abs(C).maximum(abs(C).T)), C)

@@ -242,7 +242,7 @@ class Residuals:
                 f"stopped after max_iter={self.max_iter} iterations with relative residuals {self.primal[-1]:.1e} "
                 f"(primal) and {self.dual[-1]:.1e} (dual) above tol={self.tol:g}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         return Trace(converged, len(self.primal), self.primal, self.dual, self.objective)
 

@@ -1,4 +1,9 @@
-"""What a representation returns: the coefficients, read block by block, and how they were reached."""
+"""What every representation returns: the coefficients, read block by block, and how they were reached.
+
+A representation is a pure function of points (or of their kernel matrix) and keyword parameters that returns
+`Coefficients`: C with X ≈ XC, column i for point i. Some never store C, some end with a dense, a sparse or a factorised
+one; who reads blocks need not know which.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
+from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.types import Array, Sparse
 
 
@@ -37,6 +44,10 @@ class Factors(NamedTuple):
         """The matrix itself."""
         return np.asarray((self.left * self.singular_values) @ self.right.T)
 
+    def sparse(self) -> Sparse:
+        """The matrix as a CSC array."""
+        return sparse.csc_array(self.dense())
+
 
 @dataclass(frozen=True)
 class Coefficients:
@@ -44,8 +55,8 @@ class Coefficients:
 
     ``columns(start, stop)`` gives columns ``start:stop`` of C as the *rows* of a fresh (stop − start, n)
     array the caller may overwrite; ``rows(start, stop)`` does the same for the rows of C. The graph
-    builders read C through these two only, so a closed form that never stores C and a solver that returns
-    a dense or sparse matrix look alike to them.
+    builders read C through these two only, so a closed form that never stores C and a solver that ends with
+    a dense or sparse matrix look alike to them. :meth:`dense` and :meth:`sparse` give C as a whole.
     """
 
     n_points: int
@@ -61,6 +72,8 @@ class Coefficients:
     """Relative error with which it was solved, measured."""
     core: Callable[[int, int], Array] | None = None
     """Rows ``start:stop`` of a symmetric hollow matrix M with C = M diag(s), s > 0, where there is one; read only."""
+    array: Array | None = None
+    """The whole of C where the solver stores it."""
     matrix: Sparse = None
     """The whole of C (CSC) where it is sparse from the start."""
     factors: Factors | None = None
@@ -78,6 +91,29 @@ class Coefficients:
     enlarge: int = 1
     """How many times the usual size of a block to read: more where each is a product, slow for a dozen rows."""
 
+    def dense(self) -> Array:
+        """C as an (n, n) array, with its signs: the solver's own array where it stores one, so read only."""
+        if self.array is not None:
+            return self.array
+        if self.matrix is not None:
+            return np.asarray(self.matrix.toarray())
+        if self.factors is not None:
+            return self.factors.dense()
+        transposed = np.empty((self.n_points, self.n_points), dtype=self.dtype)
+        for start, stop in self._blocks():
+            transposed[start:stop] = self.columns(start, stop)
+        return transposed.T
+
+    def sparse(self) -> Sparse:
+        """C as a CSC array of its nonzeros: the solver's own where it stores one, so read only."""
+        if self.matrix is not None:
+            return self.matrix
+        blocks = [sparse.csr_array(self.columns(start, stop)) for start, stop in self._blocks()]
+        return sparse.vstack(blocks, format="csr").T
+
+    def _blocks(self) -> list[tuple[int, int]]:
+        return row_blocks(self.n_points, self.n_points * self.dtype.itemsize // self.enlarge)
+
 
 def from_dense(C: Array, trace: Trace | None = None) -> Coefficients:
     """Wrap a dense coefficient matrix."""
@@ -87,17 +123,18 @@ def from_dense(C: Array, trace: Trace | None = None) -> Coefficients:
         columns=lambda start, stop: C[:, start:stop].T.copy(),
         rows=lambda start, stop: C[start:stop].copy(),
         trace=trace,
+        array=C,
     )
 
 
 def from_sparse(C: Sparse, trace: Trace | None = None) -> Coefficients:
-    """Wrap a sparse coefficient matrix (any SciPy format)."""
-    by_column, by_row = C.tocsc(), C.tocsr()
+    """Wrap a sparse coefficient matrix (any SciPy format), by its columns: rows are asked for once or never."""
+    by_column = C.tocsc()
     return Coefficients(
         n_points=C.shape[0],
         dtype=C.dtype,
         columns=lambda start, stop: by_column[:, start:stop].T.toarray(),
-        rows=lambda start, stop: by_row[start:stop].toarray(),
+        rows=lambda start, stop: by_column[start:stop].toarray(),
         trace=trace,
         matrix=by_column,
     )

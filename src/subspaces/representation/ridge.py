@@ -41,7 +41,7 @@ class IndefiniteKernelWarning(UserWarning):
     """The kernel matrix has negative eigenvalues; λ was raised by the most negative one."""
 
 
-def ridge(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficients:
+def ridge(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficients:
     """Coefficients of the closed form (eq. 3.9) from a Gram matrix.
 
     Parameters
@@ -66,8 +66,7 @@ def ridge(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficient
     >>> import numpy as np
     >>> from subspaces.representation.ridge import ridge
     >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
-    >>> C = ridge(X @ X.T, reg=0.01).columns(0, 4).T
-    >>> np.abs(C).round(2)
+    >>> np.abs(ridge(X @ X.T, reg=0.01).dense()).round(2)
     array([[0.  , 1.93, 0.  , 0.  ],
            [0.5 , 0.  , 0.  , 0.  ],
            [0.  , 0.  , 0.  , 2.89],
@@ -135,7 +134,7 @@ def from_inverse(U: Array, lam: float) -> Coefficients:
     )
 
 
-def ridge_unconstrained(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficients:
+def ridge_unconstrained(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficients:
     """Ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, symmetric with eigenvalues in [0, 1)."""
     K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
     U, lam, condition, residual = _invert(K, penalty(K.diagonal(), reg))
@@ -148,7 +147,7 @@ def ridge_unconstrained(K: Array, reg: float = 1.0, *, overwrite: bool = False) 
     return Coefficients(U.shape[0], U.dtype, columns, columns, penalty=lam, condition=condition, residual=residual)
 
 
-def ridge_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
+def ridge_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
     """The coefficients of :func:`ridge` for K = Z Zᵀ with fewer features r than points n: no n × n array exists.
 
     By Woodbury, λU = I − HHᵀ with H = Z (ZᵀZ + λI)^(−1/2), hence c_ji = h_jᵀh_i / (1 − ‖h_i‖²). Costs O(nr²) and,
@@ -204,7 +203,7 @@ def _enlarged(rank: int) -> int:
     return min(8, max(1, rank // 20))
 
 
-def ridge_unconstrained_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
+def ridge_unconstrained_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
     """The coefficients of :func:`ridge_unconstrained` for K = Z Zᵀ: HHᵀ, block by block."""
     H, lam = whitened(Z, reg)
 

@@ -22,7 +22,7 @@ EXACT_SIZE = 50_000
 """Up to this number of points all n² products are made, block by block, and the result is exact."""
 
 
-def ridge_search(Z: Data, reg: float = 1.0, *, n_candidates: int = N_CANDIDATES, seed: int = 0) -> Coefficients:
+def ridge_search(Z: Data, *, reg: float = 1.0, n_candidates: int = N_CANDIDATES, seed: int = 0) -> Coefficients:
     """The `n_candidates` coefficients of largest magnitude of each column, nearly all of them right.
 
     Positive and negative products have cells of their own, as near to h as to −h.

@@ -101,9 +101,9 @@ class Prepared:
 
 def two_scale(
     X: Array,
+    *,
     kernel: Kernel,
     reg: float = 1.0,
-    *,
     n_landmarks: int = N_LANDMARKS,
     n_candidates: int = N_CANDIDATES,
     seed: int = 0,
@@ -198,14 +198,7 @@ def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty
     indptr = np.arange(n + 1, dtype=np.int64) * s
     C = sparse.csc_array((data.ravel(), indices.ravel(), indptr), shape=(n, n))
     C.sort_indices()
-
-    def columns(start: int, stop: int) -> Array:
-        return np.asarray(C[:, start:stop].T.toarray())
-
-    def rows(start: int, stop: int) -> Array:  # few graphs read these, and each a few times
-        return np.asarray(C.tocsr()[start:stop].toarray())
-
-    return Coefficients(n, values.dtype, columns, rows, penalty=penalty, matrix=C)
+    return replace(from_sparse(C), penalty=penalty)
 
 
 def represent_new(X: Array, train: Array, cells: Cells, model: GlobalPart, k: int) -> tuple[Array, Array]:

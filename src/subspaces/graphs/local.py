@@ -1,7 +1,6 @@
-"""Graphs from each point's surroundings: SMCE, LSA, TSC and the heat kernel of plain spectral clustering.
+"""X → W at once, no representation between: local subspace affinity (LSA) and the heat kernel (plain spectral clustering).
 
-`smce` and `tsc` return coefficients (column i belongs to point i, like every representation here); `lsa` and
-`heat_kernel_graph` return a symmetric affinity at once.
+Both compare two points by a symmetric measure w(x, y) = w(y, x) ≥ 0, so there are no coefficients to make symmetric.
 """
 
 from __future__ import annotations
@@ -10,16 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array
+from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
-from sklearn.utils import check_array
 
-from subspaces.numerics.largest import top_columns
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces.numerics.decompositions import svd
-from subspaces.numerics.neighbors import nearest_neighbors
+from subspaces.numerics.neighbors import check_points, columns_to_sparse, nearest_neighbors
 from subspaces.numerics.types import Array, Sparse
+from subspaces.representation.thresholding import strongest_cosines
 
 Rows = Callable[[int, int], Array]
 
@@ -67,7 +65,7 @@ def lsa(X: Array, *, subspace_dim: int = 4, n_neighbors: int = 6, rank: int | No
         raise ValueError(f"subspace_dim must be at least 1, got {subspace_dim}.")
     points = normalize(_whiten(X, rank, subspace_dim))
     # Local subspaces do not see the sign of a point, so neither does the choice of neighbours.
-    neighbours, _ = _strongest_cosines(points, n_neighbors)
+    neighbours, _ = strongest_cosines(points, n_neighbors)
     bases, dims = _local_bases(points, neighbours, min(subspace_dim, max(1, points.shape[1] - 1)))
 
     def rows(start: int, stop: int) -> Array:
@@ -116,45 +114,7 @@ def _local_bases(points: Array, neighbours: Array, dim: int) -> tuple[Array, Arr
     return bases, dims
 
 
-def tsc(X: Array, *, n_neighbors: int) -> Sparse:
-    r"""Thresholding-based subspace clustering: the q points with the smallest angle to each point.
-
-    .. math:: C_{ji} = \exp(-2 \arccos |\langle x_j, x_i\rangle| / \|x_j\|\|x_i\|)
-              \quad\text{for the } q \text{ largest cosines } |\cdot| \text{ of column } i,\ j \neq i.
-
-    Parameters
-    ----------
-    X : (n, m) array, points as rows
-    n_neighbors : int
-        q of the paper.
-
-    Returns
-    -------
-    coefficients : (n, n) csc_array
-        The published graph is C + Cᵀ. A zero row of X has no angle to anything: its row and column are empty.
-
-    References
-    ----------
-    Heckel & Bölcskei, "Robust subspace clustering via thresholding", IEEE Trans. Inf. Theory 2015.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> tsc(np.array([[1.0, 0], [-2, 0], [0, 1], [0.1, 3]]), n_neighbors=1).toarray().round(3)
-    array([[0.   , 1.   , 0.   , 0.   ],
-           [1.   , 0.   , 0.   , 0.   ],
-           [0.   , 0.   , 0.   , 0.936],
-           [0.   , 0.   , 0.936, 0.   ]])
-    """
-    X = check_points(X, n_neighbors)
-    points: Array = normalize(X)  # zero rows stay zero
-    neighbours, cosines = _strongest_cosines(points, n_neighbors)
-    weights = np.exp(-2 * np.arccos(np.minimum(cosines, 1)))
-    nonzero = np.count_nonzero(points, axis=1) > 0
-    return columns_to_sparse(neighbours, weights * (nonzero[:, None] & nonzero[neighbours]))
-
-
-def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: int | None = None) -> Sparse:
+def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: int | None = None) -> Array | Sparse:
     r"""Affinity of plain spectral clustering (SC), eq. (2.0) of the KTRR paper, with a zero diagonal.
 
     .. math:: W_{ij} = \exp(-\|x_i - x_j\|^2 / (2\sigma^2)), \qquad W_{ii} = 0.
@@ -171,7 +131,7 @@ def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: 
 
     Returns
     -------
-    affinity : (n, n) array, dense; csc_array with `n_neighbors`
+    affinity : (n, n) array, dense; csr_array with `n_neighbors`
         Symmetric, entries in [0, 1].
 
     References
@@ -196,37 +156,12 @@ def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: 
     if n_neighbors is not None:
         distances, neighbours = nearest_neighbors(X, n_neighbors)
         directed = columns_to_sparse(neighbours, np.exp(scale * distances**2).astype(X.dtype))
-        return csc_array(directed.maximum(directed.T))
+        return csr_array(directed.maximum(directed.T))
 
     def rows(start: int, stop: int) -> Array:
         return np.exp(scale * euclidean_distances(X[start:stop], X[start:], squared=True))
 
     return _symmetric(rows, len(X), X.dtype)
-
-
-def check_points(X: Array, n_neighbors: int | None) -> Array:
-    """X as floats, float32 kept; refuse a number of neighbours the points cannot give."""
-    points: Array = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-    largest = len(points) - 1  # a point is never its own neighbour
-    if n_neighbors is not None and not 1 <= n_neighbors <= largest:
-        raise ValueError(f"n_neighbors must be from 1 to n_points - 1 = {largest}, got {n_neighbors}.")
-    return points
-
-
-def _strongest_cosines(points: Array, n_neighbors: int) -> tuple[Array, Array]:
-    """Indices (ascending) and values of the largest absolute cosines of each unit row with the others."""
-    n_points = len(points)
-
-    def search(start: int, stop: int) -> tuple[Array, Array]:
-        cosines = np.abs(points[start:stop] @ points.T)
-        cosines[np.arange(stop - start), np.arange(start, stop)] = -1  # not its own neighbour
-        best = top_columns(cosines, n_neighbors)
-        return best, np.take_along_axis(cosines, best, axis=1)
-
-    # Larger blocks than for elementwise work: each one streams all points through a matrix product.
-    blocks = row_blocks(n_points, n_points * points.itemsize, 8 * BLOCK_BYTES)
-    indices, values = zip(*map_blocks(search, blocks), strict=True)
-    return np.concatenate(indices), np.concatenate(values)
 
 
 def _symmetric(rows: Rows, n_points: int, dtype: np.dtype[Any], arrays_per_row: int = 1) -> Array:
@@ -242,15 +177,4 @@ def _symmetric(rows: Rows, n_points: int, dtype: np.dtype[Any], arrays_per_row: 
 
     map_blocks(fill, row_blocks(n_points, arrays_per_row * n_points * dtype.itemsize, 4 * BLOCK_BYTES))
     np.fill_diagonal(matrix, 0)
-    return matrix
-
-
-def columns_to_sparse(indices: Array, values: Array) -> Sparse:
-    """Square sparse matrix whose column i holds ``values[i]`` at the rows ``indices[i]``; zeros dropped."""
-    n_points, per_column = indices.shape
-    indptr = np.arange(0, n_points * per_column + 1, per_column)
-    # flatten copies: what is sorted below are not the caller's arrays
-    matrix = csc_array((values.flatten(), indices.flatten(), indptr), shape=(n_points, n_points))
-    matrix.eliminate_zeros()
-    matrix.sort_indices()
     return matrix

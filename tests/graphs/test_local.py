@@ -9,15 +9,17 @@ from scipy.sparse import issparse
 from scipy.spatial.distance import pdist, squareform
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces.representation import local
+from solved import sparse_and_trace
+from subspaces.graphs import local
+from subspaces.graphs.local import heat_kernel_graph, lsa
 from subspaces.representation import smce as smce_module
-from subspaces.representation.local import heat_kernel_graph, lsa, tsc
 from subspaces.representation.smce import smce, smce_path
+from subspaces.representation.thresholding import tsc
 
 METHODS = {
-    "smce": lambda X: smce(X, n_neighbors=7, tol=1e-10, max_iter=50_000)[0],
+    "smce": lambda X: smce(X, n_neighbors=7, tol=1e-10, max_iter=50_000).sparse(),
     "lsa": lambda X: lsa(X, subspace_dim=2, n_neighbors=5, rank=6),
-    "tsc": lambda X: tsc(X, n_neighbors=4),
+    "tsc": lambda X: tsc(X, n_neighbors=4).sparse(),
     "heat": heat_kernel_graph,
     "heat knn": lambda X: heat_kernel_graph(X, n_neighbors=4),
 }
@@ -86,7 +88,7 @@ def cvxpy_solution(directions, shares, reg):
 @pytest.mark.parametrize("reg", [10.0, 100.0])
 def test_smce_is_the_authors_program_run_to_the_end(X, reg):
     X = X[:8]
-    C, trace = smce(X, reg=reg, n_neighbors=6, tol=1e-11, max_iter=100_000)
+    C, trace = sparse_and_trace(smce(X, reg=reg, n_neighbors=6, tol=1e-11, max_iter=100_000))
     expected = smce_weights(X, 6, lambda directions, shares: authors_admm(directions, shares, reg))
     assert trace.converged
     np.testing.assert_allclose(C.toarray(), expected, atol=1e-7)
@@ -95,7 +97,7 @@ def test_smce_is_the_authors_program_run_to_the_end(X, reg):
 @pytest.mark.parametrize("reg", [0.5, 10.0])
 def test_smce_solves_the_stated_problem(X, reg):
     X = X[::4]
-    C, _ = smce(X, reg=reg, n_neighbors=8, tol=1e-11, max_iter=100_000)
+    C = smce(X, reg=reg, n_neighbors=8, tol=1e-11, max_iter=100_000).sparse()
     expected = smce_weights(X, 8, lambda directions, shares: cvxpy_solution(directions, shares, reg))
     np.testing.assert_allclose(C.toarray(), expected, atol=1e-3)  # interior-point accuracy divided by distances
 
@@ -120,7 +122,7 @@ def test_smce_solver_meets_the_optimality_conditions(rng, size):
 
 def test_smce_on_a_circle_sees_the_two_adjacent_points():
     angles = 2 * np.pi * np.arange(40) / 40
-    C, trace = smce(np.c_[np.cos(angles), np.sin(angles)], reg=10, n_neighbors=11)
+    C, trace = sparse_and_trace(smce(np.c_[np.cos(angles), np.sin(angles)], reg=10, n_neighbors=11))
     expected = (np.roll(np.eye(40), 1, axis=0) + np.roll(np.eye(40), -1, axis=0)) / 2
     np.testing.assert_allclose(C.toarray(), expected, atol=1e-5)
     assert C.nnz == 80
@@ -128,12 +130,12 @@ def test_smce_on_a_circle_sees_the_two_adjacent_points():
 
 
 def test_smce_trace_tells_the_truth(X):
-    _, trace = smce(X, n_neighbors=7, tol=1e-8)
+    trace = smce(X, n_neighbors=7, tol=1e-8).trace
     assert trace.converged
     assert max(trace.primal[-1], trace.dual[-1]) <= 1e-8
     assert len(trace.primal) == len(trace.dual) == trace.n_iter // smce_module.CHECK_EVERY
     with pytest.warns(ConvergenceWarning, match="max_iter=3 steps"):
-        C, short = smce(X, n_neighbors=7, max_iter=3)
+        C, short = sparse_and_trace(smce(X, n_neighbors=7, max_iter=3))
     assert not short.converged
     assert short.n_iter == 3
     assert max(short.primal[-1], short.dual[-1]) > 1e-6
@@ -141,8 +143,8 @@ def test_smce_trace_tells_the_truth(X):
 
 
 def test_smce_has_no_scale_and_columns_sum_to_one(X):
-    C, _ = smce(X, n_neighbors=7, tol=1e-10)
-    scaled, _ = smce(1e5 * X, n_neighbors=7, tol=1e-10)
+    C = smce(X, n_neighbors=7, tol=1e-10).sparse()
+    scaled = smce(1e5 * X, n_neighbors=7, tol=1e-10).sparse()
     np.testing.assert_allclose(scaled.toarray(), C.toarray(), atol=1e-7)
     np.testing.assert_allclose(C.sum(axis=0), 1)
     assert C.data.min() > 0
@@ -151,7 +153,7 @@ def test_smce_has_no_scale_and_columns_sum_to_one(X):
 
 def test_smce_gives_a_duplicate_all_the_weight(X):
     X[1] = X[0]
-    C, trace = smce(X, n_neighbors=7)
+    C, trace = sparse_and_trace(smce(X, n_neighbors=7))
     assert trace.converged
     np.testing.assert_allclose(C.toarray()[[1, 0], [0, 1]], 1, atol=1e-5)
     assert C.diagonal().max() == 0
@@ -160,8 +162,9 @@ def test_smce_gives_a_duplicate_all_the_weight(X):
 def test_smce_path_agrees_with_single_runs_and_saves_steps(X):
     regs = [10.0, 10.2, 10.4, 10.6]
     n_cold = n_warm = 0
-    for reg, (C, trace) in zip(regs, smce_path(X, regs, n_neighbors=8, tol=1e-9), strict=True):
-        expected, cold = smce(X, reg=reg, n_neighbors=8, tol=1e-9)
+    for reg, found in zip(regs, smce_path(X, regs, n_neighbors=8, tol=1e-9), strict=True):
+        C, trace = sparse_and_trace(found)
+        expected, cold = sparse_and_trace(smce(X, reg=reg, n_neighbors=8, tol=1e-9))
         assert trace.converged
         np.testing.assert_allclose(C.toarray(), expected.toarray(), atol=1e-6)
         n_cold, n_warm = n_cold + len(cold.primal), n_warm + len(trace.primal)
@@ -225,7 +228,7 @@ def test_tsc_is_the_stated_rule(X):
         cosines = [abs(X[i] @ X[j]) / np.linalg.norm(X[i]) / np.linalg.norm(X[j]) if j != i else -1 for j in range(n)]
         for j in np.argsort(cosines)[-q:]:
             expected[j, i] = np.exp(-2 * np.arccos(min(1, cosines[j])))
-    C = tsc(X, n_neighbors=q)
+    C = tsc(X, n_neighbors=q).sparse()
     np.testing.assert_allclose(C.toarray(), expected, atol=1e-7)
     assert C.nnz == n * q
 

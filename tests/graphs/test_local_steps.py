@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from subspaces.graphs import local as module
+from subspaces.graphs.local import heat_kernel_graph, lsa
 from subspaces.numerics import blocks
+from subspaces.numerics.neighbors import check_points, columns_to_sparse
 from subspaces.numerics.types import Array
-from subspaces.representation import local as module
-from subspaces.representation.local import check_points, columns_to_sparse, heat_kernel_graph, lsa, tsc
+from subspaces.representation.thresholding import tsc
 
 
 @pytest.fixture
@@ -133,7 +135,7 @@ def test_axes_are_points_like_others():
     X = np.array([[2.0, 0, 0], [-3, 0, 0], [0, 1, 0], [0, 4, 0], [0, 0, 0]])
     expected = np.zeros((5, 5))
     expected[[0, 1, 2, 3], [1, 0, 3, 2]] = 1
-    assert_allclose(tsc(X, n_neighbors=1).toarray(), expected, atol=1e-7)
+    assert_allclose(tsc(X, n_neighbors=1).dense(), expected, atol=1e-7)
     assert_allclose(lsa(X[:4], subspace_dim=1, n_neighbors=1)[0], [0, 1, np.exp(-1), np.exp(-1)], atol=1e-7)
 
 
@@ -141,7 +143,7 @@ def test_axes_are_points_like_others():
 def test_cosines_above_one_are_rounding(dtype, rng):
     for m in range(2, 40):
         X = np.repeat(rng.normal(size=(4, m)), 2, axis=0).astype(dtype)
-        C = tsc(X * np.array([1, -3, 1, 0.7, 1, 1, 1, -11], dtype=dtype)[:, None], n_neighbors=1)
+        C = tsc(X * np.array([1, -3, 1, 0.7, 1, 1, 1, -11], dtype=dtype)[:, None], n_neighbors=1).sparse()
         assert C.dtype == dtype
         pairs = C.toarray()[[0, 1, 2, 3, 4, 5, 6, 7], [1, 0, 3, 2, 5, 4, 7, 6]]
         assert np.isfinite(C.data).all()
@@ -151,7 +153,7 @@ def test_cosines_above_one_are_rounding(dtype, rng):
 
 @pytest.mark.parametrize("n_neighbors", [1, 2, 28, 29])
 def test_every_number_of_neighbours_up_to_all_others(X, n_neighbors):
-    C = tsc(X, n_neighbors=n_neighbors)
+    C = tsc(X, n_neighbors=n_neighbors).sparse()
     assert_array_equal(np.diff(C.indptr), n_neighbors)
     cosines = np.abs(X @ X.T) / np.multiply.outer(*[np.linalg.norm(X, axis=1)] * 2)
     np.fill_diagonal(cosines, -1)
@@ -205,7 +207,7 @@ def test_equal_points_are_fully_alike(dtype, rng):
 
 def test_types_of_the_points(X):
     whole = np.round(5 * X)
-    for function in (lambda X: lsa(X), lambda X: tsc(X, n_neighbors=3).toarray(), heat_kernel_graph):
+    for function in (lambda X: lsa(X), lambda X: tsc(X, n_neighbors=3).dense(), heat_kernel_graph):
         expected = function(whole)
         for dtype in (np.int64, np.int8, np.float16):
             found = function(whole.astype(dtype))
@@ -216,7 +218,7 @@ def test_types_of_the_points(X):
 
 def test_two_points_are_enough_and_one_is_not():
     pair = np.array([[1.0, 0.0], [1.0, 1.0]])
-    assert_allclose(tsc(pair, n_neighbors=1).toarray(), np.exp(-np.pi / 2) * (1 - np.eye(2)))
+    assert_allclose(tsc(pair, n_neighbors=1).dense(), np.exp(-np.pi / 2) * (1 - np.eye(2)))
     assert_allclose(heat_kernel_graph(pair, bandwidth=1.0), np.exp(-0.5) * (1 - np.eye(2)))
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         heat_kernel_graph(pair[:1])
@@ -237,7 +239,7 @@ def test_bandwidth_zero_is_refused(X):
 
 @pytest.mark.parametrize("block_bytes", [1, 100, 1000])
 def test_small_blocks_change_nothing(X, monkeypatch, block_bytes):
-    functions = (lambda: lsa(X), lambda: tsc(X, n_neighbors=3).toarray(), lambda: heat_kernel_graph(X))
+    functions = (lambda: lsa(X), lambda: tsc(X, n_neighbors=3).dense(), lambda: heat_kernel_graph(X))
     expected = [function() for function in functions]
     monkeypatch.setattr(blocks, "BLOCK_BYTES", block_bytes)
     monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
