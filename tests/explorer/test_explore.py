@@ -161,7 +161,7 @@ def test_representers_are_the_column(data):
     view = session.compute(Settings(4))
     found = session.explain(view, 7)
     column = view.model.coefficients_.toarray()[:, 7]
-    np.testing.assert_array_equal(found.weights, column[found.points])
+    np.testing.assert_array_equal(found.coefficients, column[found.points])
 
 
 def test_labels_table(data):

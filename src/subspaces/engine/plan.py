@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from subspaces.numerics.workers import Workers
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import Kernel, Precomputed
 from subspaces.numerics import memory
 from subspaces.numerics.types import Array, Data, Sparse
+from subspaces.numerics.workers import Workers
 from subspaces.representation.coefficients import Coefficients
 
 STAGES = ("kernel", "coefficients", "graph", "embedding", "cut")

@@ -17,12 +17,12 @@ from subspaces.engine import stages
 from subspaces.engine.plan import Context, Plan
 from subspaces.engine.stages import Embedding, Evidence, Graph, Seen
 from subspaces.engine.validation import all_equal, one_label_per_copy, warn_of_bad_numbers
-from subspaces.numerics.workers import HERE, Workers
 from subspaces.kernels import as_kernel
 from subspaces.new_points import fingerprints
 from subspaces.numerics.ordering import canonical_order, inverse_of, reordered, rows_of
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.numerics.workers import HERE, Workers
 from subspaces.partition import in_order
 from subspaces.representation.coefficients import Coefficients, Factors
 from subspaces.scaling import Scaling

@@ -1,4 +1,4 @@
-"""Why a point is where it is: the points that represent it, with their weights."""
+"""Why a point is where it is: the points that represent it, with their coefficients."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
 from subspaces.numerics.types import Array, Labels, Sparse
 
 
@@ -20,9 +18,9 @@ class Explanation:
     ----------
     point, label : the point and its cluster
     points : the points that represent it
-    weights : their coefficients
+    coefficients : theirs, with sign
     labels : their clusters
-    shares : each weight's share of the whole column's magnitude, those not listed included
+    shares : of each in the whole column's magnitude, those not listed included
     own_share : share of the column's magnitude that lies in the point's own cluster
     n_representers : representers in all, those not listed included
     """
@@ -30,7 +28,7 @@ class Explanation:
     point: int
     label: int
     points: Labels
-    weights: Array
+    coefficients: Array
     labels: Labels
     shares: Array
     own_share: float
@@ -38,8 +36,8 @@ class Explanation:
 
     def as_rows(self) -> list[dict[str, Any]]:
         """One dictionary for each representer."""
-        columns = (self.points.tolist(), self.weights.tolist(), self.shares.tolist(), self.labels.tolist())
-        names = ("point", "weight", "share", "label")
+        columns = (self.points.tolist(), self.coefficients.tolist(), self.shares.tolist(), self.labels.tolist())
+        names = ("point", "coefficient", "share", "label")
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     @property
@@ -56,94 +54,59 @@ class Explanation:
     def __str__(self) -> str:
         lines = [self.headline]
         if len(self.points):
-            lines.append(f"{'point':>8} {'weight':>10} {'share':>7} {'cluster':>8}")
+            lines.append(f"{'point':>8} {'coefficient':>11} {'share':>7} {'cluster':>8}")
         for row in self.as_rows():
             mark = "" if row["label"] == self.label else "  <- another cluster"
             share = f"{100 * row['share']:.1f} %"
-            lines.append(f"{row['point']:>8} {row['weight']:>10.4f} {share:>7} {row['label']:>8}{mark}")
+            lines.append(f"{row['point']:>8} {row['coefficient']:>11.4f} {share:>7} {row['label']:>8}{mark}")
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         cells = "".join(
-            f"<tr><td>{row['point']}</td><td>{row['weight']:.4f}</td><td>{100 * row['share']:.1f} %</td>"
+            f"<tr><td>{row['point']}</td><td>{row['coefficient']:.4f}</td><td>{100 * row['share']:.1f} %</td>"
             f"<td>{row['label']}</td></tr>"
             for row in self.as_rows()
         )
-        head = "<tr><th>point</th><th>weight</th><th>share</th><th>cluster</th></tr>"
+        head = "<tr><th>point</th><th>coefficient</th><th>share</th><th>cluster</th></tr>"
         return f"<p>{escape(self.headline)}</p><table>{head}{cells}</table>"
 
 
-class ExplainMixin:
-    """Adds :meth:`explain` to an estimator."""
+def explained(i: int, n: int, coefficients: Sparse, labels: Labels, names: Labels | None = None) -> Explanation:
+    """The `n` points that represent point `i`, strongest first.
 
-    labels_: Labels
-    landmarks_: Labels
-
-    def explain(self, i: int, n: int = 10) -> Explanation:
-        """List the points that represent point `i` and their weights, strongest first.
-
-        Parameters
-        ----------
-        i : row number of the point in the data that was fitted
-        n : how many to list at most
-
-        Returns
-        -------
-        Explanation
-            Column i of ``coefficients_``: what is left after truncation (with ``graph="symmetric"`` the scaled and
-            symmetrised values, see :func:`subspaces.graphs.rules.build_graph`).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from subspaces import TRR
-        >>> X = np.array([[1.0, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
-        >>> TRR(2, n_nonzero=2, graph="column", reg=0.01).fit(X).explain(0)
-        point 0 (cluster 0) is represented by 2 points; 100 % of the weight lies in its own cluster
-           point     weight   share  cluster
-               2     0.2299  60.0 %        0
-               1     0.1533  40.0 %        0
-        """
-        check_is_fitted(self, "labels_")
-        coefficients, labels, names = self._explained()
-        place = _place_of(i, names, len(self.labels_))
-        column = coefficients.tocsc()[:, [place]]
-        rows, weights = column.nonzero()[0], column.data[column.data != 0]
-        order = np.argsort(-np.abs(weights), kind="stable")
-        rows, weights = rows[order], weights[order]
-        magnitude = np.abs(weights, dtype=np.float64)
-        shares = magnitude / (magnitude.sum() or 1.0)
-        label = int(labels[place])
-        return Explanation(
-            point=int(i),
-            label=label,
-            points=(rows if names is None else names[rows])[:n].astype(np.intp),
-            weights=weights[:n],
-            labels=labels[rows[:n]],
-            shares=shares[:n],
-            own_share=float(shares[labels[rows] == label].sum()),
-            n_representers=len(rows),
-        )
-
-    def _explained(self) -> tuple[Sparse, Labels, Labels | None]:
-        """Coefficients, labels of their points, and the row numbers of those points in the data (None: all)."""
-        for owner in (self, getattr(self, "clusterer_", None)):
-            coefficients = getattr(owner, "coefficients_", None)
-            if owner is not None and coefficients is not None:
-                return coefficients, owner.labels_, None if owner is self else self.landmarks_
-        raise ValueError(
-            f"{type(self).__name__} represents no point by others, so explain has nothing to list. Methods that do: "
-            "KTRR, TRR, LSR1, LSR2, SSC, LRR1 and their relatives; EKTRR, SSSC, SLSR and SLRR for their landmarks."
-        )
+    Parameters
+    ----------
+    i : row number of the point in the data that was fitted
+    coefficients, labels : of the points that were represented
+    names : their row numbers in the data; None: they are all of it
+    """
+    place = _place_of(i, names, len(labels))
+    column = coefficients.tocsc()[:, [place]]
+    rows, values = column.nonzero()[0], column.data[column.data != 0]
+    order = np.argsort(-np.abs(values), kind="stable")
+    rows, values = rows[order], values[order]
+    magnitude = np.abs(values, dtype=np.float64)
+    shares = magnitude / (magnitude.sum() or 1.0)
+    label = int(labels[place])
+    return Explanation(
+        point=int(i),
+        label=label,
+        points=(rows if names is None else names[rows])[:n].astype(np.intp),
+        coefficients=values[:n],
+        labels=labels[rows[:n]],
+        shares=shares[:n],
+        own_share=float(shares[labels[rows] == label].sum()),
+        n_representers=len(rows),
+    )
 
 
 def _place_of(i: int, names: Labels | None, n: int) -> int:
     """Column of point i."""
-    if not isinstance(i, int | np.integer) or not 0 <= i < n:
-        raise ValueError(f"i must be the row number of a fitted point, from 0 to {n - 1}; got {i!r}.")
     if names is None:
+        if not isinstance(i, int | np.integer) or not 0 <= i < n:
+            raise ValueError(f"i must be the row number of a fitted point, from 0 to {n - 1}; got {i!r}.")
         return int(i)
     found = np.flatnonzero(names == i)
     if not len(found):

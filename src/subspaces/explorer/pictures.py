@@ -119,13 +119,13 @@ def representers(session: Session, view: View, found: Explanation, pictures: Pic
         return "" if pictures.pixels is None else f'<img src="{pictures.strip([i])}" alt="">'
 
     rows = []
-    largest = float(np.abs(found.weights).max(initial=0)) or 1.0
+    largest = float(np.abs(found.coefficients).max(initial=0)) or 1.0
     for row in found.as_rows():
         i, label = row["point"], row["label"]
-        width = 100 * abs(row["weight"]) / largest
+        width = 100 * abs(row["coefficient"]) / largest
         rows.append(
             f"<tr><td>{picture(i)}</td><td class='name'>{escape(session.ids[i])}</td>"
-            f"<td class='number'>{row['weight']:.3f}</td>"
+            f"<td class='number'>{row['coefficient']:.3f}</td>"
             f"<td class='bar'><div style='width:{width:.0f}%'></div></td><td>{badge(label, colors[label])}</td></tr>"
         )
     truth = "" if session.y is None else f", class {escape(str(session.y[found.point]))}"

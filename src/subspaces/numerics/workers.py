@@ -39,7 +39,7 @@ def in_memory(name: str, shape: tuple[int, ...], dtype: Any, blocks: Iterable[Ar
 
 
 class Here:
-    """This process: one range, whose blocks are shared among its threads."""
+    """The calling process: one range, whose blocks are shared among its threads."""
 
     def prepare(self, make: Callable[[Store], T]) -> T:
         """What all pieces read."""

@@ -27,7 +27,7 @@ from subspaces.numerics.largest import top_columns
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.types import Array, Labels
 from subspaces.numerics.workers import HERE, Store, Workers, in_memory
-from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.coefficients import Coefficients, from_sparse
 from subspaces.representation.ridge import above_rounding, penalty
 
 N_LANDMARKS = 256
