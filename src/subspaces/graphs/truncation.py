@@ -63,28 +63,29 @@ class Truncated(NamedTuple):
     Attributes
     ----------
     symmetric : magnitudes, scaled and symmetrised, of which each column keeps η
-    coefficients : C itself, of which each column keeps η; None where it is not wanted
+    coefficients : C itself, of which each column keeps η; None where it is not kept
     """
 
     symmetric: Sparse
-    coefficients: Sparse
+    coefficients: Sparse | None
 
 
-def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None) -> Truncated:
-    """The rule of the authors' program and, from the same first pass, the truncated coefficients themselves.
+def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, keep: bool = True) -> Truncated:
+    """The rule of the authors' program and, where they are to be kept, the truncated coefficients themselves.
 
-    The first pass over the coefficients finds the η largest of each column, hence also the largest one, by which the
-    second pass divides.
+    The first pass over the coefficients then finds the η largest of each column, hence also the largest one, by which
+    the second pass divides.
     """
     n, whole = coefficients.n_points, coefficients.matrix
     if whole is not None:
         kept = n if n_nonzero is None else min(n_nonzero, n - 1)
-        return Truncated(largest_per_column(symmetrised(whole), kept), truncate(coefficients, n_nonzero))
+        C = truncate(coefficients, n_nonzero) if keep else None
+        return Truncated(largest_per_column(symmetrised(whole), kept), C)
     n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
     if coefficients.draft is not None and n_nonzero + _SPARE < n:
-        return _symmetric_by_draft(coefficients, n_nonzero)
-    peaks, C = _peaks_and_largest(coefficients, n_nonzero)
-    if coefficients.draft is not None:
+        return _symmetric_by_draft(coefficients, n_nonzero, keep)
+    peaks, C = _peaks_and_largest(coefficients, n_nonzero) if keep else (None, None)
+    if peaks is None or coefficients.draft is not None:
         peaks = column_peaks(coefficients)
 
     def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
@@ -114,13 +115,13 @@ def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int) -> tuple[Arra
     return np.concatenate([peaks for peaks, _ in parts]), _from_blocks([entries for _, entries in parts], n)
 
 
-def _symmetric_by_draft(coefficients: Coefficients, n_nonzero: int) -> Truncated:
+def _symmetric_by_draft(coefficients: Coefficients, n_nonzero: int, keep: bool) -> Truncated:
     """The symmetric rule where all n² products are made in single precision and the few that matter in double."""
     n, draft, pairs = coefficients.n_points, coefficients.draft, coefficients.pairs
     assert draft is not None
     assert draft.core is not None
     assert pairs is not None
-    peaks, C = _peaks_by_draft(coefficients, n_nonzero)
+    peaks, C = _peaks_by_draft(coefficients, n_nonzero if keep else 1)
     inverse = 1 / np.where(peaks > 0, peaks, 1)
     weights, read = (inverse / inverse.max()).astype(draft.dtype), draft.core
     step = max(1, BLOCK_BYTES // (4 * n * draft.dtype.itemsize))
@@ -138,7 +139,7 @@ def _symmetric_by_draft(coefficients: Coefficients, n_nonzero: int) -> Truncated
         values[columns == rows] = 0
         return largest_of_few(columns, values, n_nonzero)
 
-    return Truncated(_from_blocks(map_blocks(one_block, _blocks_of(draft)), n), C)
+    return Truncated(_from_blocks(map_blocks(one_block, _blocks_of(draft)), n), C if keep else None)
 
 
 def _blocks_of(coefficients: Coefficients) -> list[tuple[int, int]]:

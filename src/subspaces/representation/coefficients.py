@@ -84,8 +84,8 @@ class Coefficients:
     """Entries of the core M at the given rows and columns, in full precision; goes with `draft`."""
     model: Any = None
     """What represents new points in the same way, where the solver has such a thing."""
-    leave_one_out: Callable[[], float] | None = None
-    """Mean squared distance of a point to its representation by the others, computed when called."""
+    leave_one_out: float | None = None
+    """Mean squared distance of a point to its representation by the others, relative to K, where it was asked for."""
     of_core: Callable[[Array, Array], Array] | None = None
     """Entries of C from those of the core and the numbers of their columns."""
     enlarge: int = 1

@@ -124,13 +124,8 @@ def from_inverse(U: Array, lam: float) -> Coefficients:
         entries: Array = values * scale[points]
         return entries
 
-    def leave_one_out() -> float:
-        own = -1 / scale.astype(np.float64)
-        squares = np.einsum("ij,ij->i", U, U, dtype=np.float64) + own**2
-        return float(np.mean((own - lam * squares) / own**2))
-
     return Coefficients(
-        *(U.shape[0], U.dtype, columns, rows), penalty=lam, core=core, of_core=of_core, leave_one_out=leave_one_out
+        *(U.shape[0], U.dtype, columns, rows), penalty=lam, core=core, of_core=of_core
     )
 
 
