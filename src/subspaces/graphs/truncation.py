@@ -225,8 +225,9 @@ def _peaks_by_draft(coefficients: Coefficients, n_nonzero: int = 1) -> tuple[Arr
         rows = np.arange(start, stop)
         values = pairs(rows, columns)
         values[columns == rows[:, None]] = 0
-        where = np.take_along_axis(block, columns, axis=1).argmax(axis=1)
-        peaks: Array = np.abs(values[np.arange(stop - start), where])
+        where = np.take_along_axis(block, columns, axis=1).argmax(axis=1)[:, None]
+        top = np.take_along_axis(columns, where, axis=1)
+        peaks: Array = np.where(top == rows[:, None], 0, np.abs(pairs(rows, top)))[:, 0]
         order = np.sort(first_smallest(-np.abs(values), min(n_nonzero, n - 1)), axis=1)
         values, columns = np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)
         kept = values != 0
