@@ -9,6 +9,7 @@ the affinity is afterwards W = |C_η| + |C_η|ᵀ.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +17,7 @@ from scipy import sparse
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces.numerics.ties import first_smallest, tie_width
 from subspaces.numerics.types import Array, Sparse
-from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.coefficients import Coefficients, Draft
 
 RANKINGS = ("magnitude", "value")
 
@@ -53,7 +54,7 @@ def truncate(
     if whole is not None and (graph == "symmetric" or by == "magnitude"):
         return largest_per_column(symmetrised(whole) if graph == "symmetric" else whole, n_nonzero)
     if graph == "symmetric" and coefficients.draft is not None and n_nonzero + _SPARE < n:
-        return _symmetric_by_draft(coefficients, n_nonzero)
+        return _symmetric_by_draft(coefficients, coefficients.draft, n_nonzero)
     peaks = column_peaks(coefficients) if graph == "symmetric" else None
 
     def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
@@ -65,34 +66,30 @@ def truncate(
             keys = np.abs(columns) if by == "magnitude" else np.where(columns != 0, columns, -np.inf)
         return largest_per_row(columns, keys, n_nonzero)
 
-    return _from_blocks(map_blocks(one_block, _blocks_of(coefficients)), n)
+    return _from_blocks(map_blocks(one_block, _blocks_of(coefficients, coefficients.dtype)), n)
 
 
-def _symmetric_by_draft(coefficients: Coefficients, n_nonzero: int) -> Sparse:
+def _symmetric_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int) -> Sparse:
     """The symmetric rule where all n² products are made in single precision and the few that matter in double."""
-    n, draft, pairs = coefficients.n_points, coefficients.draft, coefficients.pairs
-    assert draft is not None
-    assert draft.core is not None
-    assert pairs is not None
-    peaks = column_peaks(coefficients)
+    n, peaks = coefficients.n_points, column_peaks(coefficients)
     inverse = 1 / np.where(peaks > 0, peaks, 1)
-    weights, read = (inverse / inverse.max()).astype(draft.dtype), draft.core
-    step = max(1, BLOCK_BYTES // (4 * n * draft.dtype.itemsize))
+    weights = (inverse / inverse.max()).astype(np.float32)
+    step = max(1, BLOCK_BYTES // (4 * n * weights.itemsize))
 
     def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
-        block = read(start, stop)
+        block = draft.core(start, stop)
         for first in range(0, stop - start, step):  # small pieces: no large array is made and freed
             part = block[first : first + step]
             np.abs(part, out=part)
             part *= weights[start + first : min(start + first + step, stop), None] + weights
         columns = top_columns(block, n_nonzero + _SPARE)
         rows = np.arange(start, stop)[:, None]
-        values = np.abs(pairs(rows[:, 0], columns))
+        values = np.abs(draft.pairs(rows[:, 0], columns))
         values *= inverse[rows] + inverse[columns]
         values[columns == rows] = 0
         return _largest_of_few(columns, values, n_nonzero)
 
-    return _from_blocks(map_blocks(one_block, _blocks_of(draft)), n)
+    return _from_blocks(map_blocks(one_block, _blocks_of(coefficients, weights.dtype)), n)
 
 
 def _largest_of_few(columns: Array, values: Array, k: int) -> tuple[Array, Array, Array]:
@@ -103,9 +100,9 @@ def _largest_of_few(columns: Array, values: Array, k: int) -> tuple[Array, Array
     return kept.sum(axis=1), columns[kept], values[kept]
 
 
-def _blocks_of(coefficients: Coefficients) -> list[tuple[int, int]]:
+def _blocks_of(coefficients: Coefficients, dtype: np.dtype[Any]) -> list[tuple[int, int]]:
     n = coefficients.n_points
-    return row_blocks(n, n * coefficients.dtype.itemsize // coefficients.enlarge)
+    return row_blocks(n, n * dtype.itemsize // coefficients.enlarge)
 
 
 def _from_blocks(parts: list[tuple[Array, Array, Array]], n: int) -> Sparse:
@@ -204,8 +201,8 @@ def column_peaks(coefficients: Coefficients) -> Array:
     if coefficients.matrix is not None:
         peaks: Array = abs(coefficients.matrix).max(axis=0).toarray().ravel()
         return peaks
-    if coefficients.draft is not None and coefficients.pairs is not None:
-        return _peaks_by_draft(coefficients)
+    if coefficients.draft is not None:
+        return _peaks_by_draft(coefficients, coefficients.draft)
     read = coefficients.core or coefficients.columns
 
     def peaks_of(start: int, stop: int) -> Array:
@@ -213,25 +210,20 @@ def column_peaks(coefficients: Coefficients) -> Array:
         peaks: Array = np.maximum(columns.max(axis=1), -columns.min(axis=1))
         return peaks
 
-    return np.concatenate(map_blocks(peaks_of, _blocks_of(coefficients)))
+    return np.concatenate(map_blocks(peaks_of, _blocks_of(coefficients, coefficients.dtype)))
 
 
-def _peaks_by_draft(coefficients: Coefficients) -> Array:
+def _peaks_by_draft(coefficients: Coefficients, draft: Draft) -> Array:
     """The draft says where the largest entry is, its value comes in full precision."""
-    draft, pairs = coefficients.draft, coefficients.pairs
-    assert draft is not None
-    assert draft.core is not None
-    assert pairs is not None
-    read = draft.core
 
     def peaks_of(start: int, stop: int) -> Array:
-        block = read(start, stop)
+        block = draft.core(start, stop)
         where = np.abs(block, out=block).argmax(axis=1)
         rows = np.arange(start, stop)
-        peaks: Array = np.where(where == rows, 0, np.abs(pairs(rows, where[:, None])[:, 0]))
+        peaks: Array = np.where(where == rows, 0, np.abs(draft.pairs(rows, where[:, None])[:, 0]))
         return peaks
 
-    return np.concatenate(map_blocks(peaks_of, _blocks_of(draft)))
+    return np.concatenate(map_blocks(peaks_of, _blocks_of(coefficients, np.dtype(np.float32))))
 
 
 def symmetrised_columns(coefficients: Coefficients, peaks: Array, start: int, stop: int) -> Array:
