@@ -64,7 +64,6 @@ nitpick_ignore = [
     ("py:func", "cells_of"),
     ("py:func", "data_weight"),
     ("py:func", "outlier_weight"),
-    ("py:data", "subspaces.kernels.DISTANCE_KERNELS"),
     ("py:mod", "subspaces.plots._style"),
 ]
 

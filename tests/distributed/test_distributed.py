@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -31,7 +32,7 @@ from subspaces.distributed._sampled import Rows
 from subspaces.distributed._tasks import Workers
 from subspaces.estimators.ektrr import EKTRR, SSSC
 from subspaces.estimators.sampled import SampledClusterer
-from subspaces.kernels import as_kernel
+from subspaces.kernels import RBF, DistanceKernel, as_kernel
 from subspaces.representation import two_scale
 
 SCALINGS = [None, "unit", "max", "minmax", "standard"]
@@ -114,6 +115,26 @@ def test_graph_is_that_in_memory(client, rings, tmp_path, chunks, parameters):
     assert same_graph(estimator, expected)
     assert len(rows_files(tmp_path)) == N_TASKS
     np.testing.assert_array_equal(estimator.predict(rings[:50] + 0.01), expected.predict(rings[:50] + 0.01))
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_kernels_of_users_go_to_the_workers(client, rings, tmp_path):
+    @dataclass(frozen=True)
+    class Student(DistanceKernel):
+        nu: float = 1.0
+
+        def profile(self, block):
+            block /= self.sigma**2
+            block += 1
+            np.power(block, -self.nu, out=block)
+
+    for nu in (1.0, 2.0):  # one bandwidth, two graphs
+        estimator = ktrr(kernel=Student(1.5, nu))
+        fit_predict(estimator, da.from_array(rings, chunks=(700, 4)), client=client, checkpoint=tmp_path)
+        assert same_graph(estimator, ktrr(kernel=Student(1.5, nu)).fit(rings))
+    assert len(list(tmp_path.glob("graph-*"))) == 2
+    assert _graph.identity_of(RBF(1.5)) == "rbf"
+    assert _graph.identity_of(Student(1.5, 2.0)).endswith("Student[('bandwidth', 1.5), ('nu', 2.0)]")
 
 
 @pytest.mark.usefixtures("small_tasks")

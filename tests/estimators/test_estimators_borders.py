@@ -135,4 +135,4 @@ def test_kernel_params_are_honoured_and_left_alone(data):
     params = {"degree": 2, "coef0": 0.5}
     model = KTRR(3, kernel="polynomial", kernel_params=params).fit(X)
     assert params == {"degree": 2, "coef0": 0.5}
-    assert model.kernel_.params["degree"] == 2
+    assert model.kernel_.degree == 2

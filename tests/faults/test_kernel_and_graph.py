@@ -20,7 +20,7 @@ from subspaces.embedding import spectral as embedding
 from subspaces.embedding.spectral import spectral_embedding
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate
-from subspaces.kernels import cross, fit_kernel, gram
+from subspaces.kernels import as_kernel
 from subspaces.methods import METHODS
 from subspaces.numerics import decompositions
 from subspaces.partition import cut_embedding
@@ -31,7 +31,7 @@ from subspaces.representation.ridge import IndefiniteKernelWarning, ridge
 @pytest.fixture
 def K(seed):
     X, _ = blobs(seed)
-    return gram(X, fit_kernel(X, "rbf"))
+    return as_kernel("rbf").fit(X).gram(X)
 
 
 @pytest.mark.parametrize("cls", KERNELISED)
@@ -93,7 +93,7 @@ def test_case_33_inverse_distances(name, seed):
     """33: the diagonal and copies have the finite value 1 (the bounded forms of docs/guide)."""
     X, y = blobs(seed)
     X = np.vstack([X, X[:3]])
-    K = gram(X, fit_kernel(X, name))
+    K = as_kernel(name).fit(X).gram(X)
     assert (K.diagonal() == 1).all()
     np.testing.assert_allclose(K[[0, 1, 2], [42, 43, 44]], 1)
     assert adjusted_rand_score(y, fit(KTRR, X, kernel=name).labels_[:42]) == 1
@@ -177,7 +177,7 @@ def test_case_37_extreme_penalties(reg, kernel, seed):
     if reg > 1:
         for dtype, rtol in ((np.float64, 1e-10), (np.float32, 1e-4)):
             if reg < float(np.finfo(dtype).max):
-                K = gram(X, fit_kernel(X, kernel)).astype(dtype)
+                K = as_kernel(kernel).fit(X).gram(X).astype(dtype)
                 found = ridge(K, reg=reg)
                 off = K - np.diag(K.diagonal())
                 scaled = found.columns(0, 42).T.astype(np.float64) * found.penalty
@@ -344,4 +344,4 @@ def test_kernel_values_of_new_points(cls, K, seed):
         model.predict(K[:, :5])
     X, _ = blobs(seed)
     with quiet():
-        assert model.predict(-cross(X[:3], X, fit_kernel(X, "rbf"))).shape == (3,)
+        assert model.predict(-as_kernel("rbf").fit(X).cross(X[:3], X)).shape == (3,)

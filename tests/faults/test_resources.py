@@ -12,7 +12,7 @@ from scipy import sparse
 from method_data import GRAPH, LARGE, quiet
 from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC
 from subspaces.datasets import _load, load_mnist
-from subspaces.kernels import fit_kernel
+from subspaces.kernels import as_kernel
 from subspaces.methods import METHODS
 from subspaces.numerics import memory
 
@@ -50,7 +50,7 @@ def test_case_60_left_to_itself_it_takes_the_route_that_fits():
     """60: solver="auto" does not ask for what is not there."""
     X = np.random.default_rng(0).standard_normal((9_900, 3))
     model = KTRR(3)
-    model.kernel_ = fit_kernel(X)
+    model.kernel_ = as_kernel().fit(X)
     assert model._chosen_solver(X)[0] == "dense"
     memory.available_bytes = lambda: 2**28
     solver, reason = model._chosen_solver(X)

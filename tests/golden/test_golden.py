@@ -10,7 +10,7 @@ import pytest
 from solved import dense_and_trace, sparse_and_trace
 from subspaces import KTRR, TRR
 from subspaces.graphs.truncation import truncate
-from subspaces.kernels import cross, features, fit_kernel, gram
+from subspaces.kernels import as_kernel
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.low_rank import lrr
 from subspaces.representation.ridge import ridge, ridge_low_rank
@@ -45,9 +45,9 @@ def unit(golden):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels(kernel, golden):
     X = golden["X"]
-    settled = fit_kernel(X, kernel)
-    np.testing.assert_allclose(gram(X, settled), golden[f"K_{kernel}"], rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(cross(X[:4], X, settled), golden[f"K_{kernel}"][:4], rtol=1e-6, atol=1e-7)
+    settled = as_kernel(kernel).fit(X)
+    np.testing.assert_allclose(settled.gram(X), golden[f"K_{kernel}"], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(settled.cross(X[:4], X), golden[f"K_{kernel}"][:4], rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("reg", REGS)
@@ -55,10 +55,10 @@ def test_kernels(kernel, golden):
 def test_coefficients_by_every_route(kernel, reg, golden):
     X, expected = golden["X"], golden[f"C_{kernel}_{reg}"]
     n = len(X)
-    settled = fit_kernel(X, kernel)
+    settled = as_kernel(kernel).fit(X)
     atol = 1e-5 * np.abs(expected).max()  # correntropy's series is accurate to 1e-7 in K
-    np.testing.assert_allclose(ridge(gram(X, settled), reg=reg).columns(0, n).T, expected, atol=atol)
-    Z = features(X, settled)
+    np.testing.assert_allclose(ridge(settled.gram(X), reg=reg).columns(0, n).T, expected, atol=atol)
+    Z = settled.features(X)
     if Z is not None:
         np.testing.assert_allclose(ridge_low_rank(Z, reg=reg).columns(0, n).T, expected, atol=atol)
     if settled.name in ("rbf", "exponential", "inverse_square", "inverse_distance"):
