@@ -158,9 +158,7 @@ def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, A
 
 def _can_choose(cls: Any, n_points: int | None) -> bool:
     """Whether the method chooses its parameters from the points; it must have them all in memory for that."""
-    from subspaces.estimators.automatic import AutomaticClusterer
-
-    return n_points is not None and issubclass(cls, AutomaticClusterer)
+    return n_points is not None and "selection_" in (cls.__doc__ or "")
 
 
 def fit(estimator: Any, data: Dataset, show: bool) -> None:

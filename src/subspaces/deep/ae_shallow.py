@@ -24,17 +24,16 @@ from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class EncodedClusterer(DeepClusterer):
-    """Base of the methods that train first and represent afterwards: ``_represent`` turns codes into coefficients."""
+    """Base of the methods that train first and represent afterwards: ``_represent_codes`` turns codes into coefficients."""
 
     code_scaling: str | None = "unit"
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DeepClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "code_scaling": [StrOptions(set(SCALINGS)), None],
     }
 
     def _train(self, training: Training, rows: Tensor, network: Autoencoder) -> Coefficients:
-        return self._represent(self._scaled_codes(network, rows))
+        return self._represent_codes(self._scaled_codes(network, rows))
 
     def _scaled_codes(self, network: Autoencoder, rows: Tensor) -> Array:
         with torch.no_grad():
@@ -42,7 +41,7 @@ class EncodedClusterer(DeepClusterer):
         scaled: Array = apply_scaling(codes, fit_scaling(codes, self.code_scaling))
         return scaled
 
-    def _represent(self, codes: Array) -> Coefficients:
+    def _represent_codes(self, codes: Array) -> Coefficients:
         raise NotImplementedError
 
 
@@ -83,8 +82,7 @@ class AESSC(EncodedClusterer):
     ssc_tol: float = 1e-4
     max_iter: int = 200
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EncodedClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [POSITIVE],
         "affine": ["boolean"],
         "ssc_tol": [POSITIVE],
@@ -94,7 +92,7 @@ class AESSC(EncodedClusterer):
     cost: ClassVar[str] = "an autoencoder, O(n) per epoch, then SSC"
     reference: ClassVar[str] = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
 
-    def _represent(self, codes: Array) -> Coefficients:
+    def _represent_codes(self, codes: Array) -> Coefficients:
         return ssc(codes, alpha=self.alpha, affine=self.affine, tol=self.ssc_tol, max_iter=self.max_iter)
 
 
@@ -133,8 +131,7 @@ class AEKTRR(EncodedClusterer):
     bandwidth: float | str = "rms"
     kernel_params: Mapping[str, Any] | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EncodedClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "reg": [POSITIVE],
         "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, Kernel],
         "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
@@ -144,6 +141,6 @@ class AEKTRR(EncodedClusterer):
     cost: ClassVar[str] = "an autoencoder, O(n) per epoch, then one Cholesky inverse"
     reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
-    def _represent(self, codes: Array) -> Coefficients:
+    def _represent_codes(self, codes: Array) -> Coefficients:
         kernel = as_kernel(self.kernel, self.bandwidth, self.kernel_params).fit(codes)
         return ridge(kernel.gram(codes), reg=self.reg, overwrite=True)

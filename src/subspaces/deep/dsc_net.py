@@ -111,8 +111,7 @@ class DSCNet(DeepClusterer):
     self_expression: float = 75.0
     epochs: int = 30
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DeepClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "norm": [StrOptions({"l1", "l2"})],
         "reg": [POSITIVE],
         "self_expression": [POSITIVE],

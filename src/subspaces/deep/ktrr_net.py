@@ -78,8 +78,7 @@ class KTRRNet(DeepClusterer):
     self_expression: float = 75.0
     epochs: int = 30
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DeepClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"linear", "rbf"})],
         "reg": [POSITIVE],
         "self_expression": [POSITIVE],

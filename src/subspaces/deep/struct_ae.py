@@ -115,8 +115,7 @@ class StructAE(EncodedClusterer):
     update_every: int | None = None
     epochs: int = 100
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EncodedClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "hidden": ["array-like"],
         "structure": [Interval(Real, 0, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],

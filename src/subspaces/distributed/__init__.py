@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 try:
-    import distributed as dask_distributed
     from distributed.comm import CommClosedError
+
+    import distributed as dask_distributed
 except ImportError as error:
     raise ImportError('subspaces.distributed needs Dask: pip install "subspaces[dask]"') from error
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dask.delayed import Delayed
+
 from distributed import as_completed
 
 Progress = Callable[[int, int], None]

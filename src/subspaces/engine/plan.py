@@ -92,7 +92,7 @@ class Plan:
     kernel : the kernel, not yet fitted; the linear one for methods that see the points themselves
     source : what the representation starts from: ``"points"``, ``"gram"`` (kernel matrix) or ``"features"`` (its map)
     represent : source → :class:`~subspaces.representation.coefficients.Coefficients`; None for a method without
-    affinity : points → graph W, for the methods that represent no point by others
+    affinity : scaled points and the exponent of their scaling → graph W, where no point is represented by others
     graph : what is done to the coefficients (:class:`~subspaces.graphs.rules.GraphRule`)
     reserve : coefficients per point that are kept for joining pieces of the graph; None: all of them
     connect : tie a graph that falls into more pieces than clusters
@@ -112,7 +112,7 @@ class Plan:
     graph: GraphRule
     scaling: str | None = None
     source: str = "points"
-    affinity: Callable[[Array, float], Array | Sparse] | None = None
+    affinity: Callable[[Array, int], Array | Sparse] | None = None
     reserve: int | None = None
     connect: bool = True
     between: Callable[[Array, Kernel], Sparse] | None = None

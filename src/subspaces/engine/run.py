@@ -19,7 +19,7 @@ from subspaces.engine.stages import Embedding, Evidence, Graph, Seen
 from subspaces.engine.validation import all_equal, one_label_per_copy, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
 from subspaces.new_points import fingerprints
-from subspaces.numerics.ordering import canonical_order, inverse_of, reordered, rows_of
+from subspaces.numerics.ordering import canonical_order, inverse_of, reordered
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.numerics.workers import HERE, Workers
@@ -78,10 +78,10 @@ class Cache:
 
     def find(self, key: tuple[Any, ...]) -> Any:
         """A result, or None."""
-        kept = self._kept.get(key[0], {})
-        if key not in kept:
+        kept = self._kept.get(key[0])
+        if kept is None or key not in kept:
             return None
-        kept.move_to_end(key)  # type: ignore[union-attr]
+        kept.move_to_end(key)
         return kept[key]
 
     def put(self, key: tuple[Any, ...], value: Any) -> None:
@@ -118,7 +118,7 @@ def run(
     n = X.shape[0]
     order = canonical_order(X, prints, pairwise=plan.pairwise) if plan.canonical else np.arange(n)
     _warn_of_bad_input(X, prints, plan)
-    points = rows_of(X, order, pairwise=plan.pairwise)
+    points = workers.in_order(X, order, plan.pairwise)
     found = run_ordered(plan, points, prints[order], cache=cache, listen=listen, workers=workers, until=until)
     return replace(as_given(found, order), prints=prints)
 
@@ -285,7 +285,9 @@ def _one_cluster(plan: Plan) -> Journey:
     """All points are equal: there is one cluster, and saying anything else would be an invention."""
     n = plan.shape.n
     if plan.n_clusters not in (1, None):
-        warn_caller(f"all {n} points are equal: 1 cluster found instead of n_clusters={plan.n_clusters}.", ConvergenceWarning)
+        warn_caller(
+            f"all {n} points are equal: 1 cluster found instead of n_clusters={plan.n_clusters}.", ConvergenceWarning
+        )
     C = sparse.csc_array((n, n)) if plan.represent is not None else None
     evidence = Evidence(Scaling(), as_kernel("linear"))
     graph = Graph(sparse.csr_array((n, n)), C, 1, np.zeros(0, dtype=np.intp), evidence)

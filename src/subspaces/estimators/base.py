@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from os import PathLike
@@ -104,13 +104,17 @@ class SubspaceClusterer(JourneyMixin, CallbackSupportMixin, ClusterMixin, Versio
         -------
         self
         """
+        return self._safely(X, self._fit)
+
+    def _safely(self, X: Any, fit: Callable[[Data], None]) -> Self:
+        """Fit to validated points; an error or Ctrl-C leaves an unfitted estimator, not half of one."""
         self._forget()
         try:
-            self._fit(self._validated(X))
-            return self
-        except BaseException:  # an error or Ctrl-C leaves an unfitted estimator, not half of one
+            fit(self._validated(X))
+        except BaseException:
             self._forget()
             raise
+        return self
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> Labels:
         """Cluster the rows of X and return their labels."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,10 +15,10 @@ from subspaces.engine.plan import Context, Cut, Plan, Shape, require_dense_point
 from subspaces.engine.predict import by_training_points
 from subspaces.engine.run import Journey, run
 from subspaces.estimators.base import SubspaceClusterer
-from subspaces.estimators.callbacks import announcer
+from subspaces.estimators.callbacks import announcer, with_callbacks
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
-from subspaces.kernels import Linear, as_kernel
+from subspaces.kernels import Linear, as_kernel, is_precomputed
 from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation.coefficients import Coefficients, Factors
 
@@ -42,16 +43,36 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
     """Arrays of the size of X that a method without n × n arrays holds instead."""
     _represents: ClassVar[bool] = True
     """Whether points are represented by others, so that there are coefficients."""
+    _kernel_of_points: ClassVar[bool] = True
+    """Whether a parameter `kernel` is one of the points (and not of what a network makes of them)."""
     _is_sparse: ClassVar[bool] = False
     """Whether the coefficients are sparse from the start."""
 
     # ---------------------------------------------------------------- plan, run, keep
 
     def _fit(self, X: Data) -> None:
+        self._fit_by(X, run)
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_by(self, X: Any, run: Callable[..., Journey]) -> Self:
+        """:meth:`fit` by another way to run its plan: ``run(plan, X, listen=...)`` (:func:`subspaces.engine.run.run`)."""
+        return self._safely(X, lambda points: self._fit_by(points, run))
+
+    def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
         settled = self._settled(X)
-        plan = settled._plan(X)
+        self._keep(run(settled.plan(X), X, listen=announcer(self)), X, settled)
+
+    def plan(self, X: Data) -> Plan:
+        """The plan of a fit to the points X: everything checked and decided, nothing computed.
+
+        Parameters
+        ----------
+        X : array of shape (n, m), dense or CSR; (n, n) with ``kernel="precomputed"``
+        """
+        plan = self._plan(X)
         plan.check()
-        self._keep(run(plan, X, listen=announcer(self)), X, settled)
+        return plan
 
     def _settled(self, X: Data) -> Self:
         """The estimator whose parameters are used: this one, or a copy with what was left to be chosen."""
@@ -69,14 +90,15 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
     def _outline(self, X: Data) -> Plan:
         """What the parameters say."""
-        kernel = as_kernel(*(getattr(self, name) for name in _KERNEL)) if hasattr(self, "kernel") else Linear()
+        by_kernel = self._kernel_of_points and hasattr(self, "kernel")
+        kernel = as_kernel(*(getattr(self, name) for name in _KERNEL)) if by_kernel else Linear()
         return Plan(
             method=type(self).__name__,
             shape=Shape.of(X),
             n_clusters=self.n_clusters,
             scaling=self.scaling,
             kernel=kernel,
-            source="gram" if hasattr(self, "kernel") else "points",
+            source="gram" if by_kernel else "points",
             represent=self._represent if self._represents else None,
             affinity=None if self._represents else self._affinity,
             graph=self._graph_rule(),
@@ -144,8 +166,9 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         """C (eq. 3.9), truncated, with sign: column i represents point i; sparse (n, n)."""
         found = getattr(self, "_coefficients", None)
         if found is None:
-            raise AttributeError(f"this {type(self).__name__} has no coefficients_: it is not fitted, or represents no "
-                                 "point by others.")
+            raise AttributeError(
+                f"this {type(self).__name__} has no coefficients_: it is not fitted, or represents no point by others."
+            )
         return found.sparse() if isinstance(found, Factors) else found
 
     def fit_transform(self, X: Any, y: Any = None, **kwargs: Any) -> Array:
@@ -196,7 +219,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
+        tags.input_tags.pairwise = is_precomputed(getattr(self, "kernel", None))
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -179,7 +179,10 @@ class TRR(GraphClusterer):
     solver: str = "auto"
     spectral: str = "auto"
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {**{name: rule for name, rule in AUTOMATIC.items() if name != "kernel"}, **_ROUTES}
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: rule for name, rule in AUTOMATIC.items() if name != "kernel"},
+        **_ROUTES,
+    }
     cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
     reference: ClassVar[str] = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"
 

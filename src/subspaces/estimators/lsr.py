@@ -58,9 +58,7 @@ class LSR1(GraphClusterer):
     reference: ClassVar[str] = _REFERENCE
 
     def _plan(self, X: Data) -> Plan:
-        return ridge_plan(
-            self._outline(X), X, reg=self.reg, solver=self.solver, spectral=self.spectral
-        )
+        return ridge_plan(self._outline(X), X, reg=self.reg, solver=self.solver, spectral=self.spectral)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

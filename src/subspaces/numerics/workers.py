@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from subspaces.numerics.types import Array
+from subspaces.numerics.ordering import rows_of
+from subspaces.numerics.types import Array, Data, Labels
 
 T = TypeVar("T")
 
@@ -22,8 +23,11 @@ class Store(Protocol):
 class Workers(Protocol):
     """Where the pieces of a run are computed."""
 
-    def prepare(self, make: Callable[[Store], T]) -> T:
-        """What all pieces read: made once, or found where an earlier run left it."""
+    def in_order(self, X: Data, order: Labels, pairwise: bool) -> Data:
+        """The points in canonical order (:mod:`subspaces.numerics.ordering`)."""
+
+    def prepare(self, make: Callable[[Store], T], settings: Mapping[str, Any]) -> T:
+        """What all pieces read: made once, or found where an earlier run with these settings left it."""
 
     def rows(self, function: Callable[[Any, int, int], Any], prepared: Any, n: int) -> list[Any]:
         """``function(prepared, start, stop)`` for ranges that cover 0 to n, in order."""
@@ -41,7 +45,11 @@ def in_memory(name: str, shape: tuple[int, ...], dtype: Any, blocks: Iterable[Ar
 class Here:
     """The calling process: one range, whose blocks are shared among its threads."""
 
-    def prepare(self, make: Callable[[Store], T]) -> T:
+    def in_order(self, X: Data, order: Labels, pairwise: bool) -> Data:
+        """The points in canonical order."""
+        return rows_of(X, order, pairwise=pairwise)
+
+    def prepare(self, make: Callable[[Store], T], settings: Mapping[str, Any]) -> T:
         """What all pieces read."""
         return make(in_memory)
 

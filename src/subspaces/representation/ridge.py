@@ -124,9 +124,7 @@ def from_inverse(U: Array, lam: float) -> Coefficients:
         entries: Array = values * scale[points]
         return entries
 
-    return Coefficients(
-        *(U.shape[0], U.dtype, columns, rows), penalty=lam, core=core, of_core=of_core
-    )
+    return Coefficients(*(U.shape[0], U.dtype, columns, rows), penalty=lam, core=core, of_core=of_core)
 
 
 def ridge_unconstrained(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficients:

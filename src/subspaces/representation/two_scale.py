@@ -126,7 +126,11 @@ def two_scale(
         Sparse from the start, `n_candidates` entries a column.
     """
     n_candidates = min(n_candidates, len(X) - 1)
-    prepared = workers.prepare(lambda store: prepare(X, kernel, reg, n_landmarks, n_candidates, seed, store))
+    settings = {"reg": reg, "n_landmarks": n_landmarks, "n_candidates": n_candidates, "seed": seed}
+    prepared = workers.prepare(
+        lambda store: prepare(X, kernel, **settings, store=store),  # type: ignore[arg-type]
+        {"kernel": kernel, **settings},
+    )
     parts = workers.rows(rows_of_coefficients, prepared, len(X))
     candidates, values = (part[0] if len(part) == 1 else np.concatenate(part) for part in zip(*parts, strict=True))
     cells, model = prepared.cells, prepared.model

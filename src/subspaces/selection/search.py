@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.kernels import is_precomputed
 from subspaces.engine.run import Cache
+from subspaces.kernels import is_precomputed
 from subspaces.new_points import fingerprints
 from subspaces.numerics import memory
 from subspaces.numerics.ordering import canonical_order, rows_of
@@ -119,7 +119,8 @@ def choose(
     with quiet(), one_thread("blas"):  # whatever concerns the winner is said again by the final fit
         cache = search_cache()
         build = partial(
-            *(candidates_of, part),
+            candidates_of,
+            part,
             cache=cache,
             graph=graph,
             by=by,
