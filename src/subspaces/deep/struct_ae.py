@@ -150,11 +150,11 @@ class StructAE(EncodedClusterer):
             batch_size=self.batch_size,
             before_epoch=update,
         )
-        return self._represent(self._scaled_codes(autoencoder, rows))
+        return self._represent_codes(self._scaled_codes(autoencoder, rows))
 
     def _prior(self, points: Array) -> Sparse:
         points = apply_scaling(points, fit_scaling(points, self.code_scaling))
-        return truncate(self._represent(points), self.n_prior)
+        return truncate(self._represent_codes(points), self.n_prior)
 
-    def _represent(self, codes: Array) -> Coefficients:
+    def _represent_codes(self, codes: Array) -> Coefficients:
         return ridge(codes @ codes.T, reg=self.reg, overwrite=True)
