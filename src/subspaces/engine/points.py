@@ -14,6 +14,10 @@ from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, apply_scaling
 
 
+BLOCK_BYTES = 64 * 2**20
+"""Points that are scaled and labelled at a time."""
+
+
 class Points(Protocol):
     """Points in the units of the method; row numbers are those in which they were given.
 
@@ -22,12 +26,19 @@ class Points(Protocol):
     shape, dtype : of all points
     scaling : what makes new points the same
     order : row numbers in canonical order (:mod:`subspaces.numerics.ordering`)
+    block_bytes : of points that are scaled and labelled at a time
     """
 
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    scaling: Scaling
-    order: Labels
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def scaling(self) -> Scaling: ...
+    @property
+    def order(self) -> Labels: ...
+    @property
+    def block_bytes(self) -> int: ...
 
     def take(self, rows: Labels) -> Array:
         """Some rows."""
@@ -46,7 +57,7 @@ class InMemory:
     X: Array
     scaling: Scaling
     order: Labels
-    block_bytes: int = 64 * 2**20
+    block_bytes: int = BLOCK_BYTES
 
     @property
     def shape(self) -> tuple[int, int]:
