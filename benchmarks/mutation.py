@@ -28,7 +28,8 @@ TESTS = {
     "metrics": ["test_metrics*.py"],
     "representation/ridge": ["test_ridge*.py"],
     "representation/_result": ["representation/test_coefficients.py"],
-    "representation/local": ["test_representation_local*.py"],
+    "representation/thresholding": ["graphs/test_local*.py"],
+    "graphs/local": ["graphs/test_local*.py"],
     "representation/low_rank": ["representation/test_low_rank_steps.py"],
     "representation/_nuclear": ["test_representation_nuclear*_edges.py"],
     "representation/kernel_low_rank": ["test_representation_kernel_low_rank*_edges.py"],
@@ -45,7 +46,7 @@ TESTS = {
 SLOW = {
     "embedding": "0.05-float32 or 0.001-float32 or float32-1e-05 or float32-0.0001 or float32-1e-06 or float64-1e-05 "
     "or float64-0.0001 or float64-0.001 or 20-200 or same_bits_on_every_run or points_at_the_caller",
-    "representation/local": "smce or representation/test_local.py and ([1- or [2- or [1] or [2])",
+    "graphs/local": "smce or graphs/test_local.py and ([1- or [2- or [1] or [2])",
 }
 """Tests (as for ``pytest -k``) left out: repetitions with other numbers (every survivor would run them all), and what
 mutmut's own calls between the functions disturb (where a warning points)."""

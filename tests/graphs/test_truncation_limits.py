@@ -167,7 +167,7 @@ def test_a_draft_does_not_take_the_diagonal_of_a_point_that_nothing_represents(w
     Z[where, 4] = value  # orthogonal to all the others
     coefficients = ridge_low_rank(Z, reg=0.1)
     C = truncate(coefficients, 3, graph="symmetric")
-    expected = truncate(replace(coefficients, draft=None, pairs=None), 3, graph="symmetric")
+    expected = truncate(replace(coefficients, draft=None), 3, graph="symmetric")
     assert_allclose(C.toarray(), expected.toarray(), rtol=1e-10)
     assert C[:, [where]].nnz == 0
     assert column_peaks(coefficients)[where] == 0

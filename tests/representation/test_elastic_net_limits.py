@@ -45,7 +45,8 @@ def test_path_hands_every_argument_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def recorded(X: Array, **options: Any) -> Any:
         given.append(options)
-        return SimpleNamespace(sparse=lambda n=len(given): n)
+        n_given = len(given)
+        return SimpleNamespace(sparse=lambda: n_given)
 
     monkeypatch.setattr(module, "elastic_net", recorded)
     list(elastic_net_path(np.eye(2), [2.0, 3.0], l1_ratio=0.4, tol=0.1, max_iter=7))

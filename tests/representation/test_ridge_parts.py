@@ -133,10 +133,9 @@ def test_draft_is_the_core_up_to_a_factor_and_pairs_are_exact(rng):
     assert_allclose(draft, factor * M, rtol=0, atol=1e-5 * np.abs(draft).max())
     assert 1e-3 < np.abs(draft).max() < 100  # far from what single precision cannot hold
     rows, columns = np.array([3, 0, 59]), np.array([[5, 7], [1, 2], [4, 0]])
-    assert_allclose(found.pairs(rows, columns), M[rows[:, None], columns], rtol=1e-12)
+    assert_allclose(found.draft.pairs(rows, columns), M[rows[:, None], columns], rtol=1e-12)
     single = ridge_low_rank(Z.astype(np.float32), reg=0.5)
     assert single.draft is None
-    assert single.pairs is None
 
 
 def test_points_at_the_origin_have_zero_coefficients():

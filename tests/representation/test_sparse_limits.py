@@ -51,7 +51,8 @@ def test_path_hands_every_argument_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def recorded(K: Array, **options: Any) -> Any:
         given.append(options)
-        return SimpleNamespace(dense=lambda n=len(given): n)
+        n_given = len(given)
+        return SimpleNamespace(dense=lambda: n_given)
 
     monkeypatch.setattr(solver, "kssc", recorded)
     list(kssc_path(np.eye(2), [2.0, 3.0], affine=True, tol=0.1, max_iter=7))

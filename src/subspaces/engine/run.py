@@ -126,20 +126,22 @@ def run(
 def run_ordered(
     plan: Plan,
     points: Data,
-    prints: Array,
+    prints: Array | None = None,
     *,
     cache: Cache | None = None,
     listen: Listener | None = None,
     workers: Workers = HERE,
     until: str = "cut",
 ) -> Journey:
-    """:func:`run` for points that are in canonical order, with the fingerprints of their rows."""
+    """:func:`run` for points that are in canonical order; without fingerprints copies may have different labels."""
     steps = _Run(plan, points, cache, listen, workers)
     graph = steps.joined()
     embedding = None if until == "graph" else steps.embedding(graph)
     labels = None
     if until == "cut":
-        labels = one_label_per_copy(steps.labels(graph, embedding), prints)
+        labels = steps.labels(graph, embedding)
+        if prints is not None:
+            labels = one_label_per_copy(labels, prints)
     return Journey(plan, graph, embedding, labels, steps.timings)
 
 
@@ -178,7 +180,8 @@ class _Run:
         overwrite = self.cache is None or not self.cache.keeps("kernel")
         found = plan.represent(seen.source, Context(seen.kernel, plan.seed, overwrite, self.workers))
         evidence = Evidence(
-            seen.scaling, seen.kernel, found.penalty, found.condition, found.residual, found.trace, found.model
+            *(seen.scaling, seen.kernel, found.penalty, found.condition, found.residual, found.trace),
+            *(found.model, found.leave_one_out),
         )
         return found, evidence
 

@@ -45,7 +45,8 @@ class Evidence(NamedTuple):
     Attributes
     ----------
     scaling, kernel : settled on the points
-    penalty, condition, residual, trace : see :class:`~subspaces.representation.coefficients.Coefficients`
+    penalty, condition, residual, trace, leave_one_out : of
+        :class:`~subspaces.representation.coefficients.Coefficients`
     model : what represents new points where the two-scale route was taken
     """
 
@@ -56,6 +57,7 @@ class Evidence(NamedTuple):
     residual: float | None = None
     trace: Trace | None = None
     model: TwoScale | None = None
+    leave_one_out: float | None = None
 
 
 class Graph(NamedTuple):
@@ -119,13 +121,14 @@ def strongest(coefficients: Coefficients, plan: Plan) -> Coefficients:
     if plan.reserve is None:
         return coefficients
     longest = plan.graph.with_nonzero(plan.reserve)
-    return from_sparse(build_graph(coefficients, longest, plan.n_clusters).treated)
+    return from_sparse(build_graph(coefficients, longest, plan.n_clusters, keep=False).treated)
 
 
 def graph(found: Coefficients | Array | Sparse, evidence: Evidence, plan: Plan) -> Graph:
     """Coefficients, or an affinity, → affinity graph W (eq. 3.11 to 3.13)."""
     if isinstance(found, Coefficients):
-        built = build_graph(found, plan.graph if plan.reserve is None else plan.graph.of_prefix(), plan.n_clusters)
+        rule, keep = (plan.graph, True) if plan.reserve is None else (plan.graph.of_prefix(), False)
+        built = build_graph(found, rule, plan.n_clusters, keep=keep)
         return _graph(affinity(built.treated), built.coefficients, evidence)
     W = sparse.csr_array(found)
     W.eliminate_zeros()

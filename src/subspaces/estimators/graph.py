@@ -119,6 +119,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         if trace is not None:
             self.n_iter_ = max(1, trace.n_iter)
         self.timings_ = dict(journey.timings)
+        if journey.plan.solver:
+            self.solver_, self.solver_reason_ = journey.plan.solver, journey.plan.solver_reason
         self._embedding = None if embedding is None else embedding.of_points(graph.W.dtype)
         if embedding is not None and journey.timings:
             self.eigenvalues_ = embedding.eigenvalues

@@ -42,7 +42,8 @@ def ridge_plan(plan: Plan, X: Data, *, reg: float, solver: str, spectral: str, c
     """A plan with the route to the coefficients, and what is embedded, decided."""
     shape, kernel, n_nonzero = plan.shape, plan.kernel, plan.graph.n_nonzero
     if kernel.features_depend_on_data:  # how many there are follows from the range of the points
-        kernel = stages.see(*stages.scaled(X, replace(plan, source="points")), replace(plan, source="points")).kernel
+        points, scaling = stages.scaled(X, plan)
+        kernel = kernel.scaled(scaling.exponent).fit(points)
     chosen, reason = choose_solver(solver, kernel, shape)
     if chosen == "two_scale":
         _require_two_scale(shape, n_nonzero)

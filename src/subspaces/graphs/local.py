@@ -1,4 +1,4 @@
-"""X → W at once, no representation between: local subspace affinity (LSA) and the heat kernel (plain spectral clustering).
+"""X → W at once, no representation between: local subspace affinity (LSA), heat kernel (plain spectral clustering).
 
 Both compare two points by a symmetric measure w(x, y) = w(y, x) ≥ 0, so there are no coefficients to make symmetric.
 """

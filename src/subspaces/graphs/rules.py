@@ -119,15 +119,17 @@ class Built(NamedTuple):
     Attributes
     ----------
     treated : sparse T; the affinity is |T| + |T|ᵀ
-    coefficients : the entries of C that were kept, with sign; the factors of C where it is of low rank
+    coefficients : the entries of C that were kept, with sign; the factors of C where it is of low rank; or None
     """
 
     treated: Sparse
     coefficients: Sparse | Factors | None
 
 
-def build_graph(coefficients: Coefficients, rule: GraphRule, n_clusters: int | None = None) -> Built:
-    """Treat coefficients the way a published method does.
+def build_graph(
+    coefficients: Coefficients, rule: GraphRule, n_clusters: int | None = None, *, keep: bool = True
+) -> Built:
+    """Treat coefficients the way a published method does; `keep` the truncated coefficients themselves as well.
 
     Under ``"row_space"`` and ``"dscnet"`` nearly every pair of points is joined: the result is sparse in form, entries
     that vanish beside the largest are left out.
@@ -139,7 +141,7 @@ def build_graph(coefficients: Coefficients, rule: GraphRule, n_clusters: int | N
         C = truncate(coefficients, rule.n_nonzero, by=rule.by)
         return Built(C, C)
     if rule.name == "symmetric":
-        return Built(*truncate_symmetric(coefficients, rule.n_nonzero))
+        return Built(*truncate_symmetric(coefficients, rule.n_nonzero, keep=keep))
     if rule.name == "mass":
         C = keep_column_mass(coefficients, params.get("share", 1.0))
         return Built(scale_columns_to_max(C), C)

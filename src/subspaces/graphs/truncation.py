@@ -9,7 +9,7 @@ the affinity is afterwards W = |C_η| + |C_η|ᵀ.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +18,7 @@ from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces.numerics.largest import largest_of_few, largest_per_row, top_columns, top_places
 from subspaces.numerics.ties import first_smallest
 from subspaces.numerics.types import Array, Sparse
-from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.coefficients import Coefficients, Draft
 
 RANKINGS = ("magnitude", "value")
 
@@ -54,7 +54,7 @@ def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "ma
         keys = np.abs(columns) if by == "magnitude" else np.where(columns != 0, columns, -np.inf)
         return largest_per_row(columns, keys, n_nonzero)
 
-    return _from_blocks(map_blocks(one_block, _blocks_of(coefficients)), n)
+    return _from_blocks(map_blocks(one_block, _blocks_of(coefficients, coefficients.dtype)), n)
 
 
 class Truncated(NamedTuple):
@@ -63,35 +63,36 @@ class Truncated(NamedTuple):
     Attributes
     ----------
     symmetric : magnitudes, scaled and symmetrised, of which each column keeps η
-    coefficients : C itself, of which each column keeps η; None where it is not wanted
+    coefficients : C itself, of which each column keeps η; None where it is not kept
     """
 
     symmetric: Sparse
-    coefficients: Sparse
+    coefficients: Sparse | None
 
 
-def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None) -> Truncated:
-    """The rule of the authors' program and, from the same first pass, the truncated coefficients themselves.
+def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, keep: bool = True) -> Truncated:
+    """The rule of the authors' program and, where they are to be kept, the truncated coefficients themselves.
 
-    The first pass over the coefficients finds the η largest of each column, hence also the largest one, by which the
-    second pass divides.
+    The first pass over the coefficients then finds the η largest of each column, hence also the largest one, by which
+    the second pass divides.
     """
     n, whole = coefficients.n_points, coefficients.matrix
     if whole is not None:
         kept = n if n_nonzero is None else min(n_nonzero, n - 1)
-        return Truncated(largest_per_column(symmetrised(whole), kept), truncate(coefficients, n_nonzero))
+        C = truncate(coefficients, n_nonzero) if keep else None
+        return Truncated(largest_per_column(symmetrised(whole), kept), C)
     n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
     if coefficients.draft is not None and n_nonzero + _SPARE < n:
-        return _symmetric_by_draft(coefficients, n_nonzero)
-    peaks, C = _peaks_and_largest(coefficients, n_nonzero)
-    if coefficients.draft is not None:
+        return _symmetric_by_draft(coefficients, coefficients.draft, n_nonzero, keep)
+    peaks, C = _peaks_and_largest(coefficients, n_nonzero) if keep else (None, None)
+    if peaks is None or coefficients.draft is not None:
         peaks = column_peaks(coefficients)
 
     def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
         columns = symmetrised_columns(coefficients, peaks, start, stop)
         return largest_per_row(columns, columns, n_nonzero)
 
-    return Truncated(_from_blocks(map_blocks(one_block, _blocks_of(coefficients)), n), C)
+    return Truncated(_from_blocks(map_blocks(one_block, _blocks_of(coefficients, coefficients.dtype)), n), C)
 
 
 def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
@@ -110,40 +111,38 @@ def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int) -> tuple[Arra
             values = of_core(values, owner)
         return peaks, (counts, places, values)
 
-    parts = map_blocks(one_block, _blocks_of(coefficients))
+    parts = map_blocks(one_block, _blocks_of(coefficients, coefficients.dtype))
     return np.concatenate([peaks for peaks, _ in parts]), _from_blocks([entries for _, entries in parts], n)
 
 
-def _symmetric_by_draft(coefficients: Coefficients, n_nonzero: int) -> Truncated:
+def _symmetric_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int, keep: bool) -> Truncated:
     """The symmetric rule where all n² products are made in single precision and the few that matter in double."""
-    n, draft, pairs = coefficients.n_points, coefficients.draft, coefficients.pairs
-    assert draft is not None
-    assert draft.core is not None
-    assert pairs is not None
-    peaks, C = _peaks_by_draft(coefficients, n_nonzero)
+    n = coefficients.n_points
+    peaks, C = _peaks_by_draft(coefficients, draft, n_nonzero if keep else 1)
     inverse = 1 / np.where(peaks > 0, peaks, 1)
-    weights, read = (inverse / inverse.max()).astype(draft.dtype), draft.core
-    step = max(1, BLOCK_BYTES // (4 * n * draft.dtype.itemsize))
+    weights = (inverse / inverse.max()).astype(np.float32)
+    step = max(1, BLOCK_BYTES // (4 * n * weights.itemsize))
 
     def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
-        block = read(start, stop)
+        block = draft.core(start, stop)
         for first in range(0, stop - start, step):  # small pieces: no large array is made and freed
             part = block[first : first + step]
             np.abs(part, out=part)
             part *= weights[start + first : min(start + first + step, stop), None] + weights
         columns = top_columns(block, n_nonzero + _SPARE)
         rows = np.arange(start, stop)[:, None]
-        values = np.abs(pairs(rows[:, 0], columns))
+        values = np.abs(draft.pairs(rows[:, 0], columns))
         values *= inverse[rows] + inverse[columns]
         values[columns == rows] = 0
         return largest_of_few(columns, values, n_nonzero)
 
-    return Truncated(_from_blocks(map_blocks(one_block, _blocks_of(draft)), n), C)
+    blocks = _blocks_of(coefficients, weights.dtype)
+    return Truncated(_from_blocks(map_blocks(one_block, blocks), n), C if keep else None)
 
 
-def _blocks_of(coefficients: Coefficients) -> list[tuple[int, int]]:
+def _blocks_of(coefficients: Coefficients, dtype: np.dtype[Any]) -> list[tuple[int, int]]:
     n = coefficients.n_points
-    return row_blocks(n, n * coefficients.dtype.itemsize // coefficients.enlarge)
+    return row_blocks(n, n * dtype.itemsize // coefficients.enlarge)
 
 
 def _from_blocks(parts: list[tuple[Array, Array, Array]], n: int) -> Sparse:
@@ -196,8 +195,8 @@ def column_peaks(coefficients: Coefficients) -> Array:
     if coefficients.matrix is not None:
         peaks: Array = abs(coefficients.matrix).max(axis=0).toarray().ravel()
         return peaks
-    if coefficients.draft is not None and coefficients.pairs is not None:
-        return _peaks_by_draft(coefficients)[0]
+    if coefficients.draft is not None:
+        return _peaks_by_draft(coefficients, coefficients.draft)[0]
     read = coefficients.core or coefficients.columns
 
     def peaks_of(start: int, stop: int) -> Array:
@@ -205,34 +204,31 @@ def column_peaks(coefficients: Coefficients) -> Array:
         peaks: Array = np.maximum(columns.max(axis=1), -columns.min(axis=1))
         return peaks
 
-    return np.concatenate(map_blocks(peaks_of, _blocks_of(coefficients)))
+    return np.concatenate(map_blocks(peaks_of, _blocks_of(coefficients, coefficients.dtype)))
 
 
-def _peaks_by_draft(coefficients: Coefficients, n_nonzero: int = 1) -> tuple[Array, Sparse]:
+def _peaks_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int = 1) -> tuple[Array, Sparse]:
     """Column peaks and the largest entries of C: the draft says where they are, their values are in full precision."""
-    n, draft, pairs, of_core = coefficients.n_points, coefficients.draft, coefficients.pairs, coefficients.of_core
-    assert draft is not None
-    assert draft.core is not None
-    assert pairs is not None
+    n, of_core = coefficients.n_points, coefficients.of_core
     assert of_core is not None
-    read = draft.core
 
     def one_block(start: int, stop: int) -> tuple[Array, tuple[Array, Array, Array]]:
-        block = read(start, stop)
+        block = draft.core(start, stop)
         np.abs(block, out=block)
         columns = top_columns(block, min(n_nonzero + _SPARE, n))
         rows = np.arange(start, stop)
-        values = pairs(rows, columns)
+        values = draft.pairs(rows, columns)
         values[columns == rows[:, None]] = 0
-        where = np.take_along_axis(block, columns, axis=1).argmax(axis=1)
-        peaks: Array = np.abs(values[np.arange(stop - start), where])
+        where = np.take_along_axis(block, columns, axis=1).argmax(axis=1)[:, None]
+        top = np.take_along_axis(columns, where, axis=1)
+        peaks: Array = np.where(top == rows[:, None], 0, np.abs(draft.pairs(rows, top)))[:, 0]
         order = np.sort(first_smallest(-np.abs(values), min(n_nonzero, n - 1)), axis=1)
         values, columns = np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)
         kept = values != 0
         counts = kept.sum(axis=1)
         return peaks, (counts, columns[kept], of_core(values[kept], np.repeat(rows, counts)))
 
-    parts = map_blocks(one_block, _blocks_of(draft))
+    parts = map_blocks(one_block, _blocks_of(coefficients, np.dtype(np.float32)))
     return np.concatenate([peaks for peaks, _ in parts]), _from_blocks([entries for _, entries in parts], n)
 
 

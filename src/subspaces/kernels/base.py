@@ -43,6 +43,7 @@ class Kernel(ABC):
     bandwidth : σ: a number, a rule (``"rms"``, ``"mean"``, ``"median"``), or None: what the estimator's parameter
         `bandwidth` says, otherwise ``"rms"``; always None where there is no σ
     of_distances : ``profile`` acts on squared distances, so that the two-scale solver can use it
+    features_depend_on_data : only a fitted kernel knows how many features its map has
     sees_units : a common factor of all points is more than a factor of the kernel's values or of its bandwidth
 
     Examples
@@ -67,6 +68,7 @@ class Kernel(ABC):
     name: ClassVar[str] = "kernel"
     of_distances: ClassVar[bool] = False
     sees_units: ClassVar[bool] = True
+    features_depend_on_data: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

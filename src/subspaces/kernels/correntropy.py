@@ -81,6 +81,7 @@ class Correntropy(Kernel):
     cosine: CosineMap | None = field(default=None, repr=False, compare=False)
 
     name: ClassVar[str] = "correntropy"
+    features_depend_on_data: ClassVar[bool] = True
     sees_units: ClassVar[bool] = False
 
     def fit(self, X: Data) -> Self:

@@ -17,6 +17,9 @@ from scipy import sparse
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.types import Array, Sparse
 
+Blocks = Callable[[int, int], Array]
+"""Rows ``start:stop`` of a matrix, made when they are asked for."""
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -49,6 +52,17 @@ class Factors(NamedTuple):
         return sparse.csc_array(self.dense())
 
 
+class Draft(NamedTuple):
+    """The core M where single precision makes it much cheaper: enough to say which entries are the largest.
+
+    ``core(start, stop)`` gives rows of M in single precision and up to a factor, the caller's own; ``pairs(rows,
+    columns)`` those entries that matter as they are.
+    """
+
+    core: Blocks
+    pairs: Callable[[Array, Array], Array]
+
+
 @dataclass(frozen=True)
 class Coefficients:
     """Self-expression coefficients C (n × n), column i represents point i, never copied as a whole.
@@ -61,8 +75,8 @@ class Coefficients:
 
     n_points: int
     dtype: np.dtype[Any]
-    columns: Callable[[int, int], Array]
-    rows: Callable[[int, int], Array]
+    columns: Blocks
+    rows: Blocks
     trace: Trace | None = None
     penalty: float | None = None
     """λ that a ridge representation really used."""
@@ -70,7 +84,7 @@ class Coefficients:
     """Condition number of the system that was solved, estimated."""
     residual: float | None = None
     """Relative error with which it was solved, measured."""
-    core: Callable[[int, int], Array] | None = None
+    core: Blocks | None = None
     """Rows ``start:stop`` of a symmetric hollow matrix M with C = M diag(s), s > 0, where there is one; read only."""
     array: Array | None = None
     """The whole of C where the solver stores it."""
@@ -78,14 +92,11 @@ class Coefficients:
     """The whole of C (CSC) where it is sparse from the start."""
     factors: Factors | None = None
     """The singular value decomposition of C where the solver ends with one."""
-    draft: Coefficients | None = None
-    """The core in single precision up to a factor, where that is much cheaper: enough to say which are largest."""
-    pairs: Callable[[Array, Array], Array] | None = None
-    """Entries of the core M at the given rows and columns, in full precision; goes with `draft`."""
+    draft: Draft | None = None
     model: Any = None
     """What represents new points in the same way, where the solver has such a thing."""
-    leave_one_out: Callable[[], float] | None = None
-    """Mean squared distance of a point to its representation by the others, computed when called."""
+    leave_one_out: float | None = None
+    """Mean squared distance of a point to its representation by the others, relative to K, where it was asked for."""
     of_core: Callable[[Array, Array], Array] | None = None
     """Entries of C from those of the core and the numbers of their columns."""
     enlarge: int = 1

@@ -104,7 +104,7 @@ def latent_lrr(
 def latent_lrr_factors(
     X: Array, *, reg: float, tol: float = 1e-3, max_iter: int = 1000, start: tuple[Array, Array] | None = None
 ) -> LatentFactors:
-    """:func:`latent_lrr` with L (m × m) beside Z, both as factors; ``X @ L.T`` are the salient features of the points."""
+    """:func:`latent_lrr` with L (m × m) beside Z, both as factors; ``X @ L.T`` are the points' salient features."""
     reg = check_arguments(reg, tol, max_iter)
     X, scale = scaled_copy(X)
     if X.ndim != 2:

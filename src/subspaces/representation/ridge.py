@@ -31,7 +31,7 @@ from scipy.linalg import LinAlgError, get_lapack_funcs
 from subspaces.numerics.blocks import mirror_lower, row_blocks
 from subspaces.numerics.decompositions import eigh, lanczos, smallest_eigenvalue
 from subspaces.numerics.types import Array, Data
-from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.coefficients import Blocks, Coefficients, Draft
 
 _INDEFINITE = 1e-4  # of the largest entry: beyond rounding in float32
 _FAR = 40  # powers of two from 1 beyond which a kernel matrix is brought back
@@ -124,13 +124,8 @@ def from_inverse(U: Array, lam: float) -> Coefficients:
         entries: Array = values * scale[points]
         return entries
 
-    def leave_one_out() -> float:
-        own = -1 / scale.astype(np.float64)
-        squares = np.einsum("ij,ij->i", U, U, dtype=np.float64) + own**2
-        return float(np.mean((own - lam * squares) / own**2))
-
     return Coefficients(
-        *(U.shape[0], U.dtype, columns, rows), penalty=lam, core=core, of_core=of_core, leave_one_out=leave_one_out
+        *(U.shape[0], U.dtype, columns, rows), penalty=lam, core=core, of_core=of_core
     )
 
 
@@ -166,18 +161,14 @@ def ridge_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
     # a common factor, so that no product vanishes in single precision; no second array of H's size on the way
     largest = max(H.max(), -H.min()) or 1.0
     single = np.divide(H, largest, out=np.empty(H.shape, dtype=np.float32), casting="same_kind")
-    return replace(found, draft=_from_whitened(single), pairs=pairs)
+    return replace(found, draft=Draft(_hollow_products(single), pairs))
 
 
 def _from_whitened(H: Array) -> Coefficients:
     """c_ji = h_jᵀh_i / (1 − ‖h_i‖²), one product per block."""
     # 1 − ‖h‖² is the share of a point that the others cannot explain; rounding must not make it zero
     unexplained = np.maximum(1 - np.einsum("ij,ij->i", H, H), np.finfo(H.dtype).eps)
-
-    def core(start: int, stop: int) -> Array:
-        block: Array = H[start:stop] @ H.T
-        block[np.arange(stop - start), np.arange(start, stop)] = 0
-        return block
+    core = _hollow_products(H)
 
     def columns(start: int, stop: int) -> Array:
         return core(start, stop) / unexplained[start:stop, None]
@@ -192,6 +183,17 @@ def _from_whitened(H: Array) -> Coefficients:
     return Coefficients(
         *(H.shape[0], H.dtype, columns, rows), core=core, of_core=of_core, enlarge=_enlarged(H.shape[1])
     )
+
+
+def _hollow_products(H: Array) -> Blocks:
+    """Rows of HHᵀ with zeros on the diagonal."""
+
+    def core(start: int, stop: int) -> Array:
+        block: Array = H[start:stop] @ H.T
+        block[np.arange(stop - start), np.arange(start, stop)] = 0
+        return block
+
+    return core
 
 
 def _enlarged(rank: int) -> int:

@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 
 from subspaces.kernels import is_precomputed
+from subspaces.engine.run import Cache
 from subspaces.new_points import fingerprints
 from subspaces.numerics import memory
 from subspaces.numerics.ordering import canonical_order, rows_of
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.ties import first_largest, levels
-from subspaces.numerics.types import Data, Labels, Sparse
+from subspaces.numerics.types import Data, Labels
 from subspaces.selection.candidates import AUTO, Grid, make_grid, neighbouring
 from subspaces.selection.count import count_clusters
 from subspaces.selection.criteria import (
@@ -41,8 +42,8 @@ from subspaces.selection.criteria import (
     stability,
     support,
 )
-from subspaces.selection.cuts import cut, recut
-from subspaces.selection.graphs import Graph, graphs_of
+from subspaces.selection.cuts import cut, plan_of_cut, recut
+from subspaces.selection.graphs import Candidate, candidates_of, search_cache
 from subspaces.selection.result import RunnerUp, Selection, Trial, name_of, sentence
 
 N_SEARCHED = 2500
@@ -116,8 +117,16 @@ def choose(
     grid = make_grid(part, n_points=X.shape[0], **values)
     # one BLAS thread: with two, the last digits decide between settings that are nearly equal, and it is hardly faster
     with quiet(), one_thread("blas"):  # whatever concerns the winner is said again by the final fit
+        cache = search_cache()
         build = partial(
-            graphs_of, part, graph=graph, by=by, bandwidth=bandwidth, kernel_params=kernel_params, seed=seed
+            *(candidates_of, part),
+            cache=cache,
+            graph=graph,
+            by=by,
+            bandwidth=bandwidth,
+            kernel_params=kernel_params,
+            connect=connect,
+            seed=seed,
         )
         graphs = list(build(grid=grid))
         if not graphs:
@@ -129,13 +138,14 @@ def choose(
         k = count.estimate if count is not None else n_clusters
         assert not isinstance(k, str)
         tried = graphs if k is None or 1 < k <= part.shape[0] // 2 else graphs[:1]  # nothing to choose by otherwise
-        trials, partitions = _all_cuts(tried, grid, k, connect, seed)
+        trials, partitions = _all_cuts(tried, grid, k, part, cache)
         trials = _scored(trials, partitions, len(grid.cuts))
         best = int(first_largest(np.nan_to_num([trial.score for trial in trials], nan=-1.0)))
-        winner, W = trials[best], tried[best // len(grid.cuts)].W
+        winner, chosen = trials[best], tried[best // len(grid.cuts)]
         runner_up = _runner_up(trials, partitions, best)
-        steady = stability(W, partitions[best], partial(_recut, winner, k, seed), seed=seed)
-    setting = tried[best // len(grid.cuts)].setting
+        again = partial(recut, plan=plan_of_cut(chosen.plan, winner.partition, k))
+        steady = stability(chosen.W, partitions[best], again, seed=seed)
+    setting = chosen.setting
     found = {"n_clusters": k, **asdict(setting), "partition": winner.partition}
     asked = [name for name, value in {**given, "partition": partition}.items() if _is_auto(value)]
     return Selection(
@@ -161,13 +171,13 @@ def sample(n: int, seed: int) -> Labels:
 
 
 def _all_cuts(
-    graphs: list[Graph], grid: Grid, n_clusters: int | None, connect: bool, seed: int
+    graphs: list[Candidate], grid: Grid, n_clusters: int | None, X: Data, cache: Cache
 ) -> tuple[list[Trial], list[Labels]]:
     """Every graph cut in every way, the cuts of one graph side by side."""
     trials, partitions = [], []
     for graph in graphs:
         for method in grid.cuts:
-            labels, eigenvalues = cut(graph, method, n_clusters, connect=connect, seed=seed)
+            labels, eigenvalues = cut(graph, X, method, n_clusters, cache)
             labels = np.unique(labels, return_inverse=True)[1].astype(np.intp)
             setting = graph.setting
             trials.append(
@@ -212,10 +222,6 @@ def _runner_up(trials: list[Trial], partitions: list[Labels], best: int) -> Runn
         if similarity < _SAME:
             return RunnerUp(trials[i], float(scores[i] / scores[best]), float(similarity))
     return None
-
-
-def _recut(winner: Trial, n_clusters: int | None, seed: int, W: Sparse) -> Labels:
-    return recut(W, winner.partition, n_clusters, seed)
 
 
 def _is_auto(value: Any) -> bool:
