@@ -13,32 +13,32 @@ from subspaces.numerics.ordering import inverse_of, rows_of
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, apply_scaling
 
-
 BLOCK_BYTES = 64 * 2**20
 """Points that are scaled and labelled at a time."""
 
 
 class Points(Protocol):
-    """Points in the units of the method; row numbers are those in which they were given.
-
-    Attributes
-    ----------
-    shape, dtype : of all points
-    scaling : what makes new points the same
-    order : row numbers in canonical order (:mod:`subspaces.numerics.ordering`)
-    block_bytes : of points that are scaled and labelled at a time
-    """
+    """Points in the units of the method; row numbers are those in which they were given."""
 
     @property
-    def shape(self) -> tuple[int, int]: ...
+    def shape(self) -> tuple[int, int]:
+        """Number of points and of features."""
+
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers."""
+
     @property
-    def scaling(self) -> Scaling: ...
+    def scaling(self) -> Scaling:
+        """What makes new points the same."""
+
     @property
-    def order(self) -> Labels: ...
+    def order(self) -> Labels:
+        """Row numbers in canonical order (:mod:`subspaces.numerics.ordering`)."""
+
     @property
-    def block_bytes(self) -> int: ...
+    def block_bytes(self) -> int:
+        """Of points that are scaled and labelled at a time."""
 
     def take(self, rows: Labels) -> Array:
         """Some rows."""

@@ -149,9 +149,7 @@ class ByTrainingPoints:
             return np.asarray(self.network.predict(X), dtype=np.intp)
         if self.rule == "residual" and self.X is not None:
             to_train = self.kernel.cross(X, self._train())
-            scores = new_points.residual_scores(
-                to_train, self._gram_of, self.labels, self.n_clusters, self._penalty()
-            )
+            scores = new_points.residual_scores(to_train, self._gram_of, self.labels, self.n_clusters, self._penalty())
         else:
             scores = new_points.vote(self.codes(X), self.labels, self.n_clusters)
         return np.where(scores.max(axis=1) > 0, first_largest(scores, axis=1), -1).astype(np.intp)

@@ -70,7 +70,7 @@ class AKK(SubspaceClusterer):
             return kernel_kmeans.akk(
                 X,
                 kernel.scaled(given.exponent),
-                n_clusters=self.n_clusters,
+                n_clusters=given.n_clusters,
                 n_landmarks=self.n_landmarks,
                 n_init=self.n_init,
                 max_iter=self.max_iter,

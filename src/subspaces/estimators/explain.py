@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+
 from subspaces.numerics.types import Array, Labels, Sparse
 
 

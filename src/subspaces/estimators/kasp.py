@@ -64,7 +64,7 @@ class KASP(SubspaceClusterer):
             return centroid_graph.kasp(
                 X,
                 kernel.scaled(given.exponent),
-                n_clusters=self.n_clusters,
+                n_clusters=given.n_clusters,
                 n_landmarks=self.n_landmarks,
                 n_init=self.n_init,
                 seed=given.seed,

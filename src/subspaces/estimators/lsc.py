@@ -71,7 +71,7 @@ class LSC(SubspaceClusterer):
         def solve(X: Array, given: Given) -> BipartiteModel:
             return lsc(
                 X,
-                n_clusters=self.n_clusters,
+                n_clusters=given.n_clusters,
                 n_landmarks=self.n_landmarks,
                 landmarks=self.landmarks,
                 n_neighbors=self.n_neighbors,

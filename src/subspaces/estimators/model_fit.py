@@ -33,11 +33,13 @@ class Given(NamedTuple):
 
     Attributes
     ----------
+    n_clusters : wanted
     exponent : the points were divided by 2 to this power
     seed : of whatever is drawn
     stage : told when a stage begins and ends
     """
 
+    n_clusters: int
     exponent: int
     seed: int
     stage: Listener
@@ -74,7 +76,7 @@ def fit_landmarks(
     seed = estimator._drawn_seed()
 
     def in_order(points: InMemory, stage: Listener) -> Any:
-        model = solve(points.in_order(), Given(points.scaling.exponent, seed, stage))
+        model = solve(points.in_order(), Given(k, points.scaling.exponent, seed, stage))
         return replace(model, labels=points.as_given(model.labels))
 
     with announced(estimator) as listen:

@@ -66,7 +66,7 @@ class NystromSC(SubspaceClusterer):
             return nystrom_sc(
                 X,
                 kernel.scaled(given.exponent),
-                n_clusters=self.n_clusters,
+                n_clusters=given.n_clusters,
                 n_landmarks=self.n_landmarks,
                 n_init=self.n_init,
                 seed=given.seed,

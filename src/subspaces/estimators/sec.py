@@ -36,7 +36,8 @@ class SEC(SubspaceClusterer):
     labels_, n_clusters_, timings_
     landmarks_ : indices of the landmarks
     penalty_ : γ
-    embedding_map_ : the map and the landmarks' embedding, a :class:`~subspaces.landmarks.spectral_embedded.LinearEmbedding`
+    embedding_map_ : the map and the landmarks' embedding
+        A :class:`~subspaces.landmarks.spectral_embedded.LinearEmbedding`.
     cluster_centers_ : centres of the clusters among the mapped landmarks
 
     Notes
@@ -70,7 +71,7 @@ class SEC(SubspaceClusterer):
         def solve(X: Array, given: Given) -> SpectralEmbeddedModel:
             return sec(
                 X,
-                n_clusters=self.n_clusters,
+                n_clusters=given.n_clusters,
                 n_landmarks=self.n_landmarks,
                 n_neighbors=self.n_neighbors,
                 fidelity=self.fidelity,

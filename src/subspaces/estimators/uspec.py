@@ -66,7 +66,7 @@ class USPEC(SubspaceClusterer):
         def solve(X: Array, given: Given) -> BipartiteModel:
             return uspec(
                 X,
-                n_clusters=self.n_clusters,
+                n_clusters=given.n_clusters,
                 n_landmarks=self.n_landmarks,
                 n_neighbors=self.n_neighbors,
                 bandwidth=given.length(self.bandwidth),

@@ -43,7 +43,7 @@ class KernelCentres:
 
 
 def centres_from_features(means: Array, E: Array) -> KernelCentres:
-    """Centres given in the features K(X, Z) E of :func:`~subspaces.landmarks.nystrom_features.whitening`: α = mean Eᵀ."""
+    """Centres in the features K(X, Z) E (:func:`~subspaces.landmarks.nystrom_features.whitening`): α = mean Eᵀ."""
     return KernelCentres(means @ E.T, np.einsum("ij,ij->i", means, means))
 
 

@@ -1,4 +1,4 @@
-"""Spectral embedded clustering (SEC): an embedding bound to be nearly linear in the points, so new ones have one too."""
+"""Spectral embedded clustering (SEC): an embedding bound to be nearly linear, so that new points have one too."""
 
 from __future__ import annotations
 
