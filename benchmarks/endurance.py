@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 import psutil
 
+from subspaces import registry
 from subspaces.datasets import make_subspaces
-from subspaces.methods import METHODS
 
 HERE = Path(__file__).resolve().parent
 PICTURE = HERE.parent / "docs" / "trust_memory.png"
@@ -65,15 +65,18 @@ def points(seed: int, n: int, noise: float = 0.1) -> Any:
     return X[np.random.default_rng(seed).permutation(len(X))[:n]]
 
 
+def shallow_methods() -> dict[str, Any]:
+    """Classes of all others."""
+    return {name: registry.load(name) for name in registry.names(*registry.SHALLOW)}
+
+
 def deep_methods() -> dict[str, Any]:
     """The deep ones, with networks that train in a moment; empty without PyTorch."""
     if find_spec("torch") is None:
         return {}
-    from subspaces import deep
-
     found = {}
-    for name, class_name in deep.DEEP.items():
-        cls = getattr(deep, class_name)
+    for name in registry.names("deep"):
+        cls = registry.load(name)
         known = {field: value for field, value in SHORT.items() if field in cls().get_params()}
         found[name] = lambda cls=cls, known=known: cls(N_CLUSTERS, **known)
     return found
@@ -84,7 +87,7 @@ def deep_methods() -> dict[str, Any]:
 
 def endure(n_fits: int, trace: bool) -> None:
     process, deep = psutil.Process(), list(deep_methods().values())
-    makers = [lambda cls=cls: cls(n_clusters=N_CLUSTERS) for cls in METHODS.values()]
+    makers = [lambda cls=cls: cls(n_clusters=N_CLUSTERS) for cls in shallow_methods().values()]
     curve: list[tuple[int, float, int, int]] = []
     if trace:
         tracemalloc.start()
@@ -194,7 +197,7 @@ def variants() -> dict[str, Any]:
     auto = dict.fromkeys(("n_clusters", "kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
     k = N_CLUSTERS
     return {
-        **{name: lambda cls=cls: cls(n_clusters=k) for name, cls in METHODS.items()},
+        **{name: lambda cls=cls: cls(n_clusters=k) for name, cls in shallow_methods().items()},
         "ktrr, automatic": lambda: KTRR(**auto),
         "ktrr, float32": lambda: KTRR(k),
         "ktrr, low rank": lambda: KTRR(k, kernel="quadratic", solver="low_rank"),

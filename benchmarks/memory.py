@@ -25,9 +25,8 @@ import numpy as np
 import psutil
 
 from _peers.measure import in_child, measured, with_threads
-from subspaces import deep
+from subspaces import registry
 from subspaces.datasets import make_subspaces
-from subspaces.methods import METHODS
 from subspaces.numerics import memory
 
 MB = 2**20
@@ -101,7 +100,7 @@ ROUTES = {
 
 def method(name: str) -> Any:
     """A method of the package or of its deep part."""
-    return METHODS[name] if name in METHODS else getattr(deep, deep.DEEP[name])
+    return registry.load(name)
 
 
 def points(n: int, m: int, dtype: str) -> Any:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from subspaces.estimators import ESTIMATORS
+from subspaces import registry
 from subspaces.metrics import clustering_scores
 
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -94,7 +94,7 @@ def run(data: str, X: np.ndarray, y: np.ndarray, method: str, parameters: dict[s
     if method == "k-means":
         model: Any = KMeans(k, n_init=20, random_state=0)
     else:
-        model = ESTIMATORS[method](n_clusters=k, **parameters)
+        model = registry.load(method)(n_clusters=k, **parameters)
     start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -90,7 +90,7 @@ def reduced(X: np.ndarray) -> np.ndarray:
 def cluster(method: str, params: dict[str, Any], X: np.ndarray, k: int, seed: int) -> Any:
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
-    from subspaces.methods import METHODS
+    from subspaces import registry
 
     name = method.split("-")[0]
     if X.shape[1] == 784 and not method.endswith("-pixels"):
@@ -108,7 +108,7 @@ def cluster(method: str, params: dict[str, Any], X: np.ndarray, k: int, seed: in
     if name in GROWTH and name != "ektrr":
         name = "trr" if name == "low_rank" else "ktrr"
         params = {"solver": method, "partition": "modularity"} if name == "ktrr" else {"partition": "modularity"}
-    model = METHODS[name](n_clusters=k, random_state=seed, **params).fit(X)
+    model = registry.load(name)(n_clusters=k, random_state=seed, **params).fit(X)
     return model.labels_, {key: round(value, 2) for key, value in model.timings_.items()}
 
 

@@ -8,52 +8,17 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
-__all__ = [
-    "KTRR",
-    "TRR",
-    "LSR1",
-    "LSR2",
-    "SSC",
-    "KSSC",
-    "EnSC",
-    "SSCOMP",
-    "LRR1",
-    "LRR2",
-    "LatLRR",
-    "KLRR",
-    "SMCE",
-    "LSA",
-    "TSC",
-    "SC",
-    "EKTRR",
-    "SSSC",
-    "SLSR",
-    "SLRR",
-    "SampledClusterer",
-    "KASP",
-    "NystromSC",
-    "SEC",
-    "AKK",
-    "LSC",
-    "USPEC",
-    "explore",
-    "show",
-    "__version__",
-]
+from subspaces import registry
 
-_HOME = {
-    **dict.fromkeys(("EKTRR", "SSSC", "SLSR", "SLRR"), "subspaces.estimators.ektrr"),
+__version__ = "0.1.0"
+
+_CLASSES = {registry.entry_of(name).class_name: name for name in registry.names(*registry.SHALLOW)}
+_OTHERS = {
     "SampledClusterer": "subspaces.estimators.sampled",
-    "KASP": "subspaces.estimators.kasp",
-    "NystromSC": "subspaces.estimators.nystrom",
-    "SEC": "subspaces.estimators.sec",
-    "AKK": "subspaces.estimators.akk",
-    "LSC": "subspaces.estimators.lsc",
-    "USPEC": "subspaces.estimators.uspec",
     "explore": "subspaces.explorer",
     "show": "subspaces.plots",
 }
+__all__ = [*_CLASSES, *_OTHERS, "__version__"]
 
 if TYPE_CHECKING:
     from subspaces.estimators.akk import AKK
@@ -74,9 +39,11 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """Load the estimators when first asked for: ``subspaces --help`` must not wait for NumPy."""
-    if name in __all__:
-        return getattr(importlib.import_module(_HOME.get(name, "subspaces.estimators")), name)
+    """Load an estimator when it is first asked for."""
+    if name in _CLASSES:
+        return registry.load(_CLASSES[name])
+    if name in _OTHERS:
+        return getattr(importlib.import_module(_OTHERS[name]), name)
     raise AttributeError(f"module 'subspaces' has no attribute {name!r}")
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from method_data import METHODS
 import subspaces
 from cli_data import COLUMNS, environment, fails, run, write_rings
 from subspaces.cli import _options
 from subspaces.estimators import KTRR
-from subspaces.methods import METHODS
 
 AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
 

@@ -9,8 +9,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install subspaces[deep]")
 
-from subspaces import KTRR, LSR2, SSC, TRR  # noqa: E402
-from subspaces.deep import AEKTRR, AESSC, DASC, DEEP, DSCNet, KTRRNet, StructAE  # noqa: E402
+from subspaces import KTRR, LSR2, SSC, TRR, registry  # noqa: E402
+from subspaces.deep import AEKTRR, AESSC, DASC, DSCNet, KTRRNet, StructAE  # noqa: E402
 from subspaces.deep.images import flatten_images  # noqa: E402
 from subspaces.metrics import accuracy  # noqa: E402
 
@@ -47,7 +47,7 @@ def images(rng):
 
 
 def test_every_method_is_listed():
-    assert set(DEEP.values()) == {cls.__name__ for cls in QUICK}
+    assert {registry.load(name) for name in registry.names("deep")} == set(QUICK)
 
 
 @every_method

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from subspaces import deep
-from subspaces.deep import DEEP
+from subspaces import deep, registry
+
+CLASSES = [registry.entry_of(name).class_name for name in registry.names("deep")]
 
 
 def run(code):
@@ -20,7 +21,7 @@ def test_the_package_does_not_import_torch():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", DEEP.values())
+@pytest.mark.parametrize("name", CLASSES)
 def test_clear_error_without_torch(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)  # the import system's own way to say: not there
     with pytest.raises(ImportError, match=rf"subspaces.deep.{name} needs PyTorch.*pip install subspaces\[deep\]"):
@@ -30,4 +31,4 @@ def test_clear_error_without_torch(name, monkeypatch):
 def test_unknown_names():
     with pytest.raises(AttributeError, match="has no attribute 'DSCNett'"):
         deep.DSCNett  # noqa: B018
-    assert set(dir(deep)) == {"DEEP", *DEEP.values()}
+    assert set(dir(deep)) == set(CLASSES)

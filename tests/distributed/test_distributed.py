@@ -240,7 +240,7 @@ def test_scaling_over_chunks_is_that_in_memory(client, rings, scaling):
     np.testing.assert_array_equal(labels, expected.labels_)
     np.testing.assert_array_equal(estimator.landmarks_, expected.landmarks_)
     for name in ("exponent", "offset", "factor", "unit_rows"):
-        np.testing.assert_array_equal(getattr(estimator._scaling, name), getattr(expected._scaling, name))
+        np.testing.assert_array_equal(getattr(estimator._predictor.scaling, name), getattr(expected._predictor.scaling, name))
     np.testing.assert_array_equal(estimator.predict(rings[:50] + 1), expected.predict(rings[:50] + 1))
 
 
@@ -272,7 +272,7 @@ def test_labels_of_chunks_are_kept(client, rings, tmp_path):
 @pytest.mark.usefixtures("small_tasks")
 def test_rows_are_those_of_the_array(client, rng):
     X = rng.normal(size=(50, 3))
-    rows = Rows(da.from_array(X, chunks=(7, 3)), 8, Workers(client))
+    rows = Rows(da.from_array(X, chunks=(7, 3)), 8 * 24, Workers(client))
     some = rng.integers(0, 50, 20)
     np.testing.assert_array_equal(rows[some], X[some])
     for part in (slice(3, 30), slice(0, 8), slice(45, 80), slice(8, 8)):
@@ -327,7 +327,7 @@ def test_integers_become_double_precision(client):
     np.testing.assert_array_equal(
         fit_predict(estimator, da.from_array(X, chunks=30), client=client), ektrr().fit(X).labels_
     )
-    assert estimator._dtype == np.float64
+    assert estimator._predictor.dtype == np.float64
 
 
 def test_what_cannot_be_used_is_named(client, tmp_path):

@@ -14,10 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import estimator_html_repr
 
+from method_data import ESTIMATORS
 import subspaces
 from subspaces import EKTRR, KASP, KTRR, LSR1, SSC, TRR, metrics, scorers
 from subspaces.datasets import make_subspaces
-from subspaces.estimators import ESTIMATORS
 from subspaces.estimators.html_repr import journey, journey_html
 
 

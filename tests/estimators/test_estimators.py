@@ -19,9 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from method_data import union_of_subspaces
+from method_data import ESTIMATORS, union_of_subspaces
 from subspaces import KTRR, TRR
-from subspaces.estimators import ESTIMATORS
 from subspaces.estimators import new_points as new_points_module
 
 ALL = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from method_data import union_of_subspaces
+from method_data import ESTIMATORS, union_of_subspaces
 from subspaces import KTRR, SC, TRR
-from subspaces.estimators import ESTIMATORS
 from subspaces.numerics import blocks
 
 ALL = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]

@@ -11,10 +11,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from method_data import ALL, GRAPH, LARGE, quiet
+from method_data import ALL, GRAPH, LARGE, METHODS, quiet
 from subspaces import KTRR, SC, TRR
 from subspaces.engine.validation import label_of_most_copies
-from subspaces.methods import METHODS
 
 SCALES = (1e150, 1e200, 1e-150, 1e-300, 1e-318)
 DISTANCES = [METHODS[name] for name in ("akk", "nystrom", "sec", "sc", "lsc", "uspec")]

@@ -14,14 +14,13 @@ from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from method_data import GRAPH, quiet, union_of_subspaces
+from method_data import GRAPH, METHODS, quiet, union_of_subspaces
 from subspaces import KTRR, LRR2, SC, SSC, TRR, EnSC
 from subspaces.embedding import spectral as embedding
 from subspaces.embedding.spectral import spectral_embedding
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate
 from subspaces.kernels import as_kernel
-from subspaces.methods import METHODS
 from subspaces.numerics import decompositions
 from subspaces.partition import cut_embedding
 from subspaces.representation.coefficients import from_dense

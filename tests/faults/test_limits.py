@@ -34,7 +34,7 @@ MEASURE = """
     from pathlib import Path
     import numpy as np
     from subspaces.numerics import memory
-    from subspaces.methods import METHODS
+    from subspaces import registry
 
     def status(name):
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -49,7 +49,7 @@ MEASURE = """
     def measure(method, n, m, dtype, parameters):
         warnings.simplefilter("ignore")
         small = points(300, min(m, 40), dtype)
-        METHODS[method](n_clusters=4, **parameters).fit(small)
+        registry.load(method)(n_clusters=4, **parameters).fit(small)
         X, said, require = points(n, m, dtype), [], memory.require
 
         def listen(n_bytes, *words):
@@ -59,7 +59,7 @@ MEASURE = """
         memory.require = listen
         Path("/proc/self/clear_refs").write_text("5")
         before = status("VmRSS")
-        METHODS[method](n_clusters=4, **parameters).fit(X)
+        registry.load(method)(n_clusters=4, **parameters).fit(X)
         return {"said": max(said), "peak": status("VmHWM") - before}
 
     for job in json.loads(sys.argv[1]):

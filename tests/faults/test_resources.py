@@ -9,11 +9,10 @@ import pytest
 from fault_data import fit, planes
 from scipy import sparse
 
-from method_data import GRAPH, LARGE, quiet
+from method_data import GRAPH, LARGE, METHODS, quiet
 from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC
 from subspaces.datasets import _load, load_mnist
 from subspaces.kernels import as_kernel
-from subspaces.methods import METHODS
 from subspaces.numerics import memory
 
 FREE = 4 * 2**30

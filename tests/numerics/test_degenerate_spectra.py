@@ -15,11 +15,10 @@ from scipy import sparse
 from scipy.linalg import block_diag
 from sklearn.metrics import adjusted_rand_score
 
-from method_data import ALL, quiet
+from method_data import ALL, ESTIMATORS, quiet
 from subspaces import LRR1, LatLRR
 from subspaces.embedding import spectral as embedding
 from subspaces.embedding.spectral import spectral_embedding
-from subspaces.estimators import ESTIMATORS
 from subspaces.numerics.decompositions import eigenpairs_above, eigh, largest_eigenpairs, smallest_eigenvalue
 from subspaces.partition import cut_embedding
 

@@ -9,8 +9,8 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from method_data import METHODS
 from subspaces import KASP, KTRR
-from subspaces.methods import METHODS
 from subspaces.numerics.kmeans import _Search, kmeans
 
 

@@ -9,10 +9,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from subspaces import deep
-from subspaces.deep import DEEP
+from subspaces import registry
 from subspaces.graphs.rules import GRAPHS
-from subspaces.methods import METHODS
 from subspaces.partition import PARTITIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,13 +71,13 @@ def broken_links(page: Path) -> list[str]:
     return broken
 
 
-@pytest.mark.parametrize("name", [*METHODS, *DEEP])
+@pytest.mark.parametrize("name", registry.names())
 def test_every_method_has_its_page(name):
     page = DOCS / "methods" / f"{name}.md"
     assert page.exists(), f"{name} is a method and needs {page.relative_to(ROOT)}"
-    if name in DEEP:
+    if registry.entry_of(name).needs:
         pytest.importorskip("torch", reason=NO_TORCH)
-    text, cls = read(page), getattr(deep, DEEP[name]) if name in DEEP else METHODS[name]
+    text, cls = read(page), registry.load(name)
     found = sections(text)
     assert text.startswith(f"# {cls.__name__}: ")
     assert list(found) == SECTIONS
@@ -90,12 +88,12 @@ def test_every_method_has_its_page(name):
 
 
 def test_no_page_without_a_method():
-    assert {page.stem for page in (DOCS / "methods").glob("*.md")} == {"index", *METHODS, *DEEP}
+    assert {page.stem for page in (DOCS / "methods").glob("*.md")} == {"index", *registry.names()}
 
 
 def test_index_lists_every_method():
     table = [line for line in read(DOCS / "methods" / "index.md").splitlines() if line.startswith("| [")]
-    classes = {name: cls.__name__ for name, cls in METHODS.items()} | DEEP
+    classes = {entry.name: entry.class_name for entry in registry.METHODS}
     assert [line.split("|")[1].strip() for line in table] == [f"[{cls}]({name}.md)" for name, cls in classes.items()]
 
 

@@ -68,7 +68,7 @@ SCORES = {name for name, value in vars(metrics).items() if getattr(value, "__mod
 PUBLIC = {
     "subspaces": set(subspaces.__all__) - {"__version__"},
     "subspaces.datasets": set(datasets.__all__) - {"BENCHMARKS"},
-    "subspaces.deep": set(deep.__all__) - {"DEEP"},
+    "subspaces.deep": set(deep.__all__),
     "subspaces.selection": set(selection.__all__) - {"AUTO"},
     "subspaces.metrics": {name for name in SCORES if not name.startswith("_")},
 }

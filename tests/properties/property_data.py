@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from method_data import quiet
-from subspaces.methods import METHODS
+from method_data import METHODS, quiet
 
 # heaps on rays are no subspaces of several dimensions: the cut of their graphs hangs on rounding
 AMBIGUOUS = [METHODS[name] for name in ("ssc", "sscomp", "lsa", "sc", "sssc", "sec", "kssc")]

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from property_data import any_points, examples, heaps, subspaces
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from method_data import ALL, GRAPH, quiet
+from method_data import ALL, GRAPH, METHODS, quiet
 from subspaces import KTRR, kernels
-from subspaces.methods import METHODS
 
 # what a fit may refuse: a graph without edges, a bandwidth of copies only, a penalty that is no number
 REFUSALS = ("no edge", "gave 0", "so it has no communities", "too large for float")

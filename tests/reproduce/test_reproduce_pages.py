@@ -80,9 +80,9 @@ def test_automatic_choice_is_kept():
 
 def test_deep_methods_are_found_by_name():
     pytest.importorskip("torch", reason="PyTorch is not installed: pip install subspaces[deep]")
-    from subspaces import deep
+    from subspaces import registry
 
-    assert all(compute._estimator(name) is getattr(deep, cls) for name, cls in deep.DEEP.items())
+    assert all(compute._estimator(name) is registry.load(name) for name in registry.names("deep"))
 
 
 def test_coefficients_and_similarities_for_a_picture():

@@ -11,9 +11,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info
 
+from method_data import ESTIMATORS
 from subspaces import KTRR, TRR
 from subspaces.datasets import make_spheres, make_subspaces
-from subspaces.estimators import ESTIMATORS
 from subspaces.selection import Selection, candidates, choose, search
 from subspaces.selection.count import count_clusters
 from subspaces.selection.graphs import graphs_of

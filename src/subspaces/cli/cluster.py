@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from subspaces import registry
 from subspaces.cli import _options as options
 from subspaces.cli import _parse as parse
 from subspaces.cli import _stream
@@ -129,15 +130,15 @@ def _refuse_with_stream(given: dict[str, Any]) -> None:
 
 def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, Any]) -> Any:
     """Make the estimator called `method` with the options that were given, and check that they go together."""
-    from subspaces.methods import METHODS
-
-    if method not in METHODS:
-        raise typer.BadParameter(f"'{method}' is not one of {', '.join(METHODS)}", param_hint="--method")
+    methods = registry.names(*registry.SHALLOW)
+    if method not in methods:
+        raise typer.BadParameter(f"'{method}' is not one of {', '.join(methods)}", param_hint="--method")
     if isinstance(n_clusters, int) and not 1 <= n_clusters <= (n_points or n_clusters):
         problem = f"{n_clusters} clusters of {n_points} points; ask for {'fewer' if n_clusters > 0 else 'more'}"
         raise typer.BadParameter(problem, param_hint="-k")
-    known = METHODS[method]().get_params()
-    if _can_choose(METHODS[method], n_points):
+    cls = registry.load(method)
+    known = cls().get_params()
+    if _can_choose(cls, n_points):
         n_clusters = AUTO if n_clusters is None else n_clusters
         given = {**{name: AUTO for name in CHOSEN if name in known}, **given}
     elif AUTO in (n_clusters, *given.values()):
@@ -153,12 +154,14 @@ def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, A
         if name not in known:
             option = "--seed" if name == "random_state" else "--" + name.replace("_", "-")
             raise typer.BadParameter(f"has no meaning for the method {method}", param_hint=option)
-    return METHODS[method](n_clusters=n_clusters, **given)
+    return cls(n_clusters=n_clusters, **given)
 
 
 def _can_choose(cls: Any, n_points: int | None) -> bool:
     """Whether the method chooses its parameters from the points; it must have them all in memory for that."""
-    return n_points is not None and "selection_" in (cls.__doc__ or "")
+    from subspaces.estimators.ktrr import KTRR, TRR
+
+    return n_points is not None and issubclass(cls, KTRR | TRR)
 
 
 def fit(estimator: Any, data: Dataset, show: bool) -> None:

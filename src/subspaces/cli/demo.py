@@ -78,16 +78,15 @@ def run_methods(X: Any, seed: int) -> dict[str, Run]:
     """Cluster the same points with every method, timed."""
     from sklearn.cluster import KMeans, SpectralClustering
 
-    from subspaces.estimators import ESTIMATORS
+    from subspaces import KTRR
 
-    ktrr = ESTIMATORS["ktrr"]
     methods: dict[str, Callable[[], Any]] = {
         "k-means": lambda: KMeans(10, n_init=20, random_state=seed),
         "spectral clustering (10 neighbours)": lambda: SpectralClustering(
             10, affinity="nearest_neighbors", n_neighbors=10, n_init=20, random_state=seed
         ),
-        "KTRR, cut by k-means": lambda: ktrr(10, partition="kmeans", random_state=seed),
-        "KTRR, cut by modularity": lambda: ktrr(10, partition="modularity", random_state=seed),
+        "KTRR, cut by k-means": lambda: KTRR(10, partition="kmeans", random_state=seed),
+        "KTRR, cut by modularity": lambda: KTRR(10, partition="modularity", random_state=seed),
     }
     runs = {}
     for name, make in methods.items():

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from subspaces import registry
 from subspaces.cli import _options as options
 from subspaces.cli._common import plain
 
@@ -23,18 +24,17 @@ def methods(
 
     Example: subspaces methods ssc
     """
-    from subspaces.methods import METHODS
-
-    if name is not None and name not in METHODS:
-        raise typer.BadParameter(f"'{name}' is not one of {', '.join(METHODS)}", param_hint="NAME")
+    known = registry.names(*registry.SHALLOW)
+    if name is not None and name not in known:
+        raise typer.BadParameter(f"'{name}' is not one of {', '.join(known)}", param_hint="NAME")
     if as_json:
-        chosen = METHODS if name is None else {name: METHODS[name]}
-        typer.echo(json.dumps({key: describe(cls) for key, cls in chosen.items()}))
+        chosen = known if name is None else (name,)
+        typer.echo(json.dumps({key: describe(registry.load(key)) for key in chosen}))
     elif name is not None:
-        typer.echo(inspect.getdoc(METHODS[name]))
+        typer.echo(inspect.getdoc(registry.load(name)))
     else:
-        for key, cls in METHODS.items():
-            _print(key, describe(cls))
+        for key in known:
+            _print(key, describe(registry.load(key)))
         typer.echo(f"all methods: {_settings(shared_parameters())}")
         typer.echo("\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it.")
 

@@ -13,21 +13,32 @@ from subspaces.numerics.ordering import inverse_of, rows_of
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, apply_scaling
 
+BLOCK_BYTES = 64 * 2**20
+"""Points that are scaled and labelled at a time."""
+
 
 class Points(Protocol):
-    """Points in the units of the method; row numbers are those in which they were given.
+    """Points in the units of the method; row numbers are those in which they were given."""
 
-    Attributes
-    ----------
-    shape, dtype : of all points
-    scaling : what makes new points the same
-    order : row numbers in canonical order (:mod:`subspaces.numerics.ordering`)
-    """
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of points and of features."""
 
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    scaling: Scaling
-    order: Labels
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers."""
+
+    @property
+    def scaling(self) -> Scaling:
+        """What makes new points the same."""
+
+    @property
+    def order(self) -> Labels:
+        """Row numbers in canonical order (:mod:`subspaces.numerics.ordering`)."""
+
+    @property
+    def block_bytes(self) -> int:
+        """Of points that are scaled and labelled at a time."""
 
     def take(self, rows: Labels) -> Array:
         """Some rows."""
@@ -46,7 +57,7 @@ class InMemory:
     X: Array
     scaling: Scaling
     order: Labels
-    block_bytes: int = 64 * 2**20
+    block_bytes: int = BLOCK_BYTES
 
     @property
     def shape(self) -> tuple[int, int]:

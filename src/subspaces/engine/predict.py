@@ -10,7 +10,7 @@ from scipy import sparse
 
 from subspaces import new_points
 from subspaces.embedding.spectral import unit_rows
-from subspaces.engine.points import label_blocks
+from subspaces.engine.points import BLOCK_BYTES, label_blocks
 from subspaces.engine.run import Journey
 from subspaces.engine.validation import within_reach
 from subspaces.kernels import Kernel
@@ -47,7 +47,7 @@ class ByModel:
     model: Model | None
     moved: dict[int, int]
     only: int = 0
-    block_bytes: int = 64 * 2**20
+    block_bytes: int = BLOCK_BYTES
 
     def label(self, X: Array) -> Labels:
         """Clusters of new points, block by block."""

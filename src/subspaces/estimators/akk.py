@@ -3,86 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from subspaces.estimators.kasp import KernelLandmarkClusterer
-from subspaces.estimators.nystrom import KernelRows, kernel_blocks, row_bytes, whitening
-from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel
-from subspaces.numerics.centroids import sample_rows
-from subspaces.numerics.process import one_thread
-from subspaces.numerics.types import Array, Labels
-
-_START_SAMPLE = 10_000
-"""Points on which the starts of k-means compete."""
-
-_CHANGED = 1e-4
-"""Lloyd ends when fewer points than this share change their label; with up to 10,000 points: when none does."""
-
-
-@dataclass(frozen=True)
-class KernelCentres:
-    """Centres c_l = Σ_j α_lj φ(z_j) of clusters in a kernel space.
-
-    Attributes
-    ----------
-    weights : α, array of shape (n_clusters, p)
-    squared_norms : ‖c_l‖²
-    """
-
-    weights: Array
-    squared_norms: Array
-
-    def nearest(self, block: Array) -> Labels:
-        """Label of each row of K(X, Z): the smallest ‖φ(x) − c_l‖² up to k(x, x), ‖c_l‖² − 2 Σ_j α_lj k(x, z_j)."""
-        scores = block @ (2 * self.weights.T).astype(block.dtype)
-        scores -= self.squared_norms.astype(block.dtype)
-        return scores.argmax(axis=1)
-
-
-def centres_from_features(means: Array, E: Array) -> KernelCentres:
-    """Centres given in the features K(X, Z) E of :func:`~subspaces.estimators.nystrom.whitening`: α = mean Eᵀ."""
-    return KernelCentres(means @ E.T, np.einsum("ij,ij->i", means, means))
-
-
-def kernel_lloyd(
-    rows: KernelRows, E: Array, centres: KernelCentres, max_iter: int
-) -> tuple[Labels, KernelCentres, int]:
-    """Lloyd's steps with α_l = K_ZZ⁺ (mean of the rows of K(X, Z) in cluster l), one pass over the rows each.
-
-    Exactly Lloyd's k-means on the features K(X, Z) K_ZZ^(−½), but the n × p features are never made: a pass costs
-    O(n p (m + n_clusters)). A cluster that loses all points keeps its centre.
-    """
-    n, n_clusters = len(rows.X), len(centres.weights)
-    labels = np.full(n, -1, dtype=np.intp)
-    n_iter = 0
-    while True:
-        sums = np.zeros((n_clusters, E.shape[0]))
-        n_changed = 0
-        for part, block in rows:
-            found = centres.nearest(block)
-            n_changed += int((found != labels[part]).sum())
-            labels[part] = found
-            members = np.zeros((n_clusters, len(block)), dtype=block.dtype)
-            members[found, np.arange(len(block))] = 1
-            sums += members @ block
-        if n_iter == max_iter or n_changed <= _CHANGED * n:
-            return labels, centres, max(1, n_iter)
-        counts = np.bincount(labels, minlength=n_clusters)[:, None]
-        moved = centres_from_features((sums / np.maximum(counts, 1)) @ E, E)
-        centres = KernelCentres(
-            np.where(counts > 0, moved.weights, centres.weights),
-            np.where(counts[:, 0] > 0, moved.squared_norms, centres.squared_norms),
-        )
-        n_iter += 1
+from subspaces.estimators.base import SubspaceClusterer
+from subspaces.estimators.model_fit import SPACES, WANTED, Given, fit_landmarks, kernel_of
+from subspaces.kernels import Kernel, KernelLike
+from subspaces.landmarks import kernel_kmeans
+from subspaces.landmarks.kernel_kmeans import KernelKMeansModel
+from subspaces.numerics.types import Array
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class AKK(KernelLandmarkClusterer):
+class AKK(SubspaceClusterer):
     """Approximate kernel k-means (AKK): k-means in a kernel space, centres spanned by p landmarks.
 
     Parameters
@@ -119,38 +53,31 @@ class AKK(KernelLandmarkClusterer):
     (1, 1)
     """
 
+    n_landmarks: int = 1000
+    n_init: int = 10
+    kernel: KernelLike = "rbf"
+    bandwidth: float | str = "rms"
     max_iter: int = 50
 
-    _kernels: ClassVar[tuple[str, ...]] = tuple(
-        name for name, kind in KERNELS.items() if issubclass(kind, DistanceKernel | DotKernel)
-    )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelLandmarkClusterer._parameter_constraints,
-        "kernel": [StrOptions(set(_kernels)), callable, Kernel],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    _constraints: ClassVar[dict[str, list[Any]]] = {**WANTED, "kernel": [StrOptions(set(SPACES)), callable, Kernel]}
     cost: ClassVar[str] = "O(n p (m + n_clusters)) per pass, no n × p array"
     reference: ClassVar[str] = "Chitta, Jin, Havens, Jain: Approximate kernel k-means, KDD 2011"
 
-    def _cluster(self, X: Array) -> Labels:
-        self._check_landmarks(X)
-        self.landmarks_ = X[sample_rows(len(X), self.n_landmarks, self._seed)]
-        self.kernel_ = self._settled_kernel(self.landmarks_)
-        E = whitening(self.landmarks_, self.kernel_)
-        with self._timed("start"), one_thread("blas"):
-            sample = X[sample_rows(len(X), _START_SAMPLE, self._seed)]
-            features = self.kernel_.cross(sample, self.landmarks_) @ E.astype(X.dtype)
-            start = KMeans(self.n_clusters, n_init=self.n_init, random_state=self._seed).fit(features)
-        with self._timed("passes"):
-            centres = centres_from_features(start.cluster_centers_.astype(np.float64), E)
-            rows = KernelRows(X, self.landmarks_, self.kernel_)
-            labels, self.centres_, self.n_iter_ = kernel_lloyd(rows, E, centres, self.max_iter)
-        return labels
+    def _fit(self, X: Array) -> None:
+        kernel = kernel_of(self.kernel, self.bandwidth, SPACES, "AKK")
 
-    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
-        start = 3 * min(n, _START_SAMPLE) * p * itemsize  # kernel values, features, k-means' copy
-        return super()._work_bytes(n, p, itemsize) + max(start, row_bytes(n, p, itemsize))
+        def solve(X: Array, given: Given) -> KernelKMeansModel:
+            return kernel_kmeans.akk(
+                X,
+                kernel.scaled(given.exponent),
+                n_clusters=given.n_clusters,
+                n_landmarks=self.n_landmarks,
+                n_init=self.n_init,
+                max_iter=self.max_iter,
+                seed=given.seed,
+                stage=given.stage,
+            )
 
-    def _label_new(self, X: Array) -> Labels:
-        blocks = kernel_blocks(X, self.landmarks_, self.kernel_)
-        return np.concatenate([self.centres_.nearest(block) for _, block in blocks])
+        keeps = ("landmarks", "kernel", "centres", "n_iter")
+        work = kernel_kmeans.work_bytes(len(X), min(self.n_landmarks, len(X)), X.itemsize)
+        fit_landmarks(self, X, solve, keeps, work_bytes=work, units=kernel.sees_units)

@@ -37,6 +37,19 @@ def announcer(estimator: Any) -> Callable[[str], AbstractContextManager[None]]:
     """Tells an estimator's callbacks of the stages of its fit; a stage may come in several parts."""
     context = estimator._init_callback_context(max_subtasks=len(STAGES))
     context.call_on_fit_task_begin(estimator=estimator)
+    return _stages(estimator, context, STAGES[-1])
+
+
+@contextmanager
+def announced(estimator: Any) -> Iterator[Callable[[str], AbstractContextManager[None]]]:
+    """Gives what tells an estimator's callbacks of stages, where nobody knows before how many there will be."""
+    context = estimator._init_callback_context(max_subtasks=None)
+    context.call_on_fit_task_begin(estimator=estimator)
+    yield _stages(estimator, context)
+    context.call_on_fit_task_end(estimator=estimator)
+
+
+def _stages(estimator: Any, context: Any, last: str | None = None) -> Callable[[str], AbstractContextManager[None]]:
     seen: list[str] = []
 
     @contextmanager
@@ -49,10 +62,10 @@ def announcer(estimator: Any) -> Callable[[str], AbstractContextManager[None]]:
         task.call_on_fit_task_begin(estimator=estimator)
         yield
         task.call_on_fit_task_end(estimator=estimator)
-        if name == STAGES[-1]:
+        if name == last:
             context.call_on_fit_task_end(estimator=estimator)
 
     return stage
 
 
-__all__ = ["CallbackSupportMixin", "announcer", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "announced", "announcer", "with_callbacks"]

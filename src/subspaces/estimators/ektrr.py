@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from subspaces.estimators.base import SubspaceClusterer
+from subspaces.estimators.automatic import AUTOMATIC
+from subspaces.estimators.base import POSITIVE
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.lrr import LRR2
 from subspaces.estimators.lsr import LSR1
-from subspaces.estimators.sampled import FRAMEWORK, Sampled
+from subspaces.estimators.sampled import FRAMEWORK, Sampled, with_own_parameters
 from subspaces.estimators.ssc import SSC
 from subspaces.kernels import KernelLike
 from subspaces.landmarks.collaborative import CollaborativeClassifier
 
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class _Preset(Sampled):
-    """A named clusterer with its classifier: parameters that have the name of one of the clusterer's are handed on."""
-
-    partition: str = "kmeans"
-    n_init: int = 20
-
-    _method: ClassVar[type[SubspaceClusterer]]
-
-    def _new_clusterer(self) -> Any:
-        shared = {field.name for field in fields(self._method)} & {field.name for field in fields(self)}
-        shared -= {"scaling", "random_state"}  # scaled before, for the classifier too; seeded by the draw
-        own = {name: getattr(self, name) for name in shared}
-        return self._method(**own, scaling=None, random_state=None)
-
-
-def _constraints(method: type[SubspaceClusterer], *names: str) -> dict[str, list[Any]]:
-    own = {name: method._parameter_constraints[name] for name in ("partition", "n_init", *names)}
-    return {**own, **Sampled._parameter_constraints}
+_RESIDUAL = CollaborativeClassifier._parameter_constraints
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class EKTRR(_Preset):
+class EKTRR(Sampled):
     """Extended KTRR (EKTRR), Algorithm 2 of the paper: KTRR on a sample, a small network for the rest.
 
     δ points are drawn uniformly and clustered by :class:`~subspaces.KTRR`; a network with one hidden layer of 10 units
@@ -74,32 +56,24 @@ class EKTRR(_Preset):
     kernel: KernelLike = "rbf"
     bandwidth: float | str = "rms"
     kernel_params: Mapping[str, Any] | None = None
-    reg: float = 1.0
-    n_nonzero: int | None = 5
+    reg: float | str = 1.0
+    n_nonzero: int | str | None = 5
     graph: str = "symmetric"
+    partition: str = "kmeans"
+    n_init: int = 20
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(
-        KTRR, "kernel", "bandwidth", "kernel_params", "reg", "n_nonzero", "graph"
-    )
-    _method: ClassVar[type[SubspaceClusterer]] = KTRR
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        name: AUTOMATIC[name] for name in ("kernel", "reg", "n_nonzero", "partition")
+    }
     cost: ClassVar[str] = "KTRR on δ points, O(δ³), then O(10 m) per point"
     reference: ClassVar[str] = KTRR.reference
 
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class _ByResidual(_Preset):
-    """What SSSC, SLSR and SLRR share: unit rows and the residual classifier."""
-
-    scaling: str | None = "unit"
-    kappa: float = 1e-6
-    normalize_residual: bool = False
-
-    def _new_classifier(self) -> Any:
-        return CollaborativeClassifier(self.kappa, self.normalize_residual)
+    def _new_clusterer(self) -> Any:
+        return with_own_parameters(KTRR, self)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SSSC(_ByResidual):
+class SSSC(Sampled):
     """Scalable sparse subspace clustering (SSSC): SSC on a sample, ridge residuals for the rest.
 
     Parameters
@@ -129,21 +103,28 @@ class SSSC(_ByResidual):
     1.0
     """
 
+    scaling: str | None = "unit"
+    partition: str = "kmeans"
+    n_init: int = 20
+    kappa: float = 1e-6
+    normalize_residual: bool = False
     alpha: float = 20.0
     tol: float = 1e-4
     max_iter: int = 200
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_constraints(SSC, "alpha", "tol", "max_iter"),
-        **CollaborativeClassifier._parameter_constraints,
-    }
-    _method: ClassVar[type[SubspaceClusterer]] = SSC
+    _constraints: ClassVar[dict[str, list[Any]]] = {"alpha": [POSITIVE], **_RESIDUAL}
     cost: ClassVar[str] = "SSC on δ points, then O(L m²) per point"
     reference: ClassVar[str] = "Peng, Zhang, Yi: Scalable sparse subspace clustering, CVPR 2013"
 
+    def _new_clusterer(self) -> Any:
+        return with_own_parameters(SSC, self)
+
+    def _new_classifier(self) -> Any:
+        return CollaborativeClassifier(self.kappa, self.normalize_residual)
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SLSR(_ByResidual):
+class SLSR(Sampled):
     """Scalable least squares regression (SLSR): LSR1 on a sample, ridge residuals for the rest.
 
     Parameters
@@ -169,25 +150,32 @@ class SLSR(_ByResidual):
     1.0
     """
 
+    scaling: str | None = "unit"
+    partition: str = "kmeans"
+    n_init: int = 20
+    kappa: float = 1e-6
+    normalize_residual: bool = False
     reg: float = 0.1
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_constraints(LSR1, "reg"),
-        **CollaborativeClassifier._parameter_constraints,
-    }
-    _method: ClassVar[type[SubspaceClusterer]] = LSR1
+    _constraints: ClassVar[dict[str, list[Any]]] = _RESIDUAL
     cost: ClassVar[str] = "LSR1 on δ points, O(δ³), then O(L m²) per point"
     reference: ClassVar[str] = FRAMEWORK
 
+    def _new_clusterer(self) -> Any:
+        return with_own_parameters(LSR1, self)
+
+    def _new_classifier(self) -> Any:
+        return CollaborativeClassifier(self.kappa, self.normalize_residual)
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SLRR(_ByResidual):
+class SLRR(Sampled):
     """Scalable low-rank representation (SLRR): LRR2 on a sample, ridge residuals for the rest.
 
     Parameters
     ----------
     n_clusters : int, default=8
-    reg, tol, max_iter, partition, n_init
+    error_weight, tol, max_iter, partition, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.LRR2`.
     kappa, normalize_residual, scaling, n_landmarks, sampler, n_draws, random_state
         As in :class:`SSSC`.
@@ -207,14 +195,21 @@ class SLRR(_ByResidual):
     1.0
     """
 
-    reg: float = 1.0
+    scaling: str | None = "unit"
+    partition: str = "kmeans"
+    n_init: int = 20
+    kappa: float = 1e-6
+    normalize_residual: bool = False
+    error_weight: float = 1.0
     tol: float = 1e-3
     max_iter: int = 1000
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_constraints(LRR2, "reg", "tol", "max_iter"),
-        **CollaborativeClassifier._parameter_constraints,
-    }
-    _method: ClassVar[type[SubspaceClusterer]] = LRR2
+    _constraints: ClassVar[dict[str, list[Any]]] = {"error_weight": [POSITIVE], **_RESIDUAL}
     cost: ClassVar[str] = "LRR2 on δ points, tens of SVDs, then O(L m²) per point"
     reference: ClassVar[str] = FRAMEWORK
+
+    def _new_clusterer(self) -> Any:
+        return with_own_parameters(LRR2, self)
+
+    def _new_classifier(self) -> Any:
+        return CollaborativeClassifier(self.kappa, self.normalize_residual)

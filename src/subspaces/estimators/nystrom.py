@@ -1,106 +1,19 @@
-"""Nyström spectral clustering: the whole kernel matrix as K(X, Z) K(Z, Z)⁻¹ K(Z, X), read in blocks of rows."""
+"""Nyström spectral clustering: the whole kernel graph through a few of its columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import numpy as np
-
-from subspaces.embedding.spectral import unit_rows
-from subspaces.estimators.kasp import KernelLandmarkClusterer
-from subspaces.kernels import Kernel
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.centroids import cluster_rows, nearest, sample_rows
-from subspaces.numerics.decompositions import eigh, largest_eigenpairs
-from subspaces.numerics.types import Array, Labels
-
-_BLOCK_BYTES = 32 * 2**20
-_KEPT_BYTES = 256 * 2**20
-_RANK_TOLERANCE = 1e-8  # of the largest eigenvalue of K(Z, Z): what is below belongs to (nearly) repeated landmarks
-_DEGREE_FLOOR = 1e-3  # of the median degree: the approximation can make degrees negative, which no graph has
-
-
-def kernel_blocks(X: Array, landmarks: Array, kernel: Kernel) -> Iterator[tuple[slice, Array]]:
-    """K(X, Z) as blocks of rows of 32 MB, each with the rows of X it belongs to."""
-    for start, stop in row_blocks(len(X), len(landmarks) * X.itemsize, _BLOCK_BYTES):
-        yield slice(start, stop), kernel.cross(X[start:stop], landmarks)
-
-
-def row_bytes(n: int, p: int, itemsize: int) -> int:
-    """Memory of :class:`KernelRows` and of a pass over it in float64."""
-    block = min(n * p * itemsize, _BLOCK_BYTES)
-    kept = n * p * itemsize
-    return (kept if kept <= _KEPT_BYTES else block) + 2 * block * 8 // itemsize
-
-
-class KernelRows:
-    """K(X, Z) as blocks of rows, as often as wanted: ``for part, block in KernelRows(X, Z, kernel)``.
-
-    All blocks are kept if together they take at most 256 MB; otherwise each pass computes them anew, which costs less
-    than what is done with them (Covtype with 1000 landmarks in float32 would be 2.3 GB).
-    """
-
-    def __init__(self, X: Array, landmarks: Array, kernel: Kernel) -> None:
-        self.X, self.landmarks, self.kernel = X, landmarks, kernel
-        self._kept: list[tuple[slice, Array]] | None = None
-        if len(X) * len(landmarks) * X.itemsize <= _KEPT_BYTES:
-            self._kept = list(kernel_blocks(X, landmarks, kernel))
-
-    def __iter__(self) -> Iterator[tuple[slice, Array]]:
-        return iter(self._kept) if self._kept is not None else kernel_blocks(self.X, self.landmarks, self.kernel)
-
-
-def whitening(landmarks: Array, kernel: Kernel) -> Array:
-    """E (p × r, float64) with E Eᵀ = K(Z, Z)⁺, so that the features K(X, Z) E have the Nyström kernel as products.
-
-    Eigenvalues below 1e-8 of the largest, or below the precision of the landmarks, are left out.
-    """
-    tolerance = max(_RANK_TOLERANCE, float(np.finfo(landmarks.dtype).eps))
-    values, vectors = eigh(kernel.gram(landmarks.astype(np.float64)))
-    kept = values > tolerance * values[-1]
-    if not kept.any():
-        raise ValueError(
-            f"the kernel matrix of the n_landmarks={len(landmarks)} landmarks is zero: nothing can be said of other "
-            "points. Take more landmarks or another kernel."
-        )
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
-
-
-def nystrom_directions(rows: KernelRows, n_vectors: int) -> tuple[Array, Array, Array]:
-    """Leading eigenvectors of D^(−½) W D^(−½), W = C E Eᵀ Cᵀ with C = K(X, Z), from two passes over the rows of C.
-
-    The first pass gives the degrees d = C E Eᵀ (Cᵀ 1), the second one C̃ᵀ C̃ with C̃ = D^(−½) C. The eigenvectors are
-    orthonormal: C̃ M with M = E U Λ^(−½) and EᵀC̃ᵀC̃E = U Λ Uᵀ.
-
-    Returns
-    -------
-    directions : array M of shape (p, n_vectors), float64
-    to_degree : array of shape (p,), float64; the degrees are C @ to_degree
-    eigenvalues : largest first
-    """
-    E = whitening(rows.landmarks, rows.kernel)
-    to_degree = E @ (E.T @ sum(block.sum(axis=0, dtype=np.float64) for _, block in rows))
-    landmark_degrees = rows.kernel.cross(rows.landmarks, rows.landmarks) @ to_degree
-    floor = _DEGREE_FLOOR * float(np.median(np.abs(landmark_degrees)))
-    p, r = E.shape
-    products = np.zeros((p, p))
-    for _, block in rows:
-        # in float64: E divides by eigenvalues down to 1e-8, which sums in float32 do not survive
-        scaled = block.astype(np.float64)
-        scaled /= np.sqrt(np.maximum(scaled @ to_degree, floor))[:, None]
-        products += scaled.T @ scaled
-    n_vectors = min(n_vectors, r)
-    small = E.T @ products @ E
-    small = (small + small.T) / 2  # E magnifies rounding by up to 1e8
-    values, vectors = largest_eigenpairs(small, n_vectors)
-    positive = np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))
-    return E @ (vectors / positive), to_degree, values
+from subspaces.estimators.base import SubspaceClusterer
+from subspaces.estimators.model_fit import AFFINITIES, WITH_AFFINITY, Given, fit_landmarks, kernel_of
+from subspaces.kernels import KernelLike
+from subspaces.landmarks.nystrom_features import SQUARES, NystromModel, nystrom_sc, row_bytes
+from subspaces.numerics.types import Array
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NystromSC(KernelLandmarkClusterer):
+class NystromSC(SubspaceClusterer):
     """Nyström spectral clustering: eigenvectors of the full kernel graph from its columns at p random points.
 
     Parameters
@@ -135,37 +48,31 @@ class NystromSC(KernelLandmarkClusterer):
     (1, 1)
     """
 
+    n_landmarks: int = 1000
+    n_init: int = 10
+    kernel: KernelLike = "rbf"
+    bandwidth: float | str = "rms"
+
+    _constraints: ClassVar[dict[str, list[Any]]] = WITH_AFFINITY
     cost: ClassVar[str] = "O(n p (m + p)), three passes, no n × p array"
     reference: ClassVar[str] = (
         "Fowlkes, Belongie, Chung, Malik: Spectral grouping using the Nyström method, IEEE TPAMI 26 (2004)"
     )
-    _squares: ClassVar[float] = 3.25
-    _state: ClassVar[tuple[str, ...]] = ("_directions",)
 
-    def _cluster(self, X: Array) -> Labels:
-        self._check_landmarks(X)
-        self.landmarks_ = X[sample_rows(len(X), self.n_landmarks, self._seed)]
-        self.kernel_ = self._settled_kernel(self.landmarks_)
-        rows = KernelRows(X, self.landmarks_, self.kernel_)
-        with self._timed("eigenvectors"):
-            directions, _, self.eigenvalues_ = nystrom_directions(rows, self.n_clusters)
-            self._directions = directions.astype(X.dtype)
-        with self._timed("embedding"):
-            Y = self._embed(rows, len(X))
-        with self._timed("partition"):
-            labels, self.cluster_centers_ = cluster_rows(Y, self.n_clusters, self.n_init, self._seed)
-        return labels
+    def _fit(self, X: Array) -> None:
+        kernel = kernel_of(self.kernel, self.bandwidth, AFFINITIES, "NystromSC")
 
-    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
-        return super()._work_bytes(n, p, itemsize) + row_bytes(n, p, itemsize)
+        def solve(X: Array, given: Given) -> NystromModel:
+            return nystrom_sc(
+                X,
+                kernel.scaled(given.exponent),
+                n_clusters=given.n_clusters,
+                n_landmarks=self.n_landmarks,
+                n_init=self.n_init,
+                seed=given.seed,
+                stage=given.stage,
+            )
 
-    def _embed(self, rows: Iterable[tuple[slice, Array]], n: int) -> Array:
-        """Unit rows of the eigenvectors; the degrees only scale rows and are not needed for that."""
-        Y = np.empty((n, self._directions.shape[1]), dtype=self._directions.dtype)
-        for part, block in rows:
-            np.matmul(block, self._directions, out=Y[part])
-        return unit_rows(Y)
-
-    def _label_new(self, X: Array) -> Labels:
-        Y = self._embed(kernel_blocks(X, self.landmarks_, self.kernel_), len(X))
-        return nearest(Y, self.cluster_centers_)[0][:, 0].astype(np.intp)
+        keeps = ("landmarks", "kernel", "eigenvalues", "cluster_centers")
+        work = row_bytes(len(X), min(self.n_landmarks, len(X)), X.itemsize)
+        fit_landmarks(self, X, solve, keeps, n_squares=SQUARES, work_bytes=work, units=kernel.sees_units)

@@ -2,51 +2,48 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-import numpy as np
+from sklearn import config_context
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from subspaces.engine.landmark_run import Outcome, check_count, check_landmarks, run_landmarks
+from subspaces.engine.points import Points
+from subspaces.engine.run import Listener
+from subspaces.estimators.base import COUNT, SubspaceClusterer
+from subspaces.estimators.callbacks import announced
+from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.ktrr import KTRR
-from subspaces.estimators.large import LargeClusterer
+from subspaces.estimators.model_fit import keep_outcome
+from subspaces.kernels import as_kernel
+from subspaces.landmarks.sample_cluster_classify import SampledModel, asked, sample_cluster_classify
 from subspaces.landmarks.samplers import SAMPLERS, Sampler
-from subspaces.landmarks.voting import aligned_vote
-from subspaces.new_points import fit_network
-from subspaces.numerics.types import Array, Labels
-from subspaces.scaling import apply_scaling
+from subspaces.numerics.types import Array
+from subspaces.selection import AUTO
 
 FRAMEWORK = "Peng, Tang, Zhang, Yi, Xiao: A unified framework for representation-based subspace, TNNLS 27 (2016)"
-_MIN_MEMBERS = 5  # parts into which classifiers split their data, class by class
-
-
-class Draw(NamedTuple):
-    """One sample: row numbers of the landmarks, the clusterer fitted on them and a classifier of their labels."""
-
-    landmarks: Labels
-    clusterer: Any
-    labels: Labels
-    classifier: Any
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Sampled(LargeClusterer):
+class Sampled(SubspaceClusterer):
     """Algorithm 2 with any parts. A subclass says which: ``_new_clusterer`` and ``_new_classifier``."""
 
     n_landmarks: int = 1000
     sampler: str | Sampler = "uniform"
     n_draws: int = 1
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LargeClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [COUNT],
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
         "sampler": [StrOptions(set(SAMPLERS)), callable],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [COUNT],
     }
     _block_bytes: ClassVar[int] = 4 * 2**20  # stays in cache from scaling to label
 
@@ -57,126 +54,81 @@ class Sampled(LargeClusterer):
         """The unfitted classifier; None is the paper's network."""
         return None
 
-    def _cluster_unscaled(self, X: Array) -> Labels:
-        clusterer = self._new_clusterer()
-        n_landmarks = self._checked_landmarks(clusterer, len(X))
-        n_draws = self.n_draws if n_landmarks < len(X) else 1  # nothing is left to chance
-        first_seed = int(self.random_state if isinstance(self.random_state, Integral) else self._seed)
-        # one stream per draw, so that the first of several draws is the one of a single draw
-        streams = np.random.default_rng(self._seed).spawn(n_draws)
-        seeds = [first_seed, *(int(stream.integers(2**31 - 1)) for stream in streams[1:])]
-        draws = [self._draw(X, n_landmarks, clusterer, rng, seed) for rng, seed in zip(streams, seeds, strict=True)]
+    def _fit(self, X: Array) -> None:
+        solve = self._solve(len(X))
+        with announced(self) as listen, config_context(skip_parameter_validation=False):  # the parts' are not checked
+            found = run_landmarks(
+                X,
+                solve,
+                n_clusters=self.n_clusters,
+                scaling=self.scaling,
+                units=self._sees_units(),
+                block_bytes=self._block_bytes,
+                listen=listen,
+            )
+        self._keep(found)
 
-        reference = 0
-        self.classifier_ = draws[0].classifier
-        if n_draws > 1:
-            landmarks = np.unique(np.concatenate([draw.landmarks for draw in draws]))
-            points = apply_scaling(X[landmarks], self._scaling)
-            self.classifier_ = aligned_vote([draw.classifier for draw in draws], points)
-            reference, self.agreement_ = self.classifier_.reference, self.classifier_.agreement
-        self.landmarks_, self.clusterer_, labels_of_landmarks, _ = draws[reference]
+    def _solve(self, n: int) -> Callable[[Points, Listener], SampledModel]:
+        """What makes clusters of n points."""
+        check_count(self.n_clusters, n)
+        clusterer, seed = self._new_clusterer(), self._drawn_seed()
+        check_landmarks(asked(clusterer), self.n_landmarks)
+        return partial(
+            sample_cluster_classify,
+            clusterer=clusterer,
+            classifier=self._new_classifier(),
+            n_landmarks=self.n_landmarks,
+            sampler=self.sampler,
+            n_draws=self.n_draws,
+            seed=seed,
+            first_seed=int(self.random_state) if isinstance(self.random_state, Integral) else seed,
+        )
+
+    def _sees_units(self) -> bool:
+        """Whether a common factor of all points matters to the kernel; to none of those that "auto" tries it does."""
+        kernel = getattr(self, "kernel", AUTO)
+        return not (isinstance(kernel, str) and kernel == AUTO) and as_kernel(kernel).sees_units
+
+    def _keep(self, found: Outcome) -> None:
+        """Fitted attributes from an outcome."""
+        keep_outcome(self, found, ("landmarks", "clusterer", "classifier"))
+        if found.model is None:
+            return
+        if found.model.agreement is not None:
+            self.agreement_ = found.model.agreement
         if hasattr(self.clusterer_, "n_iter_"):
             self.n_iter_ = self.clusterer_.n_iter_
-        if n_landmarks == len(X):
-            return labels_of_landmarks
-        with self._timed("classify"):
-            labels = self._label_blocks(X)
-        if n_draws == 1:
-            labels[self.landmarks_] = labels_of_landmarks
-        return labels
 
-    def _label_new(self, X: Array) -> Labels:
-        return np.asarray(self.classifier_.predict(X), dtype=np.intp)
+    def _represents(self) -> bool:
+        """Whether landmarks are represented by others."""
+        if hasattr(self, "clusterer_"):
+            return hasattr(self.clusterer_, "coefficients_")
+        return bool(getattr(self._new_clusterer(), "_represents", False))
 
-    def _draw(self, X: Array, n_landmarks: int, clusterer: Any, rng: np.random.Generator, seed: int) -> Draw:
-        with self._timed("sample"):
-            landmarks = self._sample(X, n_landmarks, rng)
-            A = apply_scaling(X[landmarks], self._scaling)
-        with self._timed("cluster"):
-            clusterer = _seeded(clone(clusterer), seed)
-            labels = np.asarray(clusterer.fit_predict(A), dtype=np.intp)
-        self._warn_if_fewer(clusterer, labels)
-        with self._timed("train"):
-            known = labels >= 0 if labels.max() >= 0 else labels < 0  # noise teaches nothing
-            classifier = _trained(self._new_classifier(), A[known], labels[known], seed)
-        return Draw(landmarks, clusterer, labels, classifier)
+    @available_if(lambda self: self._represents())
+    def explain(self, i: int, n: int = 10) -> Explanation:
+        """List the landmarks that represent landmark `i` with their coefficients, strongest first.
 
-    def _sample(self, X: Array, n_landmarks: int, rng: np.random.Generator) -> Labels:
-        if n_landmarks == len(X):
-            return np.arange(len(X), dtype=np.intp)
-        if self.sampler == "uniform":  # looks at no point, so none need be scaled
-            return SAMPLERS["uniform"](X, n_landmarks, rng, self._order)
-        return self._drawn(apply_scaling(X, self._scaling), n_landmarks, rng)
+        Parameters
+        ----------
+        i : row number of a landmark in the data that was fitted, one of ``landmarks_``
+        n : how many to list at most
 
-    def _drawn(self, X: Array, n_landmarks: int, rng: np.random.Generator) -> Labels:
-        if isinstance(self.sampler, str):
-            return SAMPLERS[self.sampler](X, n_landmarks, rng, self._order)
-        return _checked_rows(self.sampler(X, n_landmarks, rng), n_landmarks, len(X))
-
-    def _checked_landmarks(self, clusterer: Any, n: int) -> int:
-        n_clusters = _asked(clusterer)
-        if self.n_landmarks < n_clusters:
-            raise ValueError(
-                f"n_landmarks={self.n_landmarks} must not be smaller than n_clusters={n_clusters}: "
-                "each cluster needs a landmark, better some dozens of them."
-            )
-        return min(self.n_landmarks, n)
-
-    def _warn_if_fewer_found(self) -> None:
-        """Nothing to add: each draw has said so."""
-
-    def _warn_if_fewer(self, clusterer: Any, labels: Labels) -> None:
-        asked, found = _asked(clusterer), len(np.unique(labels[labels >= 0]))
-        if found < asked:
-            warnings.warn(
-                f"{type(clusterer).__name__} found {found} clusters among {len(labels)} landmarks instead of "
-                f"n_clusters={asked}; a larger n_landmarks may help.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
+        Returns
+        -------
+        Explanation
+            A column of ``clusterer_.coefficients_``, with the row numbers of all points.
+        """
+        check_is_fitted(self, "landmarks_")
+        return explained(i, n, self.clusterer_.coefficients_, self.labels_[self.landmarks_], names=self.landmarks_)
 
 
-def _checked_rows(rows: Any, n_landmarks: int, n: int) -> Labels:
-    """What a sampler returned, if it is what a sampler must return."""
-    rows = np.asarray(rows)
-    valid = rows.shape == (n_landmarks,) and rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < n
-    if not valid or len(np.unique(rows)) < n_landmarks:
-        raise ValueError(
-            f"sampler must return n_landmarks={n_landmarks} different row numbers between 0 and {n - 1}; "
-            f"got {rows!r} of shape {rows.shape}."
-        )
-    return rows.astype(np.intp)
-
-
-def _asked(clusterer: Any) -> int:
-    """Clusters a clusterer was asked for, 0 if it finds the number itself."""
-    n_clusters = getattr(clusterer, "n_clusters", None)
-    return int(n_clusters) if isinstance(n_clusters, Integral) else 0
-
-
-def _seeded(estimator: Any, seed: int) -> Any:
-    """Give every part of an estimator that would draw its seed by chance this one."""
-    names = [name for name, value in estimator.get_params().items() if value is None]
-    open_seeds = [name for name in names if name == "random_state" or name.endswith("__random_state")]
-    return estimator.set_params(**dict.fromkeys(open_seeds, seed))
-
-
-def _trained(classifier: Any, X: Array, labels: Labels, seed: int) -> Any:
-    """Fit a classifier of landmarks; one that needs several points of each class gets tiny classes repeated."""
-    classes, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    if len(classes) == 1:  # most classifiers refuse a single class
-        return DummyClassifier().fit(X, labels)
-    if classifier is None:
-        return fit_network(X, labels, seed)
-    classifier = _seeded(clone(classifier), seed)
-    try:
-        return classifier.fit(X, labels)
-    except ValueError:  # early stopping and calibration split the points of each class
-        if sizes.min() >= _MIN_MEMBERS:
-            raise
-    rows = [np.flatnonzero(codes == code) for code in range(len(classes))]
-    repeated = np.concatenate([np.resize(row, max(len(row), _MIN_MEMBERS)) for row in rows])
-    return clone(classifier).fit(X[repeated], labels[repeated])
+def with_own_parameters(method: type[SubspaceClusterer], estimator: Sampled) -> Any:
+    """The clusterer of a named method: what has the name of one of its parameters is handed on."""
+    shared = {field.name for field in fields(method)} & {field.name for field in fields(estimator)}
+    shared -= {"scaling", "random_state"}  # scaled before, for the classifier too; seeded by the draw
+    own = {name: getattr(estimator, name) for name in shared}
+    return method(**own, scaling=None, random_state=None)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -233,13 +185,12 @@ class SampledClusterer(Sampled):
     np.True_
     """
 
-    n_clusters: int | None = field(default=None, kw_only=False)  # type: ignore[assignment]
+    n_clusters: int | None = field(default=None, kw_only=False)
     clusterer: Any = None
     classifier: Any = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Sampled._parameter_constraints,
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [COUNT, None],
         "clusterer": [HasMethods("fit_predict"), None],
         "classifier": [HasMethods(["fit", "predict"]), None],
     }
