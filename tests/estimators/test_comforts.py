@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import estimator_html_repr
 
-from method_data import ESTIMATORS
 import subspaces
+from method_data import ESTIMATORS
 from subspaces import EKTRR, KASP, KTRR, LSR1, SSC, TRR, metrics, scorers
 from subspaces.datasets import make_subspaces
 from subspaces.estimators.html_repr import journey, journey_html

@@ -35,6 +35,7 @@ def cluster(
     bandwidth: options.BandwidthOption = None,
     reg: options.RegOption = None,
     n_nonzero: options.NonzeroOption = None,
+    set_: options.SetOption = None,
     scaling: options.ScalingOption = None,
     partition: options.PartitionOption = None,
     seed: options.SeedOption = None,
@@ -80,7 +81,7 @@ def cluster(
         "partition": partition,
         "random_state": seed,
     }
-    given = {name: value for name, value in settings.items() if value is not None}
+    given = {name: value for name, value in settings.items() if value is not None} | parse.assignments(set_ or [])
     wanted = parse.number(n_clusters, "-k", int)
     columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
     images = {"color": color, "image_size": parse.image_size(image_size)}
