@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from method_data import METHODS
 import subspaces
 from cli_data import COLUMNS, environment, fails, run, write_rings
+from method_data import METHODS
 from subspaces.cli import _options
 from subspaces.estimators import KTRR
 

@@ -240,7 +240,9 @@ def test_scaling_over_chunks_is_that_in_memory(client, rings, scaling):
     np.testing.assert_array_equal(labels, expected.labels_)
     np.testing.assert_array_equal(estimator.landmarks_, expected.landmarks_)
     for name in ("exponent", "offset", "factor", "unit_rows"):
-        np.testing.assert_array_equal(getattr(estimator._predictor.scaling, name), getattr(expected._predictor.scaling, name))
+        np.testing.assert_array_equal(
+            getattr(estimator._predictor.scaling, name), getattr(expected._predictor.scaling, name)
+        )
     np.testing.assert_array_equal(estimator.predict(rings[:50] + 1), expected.predict(rings[:50] + 1))
 
 

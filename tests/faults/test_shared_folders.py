@@ -16,8 +16,8 @@ import pytest
 from fault_data import fit, planes
 from typer.testing import CliRunner
 
-from method_data import METHODS
 import subspaces
+from method_data import METHODS
 from subspaces.cli.main import app
 from subspaces.datasets import _load
 from subspaces.datasets._formats import Points, points_of, read_arrays
