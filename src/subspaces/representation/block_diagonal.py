@@ -4,8 +4,8 @@ With the points as columns of the paper's X (rows of ours, so that its XᵀX is 
 
     min over Z, B   ½‖X − XZ‖² + ½λ‖Z − B‖² + γ‖B‖_[k]     subject to diag(B) = 0, B ≥ 0, B = Bᵀ
 
-where ‖B‖_[k], the sum of the k smallest eigenvalues of the Laplacian L = Diag(B1) − B, is zero exactly if the graph of B
-has k pieces or more. It is the minimum of ⟨L, W⟩ over 0 ≤ W ≤ I, tr W = k. Given two of Z, B and W, the third has a
+where ‖B‖_[k], the sum of the k smallest eigenvalues of the Laplacian L = Diag(B1) − B, is zero exactly if the graph of
+B has k pieces or more. It is the minimum of ⟨L, W⟩ over 0 ≤ W ≤ I, tr W = k. Given two of Z, B and W, the third has a
 closed form; they are found in turn, so the objective never rises:
 
     Z = (K + λI)⁻¹(K + λB) = I − P(I − B),  P = λ(K + λI)⁻¹ once and for all
@@ -55,15 +55,16 @@ def block_diagonal(
     n_blocks : int
         k, the number of clusters.
     reg : float
-        λ divided by the squared length of the points of an average cluster together, ‖X‖²/k. The eigenvalues of K, which
-        λ is added to, grow with the number of points in a cluster, so this means the same for any n and any unit.
+        λ divided by the squared length of the points of an average cluster together, ‖X‖²/k. The eigenvalues of K, to which
+        λ is added, grow with the number of points in a cluster, so this means the same for any n and any unit.
     block_weight : float
         γ/λ. Entries of Z and of W both go with one over the points in a cluster, so this means the same for any n too.
     variant : {"Z", "B"}
         Which of the two matrices to return.
     tol : float
         Both change by at most this in the last step, relative to the largest entry of Z. (In the authors' program it is
-        an absolute 0.001: the entries of many points are smaller than that.)
+        an absolute 0.001: the entries of many points are smaller than that.) Steps get short long before the minimum,
+        so this is a choice of where to stop, as in the paper, and not of accuracy.
     max_iter : int
         Steps before giving up with a ``ConvergenceWarning``.
 
@@ -137,8 +138,7 @@ def _graph(Z: Array, W: Array, weight: float) -> Array:
     B = Z + Z.T
     B /= 2
     share = W.diagonal() * (weight / 2)
-    B -= share[:, None]
-    B -= share
+    B -= np.add.outer(share, share)  # both at once: one after the other would round differently in (i, j) and (j, i)
     B += weight * W
     np.maximum(B, 0, out=B)
     np.fill_diagonal(B, 0)
