@@ -97,14 +97,26 @@ def test_the_end_is_nearly_a_fixed_point(seed):
     assert_allclose(B, again, atol=2 * tol)
 
 
-def test_graph_of_independent_subspaces_has_their_blocks(seed):
-    X, y = independent(seed, noise=0.0)
-    B = block_diagonal(X, n_blocks=3, block_weight=0.2, variant="B", tol=1e-4, max_iter=5000).dense()
+def test_graph_of_orthogonal_subspaces_has_their_blocks(seed):
+    rng = np.random.default_rng(seed)
+    turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    X, y = np.kron(np.eye(3), rng.normal(size=(12, 2))) @ turn, np.repeat(np.arange(3), 12)
+    Z, B = (found.dense() for found in both(X, n_blocks=3))
     assert (B >= 0).all()
     assert_array_equal(B, B.T)
     assert not B.diagonal().any()
-    assert B[y[:, None] != y].max() < 1e-3 * B.max()
-    assert connected_components(B > 1e-3 * B.max())[0] >= 3
+    for C in (Z, B):
+        assert np.abs(C[y[:, None] != y]).max() < 1e-9 * C.max()
+    assert connected_components(B > 1e-9)[0] >= 3
+
+
+def test_independent_subspaces_are_told_apart(seed):
+    X, y = independent(seed, n=30)
+    strong = block_diagonal(X, n_blocks=3, block_weight=0.5, variant="B").dense()
+    none = block_diagonal(X, n_blocks=3, block_weight=1e-9, variant="B").dense()
+    outside = [C[y[:, None] != y].sum() / C.sum() for C in (strong, none)]
+    assert outside[0] < min(0.1, outside[1])
+    assert block_norm(strong, 3) < 0.01 * block_norm(none, 3)
 
 
 def test_ties_are_shared():
