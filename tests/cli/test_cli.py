@@ -15,8 +15,8 @@ import pytest
 import subspaces
 from cli_data import COLUMNS, environment, fails, run, write_rings
 from method_data import METHODS
+from subspaces import KTRR
 from subspaces.cli import _options
-from subspaces.estimators import KTRR
 
 AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
 

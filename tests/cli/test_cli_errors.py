@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cli_data import COLUMNS, fails, run, write_rings
-from subspaces.estimators import KTRR
+from subspaces import KTRR
 
 
 @pytest.fixture

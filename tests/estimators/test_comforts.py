@@ -161,7 +161,7 @@ def test_what_cannot_be_explained(data, model):
     with pytest.raises(ValueError, match="fitted"):
         KTRR(3).explain(0)
     alone = KTRR(3).fit(data[0])
-    alone.coefficients_ = sparse.csc_array((90, 90))
+    alone._coefficients = sparse.csc_array((90, 90))
     assert "no other point" in str(alone.explain(3))
 
 
