@@ -12,6 +12,7 @@ import typer
 from cli_data import run
 from subspaces.cli import _common, _outputs, _stream
 from subspaces.cli.reproduce import _progress
+from subspaces.description import plain
 from subspaces.numerics.blocks import map_blocks
 
 
@@ -55,7 +56,7 @@ def test_memory_that_is_no_size_is_refused(tmp_path):
 
 def test_whatever_a_result_holds_becomes_json():
     value = {1: [np.float32(0.5), np.int64(3)], "a": (np.array([1.0, np.nan]), float("inf"), None, True), "b": int}
-    assert _common.plain(value) == {"1": [0.5, 3], "a": [[1.0, None], None, None, True], "b": "<class 'int'>"}
+    assert plain(value) == {"1": [0.5, 3], "a": [[1.0, None], None, None, True], "b": "<class 'int'>"}
 
 
 def test_rare_errors_are_one_line(capsys):

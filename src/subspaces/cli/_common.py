@@ -216,16 +216,3 @@ def limited_threads(n_threads: int | None) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def plain(value: Any) -> Any:
-    """Turn a parameter or result into what JSON can say."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from subspaces.cli import _options as options
-from subspaces.cli._common import plain
+from subspaces.description import plain
 
 
 def methods(

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from subspaces.estimators.explain import Explanation
 from subspaces.explorer.session import Session, View
+from subspaces.metrics import SCORES
 from subspaces.numerics.types import Array, Labels
 from subspaces.plots._style import OKABE_ITO, map_colors, readable_on
 from subspaces.plots.gallery import profiles_of
@@ -152,11 +153,9 @@ def quality(session: Session, view: View, seconds: float) -> str:
         f"modularity <b class='modularity'>{figures['modularity']:.3f}</b>",
         f"{n_components} component{'s' * (n_components != 1)}",
     ]
-    if "accuracy" in figures:
-        shown = (
-            f"{name} <b>{100 * figures[key]:.1f} %</b>" for name, key in (("accuracy", "accuracy"), ("NMI", "nmi"))
-        )
-        parts.append(f"{', '.join(shown)} (classes known)")
+    if known := [score for score in SCORES if score.name in figures]:
+        shown = ", ".join(f"{score.title} <b>{100 * figures[score.name]:.1f} %</b>" for score in known)
+        parts.append(f"{shown} (classes known)")
     n, n_given = len(session.rows), session.n_given
     points = f"{n:,} points" if n == n_given else f"{n:,} of {n_given:,} points (a sample)"
     parts.append(f"<span class='time'>{points}, updated in <span class='seconds'>{seconds:.2f}</span> s</span>")
