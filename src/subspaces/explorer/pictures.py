@@ -5,8 +5,6 @@ Everything that comes from a file (names of points) is escaped; pictures are dat
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Sequence
 from functools import cached_property
 from html import escape
@@ -21,6 +19,7 @@ from subspaces.metrics import SCORES
 from subspaces.numerics.types import Array, Labels
 from subspaces.plots._style import OKABE_ITO, map_colors, readable_on
 from subspaces.plots.gallery import profiles_of
+from subspaces.plots.thumbnails import as_bytes, data_uri
 
 THUMB = 40
 """Most pixels of a small picture's side."""
@@ -62,15 +61,11 @@ def _pixels(X: Any, shape: tuple[int, ...]) -> Array:
     height, width = (side // step * step for side in shape[:2])
     blocks = images[:, :height, :width].reshape(len(images), height // step, step, width // step, step, *shape[2:3])
     small = blocks.mean(axis=(2, 4))
-    return np.asarray(255 * (small - low) / ((high - low) or 1.0)).astype(np.uint8)
+    return as_bytes(small, low, high)
 
 
 def _uri(pixels: Array) -> str:
-    from PIL import Image
-
-    stream = io.BytesIO()
-    Image.fromarray(pixels).save(stream, "PNG", compress_level=1)
-    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
+    return data_uri(pixels, compress_level=1)
 
 
 def gallery(session: Session, view: View, pictures: Pictures) -> str:
