@@ -231,7 +231,11 @@ def test_gallery_of_images(rng):
 
 def test_gallery_takes_given_exemplars_and_colour(rng):
     X, labels = rng.random((6, 12)), [0, 0, 0, 7, 7, 7]
-    display = plots.GalleryDisplay.from_predictions(X, labels, image_shape=(2, 2, 3), exemplars=[[2, 0], [5]])
+    display = plots.GalleryDisplay.from_predictions(
+        X, labels, image_shape=(2, 2, 3), exemplars=[[2, 0], [5]], framed=np.arange(len(X)) == 0
+    )
+    (frame,) = display.ax_.patches  # of the second image: one image and one gap of a pixel from the left
+    np.testing.assert_allclose(frame.get_bbox().bounds, (0.9 + 1.5, 0.02, 1, 1))
     assert [rows.tolist() for rows in display.members] == [[2, 0], [5]]
     assert display.names == ["0", "7"]
     assert display.images[0].shape == (2, 2, 2, 3)

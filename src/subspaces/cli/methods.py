@@ -10,7 +10,7 @@ import typer
 
 from subspaces import registry
 from subspaces.cli import _options as options
-from subspaces.cli._common import plain
+from subspaces.description import plain
 
 
 def methods(

@@ -13,6 +13,7 @@ from subspaces.io._dataset import (
     Dataset,
     FileError,
     Request,
+    argument,
     check_size,
     encode,
     first_not_finite,
@@ -69,9 +70,9 @@ def dataset_from_arrays(
     name = _points_name(path, infos, request)
     check_not_empty(path, infos[name].shape, name)  # a companion may be as long as the first axis, for no bytes
     shape, needed = infos[name].shape, n_copies * infos[name].n_bytes
-    for option, wanted in (("--label", request.label), ("--id", request.id)):
+    for part, wanted in (("label", request.label), ("id", request.id)):
         if wanted is not None:
-            _check_companion(path, infos, wanted, option, name)
+            _check_companion(path, infos, wanted, argument(part), name)
             needed += infos[wanted].n_bytes
     check_size(path, needed, request.max_bytes)
 
@@ -83,7 +84,7 @@ def dataset_from_arrays(
     notes = [] if len(shape) == 2 else [flattened(shape)]
     if request.label is None:
         notes += [
-            f"the file also holds '{printable(key)}', one value per point: --label {printable(key)} scores it"
+            f"the file also holds '{printable(key)}', one value per point: {argument('label', key)} scores it"
             for key, info in infos.items()
             if key.lower() in LABEL_NAMES and key != name and _is_vector(info.shape, shape[0])
         ]
@@ -96,7 +97,9 @@ def _points_name(path: Path, infos: Mapping[str, ArrayInfo], request: Request) -
     listing += f"; and {len(infos) - _LISTED} more" if len(infos) > _LISTED else ""
     if request.array is not None:
         if request.array not in infos:
-            raise FileError(path, f"--array '{printable(request.array)}' is not in the file; it holds {listing}")
+            raise FileError(
+                path, f"{argument('array')} '{printable(request.array)}' is not in the file; it holds {listing}"
+            )
         chosen = request.array
     elif "X" in infos:
         chosen = "X"
@@ -104,7 +107,7 @@ def _points_name(path: Path, infos: Mapping[str, ArrayInfo], request: Request) -
         matrices = [name for name, info in infos.items() if info.is_matrix]
         known = matrices if len(matrices) == 1 else [name for name in POINT_NAMES if name in matrices]
         if not known:
-            raise FileError(path, f"name the array with the points by --array; the file holds {listing}")
+            raise FileError(path, f"name the array with the points by {argument('array')}; the file holds {listing}")
         chosen = known[0]
     if infos[chosen].kind != "number":
         raise FileError(path, f"'{printable(chosen)}' is {printable(infos[chosen].kind)}, not an array of numbers")
@@ -168,5 +171,6 @@ def check_points(data: Dataset, missing: str, name: str = "X") -> Dataset:
     if missing != "error":
         return settle_missing(data, missing, lambda i: f"row {i}", [str(j) for j in range(X.shape[1])])
     problem = "missing (NaN)" if np.isnan(X[bad]) else f"{X[bad]}"
-    remedy = "--missing drop, mean or median settles it" if np.isnan(X[bad]) else "leave out its row or column"
+    settle = f"{argument('missing', 'drop')}, mean or median settles it"
+    remedy = settle if np.isnan(X[bad]) else "leave out its row or column"
     raise FileError(data.source, f"{shown}[{bad[0]}, {bad[1]}] is {problem}; fill it in, or {remedy}")

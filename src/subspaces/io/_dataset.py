@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from subspaces.numerics.types import Array, Labels
+from subspaces.spelling import Value, spelled
 
 
 def printable(text: object, limit: int = 60) -> str:
@@ -29,6 +30,19 @@ def quoted(names: Sequence[str], limit: int = 12) -> str:
     """Names for an error message: the first `limit`, then how many more there are."""
     shown = ", ".join(f"'{printable(name)}'" for name in names[:limit])
     return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def argument(name: str, value: Value = None) -> str:
+    r"""Name an argument of `read_table` for a message, with what to pass if a `value` (maybe from a file) is given.
+
+    Examples
+    --------
+    >>> argument("label", "a\x1b")
+    'label="a\\x1b"'
+    """
+    if value is None or isinstance(value, bool):
+        return spelled(name, value)
+    return spelled(name, printable(value) if isinstance(value, str) else [printable(item) for item in value])
 
 
 class FileError(ValueError):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io._dataset import Dataset, FileError, Request, check_size, printable, readable_bytes
+from subspaces.io._dataset import Dataset, FileError, Request, argument, check_size, printable, readable_bytes
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array
 
@@ -82,7 +82,10 @@ def read_images(folder: Path, request: Request) -> Dataset:
         X[: len(kept)],
         folder,
         ids=kept,
-        notes=(how + (", in colour" if request.color else ", in grey (--color keeps colours)"), *_told(skipped)),
+        notes=(
+            how + (", in colour" if request.color else f", in grey ({argument('color', True)} keeps colours)"),
+            *_told(skipped),
+        ),
         image_shape=shape,
         skipped=tuple(sorted(skipped)),
     )
@@ -219,7 +222,7 @@ def _common_size(images: list[ImageFile], wanted: tuple[int, int] | None) -> tup
         size = max(1, round(math.sqrt(USUAL_PIXELS * ratio))), max(1, round(math.sqrt(USUAL_PIXELS / ratio)))
     cut = sum(not 0.9 < ratio * size[1] / size[0] < 1.1 for ratio in ratios)
     middle = f"; {cut} of another shape were cut to their middle" if cut else ""
-    why = "" if wanted is not None else " (--image-size sets it)"
+    why = "" if wanted is not None else f" ({argument('image_size')} sets it)"
     return (
         size,
         f"{n} of {len(sizes)} size{'s' * (len(sizes) > 1)} reduced to {size[0]} x {size[1]} pixels{why}{middle}",

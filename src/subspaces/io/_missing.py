@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io._dataset import Dataset, FileError, first_not_finite, printable, quoted
+from subspaces.io._dataset import Dataset, FileError, argument, first_not_finite, printable, quoted
 from subspaces.numerics.types import Array
 
 MISSING_RULES = ("error", "drop", "mean", "median")
@@ -60,7 +60,7 @@ def _refuse_infinite(data: Dataset, missing: Array, row_name: Callable[[int], st
     if infinite.any():
         i, j = (int(index) for index in np.unravel_index(int(np.argmax(infinite)), infinite.shape))
         problem = f"{row_name(i)}, column '{printable(names[j])}': {data.X[i, j]} is not finite"
-        raise FileError(data.source, f"{problem}; correct it or leave out the row or column (--ignore)")
+        raise FileError(data.source, f"{problem}; correct it or leave out the row or column ({argument('ignore')})")
 
 
 def _report(
@@ -84,7 +84,8 @@ def _report(
         more = f"; and {len(rows) - _SHOWN} more rows" if len(rows) > _SHOWN else ""
         what += f", the first of {total} in {_rows(len(rows))} and {_columns(len(columns))} ({'; '.join(listed)}{more})"
     left = f", which keeps {missing.shape[0] - len(rows)} of {missing.shape[0]} rows,"
-    remedy = f"--missing drop{left} --missing mean or --missing median, or leave out the column (--ignore)"
+    drop, mean, median = (argument("missing", rule) for rule in ("drop", "mean", "median"))
+    remedy = f"{drop}{left} {mean} or {median}, or leave out the column ({argument('ignore')})"
     return FileError(path, f"{what}; fill it in, use {remedy}")
 
 
@@ -100,8 +101,9 @@ def _drop(data: Dataset, rows: Array, note: str) -> Dataset:
     n = len(data.X)
     kept = np.setdiff1d(np.arange(n), rows)
     if len(kept) < 2:
-        problem = f"--missing drop leaves {len(kept)} of {n} rows; use --missing mean, or --ignore the columns"
-        raise FileError(data.source, f"{problem} with the missing values")
+        problem = f"{argument('missing', 'drop')} leaves {len(kept)} of {n} rows"
+        remedy = f"use {argument('missing', 'mean')}, or {argument('ignore')} the columns with the missing values"
+        raise FileError(data.source, f"{problem}; {remedy}")
     return replace(
         data,
         X=data.X[kept],
@@ -119,8 +121,8 @@ def _fill_in(path: Path, X: Array, missing: Array, columns: Array, how: str, nam
     for j in columns:
         known = X[~missing[:, j], j]
         if len(known) == 0:
-            name = printable(names[j])
-            raise FileError(path, f"every value is missing; leave the column out with --ignore {name}", column=names[j])
+            remedy = f"leave the column out with {argument('ignore', [names[j]])}"
+            raise FileError(path, f"every value is missing; {remedy}", column=names[j])
         X[missing[:, j], j] = _middle(known, how)
     return X
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io._columns import Columns, choose_columns
-from subspaces.io._dataset import Dataset, FileError, Request, check_size, encode, printable
+from subspaces.io._columns import Columns, choose_columns, keep_out
+from subspaces.io._dataset import Dataset, FileError, Request, argument, check_size, encode, printable
 from subspaces.io._missing import settle_missing
 from subspaces.numerics.types import Array
 
@@ -98,11 +98,10 @@ def _dtype(path: Path, schema: Any, columns: Columns) -> np.dtype:
             or types.is_boolean(field.type)
             or types.is_decimal(field.type)
         ):
-            name = printable(field.name)
             raise FileError(
                 path,
-                f"of type {printable(field.type)}, not numbers; use --label {name}, --id {name} or "
-                f"--ignore {name} to keep it out of the points",
+                f"of type {printable(field.type)}, not numbers; "
+                f"use {keep_out(field.name)} to keep it out of the points",
                 column=field.name,
             )
     single = all(types.is_float32(schema.field(i).type) for i in columns.features)
@@ -129,7 +128,7 @@ def _text_bytes(column: Any) -> int:
 def _complete(path: Path, column: Any, name: str, start: int) -> Any:
     if column.null_count:
         row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        problem = f"row {row} is missing; fill it in or leave out the row or column (--ignore)"
+        problem = f"row {row} is missing; fill it in or leave out the row or column ({argument('ignore')})"
         raise FileError(path, problem, column=name)
     return column
 

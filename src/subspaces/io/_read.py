@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
-from subspaces.io._dataset import Dataset, FileError, Request, printable
+from subspaces.io._dataset import Dataset, FileError, Request, argument, printable
 from subspaces.io._images import read_images
 from subspaces.io._matlab import read_mat
 from subspaces.io._missing import MISSING_RULES
@@ -122,8 +122,7 @@ def read_table(
     for option, suffixes in _OPTIONS.items():
         if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
             what = suffix if file.is_dir() else f"{suffix} file"
-            name = option.replace("_", "-")
-            raise FileError(file, f"--{name} has no meaning for a {what} (only for {', '.join(suffixes)})")
+            raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")
     try:
         return reader(file, request)
     except FileError:

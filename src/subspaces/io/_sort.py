@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subspaces.io._dataset import FileError, printable, readable_bytes
+from subspaces.io._dataset import FileError, argument, printable, readable_bytes
 from subspaces.io._images import MARKER, load_image
 from subspaces.io._write import try_to_write, write_rows
 from subspaces.numerics.types import Array
@@ -54,12 +54,12 @@ def check_target(path: str | PathLike[str], *, source: Path, force: bool = False
         return
     ours = _listed(target)
     if ours is None:
-        raise FileError(target, "the folder is not empty and was not made by --sort-into; choose another")
+        raise FileError(target, f"the folder is not empty and was not made by {argument('sort_into')}; choose another")
     strangers = _present(target) - ours
     if strangers and not force:
         name = printable(min(strangers))
-        problem = f"{len(strangers)} files were added since --sort-into made this folder, such as '{name}'"
-        raise FileError(target, f"{problem}; move them or allow their loss with --force")
+        problem = f"{len(strangers)} files were added since {argument('sort_into')} made this folder, such as '{name}'"
+        raise FileError(target, f"{problem}; move them or allow their loss with {argument('force', True)}")
 
 
 def sort_into(
@@ -193,7 +193,7 @@ def _check_space(target: Path, folder: Path, names: Sequence[str]) -> None:
     free = shutil.disk_usage(target.parent).free
     if needed > free:
         problem = f"the copies need {readable_bytes(needed)} and {readable_bytes(free)} are free"
-        raise FileError(target, f"{problem}; use --link or another disk")
+        raise FileError(target, f"{problem}; use {argument('link', True)} or another disk")
 
 
 def _replace(building: Path, target: Path) -> None:

@@ -15,8 +15,8 @@ from typing import IO, BinaryIO, Literal
 
 import numpy as np
 
-from subspaces.io._columns import Columns, choose_columns
-from subspaces.io._dataset import Dataset, FileError, Request, check_size, printable
+from subspaces.io._columns import Columns, choose_columns, keep_out
+from subspaces.io._dataset import Dataset, FileError, Request, argument, check_size, printable
 from subspaces.io._missing import settle_missing
 
 MAX_LINE = 2**26
@@ -65,7 +65,8 @@ def _parse(path: Path, request: Request, rows: Iterator[Row]) -> Dataset:
     X = np.frombuffer(table.values, dtype=np.float64).reshape(len(table.lines), len(columns.features))
     notes = columns.notes
     if request.header is None and not has_header and _counts(first[1]) and len(names) > 2:
-        notes += ("the first line counts 0, 1, 2, ... and was read as a point; --header makes it names",)
+        how = f"{argument('header', True)} makes it names"
+        notes += (f"the first line counts 0, 1, 2, ... and was read as a point; {how}",)
     features = [names[i] for i in columns.features]
     data = Dataset(
         X,
@@ -154,13 +155,12 @@ def _shown_gap(cells: Sequence[str]) -> str:
 def _bad_cell(path: Path, line: int, cells: Sequence[str], names: list[str], is_first: bool) -> FileError:
     """Describe the first cell of a row that is neither a number nor missing."""
     cell, column = next((c, n) for c, n in zip(cells, names, strict=True) if kind_of(c) == "text")
-    name = printable(column)
     if is_first:
-        remedy = f"use --label {name}, --id {name} or --ignore {name} to keep the column out of the points"
+        remedy = f"use {keep_out(column)} to keep the column out of the points"
     elif kind_of(cell.replace(",", ".")) == "number":
         remedy = "write decimals with a point"
     else:
-        remedy = f"correct it or leave the column out with --ignore {name}"
+        remedy = f"correct it or leave the column out with {argument('ignore', [column])}"
     return FileError(path, f"'{printable(cell)}' is not a number; {remedy}", line=line, column=column)
 
 

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 import psutil
 
-from subspaces.io._dataset import FileError, printable
+from subspaces.io._dataset import FileError, argument, printable
 from subspaces.numerics.types import Array, Labels
 
 Ids = Sequence[Any] | None
@@ -147,7 +147,9 @@ def check_output(
     if source is not None and file.exists() and file.samefile(source):
         raise FileError(file, f"this is the input file; choose another name for the {what}")
     if file.exists() and not force:
-        raise FileError(file, "the file exists; choose another name or allow it to be replaced with --force")
+        raise FileError(
+            file, f"the file exists; choose another name or allow it to be replaced with {argument('force', True)}"
+        )
 
 
 def try_to_write(file: Path) -> None:
