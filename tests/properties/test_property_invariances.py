@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -14,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from method_data import ALL, GRAPH, LARGE, quiet
 from subspaces import KTRR
-from subspaces.estimators import new_points
+from subspaces.engine import predict
 from subspaces.numerics import blocks
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -114,10 +115,9 @@ def test_batches_of_new_points(cls, points, cut, seed):
     with quiet():
         expected = model.predict(new)
         np.testing.assert_array_equal(np.concatenate([model.predict(new[:cut]), model.predict(new[cut:])]), expected)
-        with (
-            patch.object(new_points, "_PREDICT_BYTES", 1000),
-            patch.object(type(model), "_block_bytes", 100, create=True),
-        ):
+        if isinstance(model._predictor, predict.ByModel):
+            model._predictor = replace(model._predictor, block_bytes=100)
+        with patch.object(predict, "_PREDICT_BYTES", 1000):
             np.testing.assert_array_equal(model.predict(new), expected)
 
 

@@ -63,7 +63,7 @@ def test_two_scales_with_all_candidates_are_dense(kernel, points, reg, n_landmar
     X, _ = points
     settled = as_kernel(kernel).fit(X)
     expected = whole(ridge(settled.gram(X), reg=reg))
-    found = two_scale(X, settled, reg, n_landmarks=n_landmarks, n_candidates=len(X) - 1)
+    found = two_scale(X, kernel=settled, reg=reg, n_landmarks=n_landmarks, n_candidates=len(X) - 1)
     np.testing.assert_allclose(found.matrix.toarray(), expected, atol=1e-5 * np.abs(expected).max())
 
 
