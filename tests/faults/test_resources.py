@@ -12,6 +12,7 @@ from scipy import sparse
 from method_data import GRAPH, LARGE, METHODS, quiet
 from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC
 from subspaces.datasets import _load, load_mnist
+from subspaces.engine import landmark_run
 from subspaces.kernels import as_kernel
 from subspaces.numerics import memory
 
@@ -92,7 +93,7 @@ def test_case_60_memory_error_inside_leaves_nothing(cls, seed, monkeypatch):
     def full(*args, **kwargs):
         raise MemoryError
 
-    monkeypatch.setattr(model, "_cluster_unscaled", full)
+    monkeypatch.setattr(landmark_run, "label_of_most_copies", full)
     with quiet(), pytest.raises(MemoryError):
         model.fit(X)
     assert not hasattr(model, "labels_")

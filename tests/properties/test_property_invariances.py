@@ -28,6 +28,10 @@ def same_graph(first, second, order=slice(None)):
     np.testing.assert_allclose(V, W, rtol=1e-5, atol=1e-6 * W.max())
 
 
+def in_small_blocks(predictor):
+    return replace(predictor, block_bytes=100) if hasattr(predictor, "block_bytes") else predictor
+
+
 def same_labels(first, second):
     assert adjusted_rand_score(first, second) == 1
 
@@ -115,9 +119,10 @@ def test_batches_of_new_points(cls, points, cut, seed):
     with quiet():
         expected = model.predict(new)
         np.testing.assert_array_equal(np.concatenate([model.predict(new[:cut]), model.predict(new[cut:])]), expected)
-        if isinstance(model._predictor, predict.ByModel):
-            model._predictor = replace(model._predictor, block_bytes=100)
-        with patch.object(predict, "_PREDICT_BYTES", 1000):
+        with (
+            patch.object(predict, "_PREDICT_BYTES", 1000),
+            patch.object(model, "_predictor", in_small_blocks(model._predictor)),
+        ):
             np.testing.assert_array_equal(model.predict(new), expected)
 
 

@@ -10,10 +10,10 @@ from scipy import sparse
 
 from subspaces import new_points
 from subspaces.embedding.spectral import unit_rows
-from subspaces.engine.points import BLOCK_BYTES, label_blocks
 from subspaces.engine.run import Journey
 from subspaces.engine.validation import within_reach
 from subspaces.kernels import Kernel
+from subspaces.landmarks.points import BLOCK_BYTES, label_blocks
 from subspaces.numerics.ordering import rows_of
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.ties import first_largest
