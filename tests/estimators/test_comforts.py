@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import config_context
+from sklearn.cluster import KMeans
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
@@ -16,7 +17,7 @@ from sklearn.utils import estimator_html_repr
 
 import subspaces
 from method_data import ESTIMATORS
-from subspaces import EKTRR, KASP, KTRR, LSR1, SSC, TRR, metrics, scorers
+from subspaces import EKTRR, KASP, KTRR, LSR1, SC, SSC, TRR, SampledClusterer, metrics, scorers
 from subspaces.datasets import make_subspaces
 from subspaces.engine.plan import STAGES
 from subspaces.estimators.html_repr import boxes_html, boxes_of
@@ -174,11 +175,19 @@ def test_explanations_of_landmarks(data):
 
 
 def test_what_cannot_be_explained(data, model):
+<<<<<<< HEAD
     for cls in (KASP, *(ESTIMATORS[name] for name in UNREPRESENTED)):  # no point is represented by others
         assert not hasattr(cls(3), "explain")
         assert not hasattr(cls(3).fit(data[0]), "explain")
         with pytest.raises(AttributeError, match="explain"):
             cls(3).fit(data[0]).explain(0)
+=======
+    assert not hasattr(KASP(3, n_landmarks=40).fit(data[0]), "explain")
+    for clusterer, explains in ((None, True), (SSC(3), True), (SC(3), False), (KMeans(3), False)):
+        sampled = SampledClusterer(clusterer=clusterer, n_landmarks=40)
+        assert hasattr(sampled, "explain") == explains
+        assert hasattr(sampled.fit(data[0]), "explain") == explains
+>>>>>>> engine
     with pytest.raises(ValueError, match=r"i must be .* from 0 to 89; got 90"):
         model.explain(90)
     with pytest.raises(ValueError, match="got -1"):

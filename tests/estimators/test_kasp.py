@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
-from subspaces import SC
-from subspaces.estimators.kasp import KASP, spectral_labels
+from subspaces import KASP, SC
 
 
 def blobs(rng, n=400):
@@ -32,15 +30,6 @@ def test_labels_are_those_of_the_nearest_centroid(rng):
     np.testing.assert_array_equal(model.labels_, model.landmark_labels_[cells])
     assert len(np.unique(cells)) == len(model.landmarks_)  # no centroid without points
     np.testing.assert_array_equal(model.predict(X), model.labels_)
-
-
-def test_a_centroid_far_from_all_others_joins_the_largest_cluster():
-    W = np.zeros((7, 7))
-    W[:4, :4] = W[4:6, 4:6] = 1
-    np.fill_diagonal(W, 0)
-    labels = spectral_labels(sparse.csr_array(W), 2, 5, 0)
-    assert labels[6] == labels[0]
-    assert adjusted_rand_score(labels[:6], [0, 0, 0, 0, 1, 1]) == 1
 
 
 def test_as_many_clusters_as_centroids(rng):

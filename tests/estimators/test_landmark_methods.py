@@ -11,12 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from subspaces.estimators.akk import AKK
-from subspaces.estimators.kasp import KASP
-from subspaces.estimators.lsc import LSC
-from subspaces.estimators.nystrom import NystromSC
-from subspaces.estimators.sec import SEC
-from subspaces.estimators.uspec import USPEC
+from subspaces import AKK, KASP, LSC, SEC, USPEC, NystromSC
 
 ALL = [pytest.param(cls, id=cls.__name__) for cls in (KASP, NystromSC, SEC, AKK, LSC, USPEC)]
 each = pytest.mark.parametrize("cls", ALL)
@@ -66,8 +61,8 @@ def test_float32_stays_float32_and_agrees(cls, data):
     X, _ = data
     single = cls(3, n_landmarks=60).fit(X.astype(np.float32))
     assert adjusted_rand_score(single.labels_, cls(3, n_landmarks=60).fit(X).labels_) > 0.99
-    for name in ("landmarks_", "cluster_centers_", "_directions"):
-        value = getattr(single, name, None)
+    for name in ("landmarks", "cluster_centers", "directions"):
+        value = getattr(single._predictor.model, name, None)
         if value is not None and value.dtype.kind == "f":
             assert value.dtype == np.float32, name
 

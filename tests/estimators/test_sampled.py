@@ -20,9 +20,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sampled_data import PRESETS, four_blobs, on_presets, three_subspaces
-from subspaces import KTRR
-from subspaces.estimators.ektrr import EKTRR, SLRR, SLSR
-from subspaces.estimators.sampled import SampledClusterer
+from subspaces import EKTRR, KTRR, SLRR, SLSR, SampledClusterer
+from subspaces.engine import points
 from subspaces.landmarks.voting import aligned_vote, matched_names
 from subspaces.scaling import SCALINGS
 
@@ -241,14 +240,10 @@ def test_blocks_change_nothing_and_the_data_stay_as_they_are(subspaces, monkeypa
 
 def test_only_landmarks_and_blocks_are_scaled(subspaces, monkeypatch):
     """No scaled copy of all points exists at any time."""
-    from subspaces.estimators import large as base
-    from subspaces.estimators import sampled
-
     X, _ = subspaces
     rows = []
-    for module in (base, sampled):
-        scale = module.apply_scaling
-        monkeypatch.setattr(module, "apply_scaling", lambda X, s, scale=scale: (rows.append(len(X)), scale(X, s))[1])
+    scale = points.apply_scaling
+    monkeypatch.setattr(points, "apply_scaling", lambda X, s: (rows.append(len(X)), scale(X, s))[1])
     monkeypatch.setattr(EKTRR, "_block_bytes", 200 * X.shape[1] * 8)
     EKTRR(3, n_landmarks=100, scaling="minmax").fit(X)
     assert max(rows) == 200

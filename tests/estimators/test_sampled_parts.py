@@ -20,9 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sampled_data import four_blobs, on_presets, three_subspaces
-from subspaces import KTRR
-from subspaces.estimators.ektrr import EKTRR
-from subspaces.estimators.sampled import SampledClusterer
+from subspaces import EKTRR, KTRR, SampledClusterer
 from subspaces.landmarks.collaborative import CollaborativeClassifier
 from subspaces.landmarks.samplers import SAMPLERS
 
@@ -190,7 +188,7 @@ def test_nothing_but_noise(rng):
 
 @on_presets
 def test_fewer_landmarks_than_clusters(cls, subspaces):
-    with pytest.raises(ValueError, match="n_landmarks=4 must not be smaller than n_clusters=5"):
+    with pytest.raises(ValueError, match="n_landmarks=4 must not be less than n_clusters=5"):
         cls(n_clusters=5, n_landmarks=4).fit(subspaces[0])
 
 

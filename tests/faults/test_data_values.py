@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from dataclasses import replace
+=======
+from dataclasses import dataclass
+>>>>>>> engine
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +19,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from method_data import ALL, GRAPH, LARGE, METHODS, quiet
 from subspaces import KTRR, SC, TRR
+from subspaces.engine.landmark_run import run_landmarks
 from subspaces.engine.validation import label_of_most_copies
 from subspaces.estimators import nystrom
 from subspaces.landmarks.nystrom_features import NystromModel
@@ -71,9 +77,10 @@ def test_case_12_the_label_of_most_copies():
     np.testing.assert_array_equal(label_of_most_copies(labels, np.arange(9, dtype=np.uint64)), labels)
 
 
-def test_case_12_predict_knows_no_cluster_that_copies_left(monkeypatch):
+def test_case_12_predict_knows_no_cluster_that_copies_left():
     """12: what would be called by the name of such a cluster is called as its points are."""
     X = np.repeat(np.random.default_rng(0).standard_normal((2, 3)), 3, axis=0)
+<<<<<<< HEAD
     found = np.array([0, 0, 2, 1, 1, 1])
     cls = METHODS["nystrom"]
     solve = nystrom.nystrom_sc
@@ -90,6 +97,20 @@ def test_case_12_predict_knows_no_cluster_that_copies_left(monkeypatch):
         model = cls(3).fit(X)
     np.testing.assert_array_equal(model.labels_, [0, 0, 0, 1, 1, 1])
     np.testing.assert_array_equal(model.predict(X[:2] + 1), [0, 0])
+=======
+
+    @dataclass(frozen=True)
+    class Third:
+        labels: Any
+
+        def label(self, X):
+            return np.full(len(X), 2)
+
+    found = run_landmarks(X, lambda points, stage: Third(np.array([0, 0, 2, 1, 1, 1])), n_clusters=3)
+    np.testing.assert_array_equal(found.labels, [0, 0, 0, 1, 1, 1])
+    assert found.n_clusters == 2
+    np.testing.assert_array_equal(found.predictor.label(X[:2] + 1), [0, 0])
+>>>>>>> engine
 
 
 @pytest.mark.parametrize("cls", ALL)

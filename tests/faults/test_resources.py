@@ -90,7 +90,7 @@ def test_case_60_memory_error_inside_leaves_nothing(cls, seed, monkeypatch):
     def full(*args, **kwargs):
         raise MemoryError
 
-    monkeypatch.setattr(landmark_run, "run_points", full)
+    monkeypatch.setattr(landmark_run, "label_of_most_copies", full)
     with quiet(), pytest.raises(MemoryError):
         model.fit(X)
     assert not hasattr(model, "labels_")

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from subspaces import partition
-from subspaces.new_points import fingerprints
+from subspaces.numerics.copies import fingerprints
 from subspaces.numerics import kmeans
 from subspaces.numerics.neighbors import nearest_neighbors
 from subspaces.numerics.ordering import canonical_order, inverse_of, reordered, rows_of

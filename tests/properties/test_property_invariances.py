@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -14,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from method_data import ALL, GRAPH, LARGE, quiet
 from subspaces import KTRR
-from subspaces.estimators import new_points
+from subspaces.engine import predict
 from subspaces.numerics import blocks
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -25,6 +26,10 @@ def same_graph(first, second, order=slice(None)):
     W, V = first.affinity_matrix_.toarray(), second.affinity_matrix_.toarray()
     W = W[order][:, order]
     np.testing.assert_allclose(V, W, rtol=1e-5, atol=1e-6 * W.max())
+
+
+def in_small_blocks(predictor):
+    return replace(predictor, block_bytes=100) if hasattr(predictor, "block_bytes") else predictor
 
 
 def same_labels(first, second):
@@ -115,8 +120,8 @@ def test_batches_of_new_points(cls, points, cut, seed):
         expected = model.predict(new)
         np.testing.assert_array_equal(np.concatenate([model.predict(new[:cut]), model.predict(new[cut:])]), expected)
         with (
-            patch.object(new_points, "_PREDICT_BYTES", 1000),
-            patch.object(type(model), "_block_bytes", 100, create=True),
+            patch.object(predict, "_PREDICT_BYTES", 1000),
+            patch.object(model, "_predictor", in_small_blocks(model._predictor)),
         ):
             np.testing.assert_array_equal(model.predict(new), expected)
 

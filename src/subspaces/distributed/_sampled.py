@@ -14,10 +14,10 @@ from dask.delayed import delayed
 from subspaces.distributed._files import digest, load, save
 from subspaces.distributed._tasks import Workers
 from subspaces.engine.landmark_run import Outcome, one_cluster, run_points
-from subspaces.engine.points import label_blocks
 from subspaces.estimators.sampled import Sampled
-from subspaces.new_points import fingerprints
+from subspaces.landmarks.points import label_blocks
 from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.copies import fingerprints
 from subspaces.numerics.ordering import order_of_keys, row_keys
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, _inverse_deviation, apply_scaling, fit_scaling
@@ -27,7 +27,7 @@ TASK_BYTES = 64 * 2**20
 
 
 class Rows:
-    """Rows of a dask array, fetched when they are asked for; :class:`~subspaces.engine.points.Points` on workers.
+    """Rows of a dask array, fetched when they are asked for; :class:`~subspaces.landmarks.points.Points` on workers.
 
     The array is cut into blocks that do not depend on its chunks: whole multiples of the block that the estimator
     labels at a time in memory, because the rounding of a matrix product depends on its size.
