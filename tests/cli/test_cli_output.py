@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cli_data import fails, run
-from subspaces.estimators import KTRR
+from subspaces import KTRR
 from subspaces.io import FileError, read_table, write_labels
 
 # without a search: these tests are not about it

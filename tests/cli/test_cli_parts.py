@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from cli_data import run
-from subspaces.cli import _common, _outputs, _stream
+from subspaces.cli import _common, _outputs, _parse, _stream
 from subspaces.cli.reproduce import _progress
 from subspaces.description import plain
 from subspaces.numerics.blocks import map_blocks
@@ -47,6 +47,48 @@ def test_sizes(text, size):
 def test_what_is_no_size(text):
     with pytest.raises(ValueError, match=r"is not a size like 500MB, 2GB or 1\.5GiB"):
         _common.parse_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a=3", 3),
+        ("a=-3", -3),
+        ("a=0.5", 0.5),
+        ("a=1e-3", 1e-3),
+        ("a=true", True),
+        ("a=False", False),
+        ("a=none", None),
+        ("a=None", None),
+        ("a=kmeans++", "kmeans++"),
+        ("a=", ""),
+        ("a='3'", "3"),
+        ("a=[1, 2.5]", [1, 2.5]),
+        ("a=(8, 16)", (8, 16)),
+        ("a={'degree': 3}", {"degree": 3}),
+        ("a=b=c", "b=c"),
+        ("a=__import__('os')", "__import__('os')"),
+        ("a={[]: 1}", "{[]: 1}"),
+        ("a=[1,", "[1,"),
+        ("a=" + 10_000 * "(", 10_000 * "("),
+        ("größe=1", 1),
+    ],
+)
+def test_assignments(text, value):
+    (found,) = _parse.assignments([text]).values()
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_several_assignments():
+    assert _parse.assignments(["alpha=50", "affine=true"]) == {"alpha": 50, "affine": True}
+    assert _parse.assignments([]) == {}
+
+
+@pytest.mark.parametrize("text", ["alpha", "", "=", "=1", "a b=1", "a.b=1", "1a=1", "--a=1"])
+def test_what_is_no_assignment(text):
+    with pytest.raises(typer.BadParameter, match="is not of the form NAME=VALUE"):
+        _parse.assignments(["ok=1", text])
 
 
 def test_memory_that_is_no_size_is_refused(tmp_path):

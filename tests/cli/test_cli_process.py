@@ -12,7 +12,7 @@ import pytest
 
 from cli_data import COLUMNS, environment, write_rings
 from subspaces.cli._common import progress_bar
-from subspaces.estimators import KTRR
+from subspaces import KTRR
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals, pipes or terminals")
 

@@ -92,12 +92,12 @@ def moments():
     from matplotlib.figure import Figure
 
     from subspaces.cli import cluster
-    from subspaces.estimators.base import SubspaceClusterer
+    from subspaces.engine import stages
 
     is_ours = lambda path, *_: str(path).endswith(".tmp")  # noqa: E731
     return {
         "reading": (Image, "open", 5, lambda *_: True),
-        "fitting": (SubspaceClusterer, "_truncation", 1, lambda *_: True),
+        "fitting": (stages, "graph", 1, lambda *_: True),
         "describing": (cluster, "describe", 1, lambda *_: True),
         "file opened": (os, "open", 1, is_ours),
         "labels on disk": (os, "fsync", 1, lambda *_: True),
