@@ -36,7 +36,9 @@ def methods(
         for key in known:
             _print(key, describe(registry.load(key)))
         typer.echo(f"all methods: {_settings(shared_parameters())}")
-        typer.echo("\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it, --set changes it.")
+        typer.echo(
+            "\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it, --set changes it."
+        )
 
 
 def describe(cls: Any) -> dict[str, Any]:
