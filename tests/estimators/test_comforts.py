@@ -22,7 +22,6 @@ from subspaces.datasets import make_subspaces
 from subspaces.engine.plan import STAGES
 from subspaces.estimators.html_repr import boxes_html, boxes_of
 
-
 UNREPRESENTED = ("sc", "lsa", "tsc")
 
 

@@ -15,11 +15,11 @@ from scipy import sparse
 
 from subspaces.confidence import summarize_graph
 from subspaces.io import FileError, read_table
-from subspaces.io import _images as images
+from subspaces.io import image_files as images
 
 Image = pytest.importorskip("PIL.Image")
 
-from subspaces.io import _sort as sorting  # noqa: E402  (needs Pillow only when used)
+from subspaces.io import sorting as sorting  # noqa: E402  (needs Pillow only when used)
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs links or pipes")
 

@@ -11,7 +11,7 @@ import pytest
 
 from io_data import refusal, write
 from subspaces.io import read_table
-from subspaces.io._text import looks_like_header
+from subspaces.io.text import looks_like_header
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -141,6 +141,6 @@ def test_utf16_is_recognised(tmp_path):
 
 
 def test_long_line_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("subspaces.io._text.MAX_LINE", 1000)
+    monkeypatch.setattr("subspaces.io.text.MAX_LINE", 1000)
     path = write(tmp_path / "x.csv", "a,b\n" + "1" * 2000)
     assert "line 2: more than 1000 characters" in refusal(path)

@@ -56,7 +56,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_by(self, X: Any, run: Callable[..., Journey]) -> Self:
-        """:meth:`fit` by another way to run its plan: ``run(plan, X, listen=...)`` (:func:`subspaces.engine.run.run`)."""
+        """:meth:`fit` with another :func:`~subspaces.engine.run.run`: one with a cache, or with workers elsewhere."""
         return self._safely(X, lambda points: self._fit_by(points, run))
 
     def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from subspaces.numerics.types import Array, Data, Labels
-from subspaces.plots import _parts, _style
+from subspaces.plots import parts, style
 from subspaces.plots.layout import ranks_within, typicality
 
 _MAX_PROFILE = 400  # features of a profile that a small picture can show
@@ -72,11 +72,11 @@ class GalleryDisplay:
         n_shown : images of each cluster
         ax : axes to draw into
         """
-        clusterer = _parts.clusterer_of(estimator)
+        clusterer = parts.clusterer_of(estimator)
         shape = image_shape if image_shape is not None else getattr(clusterer, "image_shape_", None)
-        few = len(clusterer.labels_) <= _parts.MANY_POINTS
+        few = len(clusterer.labels_) <= parts.MANY_POINTS
         embedding = getattr(clusterer, "embedding_" if few else "_embedding", None)
-        points = _parts.points_of(estimator, X)
+        points = parts.points_of(estimator, X)
         return cls.from_predictions(
             points,
             clusterer.labels_,
@@ -105,7 +105,7 @@ class GalleryDisplay:
         `framed` says of each point whether its image gets a frame: the wrong ones, say.
         """
         X = X if sparse.issparse(X) else np.asarray(X)
-        codes, names = _parts.checked_labels(labels, X.shape[0])
+        codes, names = parts.checked_labels(labels, X.shape[0])
         members = (
             most_typical(X, codes, embedding, n_shown)
             if exemplars is None
@@ -128,7 +128,7 @@ class GalleryDisplay:
         n_columns = _n_columns(k, width / height)
         n_rows = -(-k // n_columns)
         scale = min(13 / (n_columns * width), 9 / (n_rows * height), 0.8)
-        ax = _style.axes_of(ax, (max(4.0, scale * n_columns * width), 0.8 + scale * n_rows * height))
+        ax = style.axes_of(ax, (max(4.0, scale * n_columns * width), 0.8 + scale * n_rows * height))
         points = 72 * ax.get_window_extent().height / ax.figure.dpi / (n_rows * height)  # for the height of an image
         for cluster in range(k):
             row, column = cluster % n_rows, cluster // n_rows
@@ -136,7 +136,7 @@ class GalleryDisplay:
         ax.set(xlim=(0, n_columns * width), ylim=(n_rows * height, 0), aspect="equal", xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
         ax.set_title("Typical members" if self.images is not None else "Mean and middle 80 % of each feature")
-        _style.caption(ax, "number and size of each cluster" + (", most typical first" if self.images else ""))
+        style.caption(ax, "number and size of each cluster" + (", most typical first" if self.images else ""))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -178,11 +178,11 @@ class GalleryDisplay:
         least, most = float(self.profiles.min()), float(self.profiles.max())
         low, mean, high = y + height * (most - self.profiles[cluster]) / ((most - least) or 1.0)
         at = x + width * (np.linspace(0, 1, len(mean)) if len(mean) > 1 else np.array([0.5]))
-        ax.fill_between(at, low, high, color=_style.main_color(ax), alpha=0.25, linewidth=0)
-        ax.plot(at, mean, color=_style.main_color(ax), linewidth=1, marker="." if len(mean) < 12 else "")
+        ax.fill_between(at, low, high, color=style.main_color(ax), alpha=0.25, linewidth=0)
+        ax.plot(at, mean, color=style.main_color(ax), linewidth=1, marker="." if len(mean) < 12 else "")
         if least < 0 < most:
             zero = y + height * most / (most - least)
-            ax.plot([x, x + width], [zero, zero], color=_style.foreground(ax), alpha=0.25, linewidth=0.5)
+            ax.plot([x, x + width], [zero, zero], color=style.foreground(ax), alpha=0.25, linewidth=0.5)
 
 
 def _strip(images: Array) -> Array:

@@ -109,7 +109,7 @@ class _Thumbnails:
     def _encode(self, i: int) -> str:
         files = self.content.files
         if files is not None:
-            from subspaces.io._images import thumbnail
+            from subspaces.io.image_files import thumbnail
 
             try:
                 return _data_url(thumbnail(files[i], SIDE))

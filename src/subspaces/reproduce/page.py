@@ -9,7 +9,7 @@ from pathlib import Path
 
 from subspaces import __version__
 from subspaces.io import FileError, write_atomically
-from subspaces.io._dataset import printable
+from subspaces.io.dataset import printable
 from subspaces.reproduce.cells import CODE
 from subspaces.reproduce.outputs import origin
 from subspaces.reproduce.plan import HERE, Experiment, experiment_names, load_experiment

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io._dataset import Dataset, FileError, Request, argument, check_size, printable, readable_bytes
+from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, printable, readable_bytes
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array
 

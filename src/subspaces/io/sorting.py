@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subspaces.io._dataset import FileError, argument, printable, readable_bytes
-from subspaces.io._images import MARKER, load_image
-from subspaces.io._write import try_to_write, write_rows
+from subspaces.io.dataset import FileError, argument, printable, readable_bytes
+from subspaces.io.image_files import MARKER, load_image
+from subspaces.io.writing import try_to_write, write_rows
 from subspaces.numerics.types import Array
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from subspaces.io._columns import LABEL_NAMES
-from subspaces.io._dataset import (
+from subspaces.io.columns import LABEL_NAMES
+from subspaces.io.dataset import (
     Dataset,
     FileError,
     Request,
@@ -22,7 +22,7 @@ from subspaces.io._dataset import (
     quoted,
     whole_numbers,
 )
-from subspaces.io._missing import settle_missing
+from subspaces.io.missing import settle_missing
 from subspaces.numerics.types import Array
 
 POINT_NAMES = ("X", "fea", "data")

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
-from subspaces.io._dataset import Dataset, FileError, Request, argument, printable
-from subspaces.io._images import read_images
-from subspaces.io._matlab import read_mat
-from subspaces.io._missing import MISSING_RULES
-from subspaces.io._numpy import read_npy, read_npz
-from subspaces.io._parquet import read_parquet
-from subspaces.io._text import read_csv, read_tsv
+from subspaces.io.dataset import Dataset, FileError, Request, argument, printable
+from subspaces.io.image_files import read_images
+from subspaces.io.matlab import read_mat
+from subspaces.io.missing import MISSING_RULES
+from subspaces.io.numpy_files import read_npy, read_npz
+from subspaces.io.parquet import read_parquet
+from subspaces.io.text import read_csv, read_tsv
 from subspaces.numerics.memory import available_bytes
 
 READERS: dict[str, Callable[[Path, Request], Dataset]] = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from subspaces.io._dataset import FileError, Request, argument, printable, quoted
+from subspaces.io.dataset import FileError, Request, argument, printable, quoted
 
 LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "class", "classes")
 """Names under which the true classes usually travel (compared in lower case)."""

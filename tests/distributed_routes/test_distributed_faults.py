@@ -21,7 +21,7 @@ import subspaces
 from subspaces import KTRR
 from subspaces.distributed import _files, _graph, _sampled, connect, fit_predict
 from subspaces.estimators.ektrr import EKTRR
-from subspaces.io._write import unfinished
+from subspaces.io.writing import unfinished
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 ENVIRONMENT = {

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io._arrays import ArrayInfo, dataset_from_arrays
-from subspaces.io._dataset import Dataset, FileError, Request, check_size
-from subspaces.io._matlab5 import SPARSE, list_matrices, read_matrix
+from subspaces.io.arrays import ArrayInfo, dataset_from_arrays
+from subspaces.io.dataset import Dataset, FileError, Request, check_size
+from subspaces.io.matlab5 import SPARSE, list_matrices, read_matrix
 
 N_COPIES = 2
 """MATLAB stores columns one after another; putting them into rows takes a second array."""

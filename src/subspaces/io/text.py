@@ -15,9 +15,9 @@ from typing import IO, BinaryIO, Literal
 
 import numpy as np
 
-from subspaces.io._columns import Columns, choose_columns, keep_out
-from subspaces.io._dataset import Dataset, FileError, Request, argument, check_size, printable
-from subspaces.io._missing import settle_missing
+from subspaces.io.columns import Columns, choose_columns, keep_out
+from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, printable
+from subspaces.io.missing import settle_missing
 
 MAX_LINE = 2**26
 """Longest line read, in characters: a packed file may hide gigabytes without a line break."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io._dataset import Dataset, FileError, argument, first_not_finite, printable, quoted
+from subspaces.io.dataset import Dataset, FileError, argument, first_not_finite, printable, quoted
 from subspaces.numerics.types import Array
 
 MISSING_RULES = ("error", "drop", "mean", "median")

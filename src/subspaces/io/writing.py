@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 import psutil
 
-from subspaces.io._dataset import FileError, argument, printable
+from subspaces.io.dataset import FileError, argument, printable
 from subspaces.numerics.types import Array, Labels
 
 Ids = Sequence[Any] | None

@@ -13,8 +13,8 @@ from typing import IO
 
 import numpy as np
 
-from subspaces.io._arrays import ArrayInfo, as_rows, check_points, dataset_from_arrays, flattened, image_shape
-from subspaces.io._dataset import Dataset, FileError, Request, check_size, first_not_finite, n_bytes_of, printable
+from subspaces.io.arrays import ArrayInfo, as_rows, check_points, dataset_from_arrays, flattened, image_shape
+from subspaces.io.dataset import Dataset, FileError, Request, check_size, first_not_finite, n_bytes_of, printable
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array
 

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from subspaces.io._arrays import ArrayInfo
+from subspaces.io.arrays import ArrayInfo
 from subspaces.numerics.types import Array
 
 MATRIX, PACKED = 14, 15

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io._columns import Columns, choose_columns, keep_out
-from subspaces.io._dataset import Dataset, FileError, Request, argument, check_size, encode, printable
-from subspaces.io._missing import settle_missing
+from subspaces.io.columns import Columns, choose_columns, keep_out
+from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, encode, printable
+from subspaces.io.missing import settle_missing
 from subspaces.numerics.types import Array
 
 
