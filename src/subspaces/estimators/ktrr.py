@@ -62,8 +62,8 @@ class KTRR(GraphClusterer):
         explicit feature map, no n × n array; for the linear, cosine, polynomial and correntropy kernels; above 50,000
         points the largest ones are found by a search. ``"two_scale"``: landmarks and small local systems, no n × n
         array, for the kernels of distances (:mod:`subspaces.representation.two_scale`). ``"auto"`` takes
-        ``"low_rank"`` when the map has at most half as many features as there are points, else ``"two_scale"`` above 10,000 points or when the
-        matrix does not fit, else ``"dense"``; ``solver_reason_`` says why.
+        ``"low_rank"`` when the map has at most half as many features as there are points, else ``"two_scale"`` above
+        10,000 points or when the matrix does not fit, else ``"dense"``; ``solver_reason_`` says why.
     spectral : {"auto", "full", "coarse"}, default="auto"
         ``"full"`` embeds the points, ``"coarse"`` about 2000 micro-clusters (:mod:`subspaces.embedding.coarse`);
         ``"auto"`` does the latter from 30,000 points. The modularity cut needs neither.
