@@ -202,9 +202,8 @@ def main() -> int:
         print(f"{len(found)} results of {len({name.split(' | ')[0] for name in found})} fits in {given.file}")
         return 0
     missing = [name for name in stored if given.only in name and name not in found]
-    missing = (
-        missing if given.real else [name for name in missing if not any(s in name for s in ("_32x32", "usps", "mnist"))]
-    )
+    if not given.real:
+        missing = [name for name in missing if not any(part in name for part in ("_32x32", "usps", "mnist"))]
     print(f"{len(found)} results, {differing} differ, {len(missing)} are gone: {missing[:5]}")
     return int(bool(differing or missing))
 

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.extmath import safe_sparse_dot
 
+from subspaces.numerics.copies import fingerprints
 from subspaces.numerics.decompositions import cholesky, eigh, solve_systems
 from subspaces.numerics.largest import largest_per_row
 from subspaces.numerics.process import quiet
@@ -154,37 +155,3 @@ def find_training_points(X: Data, X_train: Data, prints_train: Array) -> Labels:
         found[open_rows[equal]] = index[equal]
         open_rows = open_rows[~equal]
         place[open_rows] += 1
-
-
-def fingerprints(X: Data) -> Array:
-    """A 64-bit number per row that depends on the values only: sparse and dense rows agree.
-
-    The mixed bits of each value times a fixed odd number per feature, summed modulo 2⁶⁴; exact integer arithmetic, so
-    the number does not depend on how the rows are split into blocks. A zero has the bits 0 and adds nothing.
-    """
-    multipliers: Array = np.random.default_rng(0).integers(0, 2**63, X.shape[1], dtype=np.uint64) * 2 + np.uint64(1)
-    if sparse.issparse(X):
-        X = sparse.csr_array(X)
-        terms = _bits(X.data) * multipliers[X.indices]
-        sums = np.concatenate([[np.uint64(0)], np.cumsum(terms, dtype=np.uint64)])
-        differences: Array = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-        return differences
-    out = np.empty(X.shape[0], dtype=np.uint64)
-    step = max(1, 2**20 // max(1, X.shape[1]))
-    for start in range(0, X.shape[0], step):
-        terms = _bits(X[start : start + step]) * multipliers
-        out[start : start + step] = terms.sum(axis=1, dtype=np.uint64)
-    return out
-
-
-def _bits(values: Array) -> Array:
-    """Bit patterns as uint64, mixed; 0.0 and −0.0 give 0.
-
-    Small whole numbers differ in their highest bits only, which a multiplication modulo 2⁶⁴ would push out: the mixing
-    brings these down first (the finalizer of MurmurHash3).
-    """
-    bits: Array = (values.astype(np.float64) + 0.0).view(np.uint64)
-    bits ^= bits >> np.uint64(33)
-    bits *= np.uint64(0xFF51AFD7ED558CCD)
-    bits ^= bits >> np.uint64(33)
-    return bits

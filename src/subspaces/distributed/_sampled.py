@@ -14,20 +14,20 @@ from dask.delayed import delayed
 from subspaces.distributed._files import digest, load, save
 from subspaces.distributed._tasks import Workers
 from subspaces.engine.landmark_run import Outcome, one_cluster, run_points
-from subspaces.engine.points import label_blocks
 from subspaces.estimators.sampled import Sampled
-from subspaces.new_points import fingerprints
+from subspaces.landmarks.points import label_blocks
 from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.copies import fingerprints
 from subspaces.numerics.ordering import order_of_keys, row_keys
 from subspaces.numerics.types import Array, Labels
-from subspaces.scaling import Scaling, _inverse_deviation, apply_scaling, fit_scaling
+from subspaces.scaling import Scaling, apply_scaling, fit_scaling, inverse_deviation
 
 TASK_BYTES = 64 * 2**20
 """Points that one task labels, about."""
 
 
 class Rows:
-    """Rows of a dask array, fetched when they are asked for; :class:`~subspaces.engine.points.Points` on workers.
+    """Rows of a dask array, fetched when they are asked for; :class:`~subspaces.landmarks.points.Points` on workers.
 
     The array is cut into blocks that do not depend on its chunks: whole multiples of the block that the estimator
     labels at a time in memory, because the rounding of a matrix product depends on its size.
@@ -147,7 +147,7 @@ def settle_scaling(points: Rows, extremes: Array, rule: str | None, units: bool 
     points = points.scaled(exponent)
     mean = _total(points, None) / len(points)
     variance = _total(points, mean) / len(points)
-    return Scaling(exponent.exponent, mean, _inverse_deviation(variance, apply_scaling(extremes, exponent)))
+    return Scaling(exponent.exponent, mean, inverse_deviation(variance, apply_scaling(extremes, exponent)))
 
 
 def _extremes(points: Rows) -> Array:

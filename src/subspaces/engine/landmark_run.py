@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces.engine.points import BLOCK_BYTES, InMemory, Points
 from subspaces.engine.predict import ByModel
-from subspaces.engine.run import Listener
-from subspaces.engine.validation import all_equal, label_of_most_copies, warn_of_bad_numbers
-from subspaces.new_points import fingerprints
+from subspaces.engine.validation import all_equal, warn_of_bad_numbers
+from subspaces.landmarks.points import BLOCK_BYTES, InMemory, Points
 from subspaces.numerics import memory
+from subspaces.numerics.copies import fingerprints, label_of_most_copies
+from subspaces.numerics.listening import Listener, Timer
 from subspaces.numerics.ordering import canonical_order
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Labels
@@ -89,14 +87,14 @@ def run_points(
     listen: Listener | None = None,
 ) -> Outcome:
     """From points, wherever they are, to clusters; with the fingerprints of all rows copies get one label."""
-    timer = _Timer(listen or unwatched)
+    timer = Timer(listen)
     model = solve(points, timer.stage)
     found = np.asarray(model.labels, dtype=np.intp)
     labels = found if prints is None else label_of_most_copies(found, prints)
     model = replace(model, labels=labels)
     several = _count(labels) > 1
     predictor = ByModel(
-        dtype=points.dtype,
+        dtype=points.dtype.type,
         largest=largest,
         scaling=points.scaling,
         model=model if several else None,
@@ -112,7 +110,7 @@ def one_cluster(n: int, dtype: Any, n_clusters: int | None) -> Outcome:
     if n_clusters not in (1, None):
         text = f"all {n} points are equal: 1 cluster found instead of n_clusters={n_clusters}."
         warn_caller(text, ConvergenceWarning)
-    predictor = ByModel(dtype=dtype, largest=0.0, scaling=Scaling(), model=None, moved={})
+    predictor = ByModel(dtype=np.dtype(dtype).type, largest=0.0, scaling=Scaling(), model=None, moved={})
     return Outcome(np.zeros(n, dtype=np.intp), None, predictor)
 
 
@@ -141,26 +139,6 @@ def require_landmarks(p: int, method: str, n_squares: float, work_bytes: int) ->
     """Refuse, before any arithmetic, p × p arrays in float64 that do not fit beside `work_bytes`."""
     what = f"the {p} × {p} matrix of {method}"
     memory.require(int(n_squares * 8 * p**2) + work_bytes, what, "Take fewer landmarks (n_landmarks).")
-
-
-def unwatched(stage: str) -> AbstractContextManager[None]:
-    """Tell nobody of a stage."""
-    return nullcontext()
-
-
-class _Timer:
-    """Adds up the seconds of each stage."""
-
-    def __init__(self, listen: Listener) -> None:
-        self.listen = listen
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        with self.listen(name):
-            yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
 def _count(labels: Labels) -> int:

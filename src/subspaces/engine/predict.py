@@ -10,10 +10,10 @@ from scipy import sparse
 
 from subspaces import new_points
 from subspaces.embedding.spectral import unit_rows
-from subspaces.engine.points import BLOCK_BYTES, label_blocks
 from subspaces.engine.run import Journey
 from subspaces.engine.validation import within_reach
 from subspaces.kernels import Kernel
+from subspaces.landmarks.points import BLOCK_BYTES, label_blocks
 from subspaces.numerics.ordering import rows_of
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.ties import first_largest
@@ -203,7 +203,7 @@ def by_training_points(journey: Journey, X: Data, rule: str) -> ByTrainingPoints
     return ByTrainingPoints(
         X=None if plan.pairwise else X,
         prints=None if plan.pairwise else journey.prints,
-        dtype=X.dtype,
+        dtype=X.dtype.type,
         largest=max(float(X.max()), -float(X.min())),
         scaling=evidence.scaling,
         kernel=evidence.kernel,

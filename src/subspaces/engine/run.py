@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,9 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from subspaces.engine import stages
 from subspaces.engine.plan import Context, Plan
 from subspaces.engine.stages import Embedding, Evidence, Graph, Seen
-from subspaces.engine.validation import all_equal, one_label_per_copy, warn_of_bad_numbers
+from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
-from subspaces.new_points import fingerprints
+from subspaces.numerics.copies import fingerprints, one_label_per_copy
+from subspaces.numerics.listening import Listener, Timer
 from subspaces.numerics.ordering import canonical_order, inverse_of, reordered
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
@@ -26,9 +25,6 @@ from subspaces.numerics.workers import HERE, Workers
 from subspaces.partition import in_order
 from subspaces.representation.coefficients import Coefficients, Factors
 from subspaces.scaling import Scaling
-
-Listener = Callable[[str], AbstractContextManager[None]]
-"""Told when a stage begins and ends."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +39,7 @@ class Journey:
     labels : cluster of each point, numbered by the first of their points; None if the run ended before
     timings : seconds of each stage that was computed
     order, prints : rows in canonical order, and the fingerprints of all rows
+    all_equal : whether all points are, so that there was nothing to compute
     """
 
     plan: Plan
@@ -52,6 +49,7 @@ class Journey:
     timings: Mapping[str, float] = field(default_factory=dict)
     order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     prints: Array = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    all_equal: bool = False
 
     @property
     def n_clusters(self) -> int:
@@ -142,7 +140,7 @@ def run_ordered(
         labels = steps.labels(graph, embedding)
         if prints is not None:
             labels = one_label_per_copy(labels, prints)
-    return Journey(plan, graph, embedding, labels, steps.timings)
+    return Journey(plan, graph, embedding, labels, steps.timer.seconds)
 
 
 class _Run:
@@ -152,8 +150,7 @@ class _Run:
         self, plan: Plan, points: Data, cache: Cache | None, listen: Listener | None, workers: Workers
     ) -> None:
         self.plan, self.points, self.cache, self.workers = plan, points, cache, workers
-        self.listen = listen or (lambda stage: nullcontext())
-        self.timings: dict[str, float] = {}
+        self.timer = Timer(listen)
         self._scaled: tuple[Data, Scaling] | None = None
         self._represented: tuple[Coefficients | Array | Sparse, Evidence] | None = None
 
@@ -209,7 +206,7 @@ class _Run:
             found, _ = self._represented or self.reserved()
             assert isinstance(found, Coefficients)
             assert self.plan.n_clusters is not None
-            with self._timed("graph"):
+            with self.timer.stage("graph"):
                 graph = stages.join(graph, found, self.plan.n_clusters)
         self._represented = None
         return graph
@@ -242,18 +239,11 @@ class _Run:
             if found is not None:
                 return found
         inputs = before()
-        with self._timed("graph" if name == "reserve" else name):
+        with self.timer.stage("graph" if name == "reserve" else name):
             found = make(*inputs)
         if self.cache is not None and keeps:
             self.cache.put(self.plan.key(name), found)
         return found
-
-    @contextmanager
-    def _timed(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        with self.listen(name):
-            yield
-        self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - start
 
 
 def as_given(found: Journey, order: Labels) -> Journey:
@@ -292,7 +282,7 @@ def _one_cluster(plan: Plan) -> Journey:
     evidence = Evidence(Scaling(), as_kernel("linear"))
     graph = Graph(sparse.csr_array((n, n)), C, 1, np.zeros(0, dtype=np.intp), evidence)
     labels = np.zeros(n, dtype=np.intp)
-    return Journey(plan, graph, Embedding(np.ones((n, 1)), np.zeros(1)), labels, order=np.arange(n))
+    return Journey(plan, graph, Embedding(np.ones((n, 1)), np.zeros(1)), labels, order=np.arange(n), all_equal=True)
 
 
 def _warn_of_bad_input(X: Data, prints: Array, plan: Plan) -> None:

@@ -13,7 +13,7 @@ from subspaces import __version__
 from subspaces.numerics import memory
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.process import warn_caller
-from subspaces.numerics.types import Array, Data, Labels
+from subspaces.numerics.types import Array, Data
 
 _FAR_OFF = 1e6  # distance from the origin over the spread of the points: a linear kernel then sees one direction only
 _FAR_OUT = 1e6  # largest value over that of a typical point
@@ -148,26 +148,6 @@ def within_reach(X: Data, largest: float) -> Data:
     who = "1 point exceeds" if len(far) == 1 else f"{len(far)} points exceed"
     warn_caller(f"{who} every training point more than a million times: only the direction decides on the label.")
     return X
-
-
-def one_label_per_copy(labels: Labels, prints: Array) -> Labels:
-    """Labels without gaps, where points with the same fingerprint all have the one most of them had."""
-    return np.unique(label_of_most_copies(labels, prints), return_inverse=True)[1].astype(np.intp)
-
-
-def label_of_most_copies(labels: Labels, prints: Array) -> Labels:
-    """Labels, −1 for noise among them, where points with the same fingerprint all have the one most of them had.
-
-    Of labels with equally many votes the smallest. No name changes, so that what predicts by name stays right.
-    """
-    groups, group = np.unique(prints, return_inverse=True)
-    if len(groups) == len(labels):
-        return labels
-    least, span = int(labels.min()), int(np.ptp(labels)) + 1
-    pairs, votes = np.unique(group * span + (labels - least), return_counts=True)
-    order = np.lexsort((-votes, pairs // span))
-    first = order[np.searchsorted(pairs // span, np.arange(len(groups)))]
-    return (pairs[first] % span + least)[group].astype(np.intp)
 
 
 class Versioned:

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.landmark_run import Outcome, check_count, check_landmarks, require_landmarks, run_landmarks
-from subspaces.engine.points import InMemory
-from subspaces.engine.run import Listener
 from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.callbacks import announced
 from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel, KernelLike, as_kernel
+from subspaces.landmarks.points import InMemory
+from subspaces.numerics.listening import Listener
 from subspaces.numerics.types import Array
 
 AFFINITIES = tuple(name for name, kind in KERNELS.items() if kind.of_distances)

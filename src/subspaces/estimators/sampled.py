@@ -15,16 +15,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.landmark_run import Outcome, check_count, check_landmarks, run_landmarks
-from subspaces.engine.points import Points
-from subspaces.engine.run import Listener
 from subspaces.estimators.base import COUNT, SubspaceClusterer
 from subspaces.estimators.callbacks import announced
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.model_fit import keep_outcome
 from subspaces.kernels import as_kernel
+from subspaces.landmarks.points import Points
 from subspaces.landmarks.sample_cluster_classify import SampledModel, asked, sample_cluster_classify
 from subspaces.landmarks.samplers import SAMPLERS, Sampler
+from subspaces.numerics.listening import Listener
 from subspaces.numerics.types import Array
 from subspaces.selection import AUTO
 

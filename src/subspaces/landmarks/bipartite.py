@@ -13,13 +13,12 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.embedding.spectral import FULL_GRAPH_SIZE, spectral_embedding, unit_rows
-from subspaces.engine.landmark_run import unwatched
-from subspaces.engine.run import Listener
 from subspaces.graphs.affinity import components, join_components
 from subspaces.kernels import InverseSquare
 from subspaces.landmarks.coarse_index import CANDIDATES, CoarseIndex, approximate_nearest, coarse_index
 from subspaces.numerics.centroids import centroids, cluster_rows, nearest, sample_rows
 from subspaces.numerics.distances import resolve_bandwidth
+from subspaces.numerics.listening import Listener, unwatched
 from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.representation.coefficients import from_dense
 

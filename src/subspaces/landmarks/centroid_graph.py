@@ -8,10 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
-from subspaces.engine.landmark_run import unwatched
-from subspaces.engine.run import Listener
 from subspaces.kernels import Kernel
 from subspaces.numerics.centroids import centroids, nearest
+from subspaces.numerics.listening import Listener, unwatched
 from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.partition import cut_embedding
 

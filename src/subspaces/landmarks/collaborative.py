@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import qr
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from subspaces.estimators.base import POSITIVE
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.decompositions import svd
 from subspaces.numerics.types import Array
@@ -61,7 +62,7 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
     normalize_residual: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kappa": [POSITIVE],
+        "kappa": [Interval(Real, 0, None, closed="neither")],
         "normalize_residual": ["boolean"],
     }
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.cluster import KMeans
 
-from subspaces.engine.landmark_run import unwatched
-from subspaces.engine.run import Listener
 from subspaces.kernels import Kernel
 from subspaces.landmarks.nystrom_features import KernelRows, kernel_blocks, row_bytes, whitening
 from subspaces.numerics.centroids import sample_rows
+from subspaces.numerics.listening import Listener, unwatched
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.types import Array, Labels
 

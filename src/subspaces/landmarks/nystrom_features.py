@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from subspaces.embedding.spectral import unit_rows
-from subspaces.engine.landmark_run import unwatched
-from subspaces.engine.run import Listener
 from subspaces.kernels import Kernel
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.centroids import cluster_rows, nearest, sample_rows
 from subspaces.numerics.decompositions import eigh, largest_eigenpairs
+from subspaces.numerics.listening import Listener, unwatched
 from subspaces.numerics.types import Array, Labels
 
 SQUARES = 3.25

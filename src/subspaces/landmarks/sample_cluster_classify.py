@@ -16,12 +16,11 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces.engine.landmark_run import unwatched
-from subspaces.engine.points import Points
-from subspaces.engine.run import Listener
+from subspaces.landmarks.points import Points
 from subspaces.landmarks.samplers import SAMPLERS, Sampler
 from subspaces.landmarks.voting import aligned_vote
 from subspaces.new_points import fit_network
+from subspaces.numerics.listening import Listener, unwatched
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Labels
 

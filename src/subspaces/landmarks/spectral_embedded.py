@@ -10,12 +10,10 @@ from scipy.linalg import LinAlgError, solve_triangular
 from scipy.sparse.linalg import LinearOperator
 
 from subspaces.embedding.spectral import FULL_GRAPH_SIZE
-from subspaces.engine.landmark_run import unwatched
-from subspaces.engine.run import Listener
-from subspaces.engine.validation import one_label_per_copy
-from subspaces.new_points import fingerprints
 from subspaces.numerics.centroids import cluster_rows, nearest, sample_rows
+from subspaces.numerics.copies import fingerprints, one_label_per_copy
 from subspaces.numerics.decompositions import block_pairs, cholesky, lanczos, largest_eigenpairs
+from subspaces.numerics.listening import Listener, unwatched
 from subspaces.numerics.neighbors import nearest_neighbors
 from subspaces.numerics.types import Array, Labels, Sparse
 

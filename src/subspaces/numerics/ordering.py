@@ -25,12 +25,12 @@ def canonical_order(X: Data, prints: Array, *, pairwise: bool = False) -> Labels
     Parameters
     ----------
     X : array of shape (n, m), dense or sparse
-    prints : :func:`~subspaces.new_points.fingerprints` of its rows
+    prints : :func:`~subspaces.numerics.copies.fingerprints` of its rows
     pairwise : whether X is a matrix between the points, whose columns come in the order of its rows
 
     Examples
     --------
-    >>> from subspaces.new_points import fingerprints
+    >>> from subspaces.numerics.copies import fingerprints
     >>> X = np.array([[3.0, 1.0], [0.0, 0.5], [2.0, 2.0]])
     >>> order = canonical_order(X, fingerprints(X))
     >>> shuffled = X[[2, 0, 1]]

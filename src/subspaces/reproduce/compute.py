@@ -13,18 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.deep import DEEP
+from subspaces import registry
 from subspaces.engine.run import Cache, Journey, run
-from subspaces.estimators import ESTIMATORS
-from subspaces.methods import METHODS
-from subspaces.metrics import clustering_scores
+from subspaces.metrics import PAPER_SCORES, clustering_scores
 from subspaces.numerics.types import Array, Labels
 from subspaces.partition import cut_embedding
 from subspaces.reproduce.cells import Cell, Result
 from subspaces.reproduce.data import IMAGE_SHAPES, load_points
 from subspaces.scaling import apply_scaling, fit_scaling
-
-SCORES = {"AC": "accuracy", "NMI": "nmi", "ARI": "ari", "F": "f_score"}
 
 
 def compute(cell: Cell, home: Path | None = None) -> Result:
@@ -51,7 +47,7 @@ def _cut_often(cell: Cell, X: Array, y: Labels) -> Result:
     """
     k = len(np.unique(y))
     seconds: dict[str, float] = {}
-    cut, journey = (_by_engine if cell["method"] in ESTIMATORS else _without_graph)(cell, X, k, seconds)
+    cut, journey = (_by_engine if cell["method"] in registry.names("graph") else _without_graph)(cell, X, k, seconds)
     scores, first_cut = {}, None
     for how in cell["cuts"]:
         found = []
@@ -72,7 +68,7 @@ Cut = Callable[[Mapping[str, Any], int], Labels]
 
 def _by_engine(cell: Cell, X: Array, k: int, seconds: dict[str, float]) -> tuple[Cut, Journey]:
     """Data → graph → embedding, kept for all cuts; adds the CPU seconds of each stage."""
-    plan = ESTIMATORS[cell["method"]](n_clusters=k, n_init=1, **parameters(cell)).plan(X)
+    plan = registry.load(cell["method"])(n_clusters=k, n_init=1, **parameters(cell)).plan(X)
     cache = Cache(kernel=0, coefficients=0, cut=0)
 
     @contextmanager
@@ -104,7 +100,7 @@ def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
     """Everything anew for every run: large, deep and automatic methods, whose seeds decide more than the cut."""
     k = len(np.unique(y))
     settings = parameters(cell)
-    if cell["method"] in DEEP:
+    if cell["method"] in registry.names("deep"):
         X = (X / X.max()).astype(np.float32).reshape(len(X), *IMAGE_SHAPES[cell["points"]["name"]])
     found, seconds, chosen = [], [], []
     (how,) = cell["cuts"]
@@ -113,7 +109,7 @@ def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
         if cell["method"] in ("constant", "k-means"):
             found.append(_without_graph(cell, X, k, {})[0](how, seed))
         else:
-            model = _estimator(cell["method"])(n_clusters=k, random_state=seed, **settings).fit(X)
+            model = registry.load(cell["method"])(n_clusters=k, random_state=seed, **settings).fit(X)
             found.append(model.labels_)
             selection = getattr(model, "selection_", None)
             chosen.append(None if selection is None else str(selection.parameters))
@@ -121,17 +117,9 @@ def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
     return {"scores": {how["name"]: {**_scores(y, found), "seconds": seconds}}, "chosen": chosen}
 
 
-def _estimator(method: str) -> Any:
-    if method in METHODS:
-        return METHODS[method]
-    from subspaces import deep
-
-    return getattr(deep, DEEP[method])
-
-
 def _coefficients(cell: Cell, X: Array, y: Labels) -> Result:
     """The coefficients before truncation and the similarities after it, for a picture."""
-    plan = ESTIMATORS[cell["method"]](n_clusters=len(np.unique(y)), **parameters(cell)).plan(X)
+    plan = registry.load(cell["method"])(n_clusters=len(np.unique(y)), **parameters(cell)).plan(X)
     cache = Cache()
     journey = run(replace(plan, canonical=False), X, cache=cache)
     assert journey.labels is not None
@@ -149,7 +137,7 @@ def _coefficients(cell: Cell, X: Array, y: Labels) -> Result:
 def _picture(cell: Cell, X: Array, y: Labels) -> Result:
     """Points and labels, few enough to be kept."""
     result = _fit_often(cell, X, y)
-    model = ESTIMATORS[cell["method"]](n_clusters=len(np.unique(y)), **parameters(cell)).fit(X)
+    model = registry.load(cell["method"])(n_clusters=len(np.unique(y)), **parameters(cell)).fit(X)
     return {**result, "X": _rounded(X), "y": y.tolist(), "labels": model.labels_.tolist()}
 
 
@@ -169,7 +157,7 @@ def parameters(cell: Cell) -> dict[str, Any]:
 
 def _scores(y: Labels, found: Iterable[Labels]) -> dict[str, list[float]]:
     tables = [clustering_scores(y, labels) for labels in found]
-    return {short: [round(100 * table[long], 4) for table in tables] for short, long in SCORES.items()}
+    return {short: [round(100 * table[long], 4) for table in tables] for short, long in PAPER_SCORES.items()}
 
 
 def _rounded(values: Array) -> list[list[float]]:

@@ -25,8 +25,8 @@ import numpy as np
 
 from subspaces.engine.run import Cache
 from subspaces.kernels import is_precomputed
-from subspaces.new_points import fingerprints
 from subspaces.numerics import memory
+from subspaces.numerics.copies import fingerprints
 from subspaces.numerics.ordering import canonical_order, rows_of
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.ties import first_largest, levels
