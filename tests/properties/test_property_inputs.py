@@ -160,7 +160,14 @@ def test_a_failed_fit_leaves_nothing(cls, points, value, row, column):
 @given(
     points=heaps(),
     stage=st.sampled_from(
-        [(stages, "scaled"), (stages, "see"), (_Run, "_represent"), (stages, "graph"), (stages, "embed"), (stages, "cut")]
+        [
+            (stages, "scaled"),
+            (stages, "see"),
+            (_Run, "_represent"),
+            (stages, "graph"),
+            (stages, "embed"),
+            (stages, "cut"),
+        ]
     ),
 )
 def test_an_interrupted_fit_leaves_nothing(cls, points, stage):

@@ -169,4 +169,6 @@ def test_graphs_from_factors_are_those_of_the_matrix(rng, dtype):
         assert_allclose(W, row_space_affinity(whole, power), atol=np.sqrt(tolerance) if power < 1 else 10 * tolerance)
     for graph in ("row_space", "column", "symmetric", "mass"):
         expected = affinity(build_graph(whole, GraphRule(graph, 5)).treated).toarray()
-        assert_allclose(affinity(build_graph(lazy, GraphRule(graph, 5)).treated).toarray(), expected, atol=10 * tolerance)
+        assert_allclose(
+            affinity(build_graph(lazy, GraphRule(graph, 5)).treated).toarray(), expected, atol=10 * tolerance
+        )

@@ -162,8 +162,7 @@ def test_truncation_of_sparse_and_dense_coefficients_is_the_same(graph, k, seed)
     C[:, 7] = 0
     cut = {"column": truncate, "symmetric": lambda C, k: truncate_symmetric(C, k).symmetric}[graph]
     sparse_result, dense_result = (
-        cut(make(value), k).toarray()
-        for make, value in ((from_sparse, sparse.csc_array(C)), (from_dense, C))
+        cut(make(value), k).toarray() for make, value in ((from_sparse, sparse.csc_array(C)), (from_dense, C))
     )
     np.testing.assert_allclose(sparse_result, dense_result, rtol=1e-12)
 

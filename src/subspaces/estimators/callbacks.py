@@ -32,9 +32,7 @@ class _Nobody:
 
 
 @contextmanager
-def announced(
-    estimator: Any, max_stages: int | None = None
-) -> Iterator[Callable[[str], AbstractContextManager[None]]]:
+def announced(estimator: Any, max_stages: int | None = None) -> Iterator[Callable[[str], AbstractContextManager[None]]]:
     """Gives what tells an estimator's callbacks of the stages of its fit, `max_stages` at most if that is known.
 
     A stage may come in several parts, or not at all.
