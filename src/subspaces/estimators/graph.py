@@ -56,7 +56,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_by(self, X: Any, run: Callable[..., Journey]) -> Self:
-        """:meth:`fit` by another way to run its plan: ``run(plan, X, listen=...)`` (:func:`subspaces.engine.run.run`)."""
+        """:meth:`fit` with another :func:`~subspaces.engine.run.run`: one with a cache, or with workers elsewhere."""
         return self._safely(X, lambda points: self._fit_by(points, run))
 
     def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
@@ -73,9 +73,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         ----------
         X : array of shape (n, m), dense or CSR; (n, n) with ``kernel="precomputed"``
         """
-        plan = self._plan(X)
-        plan.check()
-        return plan
+        return self._plan(X)
 
     def _settled(self, X: Data) -> Self:
         """The estimator whose parameters are used: this one, or a copy with what was left to be chosen."""
@@ -92,10 +90,10 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         return plan
 
     def _outline(self, X: Data) -> Plan:
-        """What the parameters say."""
+        """What the parameters say, checked."""
         by_kernel = self._kernel_of_points and hasattr(self, "kernel")
         kernel = as_kernel(*(getattr(self, name) for name in _KERNEL)) if by_kernel else Linear()
-        return Plan(
+        plan = Plan(
             method=type(self).__name__,
             shape=Shape.of(X),
             n_clusters=self.n_clusters,
@@ -110,6 +108,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
             seed=self._drawn_seed(),
             settings=self.get_params(deep=False),
         )
+        plan.check()
+        return plan
 
     def _squares(self) -> float:
         return self._n_squares

@@ -1,4 +1,4 @@
-"""The routes of the ridge methods (KTRR, TRR, LSR1, LSR2): the same coefficients, dense, by a feature map, in two scales."""
+"""The routes of KTRR, TRR, LSR1 and LSR2 to their coefficients: dense, by a feature map, or in two scales."""
 
 from __future__ import annotations
 
