@@ -61,7 +61,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
     def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
         settled = self._settled(X)
-        self._keep(run(settled.plan(X), X, listen=announcer(self)), X, settled)
+        self._keep(run(settled._plan(X), X, listen=announcer(self)), X, settled)
 
     def plan(self, X: Data) -> Plan:
         """The plan of a fit to the points X: everything checked and decided, nothing computed.
@@ -70,6 +70,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         ----------
         X : array of shape (n, m), dense or CSR; (n, n) with ``kernel="precomputed"``
         """
+        self._validate_params()
         return self._plan(X)
 
     def _settled(self, X: Data) -> Self:
