@@ -15,8 +15,8 @@ import pytest
 import subspaces
 from cli_data import COLUMNS, environment, fails, run, write_rings
 from method_data import METHODS
-from subspaces.cli import _options
 from subspaces import KTRR, SSC
+from subspaces.cli import _options
 
 AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
 

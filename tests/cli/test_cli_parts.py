@@ -12,6 +12,7 @@ import typer
 from cli_data import run
 from subspaces.cli import _common, _outputs, _parse, _stream
 from subspaces.cli.reproduce import _progress
+from subspaces.description import plain
 from subspaces.numerics.blocks import map_blocks
 
 
@@ -95,9 +96,18 @@ def test_memory_that_is_no_size_is_refused(tmp_path):
     assert "'much' is not a size" in refusal("cluster", tmp_path / "x.csv", "--memory", "much")
 
 
+def test_arguments_are_spelled_as_options(tmp_path):
+    spelled = [("label", None), ("label", "c"), ("image_size", None), ("ignore", ["a", "b"]), ("force", True)]
+    options = ["--label", "--label c", "--image-size", "--ignore a --ignore b", "--force"]
+    assert [_common.as_option(*argument) for argument in spelled] == options
+    (tmp_path / "x.csv").write_text("a,s\n1,cat\n")
+    problem = "'cat' is not a number; use --label s, --id s or --ignore s to keep the column out of the points"
+    assert problem in refusal("cluster", tmp_path / "x.csv")
+
+
 def test_whatever_a_result_holds_becomes_json():
     value = {1: [np.float32(0.5), np.int64(3)], "a": (np.array([1.0, np.nan]), float("inf"), None, True), "b": int}
-    assert _common.plain(value) == {"1": [0.5, 3], "a": [[1.0, None], None, None, True], "b": "<class 'int'>"}
+    assert plain(value) == {"1": [0.5, 3], "a": [[1.0, None], None, None, True], "b": "<class 'int'>"}
 
 
 def test_rare_errors_are_one_line(capsys):

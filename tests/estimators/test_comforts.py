@@ -22,7 +22,6 @@ from subspaces.datasets import make_subspaces
 from subspaces.engine.plan import STAGES
 from subspaces.estimators.html_repr import boxes_html, boxes_of
 
-
 UNREPRESENTED = ("sc", "lsa", "tsc")
 
 
@@ -175,19 +174,11 @@ def test_explanations_of_landmarks(data):
 
 
 def test_what_cannot_be_explained(data, model):
-<<<<<<< HEAD
-    for cls in (KASP, *(ESTIMATORS[name] for name in UNREPRESENTED)):  # no point is represented by others
-        assert not hasattr(cls(3), "explain")
-        assert not hasattr(cls(3).fit(data[0]), "explain")
-        with pytest.raises(AttributeError, match="explain"):
-            cls(3).fit(data[0]).explain(0)
-=======
     assert not hasattr(KASP(3, n_landmarks=40).fit(data[0]), "explain")
     for clusterer, explains in ((None, True), (SSC(3), True), (SC(3), False), (KMeans(3), False)):
         sampled = SampledClusterer(clusterer=clusterer, n_landmarks=40)
         assert hasattr(sampled, "explain") == explains
         assert hasattr(sampled.fit(data[0]), "explain") == explains
->>>>>>> engine
     with pytest.raises(ValueError, match=r"i must be .* from 0 to 89; got 90"):
         model.explain(90)
     with pytest.raises(ValueError, match="got -1"):

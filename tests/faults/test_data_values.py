@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from dataclasses import replace
-=======
 from dataclasses import dataclass
->>>>>>> engine
 from functools import cache
 from typing import Any
 
@@ -21,8 +17,6 @@ from method_data import ALL, GRAPH, LARGE, METHODS, quiet
 from subspaces import KTRR, SC, TRR
 from subspaces.engine.landmark_run import run_landmarks
 from subspaces.engine.validation import label_of_most_copies
-from subspaces.estimators import nystrom
-from subspaces.landmarks.nystrom_features import NystromModel
 
 SCALES = (1e150, 1e200, 1e-150, 1e-300, 1e-318)
 DISTANCES = [METHODS[name] for name in ("akk", "nystrom", "sec", "sc", "lsc", "uspec")]
@@ -80,24 +74,6 @@ def test_case_12_the_label_of_most_copies():
 def test_case_12_predict_knows_no_cluster_that_copies_left():
     """12: what would be called by the name of such a cluster is called as its points are."""
     X = np.repeat(np.random.default_rng(0).standard_normal((2, 3)), 3, axis=0)
-<<<<<<< HEAD
-    found = np.array([0, 0, 2, 1, 1, 1])
-    cls = METHODS["nystrom"]
-    solve = nystrom.nystrom_sc
-
-    def splits_copies(points, *args, **kwargs):  # in canonical order, whatever that is
-        rows = (points[:, None] == X).all(axis=2).argmax(axis=1)
-        rows[1:] += rows[1:] == rows[:-1]
-        rows[2:] += rows[2:] == rows[1:-1]
-        return replace(solve(points, *args, **kwargs), labels=found[rows])
-
-    monkeypatch.setattr(nystrom, "nystrom_sc", splits_copies)
-    monkeypatch.setattr(NystromModel, "label", lambda self, X: np.full(len(X), 2))
-    with pytest.warns(ConvergenceWarning, match="2 clusters found instead of n_clusters=3"):
-        model = cls(3).fit(X)
-    np.testing.assert_array_equal(model.labels_, [0, 0, 0, 1, 1, 1])
-    np.testing.assert_array_equal(model.predict(X[:2] + 1), [0, 0])
-=======
 
     @dataclass(frozen=True)
     class Third:
@@ -110,7 +86,6 @@ def test_case_12_predict_knows_no_cluster_that_copies_left():
     np.testing.assert_array_equal(found.labels, [0, 0, 0, 1, 1, 1])
     assert found.n_clusters == 2
     np.testing.assert_array_equal(found.predictor.label(X[:2] + 1), [0, 0])
->>>>>>> engine
 
 
 @pytest.mark.parametrize("cls", ALL)

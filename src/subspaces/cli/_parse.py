@@ -63,7 +63,7 @@ def image_size(text: str | None) -> tuple[int, int] | None:
 
 
 def assignments(texts: Iterable[str]) -> dict[str, Any]:
-    """Parameters from NAME=VALUE: numbers, true, false, none, lists and dictionaries as Python writes them, else text."""
+    """Parameters from NAME=VALUE: numbers, true, false, none, lists as Python writes them, else text."""
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")

@@ -14,10 +14,11 @@ from subspaces import registry
 from subspaces.cli import _options as options
 from subspaces.cli import _parse as parse
 from subspaces.cli import _stream
-from subspaces.cli._common import limited_threads, plain, progress_bar
+from subspaces.cli._common import limited_threads, progress_bar
 from subspaces.cli._outputs import Outputs, Run, point_columns
 from subspaces.cli._parse import AUTO
 from subspaces.cli._say import say
+from subspaces.description import describe
 
 if TYPE_CHECKING:
     from subspaces.io import Dataset
@@ -100,8 +101,8 @@ def cluster(
         if _stream.wanted(file, scheduler):
             _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into})
             estimator = build(method, wanted, None, given, assigned)
-            document = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, most, show)
-            run = Run({**document, "method": method}, estimator)
+            done = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, most, show)
+            run = Run(describe(estimator, method=method, **done), estimator)
         else:
             run = _run(file, reading, method, wanted, (given, assigned), show)
         written = outputs.write(run)
@@ -128,7 +129,19 @@ def _run(
     from subspaces.confidence import summarize
 
     summary = summarize(estimator, data.X)
-    return Run(describe(method, estimator, data, summary, seconds), estimator, data, summary)
+    document = describe(
+        estimator,
+        source=str(data.source),
+        shape=data.X.shape,
+        method=method,
+        seconds=seconds,
+        notes=data.notes,
+        y=data.y,
+        summary=summary,
+        names=data.ids if data.ids is not None else None if data.rows is None else data.rows.tolist(),
+        skipped=data.skipped,
+    )
+    return Run(document, estimator, data, summary)
 
 
 def _refuse_with_stream(given: dict[str, Any]) -> None:
@@ -197,45 +210,3 @@ def fit(estimator: Any, data: Dataset, show: bool) -> None:
             estimator.fit(data.X)
     except InvalidParameterError as error:
         raise typer.BadParameter(str(error)) from error
-
-
-def describe(method: str, estimator: Any, data: Dataset, summary: Any, seconds: float) -> dict[str, Any]:
-    """Everything about a run but the labels, ready for JSON."""
-    from subspaces import __version__
-    from subspaces.metrics import clustering_scores
-
-    document = {
-        "version": __version__,
-        "source": str(data.source),
-        "n_points": data.X.shape[0],
-        "n_features": data.X.shape[1],
-        "method": method,
-        "parameters": plain(estimator.get_params()),
-        "n_clusters": int(estimator.n_clusters_),
-        "n_components": getattr(estimator, "n_components_", None),
-        "seconds": seconds,
-        "timings": plain(estimator.timings_),
-        "notes": list(data.notes),
-    }
-    selection = getattr(estimator, "selection_", None)
-    if selection is not None:
-        document["chosen"], document["reason"] = plain(selection.parameters), selection.reason
-        if selection.runner_up is not None and selection.runner_up.is_as_good:
-            document["runner_up"] = str(selection.runner_up)
-        if selection.n_clusters is not None:
-            document["n_clusters_range"] = [selection.n_clusters.low, selection.n_clusters.high]
-    if data.y is not None:
-        document["scores"] = plain(clustering_scores(data.y, estimator.labels_))
-    if data.skipped:
-        document["skipped"] = [{"file": name, "reason": reason} for name, reason in data.skipped]
-    document["clusters"] = _clusters(summary, data)
-    return document
-
-
-def _clusters(summary: Any, data: Dataset) -> list[dict[str, Any]]:
-    """A dictionary per cluster; typical points by their names, or their rows in the file."""
-    names = data.ids if data.ids is not None else data.rows if data.rows is not None else range(len(data.X))
-    rows: list[dict[str, Any]] = summary.as_rows()
-    for row in rows:
-        row["exemplars"] = [plain(names[i]) for i in row["exemplars"]]
-    return rows

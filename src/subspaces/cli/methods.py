@@ -10,7 +10,7 @@ import typer
 
 from subspaces import registry
 from subspaces.cli import _options as options
-from subspaces.cli._common import plain
+from subspaces.description import plain
 
 
 def methods(
@@ -36,7 +36,9 @@ def methods(
         for key in known:
             _print(key, describe(registry.load(key)))
         typer.echo(f"all methods: {_settings(shared_parameters())}")
-        typer.echo("\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it, --set changes it.")
+        typer.echo(
+            "\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it, --set changes it."
+        )
 
 
 def describe(cls: Any) -> dict[str, Any]:
