@@ -110,6 +110,27 @@ def test_landmarks_are_said_to_be_landmarks(data):
     assert len(plots.EmbeddingDisplay.from_estimator(large).points) == 60
 
 
+def test_methods_without_coefficients_say_so(data):
+    from subspaces import SC
+
+    model = SC(4).fit(data[0])
+    assert plots.AffinityDisplay.from_estimator(model).n_points == 120
+    with pytest.raises(ValueError, match="SC has no coefficients_: it represents no point by others"):
+        plots.CoefficientsDisplay.from_estimator(model)
+
+
+def test_coefficients_of_an_estimator_are_drawn_as_they_are(data):
+    from subspaces import TRR
+
+    model = TRR(4).fit(data[0])
+    display = plots.CoefficientsDisplay.from_estimator(model)
+    order = np.argsort(model.labels_, kind="stable")
+    np.testing.assert_array_equal(display.cells, model.coefficients_.toarray()[np.ix_(order, order)])
+    assert display.cells.min() < 0 < display.cells.max()
+    low, high = display.im_.get_clim()
+    assert low == -high == -np.abs(display.cells).max()
+
+
 @pytest.mark.parametrize("name", ["AffinityDisplay", "CoefficientsDisplay", "SpectrumDisplay", "EmbeddingDisplay"])
 def test_methods_without_a_graph_say_so(data, name):
     with pytest.raises(ValueError, match="KASP"):

@@ -78,11 +78,19 @@ def test_automatic_choice_is_kept():
     assert ["reg" in text for text in found["chosen"]] == [True, True]
 
 
-def test_deep_methods_are_found_by_name():
+def test_deep_methods_are_found_by_name(monkeypatch):
     pytest.importorskip("torch", reason="PyTorch is not installed: pip install subspaces[deep]")
     from subspaces import registry
 
-    assert all(compute._estimator(name) is registry.load(name) for name in registry.names("deep"))
+    fitted = []
+    monkeypatch.setitem(compute.IMAGE_SHAPES, "digits", (8, 8))
+    for name in registry.names("deep"):
+        cls = registry.load(name)
+        monkeypatch.setattr(cls, "fit", lambda self, X: fitted.append((type(self), X.shape)) or self)
+        monkeypatch.setattr(cls, "labels_", np.arange(24) % 2, raising=False)
+        found = compute.compute(a_cell("fit", name))
+        assert len(found["scores"]["fit"]["AC"]) == 2
+        assert fitted[-2:] == [(cls, (24, 8, 8))] * 2
 
 
 def test_coefficients_and_similarities_for_a_picture():

@@ -61,7 +61,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
     def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
         settled = self._settled(X)
-        plan = settled.plan(X)
+        plan = settled._plan(X)
         with announced(self, len(STAGES)) as listen:
             journey = run(plan, X, listen=listen)
         self._keep(journey, X, settled)
@@ -73,6 +73,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         ----------
         X : array of shape (n, m), dense or CSR; (n, n) with ``kernel="precomputed"``
         """
+        self._validate_params()
         return self._plan(X)
 
     def _settled(self, X: Data) -> Self:

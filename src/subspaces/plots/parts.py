@@ -44,10 +44,10 @@ def graph_of(estimator: Any, name: str) -> Graph:
     matrix = getattr(inner, name, None)
     if inner is not None and matrix is not None:
         return Graph(matrix, inner.labels_, f"the {len(inner.labels_):,} landmarks of {type(estimator).__name__}")
+    why = "represents no point by others" if name == "coefficients_" else "makes no graph between the points"
     raise ValueError(
-        f"{type(estimator).__name__} has no {name}: it makes no graph between the points. "
-        "Methods with one: KTRR, TRR, LSR1, LSR2, SSC, LRR1 and their relatives; EKTRR, SSSC, SLSR and SLRR for their "
-        "landmarks."
+        f"{type(estimator).__name__} has no {name}: it {why}. Methods that do: KTRR, TRR, LSR1, LSR2, SSC, LRR1 and "
+        "their relatives; EKTRR, SSSC, SLSR and SLRR for their landmarks."
     )
 
 
@@ -64,9 +64,15 @@ def embedding_of(estimator: Any) -> tuple[Array, Labels, str]:
     )
 
 
+def kept_points(clusterer: Any) -> Data | None:
+    """The points a clusterer was fitted on, if it keeps them for new ones."""
+    points: Data | None = getattr(getattr(clusterer, "_predictor", None), "X", None)
+    return points
+
+
 def points_of(estimator: Any, X: Any) -> Data:
     """The points as the user gave them, or the ones the estimator kept."""
-    points = getattr(clusterer_of(estimator), "_X", None) if X is None else X
+    points = kept_points(clusterer_of(estimator)) if X is None else X
     if points is None:
         raise ValueError(
             f"{type(estimator).__name__} does not keep the points it was fitted on: give them as the argument X."

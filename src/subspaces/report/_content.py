@@ -114,6 +114,18 @@ class Content:
         return Path(source).name or source
 
     @property
+    def is_represented(self) -> bool:
+        """Whether points, or the landmarks among them, were written as combinations of others."""
+        inner = getattr(self.estimator, "clusterer_", None)
+        return hasattr(self.estimator, "coefficients_") or hasattr(inner, "coefficients_")
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether a graph between points, or the landmarks among them, was cut."""
+        inner = getattr(self.estimator, "clusterer_", None)
+        return hasattr(self.estimator, "affinity_matrix_") or hasattr(inner, "affinity_matrix_")
+
+    @property
     def noun(self) -> str:
         """What a point is called."""
         return "images" if self.image_shape is not None else "points"
