@@ -65,7 +65,7 @@ nitpick_ignore = [
     ("py:func", "cells_of"),
     ("py:func", "data_weight"),
     ("py:func", "outlier_weight"),
-    ("py:mod", "subspaces.plots._style"),
+    ("py:mod", "subspaces.plots.style"),
 ]
 
 # ---------------------------------------------------------------- gallery

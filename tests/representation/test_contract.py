@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from subspaces import representation
-from subspaces.kernels import fit_kernel
+from subspaces.kernels import as_kernel
 from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.elastic_net import elastic_net
@@ -77,7 +77,7 @@ METHODS = {
     "ridge search": Method(ridge_search, {"reg": 0.1, "n_candidates": 8}, stored="matrix"),
     "two scales": Method(
         two_scale,
-        {"kernel": fit_kernel(points(), "rbf", "rms", None), "reg": 0.1, "n_candidates": N_POINTS - 1},
+        {"kernel": as_kernel("rbf").fit(points()), "reg": 0.1, "n_candidates": N_POINTS - 1},
         stored="matrix",
         follows_scale=True,
     ),

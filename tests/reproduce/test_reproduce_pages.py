@@ -216,7 +216,7 @@ def test_page_sets_ours_beside_theirs(settings):
     assert "An honest word." in text
     assert "## Table 1: Not now\n\nNot run yet." in text
     assert "![A tiny table](out/tiny.png)" in text
-    assert "Files: [csv](out/tiny.csv)" in text
+    assert "All numbers: [csv](out/tiny.csv)" in text
     # three scores compared: in the middle −0.2; one is near; two of the paper's lie in the range of our runs
     assert "| Table 0 | 3 | -0.2 | 1 | 2 | 90.0 | 89.0 |" in text
     assert "| KTRR | 90.00 ± 1.00 | 89.00 | +1.0 |" in text

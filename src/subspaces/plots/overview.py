@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from subspaces.plots import _parts, _style
+from subspaces.plots import parts, style
 from subspaces.plots.embedding import EmbeddingDisplay
 from subspaces.plots.gallery import GalleryDisplay
 from subspaces.plots.matrices import AffinityDisplay
@@ -27,7 +27,7 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
     -------
     figure
     """
-    clusterer = _parts.clusterer_of(estimator)
+    clusterer = parts.clusterer_of(estimator)
     drawings: list[Any] = []
     inner = getattr(clusterer, "clusterer_", None)  # of a method that samples
     graph = getattr(clusterer, "affinity_matrix_", getattr(inner, "affinity_matrix_", None))
@@ -43,7 +43,7 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
     n_columns = min(2, len(drawings))
     n_rows = -(-len(drawings) // 2)
     if figure is None:
-        figure = _style.pyplot().figure(figsize=(6.4 * n_columns, 5.6 * n_rows), layout="constrained")
+        figure = style.pyplot().figure(figsize=(6.4 * n_columns, 5.6 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for draw, ax in zip(drawings, axes, strict=False):
         draw(ax)
