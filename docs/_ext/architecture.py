@@ -2,7 +2,7 @@
 
 ``python docs/_ext/architecture.py picture.svg`` draws it without Sphinx. A row is a layer of the contract in
 ``pyproject.toml``; an arrow is an import that exists. Those that follow from others are left out, but for who runs the
-engine and what the engine calls. Rows at the bottom that hold one package alone say in words who stands on them.
+engine and what the engine calls. The rows at the bottom say in words who stands on them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from imports import PACKAGE, Arrow, arrows_of, layers_of, modules_of, shortest, 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "<!-- the picture of the imports -->"
 TARGET = "_generated/architecture.svg"
-ENGINE = "engine"
+ENGINE, FIRST = "engine", "scaling"
 USERS = {
     "estimators": "fit",
     "selection": "search: a cache",
@@ -72,13 +72,14 @@ def facts(root: Path = ROOT) -> tuple[list[list[str]], dict[str, set[Arrow]], di
         users = sorted((a for a, b in arrows if b == part), key=order.index)
         others = [name for name in order[: order.index(part)] if name not in users]
         words = f"all but {', '.join(others)}" if 0 < len(others) <= 4 else ", ".join(users) if others else "all above"
-        small[part] = (f"imported by {words}",)
+        room = WIDTH / max(len(row) for row in rows if part in row) - 2 * PAD
+        small[part] = tuple(_wrapped(f"imported by {words}", room))
     return rows, drawn, small
 
 
 def _ground_of(rows: list[list[str]]) -> int:
-    """The first of the rows at the bottom that hold one package alone."""
-    return max(i for i, row in enumerate(rows) if len(row) > 1) + 1
+    """The first row below those that the way from points to labels passes."""
+    return next(i for i, row in enumerate(rows) if FIRST in row) + 1
 
 
 # ---------------------------------------------------------------- where everything stands
@@ -112,6 +113,10 @@ def layout(rows: list[list[str]], drawn: dict[str, set[Arrow]], small: dict[str,
     ground = _ground_of(rows)
     placed = [*_ordered(placed[:ground]), *placed[ground:]]
     _place(placed[:ground])
+    for row in placed[ground:]:
+        for k, node in enumerate(row):
+            node.width = (WIDTH - 5 * (len(row) - 1)) / len(row)
+            node.x = (k + 0.5) * node.width + 5 * k
     return placed, lines
 
 
@@ -197,6 +202,17 @@ def _apart(row: list[Node], wanted: list[float]) -> list[float]:
     return [min(max(start, low), max(low, high)) + offset for start, offset in zip(starts, offsets, strict=True)]
 
 
+def _wrapped(text: str, room: float) -> list[str]:
+    """Lines of small print that are no wider than there is room."""
+    lines: list[str] = []
+    for word in text.split():
+        if lines and _text_width(f"{lines[-1]} {word}", SMALL) <= room:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
 def _width(name: str, lines: tuple[str, ...]) -> float:
     return max([_text_width(name, FONT), *(_text_width(line, SMALL) for line in lines)]) + 2 * PAD
 
@@ -217,7 +233,7 @@ def draw(target: Path, root: Path = ROOT) -> None:
 
     rows, drawn, small = facts(root)
     placed, lines = layout(rows, drawn, small)
-    heights = [ROW + 12 * any(node.lines for node in row) for row in placed]
+    heights = [ROW + 12 * max(len(node.lines) for node in row) for row in placed]
     tops, y = [], 0.0
     ground = _ground_of(rows)
     for i, height in enumerate(heights):
@@ -244,14 +260,14 @@ def draw(target: Path, root: Path = ROOT) -> None:
 def _draw_box(axes: Any, node: Node, top: float, height: float, is_ground: bool) -> None:
     from matplotlib.patches import FancyBboxPatch
 
-    left, width = (0.0, WIDTH) if is_ground else (node.x - node.width / 2, node.width)
+    left, width = node.x - node.width / 2, node.width
     color = GROUND if is_ground else HEART if node.name == ENGINE else BOX
     shape = "round,pad=0,rounding_size=4"
     edge = {"edgecolor": COLORS["runs"], "linewidth": 1.7} if node.name in USERS else {"linewidth": 0}
     axes.add_patch(FancyBboxPatch((left, top), width, height, boxstyle=shape, facecolor=color, zorder=3, **edge))
     texts = [(node.name, FONT), *((line, SMALL) for line in node.lines)]
     for k, (text, size) in enumerate(texts):
-        y = top + height * (k + 1) / (len(texts) + 1)
+        y = top + height / 2 + 13 * (k - (len(texts) - 1) / 2)
         weight = "bold" if k == 0 and (is_ground or node.name == ENGINE) else "normal"
         axes.text(left + width / 2, y, text, size=size, weight=weight, color=TEXT, ha="center", va="center", zorder=4)
 
