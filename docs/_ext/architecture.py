@@ -29,7 +29,7 @@ USERS = {
 }
 """Who runs the engine, and what each hands to it; that there are no others is tested."""
 
-WIDTH, ROW, GAP, PAD, FONT, SMALL = 420.0, 25.0, 25.0, 7.0, 11.0, 8.8
+WIDTH, ROW, GAP, PAD, FONT, SMALL = 420.0, 27.0, 25.0, 6.0, 12.5, 10.2
 # each readable on white and on near black; all text stands within a box
 BOX, HEART, GROUND, BAND, TEXT = "#3b5b7a", "#9a4a12", "#4d5560", "#808890", "#ffffff"
 COLORS = {"runs": "#d9730d", "calls": "#3f8fc9", "imports": "#8a929b"}
@@ -267,7 +267,7 @@ def _draw_box(axes: Any, node: Node, top: float, height: float, is_ground: bool)
     axes.add_patch(FancyBboxPatch((left, top), width, height, boxstyle=shape, facecolor=color, zorder=3, **edge))
     texts = [(node.name, FONT), *((line, SMALL) for line in node.lines)]
     for k, (text, size) in enumerate(texts):
-        y = top + height / 2 + 13 * (k - (len(texts) - 1) / 2)
+        y = top + height / 2 + 14 * (k - (len(texts) - 1) / 2)
         weight = "bold" if k == 0 and (is_ground or node.name == ENGINE) else "normal"
         axes.text(left + width / 2, y, text, size=size, weight=weight, color=TEXT, ha="center", va="center", zorder=4)
 
