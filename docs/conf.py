@@ -31,6 +31,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "paper_maths",
     "measured",
+    "architecture",
 ]
 exclude_patterns = ["_*", "Makefile"]
 templates_path = ["_templates"]
