@@ -155,7 +155,7 @@ def test_another_cut_recomputes_the_cut_alone(changed, X, computed):
         ({"spectral": "coarse"}, {"embedding", "cut"}),
         ({"solver": "dense"}, {"cut"}),
     ],
-    ids=str,
+    ids=["two_scale", "coarse", "dense"],
 )
 def test_another_seed_recomputes_all_that_is_drawn(settings, again, X, computed):
     """What landmarks were drawn with an earlier seed is no result of this one."""
