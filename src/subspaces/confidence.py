@@ -301,12 +301,13 @@ def _points(estimator: Any, X: Data | None) -> Data | None:
     """Points as the method saw them: scaled; None for a precomputed kernel, whose rows are no points."""
     if is_precomputed(getattr(estimator, "kernel", None)):
         return None
+    fitted = getattr(estimator, "_predictor", None)
     if X is None:
-        X = getattr(estimator, "_X", None)
+        X = getattr(fitted, "X", None)
     if X is None:
         return None
     X = X if sparse.issparse(X) else np.asarray(X)
-    scaling = getattr(estimator, "_scaling", None)
+    scaling = getattr(fitted, "scaling", None)
     return X if scaling is None else apply_scaling(X if X.dtype.kind == "f" else X.astype(np.float64), scaling)
 
 

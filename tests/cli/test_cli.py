@@ -15,8 +15,8 @@ import pytest
 import subspaces
 from cli_data import COLUMNS, environment, fails, run, write_rings
 from method_data import METHODS
+from subspaces import KTRR, SSC
 from subspaces.cli import _options
-from subspaces.estimators import KTRR
 
 AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
 
@@ -114,7 +114,7 @@ def test_json_is_one_document(table):
     assert document["parameters"] == KTRR(3, **{**AUTOMATIC, "random_state": 4, "reg": 0.5}).get_params()
     assert set(document["chosen"]) == set(AUTOMATIC) - {"reg"}
     assert document["chosen"]["kernel"] in document["reason"]
-    assert set(document["timings"]) >= {"kernel", "partition"}
+    assert set(document["timings"]) >= {"selection", "kernel", "coefficients", "graph", "cut"}
     assert 0 <= document["scores"]["accuracy"] <= 1
     assert result.stderr == ""
 
@@ -137,6 +137,26 @@ def test_options_reach_the_estimator_and_others_are_automatic(table, monkeypatch
         "random_state": 9,
     }
     assert seen == [KTRR(3, **changed).get_params(), KTRR(3, **AUTOMATIC).get_params()]
+
+
+def test_any_parameter_can_be_set(table, monkeypatch):
+    seen = []
+    original = SSC.fit
+    monkeypatch.setattr(SSC, "fit", lambda self, X, y=None: seen.append(self.get_params()) or original(self, X))
+    assigned = ["alpha=50", "affine=True", "tol=1e-3", "graph=column", "graph_params={'n_nonzero': 4}", "scaling=none"]
+    options = [word for text in assigned for word in ("--set", text)]
+    result = run("cluster", table, "-k", 3, *COLUMNS, "--method", "ssc", *options, "--seed", 2, "--json")
+    assert result.exit_code == 0, result.output
+    values = {"alpha": 50, "affine": True, "tol": 1e-3, "graph": "column", "graph_params": {"n_nonzero": 4}}
+    assert seen == [SSC(3, **values, scaling=None, random_state=2).get_params()]
+    assert json.loads(result.stdout)["parameters"]["graph_params"] == {"n_nonzero": 4}
+
+
+def test_what_is_set_is_not_chosen(table):
+    options = ["--set", "reg=0.5", "--set", "n_nonzero=4", "--set", "by=value", "--set", "partition=auto"]
+    result = run("cluster", table, "-k", 3, *COLUMNS, *options, "--json")
+    expected = {**AUTOMATIC, "reg": 0.5, "n_nonzero": 4, "by": "value"}
+    assert json.loads(result.stdout)["parameters"] == KTRR(3, **expected).get_params()
 
 
 def test_the_choice_is_explained(table):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cli_data import COLUMNS, fails, run, write_rings
-from subspaces.estimators import KTRR
+from subspaces import KTRR
 
 
 @pytest.fixture
@@ -54,6 +54,20 @@ def test_markup_and_control_characters_do_nothing(tmp_path):
         (["-k", "91"], "91 clusters of 90 points"),
         (["-k", "0"], "-k"),
         (["--method", "trr", "--kernel", "rbf"], "no meaning for the method trr"),
+        (["--method", "ssc", "--set", "alpha"], "--set: 'alpha' is not of the form NAME=VALUE"),
+        (["--set", "=3"], "--set: '=3' is not of the form NAME=VALUE"),
+        (["--set", "two words=3"], "--set: 'two words=3' is not of the form NAME=VALUE"),
+        (["--set", "2reg=3"], "--set: '2reg=3' is not of the form NAME=VALUE"),
+        (["--set", "alpha=50"], "--set: 'alpha' is no parameter of the method ktrr, which has bandwidth, by, connect"),
+        (["--method", "ssc", "--set", "n_nonzero=5"], "--set: 'n_nonzero' is no parameter of the method ssc"),
+        (["--set", "__class__=5"], "--set: '__class__' is no parameter"),
+        (["--set", "n_clusters=4"], "--set: the number of clusters is given with -k"),
+        (["--set", "reg=4", "--reg", "3"], "--set: reg is given by --reg already"),
+        (["--set", "random_state=4", "--seed", "3"], "--set: random_state is given by --seed already"),
+        (["--set", "reg=4", "--set", "reg=4"], "--set: reg is given twice"),
+        (["--set", "reg=-4"], "'reg' parameter of KTRR"),
+        (["--set", "graph=[1, 2]"], "'graph' parameter of KTRR"),
+        (["--method", "ssc", "--set", "alpha=auto"], "auto has no meaning for the method ssc"),
         (["--nonsense"], "--nonsense"),
         (["--seed", "-3"], "--seed"),
         (["--threads", "0"], "--threads"),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cli_data import fails, run
-from subspaces.estimators import KTRR
+from subspaces import KTRR
 from subspaces.io import FileError, read_table, write_labels
 
 # without a search: these tests are not about it
@@ -111,9 +111,9 @@ def test_missing_values_are_filled_in(frame, tmp_path, rule, function, suffix):
 def test_missing_rules_that_cannot_work(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("a,b\n1,\n2,NA\n3,nan\n")
-    with pytest.raises(FileError, match="--missing drop leaves 0 of 3 rows"):
+    with pytest.raises(FileError, match='missing="drop" leaves 0 of 3 rows'):
         read_table(path, missing="drop")
-    with pytest.raises(FileError, match=r"column 'b': every value is missing.*--ignore b"):
+    with pytest.raises(FileError, match=r"column 'b': every value is missing.*ignore=\[.b.\]"):
         read_table(path, missing="mean")
     with pytest.raises(ValueError, match="missing must be one of error, drop, mean, median"):
         read_table(path, missing="guess")

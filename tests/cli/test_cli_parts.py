@@ -10,8 +10,9 @@ import pytest
 import typer
 
 from cli_data import run
-from subspaces.cli import _common, _outputs, _stream
+from subspaces.cli import _common, _outputs, _parse, _stream
 from subspaces.cli.reproduce import _progress
+from subspaces.description import plain
 from subspaces.numerics.blocks import map_blocks
 
 
@@ -48,14 +49,65 @@ def test_what_is_no_size(text):
         _common.parse_bytes(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a=3", 3),
+        ("a=-3", -3),
+        ("a=0.5", 0.5),
+        ("a=1e-3", 1e-3),
+        ("a=true", True),
+        ("a=False", False),
+        ("a=none", None),
+        ("a=None", None),
+        ("a=kmeans++", "kmeans++"),
+        ("a=", ""),
+        ("a='3'", "3"),
+        ("a=[1, 2.5]", [1, 2.5]),
+        ("a=(8, 16)", (8, 16)),
+        ("a={'degree': 3}", {"degree": 3}),
+        ("a=b=c", "b=c"),
+        ("a=__import__('os')", "__import__('os')"),
+        ("a={[]: 1}", "{[]: 1}"),
+        ("a=[1,", "[1,"),
+        ("a=" + 10_000 * "(", 10_000 * "("),
+        ("größe=1", 1),
+    ],
+)
+def test_assignments(text, value):
+    (found,) = _parse.assignments([text]).values()
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_several_assignments():
+    assert _parse.assignments(["alpha=50", "affine=true"]) == {"alpha": 50, "affine": True}
+    assert _parse.assignments([]) == {}
+
+
+@pytest.mark.parametrize("text", ["alpha", "", "=", "=1", "a b=1", "a.b=1", "1a=1", "--a=1"])
+def test_what_is_no_assignment(text):
+    with pytest.raises(typer.BadParameter, match="is not of the form NAME=VALUE"):
+        _parse.assignments(["ok=1", text])
+
+
 def test_memory_that_is_no_size_is_refused(tmp_path):
     (tmp_path / "x.csv").write_text("1,2\n3,4\n")
     assert "'much' is not a size" in refusal("cluster", tmp_path / "x.csv", "--memory", "much")
 
 
+def test_arguments_are_spelled_as_options(tmp_path):
+    spelled = [("label", None), ("label", "c"), ("image_size", None), ("ignore", ["a", "b"]), ("force", True)]
+    options = ["--label", "--label c", "--image-size", "--ignore a --ignore b", "--force"]
+    assert [_common.as_option(*argument) for argument in spelled] == options
+    (tmp_path / "x.csv").write_text("a,s\n1,cat\n")
+    problem = "'cat' is not a number; use --label s, --id s or --ignore s to keep the column out of the points"
+    assert problem in refusal("cluster", tmp_path / "x.csv")
+
+
 def test_whatever_a_result_holds_becomes_json():
     value = {1: [np.float32(0.5), np.int64(3)], "a": (np.array([1.0, np.nan]), float("inf"), None, True), "b": int}
-    assert _common.plain(value) == {"1": [0.5, 3], "a": [[1.0, None], None, None, True], "b": "<class 'int'>"}
+    assert plain(value) == {"1": [0.5, 3], "a": [[1.0, None], None, None, True], "b": "<class 'int'>"}
 
 
 def test_rare_errors_are_one_line(capsys):

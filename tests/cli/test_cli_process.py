@@ -11,8 +11,8 @@ import time
 import pytest
 
 from cli_data import COLUMNS, environment, write_rings
+from subspaces import KTRR
 from subspaces.cli._common import progress_bar
-from subspaces.estimators import KTRR
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals, pipes or terminals")
 

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from method_data import union_of_subspaces
 from subspaces import KTRR, TRR
-from subspaces.estimators import base as base_module
+from subspaces.engine import stages
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_a_failed_fit_leaves_nothing(monkeypatch, data):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(base_module, "spectral_embedding", interrupted)
+    monkeypatch.setattr(stages, "spectral_embedding", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     assert {name for name in vars(model) if not name.startswith("_skl") and name != "_callback_fit_ctx"} == before

@@ -13,6 +13,10 @@ from scipy import sparse
 import subspaces.explorer.session as session_module
 from subspaces import KTRR
 from subspaces.datasets import make_subspaces
+from subspaces.engine import stages
+from subspaces.engine.plan import STAGES
+from subspaces.engine.run import Cache
+from subspaces.estimators import ridge as routes
 from subspaces.explorer.session import EXPLORED_KERNELS, N_CELLS, Session, Settings
 from subspaces.partition import PARTITIONS
 from subspaces.plots.matrices import cells_of
@@ -87,9 +91,9 @@ def test_exported_command_is_understood(data, tmp_path):
 
 def test_only_what_changed_is_computed(data, monkeypatch):
     calls: list[str] = []
-    ridge, kernel = session_module.ridge, KTRR._kernel
-    monkeypatch.setattr(session_module, "ridge", lambda *args, **kw: calls.append("ridge") or ridge(*args, **kw))
-    monkeypatch.setattr(KTRR, "_kernel", lambda self, X: calls.append("kernel") or kernel(self, X))
+    ridge, see = routes.ridge, stages.see
+    monkeypatch.setattr(routes, "ridge", lambda *args, **kw: calls.append("ridge") or ridge(*args, **kw))
+    monkeypatch.setattr(stages, "see", lambda *args: calls.append("kernel") or see(*args))
     session = Session(data[0])
     settings = Settings(4)
     for changed in ({}, {"n_nonzero": 3}, {"n_clusters": 5}, {"partition": "qr"}):
@@ -103,18 +107,41 @@ def test_only_what_changed_is_computed(data, monkeypatch):
     assert calls[3:] == ["kernel", "ridge"]
 
 
-def test_memory_forgets_the_oldest():
-    memory = session_module._Memory(1)
-    memory._most = 2
+def test_the_cache_forgets_the_oldest():
+    cache = Cache(kernel=2, cut=0)
     made = []
 
-    def make(key):
-        return lambda: made.append(key) or key
+    def get(key):
+        found = cache.find(("kernel", key))
+        if found is None:
+            made.append(key)
+            cache.put(("kernel", key), key)
+        return found or key
 
     for key in "aabaca":  # c pushes b out, not a
-        assert memory.get(key, make(key)) == key
-    memory.get("b", make("b"))
+        assert get(key) == key
+    get("b")
     assert made == ["a", "b", "c", "b"]
+    assert cache.keeps("kernel")
+    assert cache.keeps("graph")
+    assert not cache.keeps("cut")
+
+
+def test_a_session_keeps_as_many_matrices_as_fit(data, monkeypatch):
+    n = len(data[0])
+    for squares, kept in ((0, 1), (40, 5), (10**6, 6)):
+        monkeypatch.setattr(session_module, "available_bytes", lambda squares=squares: squares * 8 * n**2)
+        session, made = Session(data[0]), []
+        see = stages.see
+        with monkeypatch.context() as patched:
+            patched.setattr(stages, "see", lambda *args, see=see, made=made: made.append(1) or see(*args))
+            for _ in range(2):
+                for kernel in EXPLORED_KERNELS[:kept]:
+                    session.compute(Settings(4, kernel=kernel))
+            assert len(made) == kept
+            for kernel in EXPLORED_KERNELS[: kept + 1]:
+                session.compute(Settings(4, kernel=kernel, reg=0.3))
+        assert len(made) > kept
 
 
 def test_callers_arrays_stay_as_they_are(data):
@@ -140,7 +167,7 @@ def test_view_is_of_one_piece(data):
     for cluster, members in enumerate(view.members):
         assert (view.labels[members] == cluster).all()
     assert set(view.quality) == {"separation", "modularity", "components", "accuracy", "nmi"}
-    assert set(view.seconds) >= {"kernel", "representation", "truncation", "embed", "partition", "prepare"}
+    assert set(view.seconds) >= {*STAGES, "prepare"}
 
 
 def test_number_of_clusters_is_found_where_no_class_is_known(data):

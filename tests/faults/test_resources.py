@@ -13,7 +13,6 @@ from method_data import GRAPH, LARGE, METHODS, quiet
 from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC
 from subspaces.datasets import _load, load_mnist
 from subspaces.engine import landmark_run
-from subspaces.kernels import as_kernel
 from subspaces.numerics import memory
 
 FREE = 4 * 2**30
@@ -49,13 +48,11 @@ def test_case_60_graphs_that_keep_everything(seed):
 def test_case_60_left_to_itself_it_takes_the_route_that_fits():
     """60: solver="auto" does not ask for what is not there."""
     X = np.random.default_rng(0).standard_normal((9_900, 3))
-    model = KTRR(3)
-    model.kernel_ = as_kernel().fit(X)
-    assert model._chosen_solver(X)[0] == "dense"
+    assert KTRR(3).plan(X).solver == "dense"
     memory.available_bytes = lambda: 2**28
-    solver, reason = model._chosen_solver(X)
-    assert solver == "two_scale"
-    assert "GiB are free" in reason
+    plan = KTRR(3).plan(X)
+    assert plan.solver == "two_scale"
+    assert "GiB are free" in plan.solver_reason
 
 
 @pytest.mark.parametrize("name", ["kasp", "nystrom", "akk", "lsc", "uspec", "sec"])

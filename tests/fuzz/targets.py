@@ -302,8 +302,8 @@ CELL = {"points": {"name": "yaleb"}, "method": "ktrr", "parameters": {"reg": 1.0
 
 def cells(watch: Watch, data: bytes) -> None:
     """Results kept as JSON, and the marker of a sorted folder."""
-    from subspaces.io._images import MARKER
-    from subspaces.io._sort import check_target
+    from subspaces.io.image_files import MARKER
+    from subspaces.io.sorting import check_target
     from subspaces.reproduce.cells import cell_path, read_result
 
     folder = watch.fresh()

@@ -24,8 +24,8 @@ from fuzz.targets import MAT_HEADER, TARGETS
 from io_data import Bomb, refusal
 from subspaces import datasets
 from subspaces.io import FileError, read_table
-from subspaces.io._images import MARKER
-from subspaces.io._sort import check_target
+from subspaces.io.image_files import MARKER
+from subspaces.io.sorting import check_target
 from subspaces.reproduce import cells, plan, statistics
 from subspaces.reproduce.page import write_page
 from subspaces.reproduce.run import Settings

@@ -16,8 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from subspaces.graphs import truncation
 from subspaces.graphs.affinity import affinity
-from subspaces.graphs.truncation import largest_per_row, truncate
-from subspaces.representation.coefficients import from_dense, from_sparse
+from subspaces.graphs.truncation import truncate, truncate_symmetric
+from subspaces.numerics.largest import largest_per_row
+from subspaces.representation.coefficients import Coefficients, from_dense, from_sparse
 from subspaces.representation.ridge import ridge, ridge_low_rank
 
 
@@ -41,6 +42,13 @@ def symmetric_graph(C: np.ndarray, n_nonzero: int) -> np.ndarray:
         if A[:, i].max() > 0:
             scaled[:, i] = A[:, i] / A[:, i].max()
     return by_full_sort(scaled + scaled.T, n_nonzero)
+
+
+def truncated(coefficients: Coefficients, n_nonzero: int | None, graph: str, by: str = "magnitude") -> sparse.csc_array:
+    """The graph of either rule."""
+    if graph == "symmetric":
+        return truncate_symmetric(coefficients, n_nonzero).symmetric
+    return truncate(coefficients, n_nonzero, by=by)
 
 
 def random_coefficients(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -72,7 +80,7 @@ def test_column_graph_is_a_full_sort(n, n_nonzero, by, rng):
 @pytest.mark.parametrize(("n", "n_nonzero"), [(2, 1), (5, 2), (60, 7), (700, 5)])
 def test_symmetric_graph_is_the_authors_builder(n, n_nonzero, rng):
     C = random_coefficients(n, rng)
-    T = truncate(from_dense(C), n_nonzero, graph="symmetric")
+    T = truncate_symmetric(from_dense(C), n_nonzero).symmetric
     check_form(T, n, np.float64)
     expected = symmetric_graph(C, n_nonzero)
     assert_array_equal(T.toarray() != 0, expected != 0)
@@ -111,7 +119,7 @@ def test_ties_go_to_the_lowest_row(C, n_nonzero):
 )
 def test_ties_of_the_symmetric_graph(C, n_nonzero):
     np.fill_diagonal(C, 0)  # powers of two: dividing by the maximum is exact, so ties stay ties
-    T = truncate(from_dense(C), n_nonzero, graph="symmetric")
+    T = truncate_symmetric(from_dense(C), n_nonzero).symmetric
     check_form(T, len(C), np.float64)
     assert_array_equal(T.toarray(), symmetric_graph(C, n_nonzero))
 
@@ -128,7 +136,7 @@ def test_ties_in_long_columns(rng):
 @pytest.mark.parametrize("n_nonzero", [29, 30, 10_000])
 def test_n_minus_one_and_more_keep_everything(graph, n_nonzero, rng):
     C = random_coefficients(30, rng)
-    T = truncate(from_dense(C), n_nonzero, graph=graph)
+    T = truncated(from_dense(C), n_nonzero, graph)
     assert T.nnz == 30 * 29
     if graph == "column":
         assert_array_equal(T.toarray(), C)
@@ -140,12 +148,12 @@ def test_zero_columns_and_few_entries(graph, rng):
     C = random_coefficients(n, rng) * (rng.random((n, n)) < 0.01)
     C[:, 7] = 0
     C[:, 9], C[9] = 0, 0
-    T = truncate(from_dense(C), 5, graph=graph)
+    T = truncated(from_dense(C), 5, graph)
     check_form(T, n, np.float64)
     expected = by_full_sort(C, 5) if graph == "column" else symmetric_graph(C, 5)
     assert_allclose(T.toarray(), expected, rtol=1e-12)
     assert T[:, [9]].nnz == 0
-    nothing = truncate(from_dense(np.zeros((20, 20))), 5, graph=graph)
+    nothing = truncated(from_dense(np.zeros((20, 20))), 5, graph)
     assert nothing.nnz == 0
     assert nothing.shape == (20, 20)
 
@@ -154,7 +162,7 @@ def test_zero_columns_and_few_entries(graph, rng):
 def test_symmetric_graph_of_extreme_coefficients(scale, rng):
     """A very large reg makes coefficients so small that 1/maximum overflows."""
     C = random_coefficients(20, rng).clip(-1, 1)
-    T = truncate(from_dense(C * scale), 5, graph="symmetric")
+    T = truncate_symmetric(from_dense(C * scale), 5).symmetric
     assert np.isfinite(T.data).all()
     assert_allclose(T.toarray(), symmetric_graph(C, 5), rtol=1e-9 if scale > 1e-305 else 1e-2)
 
@@ -162,11 +170,11 @@ def test_symmetric_graph_of_extreme_coefficients(scale, rng):
 @pytest.mark.parametrize("graph", ["column", "symmetric"])
 def test_sparse_coefficients_and_float32(graph, rng):
     C = random_coefficients(80, rng) * (rng.random((80, 80)) < 0.3)
-    dense = truncate(from_dense(C), 4, graph=graph)
+    dense = truncated(from_dense(C), 4, graph)
     for convert in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
-        other = truncate(from_sparse(convert(C)), 4, graph=graph)
+        other = truncated(from_sparse(convert(C)), 4, graph)
         assert_array_equal(other.toarray(), dense.toarray())
-    single = truncate(from_dense(C.astype(np.float32)), 4, graph=graph)
+    single = truncated(from_dense(C.astype(np.float32)), 4, graph)
     check_form(single, 80, np.float32)
     assert_allclose(single.toarray(), dense.toarray(), rtol=1e-5)
 
@@ -176,11 +184,11 @@ def test_sparse_coefficients_and_float32(graph, rng):
 def test_block_size_changes_no_bit(graph, by, rng, monkeypatch):
     X = rng.standard_normal((130, 6))
     coefficients = ridge(X @ X.T, reg=0.3)
-    expected = truncate(coefficients, 5, graph=graph, by=by)
+    expected = truncated(coefficients, 5, graph, by)
     real = truncation.row_blocks
     for rows in (1, 7, 129):
         monkeypatch.setattr(truncation, "row_blocks", lambda n, size, rows=rows: real(n, size, rows * size))
-        T = truncate(coefficients, 5, graph=graph, by=by)
+        T = truncated(coefficients, 5, graph, by)
         assert_array_equal(T.indptr, expected.indptr)
         assert_array_equal(T.indices, expected.indices)
         assert_array_equal(T.data, expected.data)
@@ -189,10 +197,10 @@ def test_block_size_changes_no_bit(graph, by, rng, monkeypatch):
 @pytest.mark.parametrize("graph", ["column", "symmetric"])
 def test_block_size_of_low_rank_coefficients(graph, rng, monkeypatch):
     coefficients = ridge_low_rank(rng.standard_normal((130, 6)), reg=0.3)
-    expected = truncate(coefficients, 5, graph=graph).toarray()
+    expected = truncated(coefficients, 5, graph).toarray()
     real = truncation.row_blocks
     monkeypatch.setattr(truncation, "row_blocks", lambda n, size: real(n, size, 9 * size))
-    assert_allclose(truncate(coefficients, 5, graph=graph).toarray(), expected, rtol=1e-10)
+    assert_allclose(truncated(coefficients, 5, graph).toarray(), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("graph", ["column", "symmetric"])
@@ -206,7 +214,7 @@ def test_threads_change_no_bit(graph, rng, monkeypatch):
         with threadpool_limits(n_threads):
             if _openmp_effective_n_threads() != n_threads:
                 pytest.skip(f"this machine does not allow {n_threads} OpenMP threads")
-            results.append(truncate(coefficients, 5, graph=graph))
+            results.append(truncated(coefficients, 5, graph))
     one, two = results
     assert_array_equal(one.indptr, two.indptr)
     assert_array_equal(one.indices, two.indices)
@@ -233,7 +241,7 @@ def test_coefficients_are_not_changed(rng):
     before = C.copy()
     C.flags.writeable = False
     for graph in ("column", "symmetric"):
-        truncate(from_dense(C), 3, graph=graph)
+        truncated(from_dense(C), 3, graph)
     assert_array_equal(C, before)
 
 
@@ -241,8 +249,8 @@ def test_coefficients_are_not_changed(rng):
 def test_a_draft_in_single_precision_gives_the_graph_of_all_products_in_double(reg, rng):
     coefficients = ridge_low_rank(rng.standard_normal((300, 8)), reg=reg)
     assert coefficients.draft is not None
-    found = truncate(coefficients, 6, graph="symmetric")
-    expected = truncate(replace(coefficients, draft=None), 6, graph="symmetric")
+    found = truncate_symmetric(coefficients, 6).symmetric
+    expected = truncate_symmetric(replace(coefficients, draft=None), 6).symmetric
     assert_array_equal(found.indptr, expected.indptr)
     assert_array_equal(found.indices, expected.indices)
     assert_allclose(found.data, expected.data, rtol=1e-10)
@@ -251,7 +259,32 @@ def test_a_draft_in_single_precision_gives_the_graph_of_all_products_in_double(r
 def test_a_draft_of_a_point_that_nothing_represents(rng):
     Z = rng.standard_normal((40, 5))
     Z[7] = 0
-    C = truncate(ridge_low_rank(Z, reg=0.1), 3, graph="symmetric")
+    C = truncate_symmetric(ridge_low_rank(Z, reg=0.1), 3).symmetric
     assert C[:, [7]].nnz == 0
     assert C[[7]].nnz == 0
     assert (np.delete(np.diff(C.indptr), 7) == 3).all()
+
+
+# ------------------------------------------------------------------ both truncations in one pass
+
+
+@pytest.mark.parametrize("n_nonzero", [1, 4, 59, 80, None])
+@pytest.mark.parametrize("wrap", ["dense", "sparse", "inverse", "draft", "core only"])
+def test_the_symmetric_rule_keeps_the_truncated_columns_as_well(wrap, n_nonzero, rng):
+    X = rng.standard_normal((60, 8))
+    coefficients = {
+        "dense": lambda: from_dense(random_coefficients(60, rng)),
+        "sparse": lambda: from_sparse(sparse.csc_array(random_coefficients(60, rng) * (rng.random((60, 60)) < 0.3))),
+        "inverse": lambda: ridge(X @ X.T, reg=0.1),
+        "draft": lambda: ridge_low_rank(X, reg=0.1),
+        "core only": lambda: replace(ridge_low_rank(X, reg=0.1), draft=None),
+    }[wrap]()
+    both = truncate_symmetric(coefficients, n_nonzero)
+    C = coefficients.dense()
+    expected = C if n_nonzero is None else by_full_sort(C, n_nonzero)
+    assert_array_equal(both.coefficients.toarray() != 0, expected != 0)
+    assert_allclose(both.coefficients.toarray(), expected, rtol=1e-10)
+    check_form(both.coefficients, 60, np.float64)
+    lone = truncate_symmetric(coefficients, n_nonzero, keep=False)
+    assert lone.coefficients is None
+    assert_array_equal(lone.symmetric.toarray(), both.symmetric.toarray())

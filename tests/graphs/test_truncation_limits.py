@@ -11,18 +11,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from test_truncation import by_full_sort, check_form, random_coefficients, symmetric_graph
+from test_truncation import by_full_sort, check_form, random_coefficients, symmetric_graph, truncated
 
 from subspaces.graphs import truncation
 from subspaces.graphs.truncation import (
-    _largest_of_few,
     column_peaks,
     largest_per_column,
-    largest_per_row,
     symmetrised,
-    top_columns,
     truncate,
+    truncate_symmetric,
 )
+from subspaces.numerics.largest import largest_of_few, largest_per_row, top_columns
 from subspaces.representation.coefficients import Coefficients, from_dense, from_sparse
 from subspaces.representation.ridge import ridge_low_rank
 
@@ -91,7 +90,7 @@ def test_sparse_coefficients_are_not_changed(rng):
     before = S.toarray()
     for graph in ("column", "symmetric"):
         for by in ("magnitude", "value"):
-            truncate(from_sparse(S), 3, graph=graph, by=by)
+            truncated(from_sparse(S), 3, graph, by)
     assert_array_equal(S.toarray(), before)
 
 
@@ -114,7 +113,7 @@ def test_without_a_number_or_with_a_large_one_all_is_kept(n_nonzero, wrap, rng):
     for by in ("magnitude", "value"):
         assert_array_equal(truncate(wrap(C), n_nonzero, by=by).toarray(), C)
     scaled = np.abs(C) / np.abs(C).max(axis=0)
-    assert_allclose(truncate(wrap(C), n_nonzero, graph="symmetric").toarray(), scaled + scaled.T, rtol=1e-12)
+    assert_allclose(truncate_symmetric(wrap(C), n_nonzero).symmetric.toarray(), scaled + scaled.T, rtol=1e-12)
 
 
 # ------------------------------------------------------------------ parts
@@ -134,14 +133,14 @@ def test_a_core_gives_the_graph_of_its_coefficients(exponent, dtype, rng):
     M += M.T
     M[:, 7] = M[7] = 0
     scale = float(np.finfo(dtype).max) ** exponent if exponent > -0.999 else float(np.finfo(dtype).smallest_normal) / 50
-    found = truncate(from_core((M * dtype(scale)).astype(dtype), np.ones(40, dtype)), 6, graph="symmetric")
+    found = truncate_symmetric(from_core((M * dtype(scale)).astype(dtype), np.ones(40, dtype)), 6).symmetric
     assert found.dtype == dtype
     tolerance = 10 * np.finfo(dtype).eps if exponent > -0.999 else 1e-3
     expected = symmetric_graph(M, 6)
     assert_array_equal(found.toarray() != 0, expected != 0)
     assert_allclose(found.toarray(), expected, rtol=tolerance)
     scales = rng.uniform(0.5, 2, 40).astype(dtype)  # the factors of the columns cancel
-    assert_allclose(truncate(from_core(M, scales), 6, graph="symmetric").toarray(), expected, rtol=tolerance)
+    assert_allclose(truncate_symmetric(from_core(M, scales), 6).symmetric.toarray(), expected, rtol=tolerance)
 
 
 def test_peaks_are_the_largest_magnitudes(rng):
@@ -166,8 +165,8 @@ def test_a_draft_does_not_take_the_diagonal_of_a_point_that_nothing_represents(w
     Z[where], Z[:, 4] = 0, 0
     Z[where, 4] = value  # orthogonal to all the others
     coefficients = ridge_low_rank(Z, reg=0.1)
-    C = truncate(coefficients, 3, graph="symmetric")
-    expected = truncate(replace(coefficients, draft=None), 3, graph="symmetric")
+    C = truncate_symmetric(coefficients, 3).symmetric
+    expected = truncate_symmetric(replace(coefficients, draft=None), 3).symmetric
     assert_allclose(C.toarray(), expected.toarray(), rtol=1e-10)
     assert C[:, [where]].nnz == 0
     assert column_peaks(coefficients)[where] == 0
@@ -177,7 +176,7 @@ def test_largest_of_few_takes_the_first_of_equal_ones(rng):
     columns = np.sort(rng.permuted(np.tile(np.arange(90), (6, 1)), axis=1)[:, :60], axis=1)
     values = rng.integers(0, 4, (6, 60)).astype(float)
     values[1] = 0
-    counts, found, kept = _largest_of_few(columns, values, 25)
+    counts, found, kept = largest_of_few(columns, values, 25)
     dense = np.zeros((6, 90))
     np.put_along_axis(dense, columns, values, axis=1)
     expected = largest_per_row(dense, dense, 25)

@@ -15,11 +15,11 @@ from scipy import sparse
 
 from subspaces.confidence import summarize_graph
 from subspaces.io import FileError, read_table
-from subspaces.io import _images as images
+from subspaces.io import image_files as images
 
 Image = pytest.importorskip("PIL.Image")
 
-from subspaces.io import _sort as sorting  # noqa: E402  (needs Pillow only when used)
+from subspaces.io import sorting as sorting  # noqa: E402  (needs Pillow only when used)
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs links or pipes")
 
@@ -288,7 +288,7 @@ def test_only_our_own_folders_are_replaced(photos, tmp_path):
     sorting.check_target(target, source=photos)  # empty: fine
     (target / "precious.txt").write_text("mine")
     for force in (False, True):
-        with pytest.raises(FileError, match="not made by --sort-into"):
+        with pytest.raises(FileError, match="not made by sort_into"):
             sorting.check_target(target, source=photos, force=force)
     (target / "precious.txt").unlink()
     sorting.sort_into(target, photos, NAMES, summary_of([0, 1, 0, 1, 0, 1]))
@@ -297,7 +297,7 @@ def test_only_our_own_folders_are_replaced(photos, tmp_path):
     assert (target / "cluster_00" / "1.png").exists()
     assert not (target / "cluster_01" / "1.png").exists()
     (target / "cluster_00" / "mine.txt").write_text("mine")
-    with pytest.raises(FileError, match=r"such as 'cluster_00/mine.txt'; move them or .*--force"):
+    with pytest.raises(FileError, match=r"such as 'cluster_00/mine.txt'; move them or .*force=True"):
         sorting.check_target(target, source=photos)
     sorting.check_target(target, source=photos, force=True)
 
@@ -338,7 +338,7 @@ def test_full_disk_is_refused_before_copying(photos, tmp_path, monkeypatch):
 
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(sorting.shutil, "disk_usage", lambda _: usage(9, 9, 0))
-    with pytest.raises(FileError, match="--link or another disk"):
+    with pytest.raises(FileError, match="link=True or another disk"):
         sorting.sort_into(tmp_path / "sorted", photos, NAMES, summary_of([0, 1, 0, 1, 0, 1]))
 
 

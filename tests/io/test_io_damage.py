@@ -20,7 +20,7 @@ import scipy.sparse
 
 from io_data import Bomb, named_points, refusal, save_mat73
 from subspaces.io import READERS, FileError, read_table
-from subspaces.io._matlab5 import list_matrices, read_matrix
+from subspaces.io.matlab5 import list_matrices, read_matrix
 
 h5py = pytest.importorskip("h5py")
 pa = pytest.importorskip("pyarrow")
@@ -227,7 +227,7 @@ def test_hdf5_links_into_other_files_are_not_followed(tmp_path):
         file.create_dataset("raw", (3, 3), "f8", external=[(str(tmp_path / "secret.h5"), 0, 72)])
         group = file.create_group("sparse")
         group.attrs["MATLAB_sparse"] = 3
-    assert "--array" in refusal(tmp_path / "x.mat")
+    assert "by array; the file holds" in refusal(tmp_path / "x.mat")
     assert "not in the file" in refusal(tmp_path / "x.mat", array="X")
     assert "not an array of real numbers" in refusal(tmp_path / "x.mat", array="raw")
     assert "full(X)" in refusal(tmp_path / "x.mat", array="sparse")
@@ -236,10 +236,10 @@ def test_hdf5_links_into_other_files_are_not_followed(tmp_path):
 @pytest.mark.parametrize(
     ("column", "expected"),
     [
-        (["a", "b", "c"], "of type .*string, not numbers; use --label s"),
+        (["a", "b", "c"], 'of type .*string, not numbers; use label="s"'),
         ([[1.0], [2.0], [3.0]], "of type list"),
-        ([1.0, None, 3.0], "row 1, column 's': missing value; fill it in, use --missing drop"),
-        ([1.0, float("nan"), 3.0], "row 1, column 's': missing value; fill it in, use --missing drop"),
+        ([1.0, None, 3.0], "row 1, column 's': missing value; fill it in, use missing=\"drop\""),
+        ([1.0, float("nan"), 3.0], "row 1, column 's': missing value; fill it in, use missing=\"drop\""),
     ],
 )
 def test_odd_parquet_columns_are_refused(tmp_path, column, expected):

@@ -14,7 +14,7 @@ from io_data import refusal
 from subspaces.confidence import summarize_graph
 from subspaces.datasets import _formats
 from subspaces.io import READERS, FileError, read_table
-from subspaces.io._matlab5 import list_matrices, read_matrix
+from subspaces.io.matlab5 import list_matrices, read_matrix
 
 # ------------------------------------------------------------------ tables
 
@@ -118,35 +118,35 @@ def test_folder_of_which_one_image_can_be_decoded_is_refused(photos):
 
 
 def test_contact_sheet_shows_what_can_be_read(photos):
-    from subspaces.io import _sort
+    from subspaces.io import sorting
 
-    sheet = np.asarray(_sort.contact_sheet([photos / "0.png", photos / "gone.png"]))
-    first, second = sheet[:, : _sort.TILE + 4], sheet[:, _sort.TILE + 6 :]
-    middle = _sort.TILE // 2
+    sheet = np.asarray(sorting.contact_sheet([photos / "0.png", photos / "gone.png"]))
+    first, second = sheet[:, : sorting.TILE + 4], sheet[:, sorting.TILE + 6 :]
+    middle = sorting.TILE // 2
     assert first.std() > 10
     assert (second[middle - 5 : middle + 5, middle - 5 : middle + 5] == 204).all()  # grey
 
 
 def test_long_names_give_way_to_names_that_are_there():
-    from subspaces.io._sort import _places
+    from subspaces.io.sorting import _places
 
     places = _places(["a/x.png", "b/x.png", "a__x.png"], summary_of(0, 0, 0))
     assert places == ["cluster_00/a__x_2.png", "cluster_00/b__x.png", "cluster_00/a__x.png"]
 
 
 def test_target_that_may_not_be_written_is_refused_first(photos, tmp_path, monkeypatch):
-    from subspaces.io import _sort
+    from subspaces.io import sorting
 
-    monkeypatch.setattr(_sort.os, "access", lambda *_: False)
+    monkeypatch.setattr(sorting.os, "access", lambda *_: False)
     with pytest.raises(FileError, match="may not be written to; choose another"):
-        _sort.check_target(tmp_path / "sorted", source=photos)
+        sorting.check_target(tmp_path / "sorted", source=photos)
 
 
 def test_old_folder_comes_back_if_the_new_one_cannot_take_its_place(photos, tmp_path, monkeypatch):
-    from subspaces.io import _sort
+    from subspaces.io import sorting
 
     target = tmp_path / "sorted"
-    _sort.sort_into(target, photos, NAMES, summary_of(0, 1, 0, 1))
+    sorting.sort_into(target, photos, NAMES, summary_of(0, 1, 0, 1))
     before = sorted(path.relative_to(target) for path in target.rglob("*"))
     rename = Path.rename
 
@@ -157,6 +157,6 @@ def test_old_folder_comes_back_if_the_new_one_cannot_take_its_place(photos, tmp_
 
     monkeypatch.setattr(Path, "rename", refuse)
     with pytest.raises(PermissionError):
-        _sort.sort_into(target, photos, NAMES, summary_of(0, 0, 0, 1))
+        sorting.sort_into(target, photos, NAMES, summary_of(0, 0, 0, 1))
     assert sorted(path.relative_to(target) for path in target.rglob("*")) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["photos", "sorted"]

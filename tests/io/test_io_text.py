@@ -11,7 +11,7 @@ import pytest
 
 from io_data import refusal, write
 from subspaces.io import read_table
-from subspaces.io._text import looks_like_header
+from subspaces.io.text import looks_like_header
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -42,7 +42,7 @@ def test_header_can_be_forced(tmp_path):
     data = read_table(path)
     assert data.X.shape == (3, 3)
     assert data.feature_names is None
-    assert "--header" in data.notes[0]
+    assert "header=True makes it names" in data.notes[0]
     data = read_table(path, header=True)
     np.testing.assert_array_equal(data.X, [[3, 4, 5], [6, 7, 8]])
     assert data.feature_names == ["0", "1", "2"]
@@ -94,13 +94,13 @@ def test_dialects(tmp_path, text):
         ("a,b\n", "line 1: there is a header but no rows"),
         ("a,b\n1,2\n1,2,3\n", "line 3: 3 cells where the first line has 2"),
         ("a,b\n1,2\n1\n", "line 3: 1 cells where"),
-        ("a,b\n1,2\n\n1,\n", r"line 4, column 'b': missing value; .*--ignore"),
+        ("a,b\n1,2\n\n1,\n", r"line 4, column 'b': missing value; .*\(ignore\)"),
         ("a,b\n1,2\nNA,2\n", "line 3, column 'a': missing value 'NA'"),
         ("a,b\n1,2\n1,nan\n", r"line 3, column 'b': missing value \(NaN\)"),
         ("a,b\n1,2\n1,-inf\n", "line 3, column 'b': -inf is not finite"),
         ("a,b\n1,2\n1,1e999\n", "line 3, column 'b': inf is not finite"),
-        ("a,s\n1,cat\n", "line 2, column 's': 'cat' is not a number; use --label s, --id s or --ignore s"),
-        ("a,b\n1,2\n3,cat\n", "line 3, column 'b': 'cat' is not a number; correct it or .*--ignore b"),
+        ("a,s\n1,cat\n", 'line 2, column \'s\': \'cat\' is not a number; use label="s", id="s" or ignore=\\["s"\\]'),
+        ("a,b\n1,2\n3,cat\n", "line 3, column 'b': 'cat' is not a number; correct it or .*ignore=\\[\"b\"\\]"),
         ("a,b\n1,2019_04\n", "line 2, column 'b': '2019_04' is not a number"),
         ("a;b\n1;2\n1;3,5\n", "line 3, column 'b': '3,5' is not a number; write decimals with a point"),
         ('a,b\n1,2\n1,"2\n', "line 3: the quoting is broken"),
@@ -141,6 +141,6 @@ def test_utf16_is_recognised(tmp_path):
 
 
 def test_long_line_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("subspaces.io._text.MAX_LINE", 1000)
+    monkeypatch.setattr("subspaces.io.text.MAX_LINE", 1000)
     path = write(tmp_path / "x.csv", "a,b\n" + "1" * 2000)
     assert "line 2: more than 1000 characters" in refusal(path)

@@ -79,7 +79,7 @@ def test_outputs_are_checked(tmp_path, monkeypatch):
 
     (tmp_path / "old.csv").write_text("a,b\n1,2\n")
     (tmp_path / "folder.csv").mkdir()
-    assert "--force" in problem("old.csv")
+    assert "force=True" in problem("old.csv")
     check_output(tmp_path / "old.csv", force=True)
     assert "input file" in problem("old.csv", force=True, source=tmp_path / "old.csv")
     assert "choose one of .csv" in problem("x.xlsx")

@@ -15,6 +15,7 @@ from sklearn import metrics as sk
 from sklearn.metrics.cluster import contingency_matrix, pair_confusion_matrix
 
 from metrics_data import AVERAGES, KEYS, PRED, TRUE, labellings, properties, random_labels
+from subspaces import metrics
 from subspaces.metrics import (
     accuracy,
     adjusted_rand,
@@ -186,6 +187,7 @@ def test_ranges_and_order(pair):
 @given(labellings())
 def test_clustering_scores_are_the_single_scores(pair):
     assert list(clustering_scores(*pair).values()) == [score(*pair) for score in SCORES]
+    assert clustering_scores(*pair) == {score.name: score.function(*pair) for score in metrics.SCORES}
 
 
 @properties

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from subspaces.graphs.rules import build_graph
+from subspaces.graphs.rules import GraphRule, build_graph
 from subspaces.graphs.truncation import largest_per_column
 from subspaces.kernels import as_kernel
 from subspaces.new_points import residual_scores
@@ -154,9 +154,9 @@ def test_long_work_is_told_block_by_block():
 def test_graph_parameters_are_numbers(rng):
     C = from_dense(rng.standard_normal((5, 5)))
     with pytest.raises(ValueError, match="share in graph_params must be a number; got 'most'"):
-        build_graph(C, "mass", params={"share": "most"})
+        build_graph(C, GraphRule("mass", params={"share": "most"}))
     with pytest.raises(ValueError, match=r"graph_params of graph='column' may hold nothing; got \['share'\]"):
-        build_graph(C, "column", params={"share": 1})
+        build_graph(C, GraphRule("column", params={"share": 1}))
 
 
 def test_short_columns_stay_as_they_are():

@@ -9,8 +9,8 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from subspaces import partition
-from subspaces.numerics.copies import fingerprints
 from subspaces.numerics import kmeans
+from subspaces.numerics.copies import fingerprints
 from subspaces.numerics.neighbors import nearest_neighbors
 from subspaces.numerics.ordering import canonical_order, inverse_of, reordered, rows_of
 from subspaces.numerics.ties import first_largest, first_smallest, levels

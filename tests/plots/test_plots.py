@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from subspaces import EKTRR, KASP, KTRR, plots
 from subspaces.datasets import make_subspaces, salt_and_pepper
-from subspaces.plots import _style, layout
+from subspaces.plots import layout, style
 from subspaces.plots.gallery import most_typical
 from subspaces.plots.matrices import cells_of
 
@@ -110,6 +110,27 @@ def test_landmarks_are_said_to_be_landmarks(data):
     assert len(plots.EmbeddingDisplay.from_estimator(large).points) == 60
 
 
+def test_methods_without_coefficients_say_so(data):
+    from subspaces import SC
+
+    model = SC(4).fit(data[0])
+    assert plots.AffinityDisplay.from_estimator(model).n_points == 120
+    with pytest.raises(ValueError, match="SC has no coefficients_: it represents no point by others"):
+        plots.CoefficientsDisplay.from_estimator(model)
+
+
+def test_coefficients_of_an_estimator_are_drawn_as_they_are(data):
+    from subspaces import TRR
+
+    model = TRR(4).fit(data[0])
+    display = plots.CoefficientsDisplay.from_estimator(model)
+    order = np.argsort(model.labels_, kind="stable")
+    np.testing.assert_array_equal(display.cells, model.coefficients_.toarray()[np.ix_(order, order)])
+    assert display.cells.min() < 0 < display.cells.max()
+    low, high = display.im_.get_clim()
+    assert low == -high == -np.abs(display.cells).max()
+
+
 @pytest.mark.parametrize("name", ["AffinityDisplay", "CoefficientsDisplay", "SpectrumDisplay", "EmbeddingDisplay"])
 def test_methods_without_a_graph_say_so(data, name):
     with pytest.raises(ValueError, match="KASP"):
@@ -192,9 +213,9 @@ def test_embedding_draws_every_point_once(model):
 
 
 def test_few_clusters_have_their_own_colour_many_differ_from_their_neighbours(rng):
-    assert len(set(_style.map_colors(rng.random((8, 2))).tolist())) == 8
+    assert len(set(style.map_colors(rng.random((8, 2))).tolist())) == 8
     _, centres, _ = layout.plane(*corners(rng, 100, 5))
-    colors = _style.map_colors(centres)
+    colors = style.map_colors(centres)
     distance = np.linalg.norm(centres[:, None] - centres, axis=2)
     np.fill_diagonal(distance, np.inf)
     assert (colors[distance.argmin(axis=1)] != colors).all()
@@ -231,7 +252,11 @@ def test_gallery_of_images(rng):
 
 def test_gallery_takes_given_exemplars_and_colour(rng):
     X, labels = rng.random((6, 12)), [0, 0, 0, 7, 7, 7]
-    display = plots.GalleryDisplay.from_predictions(X, labels, image_shape=(2, 2, 3), exemplars=[[2, 0], [5]])
+    display = plots.GalleryDisplay.from_predictions(
+        X, labels, image_shape=(2, 2, 3), exemplars=[[2, 0], [5]], framed=np.arange(len(X)) == 0
+    )
+    (frame,) = display.ax_.patches  # of the second image: one image and one gap of a pixel from the left
+    np.testing.assert_allclose(frame.get_bbox().bounds, (0.9 + 1.5, 0.02, 1, 1))
     assert [rows.tolist() for rows in display.members] == [[2, 0], [5]]
     assert display.names == ["0", "7"]
     assert display.images[0].shape == (2, 2, 2, 3)
@@ -313,10 +338,10 @@ def test_nothing_is_drawn_in_the_colour_of_the_page(data, model, style):
             display = draw(ax)
             assert display.ax_ is ax
             assert display.figure_ is figure
-            paper = _style.luminance(ax.get_facecolor())
+            paper = style.luminance(ax.get_facecolor())
             inks = [text.get_color() for text in [ax.title, ax.xaxis.label, *ax.get_xticklabels()]]
             inks += [line.get_color() for line in ax.lines]
-            assert all(abs(_style.luminance(ink) - paper) > 0.05 for ink in inks)
+            assert all(abs(style.luminance(ink) - paper) > 0.05 for ink in inks)
             display.plot()  # once more, elsewhere
             assert display.ax_ is not ax
             figure.canvas.draw()

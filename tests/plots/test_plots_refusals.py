@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 
 from subspaces import KTRR, plots
 from subspaces.datasets import make_subspaces
-from subspaces.plots import _parts, _style
+from subspaces.plots import parts, style
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[report]")
 pytestmark = pytest.mark.usefixtures("no_figure_is_left")
@@ -25,7 +25,7 @@ def data():
 def test_matplotlib_is_named_if_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'subspaces\[report\]'"):
-        _style.pyplot()
+        style.pyplot()
 
 
 def test_points_that_were_not_kept_are_asked_for(data):
@@ -86,7 +86,7 @@ def test_number_of_clusters_takes_axes(data):
 def test_spectrum_of_a_large_fit_is_the_one_it_has(data, monkeypatch):
     model = KTRR(3, n_nonzero=4).fit(data[0])
     assert len(plots.SpectrumDisplay.from_estimator(model).eigenvalues) > len(model.eigenvalues_)
-    monkeypatch.setattr(_parts, "MANY_POINTS", 10)
+    monkeypatch.setattr(parts, "MANY_POINTS", 10)
     np.testing.assert_array_equal(plots.SpectrumDisplay.from_estimator(model).eigenvalues, model.eigenvalues_)
     assert len(plots.SpectrumDisplay.from_estimator(model, n_eigenvalues=9).eigenvalues) == 9
 
@@ -97,7 +97,7 @@ def test_graph_without_edges_has_no_spectrum():
 
 
 def test_names_that_would_cover_each_other_are_left_out():
-    assert _style.thinned(np.arange(5), list("abcde"), 2) == ([0.0, 2.0, 4.0], ["a", "c", "e"])
+    assert style.thinned(np.arange(5), list("abcde"), 2) == ([0.0, 2.0, 4.0], ["a", "c", "e"])
 
 
 def test_kernel_without_a_width_has_none_in_the_story():

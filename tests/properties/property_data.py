@@ -25,7 +25,7 @@ def examples(share: float) -> Any:
 
 def fitted(cls: Any, X: Any, n_clusters: int, **parameters: Any) -> Any:
     if cls.__name__ in ("LRR1", "LatLRR"):  # their default λ is for hundreds of points and leaves none of ten an edge
-        parameters = {"reg": 1.0, **parameters}
+        parameters = {"error_weight": 1.0, **parameters}
     with quiet():
         return cls(n_clusters=n_clusters, **parameters).fit(X)
 

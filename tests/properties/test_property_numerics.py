@@ -46,7 +46,7 @@ def test_feature_maps_give_the_dense_coefficients(kernel, points, reg):
     X, _ = points
     settled = as_kernel(kernel).fit(X)
     K, Z = settled.gram(X), settled.features(X)
-    expected = whole(ridge(K, reg))
+    expected = whole(ridge(K, reg=reg))
     scale = np.abs(expected).max()
     np.testing.assert_allclose(whole(ridge_low_rank(Z, reg=reg)), expected, atol=1e-6 * scale)
     Z2 = whole(ridge_unconstrained_low_rank(Z, reg=reg))
@@ -62,8 +62,8 @@ def test_two_scales_with_all_candidates_are_dense(kernel, points, reg, n_landmar
     """Whatever the landmarks carry: the local systems hold the rest."""
     X, _ = points
     settled = as_kernel(kernel).fit(X)
-    expected = whole(ridge(settled.gram(X), reg))
-    found = two_scale(X, settled, reg, n_landmarks=n_landmarks, n_candidates=len(X) - 1)
+    expected = whole(ridge(settled.gram(X), reg=reg))
+    found = two_scale(X, kernel=settled, reg=reg, n_landmarks=n_landmarks, n_candidates=len(X) - 1)
     np.testing.assert_allclose(found.matrix.toarray(), expected, atol=1e-5 * np.abs(expected).max())
 
 

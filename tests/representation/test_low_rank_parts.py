@@ -13,7 +13,7 @@ from low_rank_data import latent_objective, nuclear, objective, subspaces_with_n
 from solved import dense_and_trace, latent_dense
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.postprocessing import row_space_affinity
-from subspaces.graphs.rules import build_graph
+from subspaces.graphs.rules import GraphRule, build_graph
 from subspaces.numerics.types import Array
 from subspaces.representation import _entrywise, _nuclear
 from subspaces.representation._nuclear import Shrinkage, singular_value_shrinkage
@@ -168,5 +168,7 @@ def test_graphs_from_factors_are_those_of_the_matrix(rng, dtype):
         assert W.dtype == dtype
         assert_allclose(W, row_space_affinity(whole, power), atol=np.sqrt(tolerance) if power < 1 else 10 * tolerance)
     for graph in ("row_space", "column", "symmetric", "mass"):
-        expected = affinity(build_graph(whole, graph, n_nonzero=5)).toarray()
-        assert_allclose(affinity(build_graph(lazy, graph, n_nonzero=5)).toarray(), expected, atol=10 * tolerance)
+        expected = affinity(build_graph(whole, GraphRule(graph, 5)).treated).toarray()
+        assert_allclose(
+            affinity(build_graph(lazy, GraphRule(graph, 5)).treated).toarray(), expected, atol=10 * tolerance
+        )

@@ -16,19 +16,19 @@ from subspaces import KTRR, TRR
 from subspaces.embedding.coarse import coarse_embedding, contract, smooth_labels
 from subspaces.estimators import ridge as ridge_estimator
 from subspaces.graphs.affinity import affinity
-from subspaces.graphs.truncation import truncate
+from subspaces.graphs.truncation import truncate, truncate_symmetric
 from subspaces.kernels import KERNELS, as_kernel
 from subspaces.numerics.cells import build_cells
 from subspaces.representation import ridge_search as low_rank
 from subspaces.representation.coefficients import from_dense, from_sparse
 from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.representation.two_scale import fit_global_part, pair_score, represent_new, two_scale
+from subspaces.representation.two_scale import fit_global_part, pair_score, prepare, represent_new, two_scale
 
 DISTANCE_KERNELS = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
 
 
 def dense_coefficients(X, kernel, reg):
-    return ridge(kernel.gram(X), reg).columns(0, len(X)).T
+    return ridge(kernel.gram(X), reg=reg).columns(0, len(X)).T
 
 
 def recall(C, D, k):
@@ -45,7 +45,7 @@ def recall(C, D, k):
 def test_exact_when_candidates_are_all_points(name, reg, seed):
     X = np.random.default_rng(seed).standard_normal((90, 4))
     kernel = as_kernel(name).fit(X)
-    C = two_scale(X, kernel, reg, n_landmarks=11, n_candidates=89).matrix.toarray()
+    C = two_scale(X, kernel=kernel, reg=reg, n_landmarks=11, n_candidates=89).matrix.toarray()
     np.testing.assert_allclose(C, dense_coefficients(X, kernel, reg), atol=1e-8)
 
 
@@ -53,7 +53,7 @@ def test_exact_when_candidates_are_all_points(name, reg, seed):
 def test_exact_when_landmarks_carry_everything(name, seed):
     X = np.random.default_rng(seed).standard_normal((90, 4))
     kernel = as_kernel(name).fit(X)
-    C = two_scale(X, kernel, 0.3, n_landmarks=90, n_candidates=7).matrix.toarray()
+    C = two_scale(X, kernel=kernel, reg=0.3, n_landmarks=90, n_candidates=7).matrix.toarray()
     D = dense_coefficients(X, kernel, 0.3)
     np.testing.assert_allclose(C[C != 0], D[C != 0], atol=1e-8)
     assert ((C != 0).sum(axis=0) == 7).all()
@@ -93,9 +93,14 @@ def test_leverages_and_pair_scores(seed):
     np.testing.assert_allclose(leverage.sum(), model.effective_dimension)
     K = kernel.gram(X)
     np.testing.assert_allclose((H * model.spectrum) @ H.T, K, atol=1e-7)
-    # all landmarks, all directions: the residual is 0 and the score is λ h_iᵀh_j
-    score = pair_score(X, fit_global_part(X, kernel, 0.5, n_landmarks=100))(slice(0, 5), np.arange(5, 200))
-    assert score.shape == (5, 195)
+    # all directions of 100 landmarks: the score is R_ij + λ h_iᵀh_j, a point's own −∞
+    prepared = prepare(X, kernel, 0.5, n_landmarks=100, n_candidates=20, seed=seed)
+    score = pair_score(prepared)(slice(3, 8), np.arange(5, 200))
+    model, points = prepared.model, X[prepared.cells.order]
+    H = model.rows(points)
+    expected = kernel.gram(points) - (H * (model.spectrum - model.penalty)) @ H.T
+    np.fill_diagonal(expected, -np.inf)
+    np.testing.assert_allclose(score, expected[3:8, 5:], atol=1e-7)
 
 
 @pytest.mark.parametrize("n_landmarks", [20, 300])
@@ -155,9 +160,9 @@ def test_truncation_of_sparse_and_dense_coefficients_is_the_same(graph, k, seed)
     C = rng.standard_normal((60, 60)) * (rng.random((60, 60)) < rng.random(60) * 0.5)
     np.fill_diagonal(C, 0)
     C[:, 7] = 0
+    cut = {"column": truncate, "symmetric": lambda C, k: truncate_symmetric(C, k).symmetric}[graph]
     sparse_result, dense_result = (
-        truncate(make(value), k, graph=graph).toarray()
-        for make, value in ((from_sparse, sparse.csc_array(C)), (from_dense, C))
+        cut(make(value), k).toarray() for make, value in ((from_sparse, sparse.csc_array(C)), (from_dense, C))
     )
     np.testing.assert_allclose(sparse_result, dense_result, rtol=1e-12)
 
@@ -268,7 +273,7 @@ def test_routes_that_cannot_be_taken(params, X, word):
 
 def test_graph_of_two_scale_coefficients_is_symmetric(seed):
     X = np.random.default_rng(seed).standard_normal((400, 3))
-    C = two_scale(X, as_kernel("rbf").fit(X), 1.0)
-    W = affinity(truncate(C, 5, graph="symmetric"))
+    C = two_scale(X, kernel=as_kernel("rbf").fit(X), reg=1.0)
+    W = affinity(truncate_symmetric(C, 5).symmetric)
     assert abs(W - W.T).max() == 0
     assert W.diagonal().max() == 0

@@ -78,11 +78,19 @@ def test_automatic_choice_is_kept():
     assert ["reg" in text for text in found["chosen"]] == [True, True]
 
 
-def test_deep_methods_are_found_by_name():
+def test_deep_methods_are_found_by_name(monkeypatch):
     pytest.importorskip("torch", reason="PyTorch is not installed: pip install subspaces[deep]")
     from subspaces import registry
 
-    assert all(compute._estimator(name) is registry.load(name) for name in registry.names("deep"))
+    fitted = []
+    monkeypatch.setitem(compute.IMAGE_SHAPES, "digits", (8, 8))
+    for name in registry.names("deep"):
+        cls = registry.load(name)
+        monkeypatch.setattr(cls, "fit", lambda self, X: fitted.append((type(self), X.shape)) or self)
+        monkeypatch.setattr(cls, "labels_", np.arange(24) % 2, raising=False)
+        found = compute.compute(a_cell("fit", name))
+        assert len(found["scores"]["fit"]["AC"]) == 2
+        assert fitted[-2:] == [(cls, (24, 8, 8))] * 2
 
 
 def test_coefficients_and_similarities_for_a_picture():
@@ -216,7 +224,7 @@ def test_page_sets_ours_beside_theirs(settings):
     assert "An honest word." in text
     assert "## Table 1: Not now\n\nNot run yet." in text
     assert "![A tiny table](out/tiny.png)" in text
-    assert "Files: [csv](out/tiny.csv)" in text
+    assert "All numbers: [csv](out/tiny.csv)" in text
     # three scores compared: in the middle −0.2; one is near; two of the paper's lie in the range of our runs
     assert "| Table 0 | 3 | -0.2 | 1 | 2 | 90.0 | 89.0 |" in text
     assert "| KTRR | 90.00 ± 1.00 | 89.00 | +1.0 |" in text

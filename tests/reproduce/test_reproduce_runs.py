@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 import subspaces
-from subspaces.io import _write
+from subspaces.io import writing
 
 ROWS = """
 [ktrr]
@@ -130,7 +130,7 @@ def test_a_worker_that_is_stopped_while_it_writes_leaves_nothing(tmp_path):
     from subspaces.reproduce import runner
 
     def stop(done, total, name):
-        half = tmp_path / f".half.json.{_write._host()}-{stopped.pid}-abcdef.tmp"
+        half = tmp_path / f".half.json.{writing._host()}-{stopped.pid}-abcdef.tmp"
         half.touch()
         raise KeyboardInterrupt
 

@@ -16,7 +16,7 @@ from subspaces import KTRR, TRR
 from subspaces.datasets import make_spheres, make_subspaces
 from subspaces.selection import Selection, candidates, choose, search
 from subspaces.selection.count import count_clusters
-from subspaces.selection.graphs import graphs_of
+from subspaces.selection.graphs import candidates_of, search_cache
 
 NAMES = ("n_clusters", "kernel", "reg", "n_nonzero", "scaling", "partition")
 ALL_AUTO = dict.fromkeys(NAMES, "auto")
@@ -229,7 +229,7 @@ def test_many_points_try_only_kernels_with_a_solver_for_them(rng, monkeypatch):
 def test_truncations_are_prefixes_of_one_another(data):
     X, _ = data
     grid = candidates.make_grid(X, scaling=None, kernel="rbf", reg=1.0, n_nonzero="auto", partition="kmeans")
-    for graph in graphs_of(X, grid):
+    for graph in candidates_of(X, grid, search_cache()):
         lone = KTRR(4, n_nonzero=graph.setting.n_nonzero).fit(X)
         found, expected = graph.W.toarray(), lone.affinity_matrix_.toarray()
         assert np.mean((found > 0) == (expected > 0)) > 0.999
@@ -266,9 +266,9 @@ def test_the_search_has_one_blas_thread(data, monkeypatch):
 
     def listening(*args, **options):
         seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-        return graphs_of(*args, **options)
+        return candidates_of(*args, **options)
 
-    monkeypatch.setattr(search, "graphs_of", listening)
+    monkeypatch.setattr(search, "candidates_of", listening)
     choose(data[0], kernel="quadratic")
     assert set(seen) == {1}
 
@@ -276,7 +276,7 @@ def test_the_search_has_one_blas_thread(data, monkeypatch):
 def test_one_graph_can_still_be_counted(data):
     X, _ = data
     grid = candidates.make_grid(X, scaling=None, kernel="quadratic", reg=0.1, n_nonzero=5, partition="modularity")
-    assert count_clusters(list(graphs_of(X, grid))).estimate >= 2
+    assert count_clusters(list(candidates_of(X, grid, search_cache()))).estimate >= 2
     assert isinstance(choose(X, kernel="quadratic", reg=0.1, n_nonzero=5, scaling=None), Selection)
 
 

@@ -82,7 +82,12 @@ RegOption = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    _option("--set", value="NAME=VALUE", panel=METHOD, help="Any other parameter of the method, such as alpha=50."),
+    _option(
+        "--set",
+        value="NAME=VALUE",
+        panel=METHOD,
+        help="Any other parameter of the method, such as alpha=50; may be given several times.",
+    ),
 ]
 NonzeroOption = Annotated[
     str | None,

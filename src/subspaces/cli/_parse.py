@@ -63,15 +63,19 @@ def image_size(text: str | None) -> tuple[int, int] | None:
 
 
 def assignments(texts: Iterable[str]) -> dict[str, Any]:
-    """Parameters from NAME=VALUE: numbers, true, false, none, lists in Python's notation, else text."""
+    """Parameters from NAME=VALUE: numbers, true, false, none, lists as Python writes them, else text."""
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
             raise typer.BadParameter(f"'{text}' is not of the form NAME=VALUE", param_hint="--set")
+        if name == "n_clusters":
+            raise typer.BadParameter("the number of clusters is given with -k", param_hint="--set")
+        if name in found:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--set")
         words = {"true": True, "false": False, "none": None}
         try:
             found[name] = words[value.lower()] if value.lower() in words else ast.literal_eval(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             found[name] = value
     return found

@@ -11,8 +11,6 @@ from typing import Any
 
 import typer
 
-from subspaces.cli._common import plain
-
 STREAMED = (".npy", ".parquet", ".zarr")
 WORKER_BYTES, OWN_BYTES = 450 * 2**20, 64 * 2**20
 """What a worker needs at least, for its libraries and some pieces of the file; and this process beside workers."""
@@ -46,10 +44,9 @@ def cluster_stream(
     memory: int | None,
     show: bool,
 ) -> dict[str, Any]:
-    """Cluster a file on workers; return what ``describe`` would say of a run in memory."""
+    """Cluster a file on workers; return what ``describe`` has to know beside the estimator."""
     from time import perf_counter
 
-    from subspaces import __version__
     from subspaces.distributed import connect, fit_predict
     from subspaces.numerics.memory import limited
 
@@ -63,15 +60,9 @@ def cluster_stream(
     ):
         labels = fit_predict(estimator, str(file), client=client, checkpoint=checkpoint, progress=progress)
     return {
-        "version": __version__,
         "source": str(file),
-        "n_points": len(labels),
-        "n_features": int(estimator.n_features_in_),
-        "parameters": plain(estimator.get_params()),
-        "n_clusters": int(estimator.n_clusters_),
-        "n_components": getattr(estimator, "n_components_", None),
+        "shape": (len(labels), estimator.n_features_in_),
         "seconds": perf_counter() - start,
-        "timings": plain(getattr(estimator, "timings_", {})),
         "notes": [f"read piece by piece by {'the workers of ' + address if address else 'workers on this machine'}"],
     }
 

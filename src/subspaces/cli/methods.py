@@ -10,7 +10,7 @@ import typer
 
 from subspaces import registry
 from subspaces.cli import _options as options
-from subspaces.cli._common import plain
+from subspaces.description import plain
 
 
 def methods(
@@ -20,7 +20,7 @@ def methods(
 ) -> None:
     """List every method: what it is, its own parameters, its cost and its reference.
 
-    The parameters that all methods share (scaling, n_nonzero, graph, partition and so on) come last.
+    The parameters that all methods share (scaling, random_state) come last.
 
     Example: subspaces methods ssc
     """
@@ -36,7 +36,9 @@ def methods(
         for key in known:
             _print(key, describe(registry.load(key)))
         typer.echo(f"all methods: {_settings(shared_parameters())}")
-        typer.echo("\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it.")
+        typer.echo(
+            "\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it, --set changes it."
+        )
 
 
 def describe(cls: Any) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def describe(cls: Any) -> dict[str, Any]:
 
 
 def shared_parameters() -> dict[str, Any]:
-    """Parameters of the journey that every estimator has, with their usual defaults."""
+    """Parameters that every estimator has, with their usual defaults."""
     from subspaces.estimators.base import SubspaceClusterer
 
     return plain(SubspaceClusterer().get_params())

@@ -18,7 +18,7 @@ from sklearn.utils import Bunch, check_random_state
 from subspaces.datasets._fetch import FETCH_ERRORS
 from subspaces.datasets._formats import Points, names_in_words
 from subspaces.io import FileError, write_atomically
-from subspaces.io._write import remove_leftovers, unfinished
+from subspaces.io.writing import remove_leftovers, unfinished
 from subspaces.numerics.types import Array, Labels
 
 Folder = str | PathLike[str] | None

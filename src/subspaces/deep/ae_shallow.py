@@ -24,7 +24,7 @@ from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class EncodedClusterer(DeepClusterer):
-    """Base of the methods that train first and represent afterwards: ``_represent_codes`` turns codes into coefficients."""
+    """Base of the methods that train first and then represent: ``_represent_codes`` makes coefficients of codes."""
 
     code_scaling: str | None = "unit"
 

@@ -93,7 +93,7 @@ class DeepClusterer(GraphClusterer):
         The authors train on images sorted by class, and batches in another order end elsewhere.
         """
         trained = self.channels is None or len(self.channels) > 0
-        return replace(super()._outline(X), canonical=not trained)
+        return replace(super()._outline(X), canonical=not trained, draws="coefficients")
 
     def _validated_new(self, X: Any) -> Data:
         return super()._validated_new(flatten_images(X, getattr(self, "image_shape_", None))[0])

@@ -27,7 +27,7 @@ from subspaces.distributed._tasks import Workers
 from subspaces.engine.plan import Plan
 from subspaces.engine.run import Journey, run
 from subspaces.estimators.ktrr import KTRR
-from subspaces.io._write import unfinished
+from subspaces.io.writing import unfinished
 from subspaces.kernels import KERNELS, Kernel
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.cells import Cells

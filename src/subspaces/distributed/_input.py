@@ -17,7 +17,7 @@ from scipy import sparse
 from subspaces.distributed._files import mapped
 from subspaces.distributed._tasks import Workers
 from subspaces.io import FileError
-from subspaces.io._dataset import printable
+from subspaces.io.dataset import printable
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.types import Array
 

@@ -20,7 +20,7 @@ from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.copies import fingerprints
 from subspaces.numerics.ordering import order_of_keys, row_keys
 from subspaces.numerics.types import Array, Labels
-from subspaces.scaling import Scaling, _inverse_deviation, apply_scaling, fit_scaling
+from subspaces.scaling import Scaling, apply_scaling, fit_scaling, inverse_deviation
 
 TASK_BYTES = 64 * 2**20
 """Points that one task labels, about."""
@@ -147,7 +147,7 @@ def settle_scaling(points: Rows, extremes: Array, rule: str | None, units: bool 
     points = points.scaled(exponent)
     mean = _total(points, None) / len(points)
     variance = _total(points, mean) / len(points)
-    return Scaling(exponent.exponent, mean, _inverse_deviation(variance, apply_scaling(extremes, exponent)))
+    return Scaling(exponent.exponent, mean, inverse_deviation(variance, apply_scaling(extremes, exponent)))
 
 
 def _extremes(points: Rows) -> Array:

@@ -94,7 +94,7 @@ def run_points(
     model = replace(model, labels=labels)
     several = _count(labels) > 1
     predictor = ByModel(
-        dtype=points.dtype,
+        dtype=points.dtype.type,
         largest=largest,
         scaling=points.scaling,
         model=model if several else None,
@@ -110,7 +110,7 @@ def one_cluster(n: int, dtype: Any, n_clusters: int | None) -> Outcome:
     if n_clusters not in (1, None):
         text = f"all {n} points are equal: 1 cluster found instead of n_clusters={n_clusters}."
         warn_caller(text, ConvergenceWarning)
-    predictor = ByModel(dtype=dtype, largest=0.0, scaling=Scaling(), model=None, moved={})
+    predictor = ByModel(dtype=np.dtype(dtype).type, largest=0.0, scaling=Scaling(), model=None, moved={})
     return Outcome(np.zeros(n, dtype=np.intp), None, predictor)
 
 

@@ -99,6 +99,7 @@ class Plan:
     between : makes the embedding one of micro-clusters: their centroids → the graph between them; None embeds points
     cut : how labels are made
     seed : of everything that is drawn
+    draws : the first stage that draws anything: what comes before it is the same for every seed
     settings : the estimator's parameters, for the cache
     solver, solver_reason : the route to the coefficients, and why
     canonical : whether the run sees the points in their canonical order (:mod:`subspaces.numerics.ordering`)
@@ -118,6 +119,7 @@ class Plan:
     between: Callable[[Array, Kernel], Sparse] | None = None
     cut: Cut = Cut()
     seed: int = 0
+    draws: str = "cut"
     settings: Mapping[str, Any] = field(default_factory=dict)
     solver: str = ""
     solver_reason: str = ""
@@ -144,7 +146,9 @@ class Plan:
         if "embedding" in upto:
             own = (*own, self.n_clusters, self.connect, self.cut.n_more)
         if "cut" in upto:
-            own = (*own, self.cut, self.seed)
+            own = (*own, self.cut)
+        if self.draws in upto:
+            own = (*own, self.seed)
         return (stage, self.method, self.solver, repr(sorted(chosen.items())), own)
 
     def check(self) -> None:

@@ -203,7 +203,7 @@ def by_training_points(journey: Journey, X: Data, rule: str) -> ByTrainingPoints
     return ByTrainingPoints(
         X=None if plan.pairwise else X,
         prints=None if plan.pairwise else journey.prints,
-        dtype=X.dtype,
+        dtype=X.dtype.type,
         largest=max(float(X.max()), -float(X.min())),
         scaling=evidence.scaling,
         kernel=evidence.kernel,

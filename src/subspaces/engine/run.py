@@ -39,6 +39,7 @@ class Journey:
     labels : cluster of each point, numbered by the first of their points; None if the run ended before
     timings : seconds of each stage that was computed
     order, prints : rows in canonical order, and the fingerprints of all rows
+    all_equal : whether all points are, so that there was nothing to compute
     """
 
     plan: Plan
@@ -48,6 +49,7 @@ class Journey:
     timings: Mapping[str, float] = field(default_factory=dict)
     order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     prints: Array = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    all_equal: bool = False
 
     @property
     def n_clusters(self) -> int:
@@ -280,7 +282,7 @@ def _one_cluster(plan: Plan) -> Journey:
     evidence = Evidence(Scaling(), as_kernel("linear"))
     graph = Graph(sparse.csr_array((n, n)), C, 1, np.zeros(0, dtype=np.intp), evidence)
     labels = np.zeros(n, dtype=np.intp)
-    return Journey(plan, graph, Embedding(np.ones((n, 1)), np.zeros(1)), labels, order=np.arange(n))
+    return Journey(plan, graph, Embedding(np.ones((n, 1)), np.zeros(1)), labels, order=np.arange(n), all_equal=True)
 
 
 def _warn_of_bad_input(X: Data, prints: Array, plan: Plan) -> None:

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import StrOptions
 from subspaces.engine.plan import check_clusters
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.base import CONSTRAINTS
+from subspaces.kernels import is_precomputed
 from subspaces.numerics.types import Data
 from subspaces.selection import AUTO, Selection, choose
 
@@ -38,7 +39,7 @@ def settle(estimator: T, X: Data) -> tuple[T, Selection | None]:
     defaults = {name: OTHERWISE[name] for name in asked}
     if "partition" in defaults and estimator.n_clusters is None:
         defaults["partition"] = "modularity"
-    pairwise = isinstance(values["kernel"], str) and values["kernel"] == "precomputed"
+    pairwise = is_precomputed(values["kernel"])
     given = {**values, **defaults}
     check_clusters(given["n_clusters"], given["partition"], given["scaling"], X.shape[0], pairwise)
     if all_equal(X, pairwise):

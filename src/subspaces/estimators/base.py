@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.validation import Versioned, validated
 from subspaces.estimators.callbacks import CallbackSupportMixin, with_callbacks
-from subspaces.estimators.html_repr import JourneyMixin
+from subspaces.estimators.html_repr import BoxesMixin
 from subspaces.graphs.rules import GRAPHS
 from subspaces.graphs.truncation import RANKINGS
 from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel
@@ -62,7 +62,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 
 
 @dataclass(eq=False, repr=False)
-class SubspaceClusterer(JourneyMixin, CallbackSupportMixin, ClusterMixin, Versioned, BaseEstimator):
+class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versioned, BaseEstimator):
     """Base of all estimators.
 
     Parameters are dataclass fields, so that a subclass lists only its own and its signature shows all; what they may be

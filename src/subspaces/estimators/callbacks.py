@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from subspaces.engine.plan import STAGES
-
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn 1.7 and 1.8: fits are the same, but nobody can watch them
@@ -33,23 +31,19 @@ class _Nobody:
     call_on_fit_task_end = call_on_fit_task_begin
 
 
-def announcer(estimator: Any) -> Callable[[str], AbstractContextManager[None]]:
-    """Tells an estimator's callbacks of the stages of its fit; a stage may come in several parts."""
-    context = estimator._init_callback_context(max_subtasks=len(STAGES))
-    context.call_on_fit_task_begin(estimator=estimator)
-    return _stages(estimator, context, STAGES[-1])
-
-
 @contextmanager
-def announced(estimator: Any) -> Iterator[Callable[[str], AbstractContextManager[None]]]:
-    """Gives what tells an estimator's callbacks of stages, where nobody knows before how many there will be."""
-    context = estimator._init_callback_context(max_subtasks=None)
+def announced(estimator: Any, max_stages: int | None = None) -> Iterator[Callable[[str], AbstractContextManager[None]]]:
+    """Gives what tells an estimator's callbacks of the stages of its fit, `max_stages` at most if that is known.
+
+    A stage may come in several parts, or not at all.
+    """
+    context = estimator._init_callback_context(max_subtasks=max_stages)
     context.call_on_fit_task_begin(estimator=estimator)
     yield _stages(estimator, context)
     context.call_on_fit_task_end(estimator=estimator)
 
 
-def _stages(estimator: Any, context: Any, last: str | None = None) -> Callable[[str], AbstractContextManager[None]]:
+def _stages(estimator: Any, context: Any) -> Callable[[str], AbstractContextManager[None]]:
     seen: list[str] = []
 
     @contextmanager
@@ -62,10 +56,8 @@ def _stages(estimator: Any, context: Any, last: str | None = None) -> Callable[[
         task.call_on_fit_task_begin(estimator=estimator)
         yield
         task.call_on_fit_task_end(estimator=estimator)
-        if name == last:
-            context.call_on_fit_task_end(estimator=estimator)
 
     return stage
 
 
-__all__ = ["CallbackSupportMixin", "announced", "announcer", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "announced", "with_callbacks"]

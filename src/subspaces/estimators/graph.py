@@ -11,11 +11,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine import stages
-from subspaces.engine.plan import Context, Cut, Plan, Shape, require_dense_points, require_squares
+from subspaces.engine.plan import STAGES, Context, Cut, Plan, Shape, require_dense_points, require_squares
 from subspaces.engine.predict import by_training_points
 from subspaces.engine.run import Journey, run
 from subspaces.estimators.base import SubspaceClusterer
-from subspaces.estimators.callbacks import announcer, with_callbacks
+from subspaces.estimators.callbacks import announced, with_callbacks
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import Linear, as_kernel, is_precomputed
@@ -56,12 +56,15 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_by(self, X: Any, run: Callable[..., Journey]) -> Self:
-        """:meth:`fit` by another way to run its plan: ``run(plan, X, listen=...)`` (:func:`subspaces.engine.run.run`)."""
+        """:meth:`fit` with another :func:`~subspaces.engine.run.run`: one with a cache, or with workers elsewhere."""
         return self._safely(X, lambda points: self._fit_by(points, run))
 
     def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
         settled = self._settled(X)
-        self._keep(run(settled.plan(X), X, listen=announcer(self)), X, settled)
+        plan = settled._plan(X)
+        with announced(self, len(STAGES)) as listen:
+            journey = run(plan, X, listen=listen)
+        self._keep(journey, X, settled)
 
     def plan(self, X: Data) -> Plan:
         """The plan of a fit to the points X: everything checked and decided, nothing computed.
@@ -70,9 +73,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         ----------
         X : array of shape (n, m), dense or CSR; (n, n) with ``kernel="precomputed"``
         """
-        plan = self._plan(X)
-        plan.check()
-        return plan
+        self._validate_params()
+        return self._plan(X)
 
     def _settled(self, X: Data) -> Self:
         """The estimator whose parameters are used: this one, or a copy with what was left to be chosen."""
@@ -89,10 +91,10 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         return plan
 
     def _outline(self, X: Data) -> Plan:
-        """What the parameters say."""
+        """What the parameters say, checked."""
         by_kernel = self._kernel_of_points and hasattr(self, "kernel")
         kernel = as_kernel(*(getattr(self, name) for name in _KERNEL)) if by_kernel else Linear()
-        return Plan(
+        plan = Plan(
             method=type(self).__name__,
             shape=Shape.of(X),
             n_clusters=self.n_clusters,
@@ -107,6 +109,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
             seed=self._drawn_seed(),
             settings=self.get_params(deep=False),
         )
+        plan.check()
+        return plan
 
     def _squares(self) -> float:
         return self._n_squares
@@ -144,11 +148,11 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         if journey.plan.solver:
             self.solver_, self.solver_reason_ = journey.plan.solver, journey.plan.solver_reason
         self._embedding = None if embedding is None else embedding.of_points(graph.W.dtype)
-        if embedding is not None and journey.timings:
+        if embedding is not None and not journey.all_equal:
             self.eigenvalues_ = embedding.eigenvalues
         self._coefficients: Sparse | Factors | None = graph.coefficients
         self._predictor = by_training_points(journey, X, self.out_of_sample)
-        if journey.timings:  # else all points were equal, which has been said
+        if not journey.all_equal:  # which has been said
             settled._warn_if_fewer(self.n_clusters_, "too few points differ, or the graph shows no more")
 
     # ---------------------------------------------------------------- what was found
@@ -167,7 +171,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         found = getattr(self, "_coefficients", None)
         if found is None:
             raise AttributeError(
-                f"this {type(self).__name__} has no coefficients_: it is not fitted, or represents no point by others."
+                f"this {type(self).__name__} has no coefficients_: it is not fitted, represents no point by others, or "
+                'keeps none of them (graph="row_space" and "dscnet" without n_nonzero).'
             )
         return found.sparse() if isinstance(found, Factors) else found
 
@@ -184,7 +189,11 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         X = self._validated_new(X)
         return self._predictor.embed(X, self.embedding_)
 
-    @available_if(lambda self: self._represents)
+    def _explains(self) -> bool:
+        """Whether there are coefficients to show, or will be as far as one can say before a fit."""
+        return self._represents and (not hasattr(self, "labels_") or self._coefficients is not None)
+
+    @available_if(lambda self: self._explains())
     def explain(self, i: int, n: int = 10) -> Explanation:
         """List the points that represent point `i` with their coefficients, strongest first.
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a fitted estimator: scikit-learn's own picture, then the journey with sizes and timings."""
+"""What a notebook shows of a fitted estimator: scikit-learn's own picture, then a box for each stage of its fit."""
 
 from __future__ import annotations
 
@@ -8,61 +8,65 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
+from subspaces.representation.coefficients import Factors
 
-class Stage(NamedTuple):
-    """One leg of the journey: what it is, what came out, and how long it took (None: nothing to time)."""
+
+class Box(NamedTuple):
+    """One box: what it is about, what came out, and how long that took (None: nothing to time)."""
 
     title: str
     detail: str
     seconds: float | None = None
 
 
-class JourneyMixin:
-    """Adds the journey to the HTML representation of a fitted estimator; an unfitted one looks as ever."""
+class BoxesMixin:
+    """Adds the boxes to the HTML representation of a fitted estimator; an unfitted one looks as ever."""
 
     def _html_repr(self) -> str:
         own: str = estimator_html_repr(self)
-        return own + journey_html(self) if hasattr(self, "labels_") else own
+        return own + boxes_html(self) if hasattr(self, "labels_") else own
 
 
-def journey(estimator: Any) -> list[Stage]:
-    """The legs of a fitted estimator, data to labels, as far as it has them."""
+def boxes_of(estimator: Any) -> list[Box]:
+    """Data, the stages of the fit, labels, as far as a fitted estimator has them."""
     timings = dict(getattr(estimator, "timings_", {}))
-    stages = [Stage("data", _data(estimator))]
+    boxes = [Box("data", _data(estimator))]
     if "selection" in timings:
         selection = estimator.selection_
-        stages.append(Stage("choice", f"{len(selection.trials)} settings tried", timings.pop("selection")))
-    for leg, seconds in timings.items():
-        describe = _DETAILS.get(leg)
-        stages.append(Stage(_TITLES.get(leg, str(leg)), "" if describe is None else describe(estimator), seconds))
+        boxes.append(Box("choice", f"{len(selection.trials)} settings tried", timings.pop("selection")))
+    for stage, seconds in timings.items():
+        describe = _DETAILS.get(stage)
+        boxes.append(Box(str(stage), "" if describe is None else describe(estimator), seconds))
+        if stage == "graph" and "embedding" not in timings:  # the modularity cut
+            boxes.append(Box("embedding", "not needed"))
     sizes = np.sort(np.bincount(estimator.labels_[estimator.labels_ >= 0]))[::-1]
     span = f"{sizes[0]:,}" if sizes[0] == sizes[-1] else f"{sizes[-1]:,} to {sizes[0]:,}"
-    stages.append(Stage("labels", f"{estimator.n_clusters_} clusters of {span} points"))
-    return stages
+    boxes.append(Box("labels", f"{estimator.n_clusters_} clusters of {span} points"))
+    return boxes
 
 
-def journey_html(estimator: Any) -> str:
-    """The journey as one line of boxes; colours follow the page, so that it is read on light and dark ones."""
-    stages = journey(estimator)
-    total = sum(stage.seconds or 0 for stage in stages)
-    boxes = '<span style="align-self:center;opacity:.5">→</span>'.join(_box(stage, total) for stage in stages)
+def boxes_html(estimator: Any) -> str:
+    """One line of boxes; colours follow the page, so that it is read on light and dark ones."""
+    boxes = boxes_of(estimator)
+    total = sum(box.seconds or 0 for box in boxes)
+    line = '<span style="align-self:center;opacity:.5">→</span>'.join(_html(box, total) for box in boxes)
     return (
-        '<div class="subspaces-journey" style="display:flex;flex-wrap:wrap;gap:6px;margin:8px 0;font-size:12px">'
-        f"{boxes}</div>"
+        '<div class="subspaces-stages" style="display:flex;flex-wrap:wrap;gap:6px;margin:8px 0;font-size:12px">'
+        f"{line}</div>"
     )
 
 
-def _box(stage: Stage, total: float) -> str:
+def _html(box: Box, total: float) -> str:
     bar = ""
-    if stage.seconds is not None:
-        share = 100 * stage.seconds / total if total else 0
+    if box.seconds is not None:
+        share = 100 * box.seconds / total if total else 0
         bar = (
-            f'<div style="opacity:.7">{_readable(stage.seconds)}</div>'
+            f'<div style="opacity:.7">{_readable(box.seconds)}</div>'
             f'<div style="height:3px;background:#0072B2;width:{share:.0f}%"></div>'
         )
     return (
         '<div style="border:1px solid currentColor;border-radius:4px;padding:4px 8px;max-width:190px">'
-        f"<b>{escape(stage.title)}</b><div>{escape(stage.detail)}</div>{bar}</div>"
+        f"<b>{escape(box.title)}</b><div>{escape(box.detail)}</div>{bar}</div>"
     )
 
 
@@ -85,44 +89,42 @@ def _kernel(estimator: Any) -> str:
     return f"{kernel.name}{width}" + (f" ({solver})" if solver else "")
 
 
-def _representation(estimator: Any) -> str:
+def _coefficients(estimator: Any) -> str:
+    found = getattr(estimator, "_coefficients", None)
     penalty, trace = getattr(estimator, "penalty_", None), getattr(estimator, "trace_", None)
     parts = [f"λ = {penalty:.3g}"] if penalty is not None else []
     if trace is not None:
         parts.append(f"{trace.n_iter} iterations" + ("" if trace.converged else ", not converged"))
-    return ", ".join(parts) or "closed form"
+    if isinstance(found, Factors):
+        parts.append(f"rank {len(found.singular_values)}")
+    elif found is not None:
+        parts.append(f"{found.nnz:,} kept, {found.nnz / max(found.shape[0], 1):.1f} per point")
+    return ", ".join(parts) or "none: an affinity of the points"
 
 
-def _truncation(estimator: Any) -> str:
-    C = estimator.coefficients_
-    return f"{C.nnz:,} coefficients, {C.nnz / max(C.shape[0], 1):.1f} per point"
-
-
-def _affinity(estimator: Any) -> str:
+def _graph(estimator: Any) -> str:
     n_components = estimator.n_components_
     return f"{estimator.affinity_matrix_.nnz // 2:,} edges, {n_components} component{'s' * (n_components != 1)}"
 
 
 def _embedding(estimator: Any) -> str:
     values = getattr(estimator, "eigenvalues_", None)
-    return "not needed" if values is None else f"{len(values)} eigenvectors, eigenvalues up to {values[-1]:.3g}"
+    return "" if values is None else f"{len(values)} eigenvectors, eigenvalues up to {values[-1]:.3g}"
 
 
 def _sample(estimator: Any) -> str:
     return f"{len(estimator.landmarks_):,} landmarks" if hasattr(estimator, "landmarks_") else ""
 
 
-def _partition(estimator: Any) -> str:
+def _cut(estimator: Any) -> str:
     return str(getattr(estimator, "partition_", getattr(estimator, "partition", "")))
 
 
-_TITLES = {"representation": "coefficients", "embed": "embedding"}
 _DETAILS = {
     "kernel": _kernel,
-    "representation": _representation,
-    "truncation": _truncation,
-    "affinity": _affinity,
-    "embed": _embedding,
-    "partition": _partition,
+    "coefficients": _coefficients,
+    "graph": _graph,
+    "embedding": _embedding,
+    "cut": _cut,
     "sample": _sample,
 }

@@ -61,11 +61,11 @@ class KTRR(GraphClusterer):
         ``"dense"``: Cholesky inverse of the n × n kernel matrix. ``"low_rank"``: the same coefficients through an
         explicit feature map, no n × n array; for the linear, cosine, polynomial and correntropy kernels; above 50,000
         points the largest ones are found by a search. ``"two_scale"``: landmarks and small local systems, no n × n
-        array, for the kernels of distances (:mod:`subspaces.representation.two_scale`). ``"auto"`` takes ``"low_rank"`` when the
-        map has at most half as many features as there are points, else ``"two_scale"`` above 10,000 points or when the
-        matrix does not fit, else ``"dense"``; ``solver_reason_`` says why.
+        array, for the kernels of distances (:mod:`subspaces.representation.two_scale`). ``"auto"`` takes
+        ``"low_rank"`` when the map has at most half as many features as there are points, else ``"two_scale"`` above
+        10,000 points or when the matrix does not fit, else ``"dense"``; ``solver_reason_`` says why.
     spectral : {"auto", "full", "coarse"}, default="auto"
-        ``"full"`` embeds the points, ``"coarse"`` about 2000 micro-clusters of them (:mod:`subspaces.embedding.coarse`);
+        ``"full"`` embeds the points, ``"coarse"`` about 2000 micro-clusters (:mod:`subspaces.embedding.coarse`);
         ``"auto"`` does the latter from 30,000 points. The modularity cut needs neither.
     partition : {"kmeans", "qr", "discretize", "modularity"}, default="kmeans"
         How the graph is cut: k-means, QR or discretisation of the spectral embedding, or Leiden communities.
@@ -85,7 +85,7 @@ class KTRR(GraphClusterer):
     ----------
     labels_ : array of shape (n,)
     n_clusters_ : number of clusters found
-    coefficients_ : sparse (n, n), truncated coefficients; the affinity is their magnitude plus its transpose
+    coefficients_ : sparse (n, n), C (eq. 3.9) truncated, with sign: column i represents point i
     affinity_matrix_ : sparse (n, n)
     embedding_ : array of shape (n, k), spectral embedding with unit rows
     eigenvalues_ : of the normalised Laplacian, ascending

@@ -1,4 +1,4 @@
-"""The routes of the ridge methods (KTRR, TRR, LSR1, LSR2): the same coefficients, dense, by a feature map, in two scales."""
+"""The routes of KTRR, TRR, LSR1 and LSR2 to their coefficients: dense, by a feature map, or in two scales."""
 
 from __future__ import annotations
 
@@ -52,12 +52,14 @@ def ridge_plan(plan: Plan, X: Data, *, reg: float, solver: str, spectral: str, c
     else:
         require_squares(shape, plan.method, _DENSE_SQUARES)
     plan.graph.require_memory(shape.n, shape.dtype, chosen == "two_scale")
+    searches = chosen == "low_rank" and shape.n > ridge_search.EXACT_SIZE
     coarse = plan.cut.method != "modularity" and is_coarse(spectral, shape, plan.pairwise, plan.n_clusters)
     return replace(
         plan,
         source=_SOURCES[chosen],
         represent=partial(represent, solver=chosen, reg=reg, n_nonzero=n_nonzero, constrained=constrained),
         between=partial(between, reg=reg) if coarse else None,
+        draws="coefficients" if chosen == "two_scale" or searches else "embedding" if coarse else "cut",
         solver=chosen,
         solver_reason=reason,
     )

@@ -12,7 +12,7 @@ from bokeh.plotting import figure
 from subspaces.explorer.pictures import colors_of
 from subspaces.explorer.session import View
 from subspaces.numerics.types import Array, Labels
-from subspaces.plots._style import OKABE_ITO, map_colors, thinned
+from subspaces.plots.style import OKABE_ITO, map_colors, thinned
 
 _MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "star", "plus")
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_array
 from subspaces.engine.run import Cache, run
 from subspaces.estimators.explain import Explanation
 from subspaces.estimators.ktrr import KTRR
-from subspaces.io._write import write_rows
+from subspaces.io.writing import write_rows
 from subspaces.kernels import KERNELS
 from subspaces.metrics import accuracy, normalized_mutual_info
 from subspaces.numerics.memory import available_bytes

@@ -85,7 +85,8 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
     if coefficients.draft is not None and n_nonzero + _SPARE < n:
         return _symmetric_by_draft(coefficients, coefficients.draft, n_nonzero, keep)
     peaks, C = _peaks_and_largest(coefficients, n_nonzero) if keep else (None, None)
-    if peaks is None or coefficients.draft is not None:
+    of_other = coefficients.core is not None and coefficients.of_core is None  # peaks of C, not of the core
+    if peaks is None or coefficients.draft is not None or of_other:
         peaks = column_peaks(coefficients)
 
     def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:

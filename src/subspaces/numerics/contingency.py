@@ -98,6 +98,7 @@ def _encode_objects(labels: list[Any], argument: str) -> Encoded:
 
 
 def tabulate(true: Encoded, pred: Encoded) -> Contingency:
+    """How many points each class shares with each cluster."""
     n_points, shape = len(true.codes), (len(true.values), len(pred.values))
     if n_points != len(pred.codes):
         raise ValueError(

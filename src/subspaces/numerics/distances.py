@@ -117,6 +117,7 @@ def origin_of(X: Array) -> Array:
 
 
 def squared_norms_of(X: Data) -> Array:
+    """‖x‖² of each row."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     norms: Array = np.einsum("ij,ij->i", X, X)
@@ -150,6 +151,7 @@ def _median_distance(X: Data) -> float:
 
 
 def unknown_name(argument: str, value: str, known: tuple[str, ...]) -> str:
+    """A message for a name that is none, with the nearest one that is."""
     close = difflib.get_close_matches(str(value), known, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"{argument}={value!r} is not known; choose one of {list(known)}.{hint}"

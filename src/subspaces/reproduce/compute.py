@@ -15,14 +15,12 @@ import numpy as np
 
 from subspaces import registry
 from subspaces.engine.run import Cache, Journey, run
-from subspaces.metrics import clustering_scores
+from subspaces.metrics import PAPER_SCORES, clustering_scores
 from subspaces.numerics.types import Array, Labels
 from subspaces.partition import cut_embedding
 from subspaces.reproduce.cells import Cell, Result
 from subspaces.reproduce.data import IMAGE_SHAPES, load_points
 from subspaces.scaling import apply_scaling, fit_scaling
-
-SCORES = {"AC": "accuracy", "NMI": "nmi", "ARI": "ari", "F": "f_score"}
 
 
 def compute(cell: Cell, home: Path | None = None) -> Result:
@@ -159,7 +157,7 @@ def parameters(cell: Cell) -> dict[str, Any]:
 
 def _scores(y: Labels, found: Iterable[Labels]) -> dict[str, list[float]]:
     tables = [clustering_scores(y, labels) for labels in found]
-    return {short: [round(100 * table[long], 4) for table in tables] for short, long in SCORES.items()}
+    return {short: [round(100 * table[long], 4) for table in tables] for short, long in PAPER_SCORES.items()}
 
 
 def _rounded(values: Array) -> list[list[float]]:

@@ -116,6 +116,7 @@ def communities_of(W: Sparse, seed: int) -> Labels:
 
 
 def part_of(W: Sparse, kept: Array) -> Sparse:
+    """The graph between some of its points."""
     return W if kept.all() else W[kept][:, kept]
 
 
