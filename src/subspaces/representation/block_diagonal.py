@@ -106,23 +106,27 @@ def _resolvent(K: Array, lam: float) -> Array:
 
 
 def _solve(P: Array, k: int, lam: float, weight: float, tol: float, max_iter: int) -> tuple[Array, Array, Trace]:
-    """Z, B and W in turn until they stay."""
+    """Z, B and W in turn until they stay; few n × n arrays live at once."""
     n = len(P)
     Z, B, W = (np.zeros_like(P) for _ in range(3))
     changes_Z, changes_B, objectives = [], [], []
     for _ in range(max_iter):
-        before_Z, before_B = Z, B
-        error = P - P @ B  # I − Z
-        Z = -error
-        Z.flat[:: n + 1] += 1
+        error = P @ B
+        np.subtract(P, error, out=error)  # I − Z
+        new = -error
+        new.flat[:: n + 1] += 1
         # K(I − Z) = λ(Z − B): the data term needs neither K nor X
-        fit = float(np.vdot(Z, error) - np.vdot(B, error))
-        B = _graph(Z, W, weight)
+        fit = float(np.vdot(new, error) - np.vdot(B, error))
+        del error
+        change_Z, Z = _change(Z, new), new
+        new = _graph(Z, W, weight)
+        del W
+        change_B, B = _change(B, new), new
         W, value = _projection(B, k)
         objectives.append(lam * (fit / 2 + squared_norm(Z - B) / 2 + weight * value))
         largest = float(np.abs(Z).max()) or 1.0
-        changes_Z.append(float(np.abs(before_Z - Z).max()) / largest)
-        changes_B.append(float(np.abs(before_B - B).max()) / largest)
+        changes_Z.append(change_Z / largest)
+        changes_B.append(change_B / largest)
         if max(changes_Z[-1], changes_B[-1]) <= tol:
             return Z, B, Trace(True, len(objectives), changes_Z, changes_B, objectives)
     warn_caller(
@@ -131,6 +135,12 @@ def _solve(P: Array, k: int, lam: float, weight: float, tol: float, max_iter: in
         ConvergenceWarning,
     )
     return Z, B, Trace(False, max_iter, changes_Z, changes_B, objectives)
+
+
+def _change(before: Array, after: Array) -> float:
+    """Largest difference; `before` is overwritten."""
+    before -= after
+    return float(np.abs(before, out=before).max())
 
 
 def _graph(Z: Array, W: Array, weight: float) -> Array:
