@@ -120,7 +120,6 @@ def _solve(P: Array, k: int, lam: float, weight: float, tol: float, max_iter: in
         del error
         change_Z, Z = _change(Z, new), new
         new = _graph(Z, W, weight)
-        del W
         change_B, B = _change(B, new), new
         W, value = _projection(B, k)
         objectives.append(lam * (fit / 2 + squared_norm(Z - B) / 2 + weight * value))
