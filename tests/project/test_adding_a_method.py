@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 import subspaces
+from cli_data import run as run_command
 from subspaces import BDR, registry
 from subspaces.engine.run import run
 
@@ -58,9 +59,8 @@ def test_imports_of_type_checkers_are_those_of_the_registry():
 
 
 def test_command_line_knows_it():
-    code = "from subspaces.cli import main; main()"
-    shown = subprocess.run([sys.executable, "-c", code, "methods", "bdr"], capture_output=True, text=True)
-    assert "Block diagonal representation (BDR)" in shown.stdout, shown.stderr
+    shown = run_command("methods", "bdr")
+    assert "Block diagonal representation (BDR)" in shown.output
 
 
 def test_own_method_of_the_guide(monkeypatch):

@@ -62,7 +62,7 @@ def test_steps_are_those_of_the_paper(steps, reg, block_weight, seed):
     X = 3 * independent(seed)[0]
     expected = reference(X, 3, *penalties(X, 3, reg, block_weight), steps)
     with pytest.warns(ConvergenceWarning, match="BDR has not converged"):
-        found = both(X, n_blocks=3, reg=reg, block_weight=block_weight, max_iter=steps, tol=1e-300)
+        found = list(both(X, n_blocks=3, reg=reg, block_weight=block_weight, max_iter=steps, tol=1e-300))
     for one, matrix in zip(found, expected, strict=True):
         assert_allclose(one.dense(), matrix, atol=1e-8)
         assert one.penalty == pytest.approx(penalties(X, 3, reg, block_weight)[0])
@@ -86,25 +86,38 @@ def test_the_end_is_nearly_a_fixed_point(seed):
     tol = 5e-4
     Z, B = (found.dense() for found in both(X, n_blocks=3, tol=tol, max_iter=5000))
     lam, gamma = penalties(X, 3, 0.3, 0.02)
+    change = 2 * tol * np.abs(Z).max()
     # each is nearly the best for the others: the gradient in Z, and the step of the paper in B
     K = X @ X.T
-    assert np.abs(K @ (Z - np.eye(len(X))) + lam * (Z - B)).max() < 2 * tol * lam
+    assert np.abs(K @ (Z - np.eye(len(X))) + lam * (Z - B)).max() < change * lam
     vectors = np.linalg.eigh(np.diag(B.sum(axis=1)) - B)[1][:, :3]
     W = vectors @ vectors.T
     A = Z - gamma / lam * (np.diag(W)[:, None] - W)
     again = np.maximum((A + A.T) / 2, 0)
     np.fill_diagonal(again, 0)
-    assert_allclose(B, again, atol=2 * tol)
+    assert_allclose(B, again, atol=change)
 
 
-def test_graph_of_independent_subspaces_has_their_blocks(seed):
-    X, y = independent(seed, noise=0.0)
-    B = block_diagonal(X, n_blocks=3, block_weight=0.2, variant="B", tol=1e-4, max_iter=5000).dense()
+def test_graph_of_orthogonal_subspaces_has_their_blocks(seed):
+    rng = np.random.default_rng(seed)
+    turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    X, y = np.kron(np.eye(3), rng.normal(size=(12, 2))) @ turn, np.repeat(np.arange(3), 12)
+    Z, B = (found.dense() for found in both(X, n_blocks=3))
     assert (B >= 0).all()
     assert_array_equal(B, B.T)
     assert not B.diagonal().any()
-    assert B[y[:, None] != y].max() < 1e-3 * B.max()
-    assert connected_components(1e-3 * B.max() < B)[0] >= 3
+    for C in (Z, B):
+        assert np.abs(C[y[:, None] != y]).max() < 1e-9 * C.max()
+    assert connected_components(B > 1e-9)[0] >= 3
+
+
+def test_independent_subspaces_are_told_apart(seed):
+    X, y = independent(seed, n=30)
+    strong = block_diagonal(X, n_blocks=3, block_weight=0.5, variant="B").dense()
+    none = block_diagonal(X, n_blocks=3, block_weight=1e-9, variant="B").dense()
+    outside = [C[y[:, None] != y].sum() / C.sum() for C in (strong, none)]
+    assert outside[0] < 0.8 * outside[1]
+    assert block_norm(strong, 3) < 0.05 * block_norm(none, 3)
 
 
 def test_ties_are_shared():

@@ -55,8 +55,8 @@ def block_diagonal(
     n_blocks : int
         k, the number of clusters.
     reg : float
-        λ divided by the squared length of the points of an average cluster together, ‖X‖²/k. The eigenvalues of K, to which
-        λ is added, grow with the number of points in a cluster, so this means the same for any n and any unit.
+        λ divided by the squared length of the points of an average cluster together, ‖X‖²/k. The eigenvalues of K, to
+        which λ is added, grow with the points in a cluster, so this means the same for any n and any unit.
     block_weight : float
         γ/λ. Entries of Z and of W both go with one over the points in a cluster, so this means the same for any n too.
     variant : {"Z", "B"}
