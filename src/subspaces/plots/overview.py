@@ -36,7 +36,7 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
         drawings += [lambda ax: SpectrumDisplay.from_estimator(estimator, ax=ax)]
     if hasattr(clusterer, "embedding_") or hasattr(inner, "embedding_"):
         drawings += [lambda ax: EmbeddingDisplay.from_estimator(estimator, ax=ax)]
-    if X is not None or _parts.kept_points(clusterer) is not None:
+    if X is not None or parts.kept_points(clusterer) is not None:
         drawings += [lambda ax: GalleryDisplay.from_estimator(estimator, X, image_shape=image_shape, ax=ax)]
     if not drawings:
         raise ValueError(f"{type(clusterer).__name__} keeps no graph and no points: give the points as the argument X.")
