@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dask.delayed import Delayed
-
 from distributed import as_completed
 
 Progress = Callable[[int, int], None]
