@@ -22,6 +22,7 @@ __all__ = [*_CLASSES, *_OTHERS, "__version__"]
 
 if TYPE_CHECKING:
     from subspaces.estimators.akk import AKK as AKK
+    from subspaces.estimators.bdr import BDR as BDR
     from subspaces.estimators.ektrr import EKTRR as EKTRR
     from subspaces.estimators.ektrr import SLRR as SLRR
     from subspaces.estimators.ektrr import SLSR as SLSR

@@ -41,6 +41,7 @@ METHODS = (
     Entry("lrr2", "LRR2", "subspaces.estimators.lrr", "graph"),
     Entry("latlrr", "LatLRR", "subspaces.estimators.lrr", "graph"),
     Entry("klrr", "KLRR", "subspaces.estimators.lrr", "graph"),
+    Entry("bdr", "BDR", "subspaces.estimators.bdr", "graph"),
     Entry("smce", "SMCE", "subspaces.estimators.local", "graph"),
     Entry("lsa", "LSA", "subspaces.estimators.local", "graph"),
     Entry("tsc", "TSC", "subspaces.estimators.local", "graph"),

@@ -152,6 +152,49 @@ def test_bad_parameters_are_named(cls, data):
 
 
 @each
+def test_only_what_there_is(cls, data):
+    """No coordinates and no coefficients: no method that would say so."""
+    model = cls(3, n_landmarks=60)
+    for state in (model, model.fit(data[0])):
+        assert not hasattr(state, "transform")
+        assert not hasattr(state, "explain")
+        assert hasattr(state, "predict")
+
+
+@each
+def test_stages_are_announced(cls, data):
+    """Callbacks of scikit-learn hear of what takes its time, and of nothing else."""
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
+    heard: list[tuple[str, str]] = []
+
+    class Listening:
+        def setup(self, estimator, context):
+            heard.append(("setup", context.task_name))
+
+        def teardown(self, estimator, context):
+            heard.append(("teardown", context.task_name))
+
+        def on_fit_task_begin(self, estimator, context, **_):
+            heard.append(("begin", context.task_name))
+
+        def on_fit_task_end(self, estimator, context, **_):
+            heard.append(("end", context.task_name))
+
+    model = cls(3, n_landmarks=60).set_callbacks(Listening()).fit(data[0])
+    stages = [name for what, name in heard if what == "begin"]
+    assert stages == ["fit", *model.timings_]
+    assert heard[0] == ("setup", "fit")
+    assert heard[-2:] == [("end", "fit"), ("teardown", "fit")]
+
+
+@each
+def test_parameters_stay_as_they_are(cls, data):
+    model = cls(3, n_landmarks=60)
+    before = model.get_params()
+    assert model.fit(data[0]).get_params() == before
+
+
+@each
 def test_described(cls):
     assert cls.cost
     assert ":" in cls.reference

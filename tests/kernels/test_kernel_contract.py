@@ -87,7 +87,7 @@ ALL = [
     FunctionKernel(product, {"shift": 2.0}),
     *OWN,
 ]
-every_kernel = pytest.mark.parametrize("kernel", ALL, ids=str)
+every_kernel = pytest.mark.parametrize("kernel", ALL, ids=lambda kernel: kernel.name)
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ def test_labels_are_those_of_other_machines(case):
     """Stored under OpenBLAS's Haswell kernels on one thread; ``.ci/cpus`` runs this under every type."""
     if STORED["versions"] != versions():
         pytest.skip(f"the labels were stored with {STORED['versions']}, here are {versions()}")
+    if case not in STORED:
+        pytest.skip(f"no labels are stored yet for {case!r}: python tests/machines/cases.py stores them")
     assert_array_equal(labels_of(case), STORED[case])
 
 

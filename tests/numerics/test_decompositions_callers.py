@@ -17,9 +17,9 @@ import subspaces
 from subspaces.datasets import make_subspaces
 from subspaces.embedding import spectral as embedding
 from subspaces.embedding.spectral import leading_pairs
-from subspaces.estimators import sec as embedded
 from subspaces.graphs import postprocessing
 from subspaces.graphs.postprocessing import dscnet_affinity
+from subspaces.landmarks import spectral_embedded as embedded
 from subspaces.landmarks.spectral_embedded import self_tuned_graph, spectral_embedded
 from subspaces.numerics import decompositions
 from subspaces.numerics.decompositions import block_pairs, lanczos

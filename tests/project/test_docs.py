@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import re
 from pathlib import Path
 from urllib.parse import unquote
@@ -29,6 +30,14 @@ MAX_LINES = 80  # a page is read in a minute or not at all
 NO_TORCH = "PyTorch is not installed: pip install subspaces[deep]"
 
 on_every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+
+def listed():
+    """The extension of the manual that makes lists of methods from the registry."""
+    spec = importlib.util.spec_from_file_location("listed", DOCS / "_ext" / "listed.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def read(page: Path) -> str:
@@ -92,8 +101,10 @@ def test_no_page_without_a_method():
 
 
 def test_index_lists_every_method():
-    table = [line for line in read(DOCS / "methods" / "index.md").splitlines() if line.startswith("| [")]
+    page = listed().expanded(read(DOCS / "methods" / "index.md"))
+    table = [line for line in page.splitlines() if line.startswith("| [")]
     classes = {entry.name: entry.class_name for entry in registry.METHODS}
+    assert all(len([cell for cell in re.split(r"(?<!\\)\|", line) if cell.strip()]) == 5 for line in table)
     assert [line.split("|")[1].strip() for line in table] == [f"[{cls}]({name}.md)" for name, cls in classes.items()]
 
 

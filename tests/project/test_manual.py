@@ -28,7 +28,7 @@ def listed_names() -> set[str]:
     names = set()
     for page in (DOCS / "api").glob("*.rst"):
         module = ""
-        for line in page.read_text(encoding="utf-8").splitlines():
+        for line in extension("listed").expanded(page.read_text(encoding="utf-8")).splitlines():
             if found := re.match(r"\.\. (?:automodule|currentmodule):: ([\w.]+)", line):
                 module = found[1]
             elif found := re.fullmatch(r"   (\w+)", line):

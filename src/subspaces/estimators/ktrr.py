@@ -85,7 +85,7 @@ class KTRR(GraphClusterer):
     ----------
     labels_ : array of shape (n,)
     n_clusters_ : number of clusters found
-    coefficients_ : sparse (n, n), truncated coefficients; the affinity is their magnitude plus its transpose
+    coefficients_ : sparse (n, n), C (eq. 3.9) truncated, with sign: column i represents point i
     affinity_matrix_ : sparse (n, n)
     embedding_ : array of shape (n, k), spectral embedding with unit rows
     eigenvalues_ : of the normalised Laplacian, ascending
