@@ -63,9 +63,9 @@ def test_steps_are_those_of_the_paper(steps, reg, block_weight, seed):
     expected = reference(X, 3, *penalties(X, 3, reg, block_weight), steps)
     with pytest.warns(ConvergenceWarning, match="BDR has not converged"):
         found = both(X, n_blocks=3, reg=reg, block_weight=block_weight, max_iter=steps, tol=1e-300)
-        for one, matrix in zip(found, expected, strict=True):
-            assert_allclose(one.dense(), matrix, atol=1e-8)
-            assert one.penalty == pytest.approx(penalties(X, 3, reg, block_weight)[0])
+    for one, matrix in zip(found, expected, strict=True):
+        assert_allclose(one.dense(), matrix, atol=1e-8)
+        assert one.penalty == pytest.approx(penalties(X, 3, reg, block_weight)[0])
 
 
 @pytest.mark.parametrize("block_weight", [0.005, 0.02, 0.5])
