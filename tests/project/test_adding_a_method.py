@@ -58,7 +58,7 @@ def test_imports_of_type_checkers_are_those_of_the_registry():
 
 
 def test_command_line_knows_it():
-    code = "from subspaces.cli import main; main()"
+    code = "from subspaces.cli.__main__ import main; main()"
     shown = subprocess.run([sys.executable, "-c", code, "methods", "bdr"], capture_output=True, text=True)
     assert "Block diagonal representation (BDR)" in shown.stdout, shown.stderr
 
