@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import psutil
@@ -119,7 +120,7 @@ def session(i: int, make: Any) -> None:
         with suppress(ValueError):
             make().fit(np.full((50, 3), np.nan))
     if i % 11 == 0:
-        with suppress(KeyboardInterrupt), interrupted(model):
+        with suppress(KeyboardInterrupt), interrupted():
             model.fit(X)
     if i % 13 == 0:
         import matplotlib as mpl
@@ -134,18 +135,13 @@ def session(i: int, make: Any) -> None:
 
 
 @contextmanager
-def interrupted(model: Any) -> Iterator[None]:
+def interrupted() -> Iterator[None]:
     """Let a fit be interrupted where its labels would be known."""
+    from subspaces.engine import landmark_run, stages
 
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    leg = "_partition" if hasattr(model, "_partition") else "_warn_if_fewer_found"
-    vars(model)[leg] = stop
-    try:
+    stop = {"side_effect": KeyboardInterrupt}
+    with mock.patch.object(stages, "cut", **stop), mock.patch.object(landmark_run, "label_of_most_copies", **stop):
         yield
-    finally:
-        vars(model).pop(leg, None)
 
 
 def slope(curve: Any) -> dict[str, float]:

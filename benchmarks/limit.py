@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import get_lapack_funcs
 
 from subspaces.graphs.affinity import affinity
-from subspaces.graphs.truncation import truncate
+from subspaces.graphs.rules import GraphRule, build_graph
 from subspaces.kernels import as_kernel
 from subspaces.representation.ridge import ridge
 
@@ -48,7 +48,7 @@ def measure(n: int, dtype: type, repeats: int) -> str:
     work = np.empty_like(K)
 
     def graph(rule: str) -> Callable[[], object]:
-        return lambda: affinity(truncate(ridge(work, reg=1.0, overwrite=True), 5, graph=rule))
+        return lambda: affinity(build_graph(ridge(work, reg=1.0, overwrite=True), GraphRule(rule, 5)).treated)
 
     def refill() -> None:
         work[:] = K

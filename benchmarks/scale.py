@@ -242,7 +242,7 @@ def fidelity() -> None:
     from sklearn.metrics import adjusted_rand_score
 
     from subspaces.graphs.affinity import affinity
-    from subspaces.graphs.truncation import truncate
+    from subspaces.graphs.truncation import truncate_symmetric
     from subspaces.kernels import as_kernel
     from subspaces.partition import cut_by_modularity
     from subspaces.representation import two_scale as two
@@ -264,7 +264,7 @@ def fidelity() -> None:
             kernel = as_kernel("rbf").fit(X)
             D = ridge(kernel.gram(X.astype(np.float64)), reg=reg).columns(0, len(X))
             best = np.argsort(-np.abs(D), axis=1)[:, :10]
-            dense = cut_by_modularity(affinity(truncate(from_dense(D.T), 5, graph="symmetric")), 10)
+            dense = cut_by_modularity(affinity(truncate_symmetric(from_dense(D.T), 5, keep=False).symmetric), 10)
             for r, s in ((64, 20), (128, 20), (256, 20), (512, 50)):
                 C = two.two_scale(X, kernel=kernel, reg=reg, n_landmarks=r, n_candidates=s).matrix.T.toarray()
                 mine = np.argsort(-np.abs(C), axis=1)[:, :10]
@@ -273,7 +273,7 @@ def fidelity() -> None:
                     for e in (5, 10)
                 ]
                 error = np.median(np.abs(C - D)[C != 0]) / np.median(np.abs(D).max(axis=1))
-                W = affinity(truncate(from_sparse(sparse.csc_array(C.T)), 5, graph="symmetric"))
+                W = affinity(truncate_symmetric(from_sparse(sparse.csc_array(C.T)), 5, keep=False).symmetric)
                 agreement = adjusted_rand_score(dense, cut_by_modularity(W, 10))
                 cells = (*recall, error, agreement)
                 print(f"| {name} | {reg:g} | {r} | {s} | " + " | ".join(f"{x:.3f}" for x in cells) + " |", flush=True)

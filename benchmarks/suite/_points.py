@@ -10,7 +10,7 @@ import numpy as np
 from subspaces.datasets import make_subspaces
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.graphs.affinity import affinity
-from subspaces.graphs.truncation import truncate
+from subspaces.graphs.truncation import truncate_symmetric
 from subspaces.kernels import as_kernel
 from subspaces.representation.ridge import ridge
 
@@ -44,7 +44,7 @@ def legs(n: int, dtype: str) -> Legs:
     kernel = as_kernel("rbf").fit(X)
     K = kernel.gram(X)
     coefficients = ridge(K)
-    truncated = truncate(coefficients, 5, graph="symmetric")
+    truncated = truncate_symmetric(coefficients, 5).symmetric
     W = affinity(truncated)
     Y = unit_rows(spectral_embedding(W, CLUSTERS).vectors)
     return Legs(X, kernel, K, coefficients, truncated, W, Y)

@@ -115,7 +115,7 @@ def test_gradient_of_the_whole_network(rng, norm):
 @pytest.mark.parametrize("reg", [1e-3, 0.1, 10])
 def test_ktrr_layer_is_ridge(rng, kernel, reg):
     Z = rng.normal(size=(60, 7))
-    shallow = ridge(as_kernel(kernel).fit(Z).gram(Z), reg).columns(0, 60).T
+    shallow = ridge(as_kernel(kernel).fit(Z).gram(Z), reg=reg).columns(0, 60).T
     layer = KTRRLayer(kernel, reg)
     codes = torch.from_numpy(Z)
     np.testing.assert_allclose(layer.coefficients(codes).numpy(), shallow, atol=1e-8)

@@ -89,10 +89,11 @@ def test_a_block_has_the_rows_of_the_whole(rng, tmp_path):
     X = rng.normal(size=(6000, 3)) * [1, 1, 5]  # more points than a cell is compared with
     kernel = as_kernel("rbf").fit(X)
     settings = {"seed": 5, "reg": 0.3, "n_landmarks": 50, "n_candidates": 7}
-    prepared = _graph.open_prepared(_graph.prepare(X, kernel, settings, tmp_path), kernel)
-    whole = two_scale.two_scale(X, kernel, 0.3, n_landmarks=50, n_candidates=7, seed=5).matrix.toarray()
+    folder = _graph.written(lambda store: two_scale.prepare(X, kernel, **settings, store=store), settings, tmp_path)
+    prepared = _graph.open_prepared(folder, kernel)
+    whole = two_scale.two_scale(X, kernel=kernel, **settings).matrix.toarray()
     for start, stop in [(0, 512), (2560, 2816), (5888, 6000)]:
-        candidates, values = _graph.block_of_coefficients(prepared, start, stop)
+        candidates, values = two_scale.rows_of_coefficients(prepared, start, stop)
         columns = whole[:, prepared.cells.order[start:stop]]
         assert (np.count_nonzero(columns, axis=0) <= 7).all()
         found = np.take_along_axis(columns, prepared.cells.order[candidates].T, axis=0)

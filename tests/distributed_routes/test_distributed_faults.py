@@ -22,6 +22,7 @@ from subspaces import KTRR
 from subspaces.distributed import _files, _graph, _sampled, connect, fit_predict
 from subspaces.estimators.ektrr import EKTRR
 from subspaces.io.writing import unfinished
+from subspaces.representation.two_scale import prepare
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 ENVIRONMENT = {
@@ -177,5 +178,5 @@ def test_case_61_preparing_fails(error, rings, tmp_path, monkeypatch):
     settings = {"seed": 0, "reg": 1.0, "n_landmarks": 50, "n_candidates": 5}
     kernel = ktrr().fit(X[:300]).kernel_
     with pytest.raises(type(error) if isinstance(error, OSError) else error):
-        _graph.prepare(X, kernel, settings, tmp_path / "..")
+        _graph.written(lambda store: prepare(X, kernel, **settings, store=store), settings, tmp_path / "..")
     assert not list((tmp_path / "..").glob(".graph*"))

@@ -21,6 +21,7 @@ from subspaces.engine.run import Cache, run
 from subspaces.kernels import as_kernel
 from subspaces.numerics.copies import fingerprints
 from subspaces.numerics.ordering import canonical_order
+from subspaces.representation.block_diagonal import block_diagonal
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
@@ -445,6 +446,7 @@ SOLVERS = {
     "lrr2": lambda X: lrr(unit(X), reg=1.0, error="l21", tol=1e-3, max_iter=1000),
     "latlrr": lambda X: latent_lrr(unit(X), reg=0.1, tol=0.05, max_iter=1000),
     "klrr": lambda X: kernel_lrr(gaussian(X), **_klrr()),
+    "bdr": lambda X: block_diagonal(unit(X), n_blocks=3, reg=0.3, block_weight=0.02, tol=1e-3, max_iter=1000),
     "smce": lambda X: smce(X, reg=10.0, n_neighbors=20, tol=1e-6, max_iter=10_000),
 }
 """The solver of each method on the points, with the method's defaults."""
@@ -473,7 +475,7 @@ def test_coefficients_are_those_of_the_solver(name, seed):
     assert_allclose(found[kept], C[kept], atol=1e-8 * np.abs(C).max())
     least = np.where(kept, np.abs(found), np.inf).min(axis=0)
     assert (np.where(kept, 0, np.abs(C)).max(axis=0) <= least * (1 + 1e-8)).all()
-    if name in ("ktrr", "trr"):
+    if name in ("ktrr", "trr", "bdr"):
         assert (kept.sum(axis=0) == 5).all()
     elif name != "smce":  # keeps 95 % of a column
         assert_allclose(found, C, atol=1e-8 * np.abs(C).max())

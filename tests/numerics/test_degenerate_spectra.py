@@ -256,7 +256,7 @@ SCRIPT = """
 import sys, warnings
 import numpy as np
 from scipy import sparse
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
 from subspaces import LRR1, SC
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.partition import cut_embedding
@@ -278,7 +278,7 @@ def test_other_cpus_find_the_same():
     here = {}
     for core in ("Prescott", "Nehalem", "Sandybridge"):  # newer ones the machine may not have
         environment = {**os.environ, "OPENBLAS_CORETYPE": core, "OPENBLAS_NUM_THREADS": "1"}
-        command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parents[1])]
+        command = [sys.executable, "-c", SCRIPT, *map(str, Path(__file__).parents[:2])]
         run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stderr
         here[core] = run.stdout

@@ -330,9 +330,9 @@ def drawings(model, X, y):
     ]
 
 
-@pytest.mark.parametrize("style", ["default", "dark_background"])
-def test_nothing_is_drawn_in_the_colour_of_the_page(data, model, style):
-    with plt.style.context(style):
+@pytest.mark.parametrize("sheet", ["default", "dark_background"])
+def test_nothing_is_drawn_in_the_colour_of_the_page(data, model, sheet):
+    with plt.style.context(sheet):
         for draw in drawings(model, *data):
             figure, ax = plt.subplots()
             display = draw(ax)

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 try:
-    from distributed.comm import CommClosedError
-
     import distributed as dask_distributed
+    from distributed.comm import CommClosedError
 except ImportError as error:
     raise ImportError('subspaces.distributed needs Dask: pip install "subspaces[dask]"') from error
 

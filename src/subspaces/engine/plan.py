@@ -130,6 +130,11 @@ class Plan:
         """Whether X is a matrix between the points, not the points themselves."""
         return isinstance(self.kernel, Precomputed)
 
+    @property
+    def n_inputs(self) -> int:
+        """Copies of the points that exist beside those given: in canonical order, and scaled."""
+        return int(self.canonical) + (self.scaling is not None)
+
     def key(self, stage: str) -> tuple[Any, ...]:
         """What the result of a stage depends on: two plans with the same key may share it.
 

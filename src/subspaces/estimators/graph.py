@@ -85,7 +85,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         plan = self._outline(X)
         if plan.source == "points":
             require_dense_points(plan.shape)
-        require_squares(plan.shape, plan.method, self._squares(), self._n_copies)
+        require_squares(plan.shape, plan.method, self._squares(), self._n_copies + plan.n_inputs)
         if plan.represent is not None:
             plan.graph.require_memory(plan.shape.n, plan.shape.dtype, self._is_sparse)
         return plan

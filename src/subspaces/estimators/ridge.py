@@ -46,11 +46,11 @@ def ridge_plan(plan: Plan, X: Data, *, reg: float, solver: str, spectral: str, c
         kernel = kernel.scaled(scaling.exponent).fit(points)
     chosen, reason = choose_solver(solver, kernel, shape)
     if chosen == "two_scale":
-        _require_two_scale(shape, n_nonzero)
+        _require_two_scale(plan, n_nonzero)
     elif chosen == "low_rank":
-        _require_features(shape, kernel, n_nonzero)
+        _require_features(plan, kernel, n_nonzero)
     else:
-        require_squares(shape, plan.method, _DENSE_SQUARES)
+        require_squares(shape, plan.method, _DENSE_SQUARES, plan.n_inputs)
     plan.graph.require_memory(shape.n, shape.dtype, chosen == "two_scale")
     searches = chosen == "low_rank" and shape.n > ridge_search.EXACT_SIZE
     coarse = plan.cut.method != "modularity" and is_coarse(spectral, shape, plan.pairwise, plan.n_clusters)
@@ -138,29 +138,36 @@ def is_coarse(spectral: str, shape: Shape, pairwise: bool, n_clusters: int | Non
     return shape.n >= COARSE_SIZE and has_points
 
 
-def _require_features(shape: Shape, kernel: Kernel, n_nonzero: int | None) -> None:
+def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None) -> None:
     """Refuse before allocating a feature map that does not fit; that of a linear kernel is the points.
 
     Beside the map there are H, as large, its copy in single precision, and r × r arrays.
     """
+    shape = plan.shape
     n, size, r = shape.n, shape.dtype.itemsize, kernel.n_features_out(shape.m, shape.is_sparse) or 0
     is_map, is_double = kernel.name not in ("linear", "cosine"), shape.dtype == np.float64
     n_copies = is_map + 1 + 0.5 * is_double
     searched = n > ridge_search.EXACT_SIZE
     per_point = _SEARCHED * two_scale.candidates_for(n_nonzero) * (size + 4) if searched else 0
     memory.require(
-        int(n_copies * n * r * size + n * per_point + 32 * r**2 + _WORK),
+        int(n_copies * n * r * size + n * per_point + 32 * r**2 + _WORK) + _input_bytes(plan),
         f"the feature map of the {kernel.name} kernel, {n} × {r},",
         'Use solver="dense", fewer features, or fit a sample and let predict label the rest.',
     )
 
 
-def _require_two_scale(shape: Shape, n_nonzero: int | None) -> None:
+def _input_bytes(plan: Plan) -> int:
+    """Of the points in canonical order, and scaled, where they are dense."""
+    shape = plan.shape
+    return 0 if shape.is_sparse else plan.n_inputs * shape.n * shape.m * shape.dtype.itemsize
+
+
+def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
     """Refuse what is linear in n and still does not fit: points in order of cells, features, candidates."""
-    size = shape.dtype.itemsize
+    shape, size = plan.shape, plan.shape.dtype.itemsize
     per_point = (shape.m + two_scale.LEADING) * size + 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
     memory.require(
-        shape.n * per_point + _WORK,
+        shape.n * per_point + _WORK + _input_bytes(plan),
         f"the two-scale graph of {shape.n} points",
         "Let EKTRR cluster a sample and label the rest; float32 input halves it.",
     )
