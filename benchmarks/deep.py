@@ -59,9 +59,9 @@ DATA: dict[str, dict[str, Any]] = {  # what all networks of a data set share, th
 }
 # DSC-Net's weights are for pixels up to 255 on faces: with the largest pixel m scaled to 1, λ₁ becomes λ₁/m²
 DSC = {
-    "coil20": {"reg": 0.5, "self_expression": 75.0, "epochs": 30},
-    "orl": {"reg": 1.0, "self_expression": 0.2, "epochs": 700},
-    "yaleb10": {"reg": 1.0, "self_expression": 0.01, "epochs": 300},
+    "coil20": {"norm_weight": 0.5, "self_expression": 75.0, "epochs": 30},
+    "orl": {"norm_weight": 1.0, "self_expression": 0.2, "epochs": 700},
+    "yaleb10": {"norm_weight": 1.0, "self_expression": 0.01, "epochs": 300},
 }
 GAME = {"coil20": 30, "orl": 100, "yaleb10": 60}
 CLOSED_FORM = {"coil20": 30, "orl": 200, "yaleb10": 100}
@@ -134,7 +134,7 @@ def model(data: str, method: str, k: int, seed: int) -> Any:
     if name == "ktrrnet":
         return deep.KTRRNet(**common, **RIDGE[variant], epochs=CLOSED_FORM[data])
     dsc = dict(DSC[data])
-    dsc["reg"] /= {"coil20": 1, "orl": 255**2, "yaleb10": 255**2}[data]
+    dsc["norm_weight"] /= {"coil20": 1, "orl": 255**2, "yaleb10": 255**2}[data]
     dsc["graph_params"] = DATA[data]["post"]
     if name == "dasc":
         return deep.DASC(**common, **dsc, adversarial_epochs=GAME[data])

@@ -186,7 +186,9 @@ def test_dscnet_without_layers_reaches_ridge(rng):
     """Adam's end is the ridge solution with λ = 2λ₁/(1 + λ₂)."""
     X = rng.uniform(size=(30, 4))
     plain = {"scaling": None, "graph": "column", "n_nonzero": None}
-    deep = DSCNet(2, channels=(), reg=0.5, self_expression=3.0, epochs=1500, learning_rate=0.01, tol=None, **plain)
+    deep = DSCNet(
+        2, channels=(), norm_weight=0.5, self_expression=3.0, epochs=1500, learning_rate=0.01, tol=None, **plain
+    )
     lam = 2 * 0.5 / (1 + 3.0)
     shallow = LSR2(2, reg=lam / np.mean(np.sum(X**2, axis=1)), solver="dense", **plain)
     C, expected = (model.fit(X).coefficients_.toarray() for model in (deep, shallow))

@@ -446,7 +446,7 @@ SOLVERS = {
     "lrr2": lambda X: lrr(unit(X), reg=1.0, error="l21", tol=1e-3, max_iter=1000),
     "latlrr": lambda X: latent_lrr(unit(X), reg=0.1, tol=0.05, max_iter=1000),
     "klrr": lambda X: kernel_lrr(gaussian(X), **_klrr()),
-    "bdr": lambda X: block_diagonal(unit(X), n_blocks=3, reg=0.3, block_weight=0.02, tol=1e-3, max_iter=1000),
+    "bdr": lambda X: block_diagonal(unit(X), n_blocks=3, coupling=0.3, block_weight=0.02, tol=1e-3, max_iter=1000),
     "smce": lambda X: smce(X, reg=10.0, n_neighbors=20, tol=1e-6, max_iter=10_000),
 }
 """The solver of each method on the points, with the method's defaults."""

@@ -68,7 +68,7 @@ class DASC(DSCNet):
         Steps of the discriminator per step of the network.
     separation : float, default=0.1
         Weight of ‖U_kᵀU_l‖², which keeps the subspaces apart.
-    reg, self_expression, epochs
+    norm_weight, self_expression, epochs
         As in :class:`DSCNet`, whose loss with ``norm="l2"`` remains; `norm` must stay "l2".
     image_shape, channels, kernel_sizes, pretrain_epochs, batch_size, learning_rate, tol, patience
         As in :class:`DSCNet`.
@@ -138,7 +138,7 @@ class DASC(DSCNet):
             fakes, owners = sample_fakes(codes, network.labels, self.fake_share, training.generator)
             residuals = energies(fakes, network.bases[owners]).sum()
             weight = 0.5 * self.self_expression * self.adversarial
-            return network.loss(rows, self.reg, self.self_expression) + weight * residuals
+            return network.loss(rows, self.norm_weight, self.self_expression) + weight * residuals
 
         training.stage("adversarial", loss, self.adversarial_epochs, before_epoch=play)
         return from_dense(coefficient_matrix(network.expression))

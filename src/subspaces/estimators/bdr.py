@@ -26,7 +26,7 @@ class BDR(GraphClusterer):
 
     Parameters
     ----------
-    reg : float, default=0.3
+    coupling : float, default=0.3
         λ divided by ‖X‖²/k, the squared length of the points of an average cluster together. The authors' λ = 50 for
         unit points is 0.8 for the 64 faces of each person in Extended Yale B.
     block_weight : float, default=0.02
@@ -54,7 +54,7 @@ class BDR(GraphClusterer):
     """
 
     scaling: str | None = "unit"
-    reg: float = 0.3
+    coupling: float = 0.3
     block_weight: float = 0.02
     variant: str = "Z"
     n_blocks: int | None = None
@@ -67,6 +67,7 @@ class BDR(GraphClusterer):
     max_iter: int = 1000
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
+        "coupling": [POSITIVE],
         "block_weight": [POSITIVE],
         "variant": [StrOptions(set(VARIANTS))],
         "n_blocks": [COUNT, None],
@@ -91,7 +92,7 @@ class BDR(GraphClusterer):
         return block_diagonal(
             X,
             n_blocks=n_blocks,
-            reg=self.reg,
+            coupling=self.coupling,
             block_weight=self.block_weight,
             variant=self.variant,
             tol=self.tol,

@@ -40,7 +40,7 @@ def block_diagonal(
     X: Array,
     *,
     n_blocks: int,
-    reg: float = 0.3,
+    coupling: float = 0.3,
     block_weight: float = 0.02,
     variant: str = "Z",
     tol: float = 1e-3,
@@ -54,7 +54,7 @@ def block_diagonal(
         Points as rows.
     n_blocks : int
         k, the number of clusters.
-    reg : float
+    coupling : float
         λ divided by the squared length of the points of an average cluster together, ‖X‖²/k. The eigenvalues of K, to
         which λ is added, grow with the points in a cluster, so this means the same for any n and any unit.
     block_weight : float
@@ -80,9 +80,11 @@ def block_diagonal(
     >>> np.argwhere(block_diagonal(X, n_blocks=2, variant="B").dense()).tolist()
     [[0, 1], [1, 0], [2, 3], [3, 2]]
     """
-    check_arguments(reg, tol, max_iter)
+    check_arguments(coupling, tol, max_iter)
     if not block_weight > 0:
         raise ValueError(f"block_weight must be positive, got {block_weight}")
+    if not coupling > 0:
+        raise ValueError(f"coupling must be positive, got {coupling!r}")
     if n_blocks < 1:
         raise ValueError(f"n_blocks must be at least 1, got {n_blocks}")
     if variant not in VARIANTS:
@@ -90,7 +92,7 @@ def block_diagonal(
     points, scale = scaled_copy(check_array(X, dtype=[np.float64, np.float32], input_name="X"))
     k = min(int(n_blocks), len(points))
     K = points @ points.T
-    lam = reg * (float(np.trace(K, dtype=np.float64)) / k or 1.0)
+    lam = coupling * (float(np.trace(K, dtype=np.float64)) / k or 1.0)
     Z, B, trace = _solve(_resolvent(K, lam), k, lam, block_weight, tol, max_iter)
     unit = scale * scale
     trace = replace(trace, objective=[unit * value for value in trace.objective])
