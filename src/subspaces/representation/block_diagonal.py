@@ -80,11 +80,11 @@ def block_diagonal(
     >>> np.argwhere(block_diagonal(X, n_blocks=2, variant="B").dense()).tolist()
     [[0, 1], [1, 0], [2, 3], [3, 2]]
     """
+    if not coupling > 0:
+        raise ValueError(f"coupling must be positive, got {coupling!r}")
     check_arguments(coupling, tol, max_iter)
     if not block_weight > 0:
         raise ValueError(f"block_weight must be positive, got {block_weight}")
-    if not coupling > 0:
-        raise ValueError(f"coupling must be positive, got {coupling!r}")
     if n_blocks < 1:
         raise ValueError(f"n_blocks must be at least 1, got {n_blocks}")
     if variant not in VARIANTS:
