@@ -148,6 +148,14 @@ def test_degenerate_points(X, dtype):
         assert found.trace.converged
 
 
+def test_the_origin_changes_nothing(seed):
+    X, _ = independent(seed)
+    found = block_diagonal(np.insert(X, 5, 0, axis=0), n_blocks=3).dense()
+    assert not found[5].any()
+    assert not found[:, 5].any()
+    assert_array_equal(np.delete(np.delete(found, 5, axis=0), 5, axis=1), block_diagonal(X, n_blocks=3).dense())
+
+
 @pytest.mark.parametrize("scale", [2.0**-300, 2.0**300, 3.0])
 def test_unit_of_the_points(scale):
     X, _ = independent(1)

@@ -90,13 +90,21 @@ def block_diagonal(
     if variant not in VARIANTS:
         raise ValueError(f"variant must be one of {list(VARIANTS)}, got {variant!r}")
     points, scale = scaled_copy(check_array(X, dtype=[np.float64, np.float32], input_name="X"))
+    present = points.any(axis=1)
+    if not present.all() and present.any():  # nothing represents the origin: as a piece it would take a cluster's place
+        points = points[present]
     k = min(int(n_blocks), len(points))
     K = points @ points.T
     lam = coupling * (float(np.trace(K, dtype=np.float64)) / k or 1.0)
     Z, B, trace = _solve(_resolvent(K, lam), k, lam, block_weight, tol, max_iter)
     unit = scale * scale
     trace = replace(trace, objective=[unit * value for value in trace.objective])
-    return replace(from_dense(Z if variant == "Z" else B, trace), penalty=unit * lam)
+    C = Z if variant == "Z" else B
+    if len(C) < len(present):
+        whole = np.zeros((len(present), len(present)), dtype=C.dtype)
+        whole[np.ix_(present, present)] = C
+        C = whole
+    return replace(from_dense(C, trace), penalty=unit * lam)
 
 
 def _resolvent(K: Array, lam: float) -> Array:
