@@ -153,7 +153,7 @@ def _accept_any_text() -> None:
 
 @contextmanager
 def progress_bar(estimator: Any, wanted: bool, n_points: int = 0) -> Iterator[None]:
-    """Show the legs of a fit on standard error, if a person is watching; for many points, how much is left."""
+    """Show the stages of a fit on standard error, if a person is watching; for many points, how much is left."""
     watched = wanted and sys.stderr.isatty()
     if watched and n_points > MANY_POINTS:
         with _time_left():
@@ -176,7 +176,7 @@ def progress_bar(estimator: Any, wanted: bool, n_points: int = 0) -> Iterator[No
 
 @contextmanager
 def _time_left() -> Iterator[None]:
-    """A bar over the blocks of the long legs, with the time left."""
+    """A bar over the blocks of the long stages, with the time left."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -187,7 +187,7 @@ def _time_left() -> Iterator[None]:
         tasks = [bar.add_task("1", total=None)]
 
         def listen(done: int, total: int) -> None:
-            if done == 1:  # a new leg of known length
+            if done == 1:  # a new stage of known length
                 bar.update(tasks[-1], visible=False)
                 tasks.append(bar.add_task(str(len(tasks)), total=total))
             bar.update(tasks[-1], completed=done)

@@ -39,10 +39,10 @@ _PRETRAINING = ("pretrain_epochs", "batch_size", "learning_rate", "tol", "patien
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DeepClusterer(GraphClusterer):
-    """Base of the deep methods: the representation leg trains a network.
+    """Base of the deep methods: the stage of the coefficients trains a network.
 
     The autoencoder is trained alone first. A subclass gives ``_train`` (what follows, up to the coefficients) and,
-    where more than an autoencoder is trained, ``_network``. The other legs, ``predict`` and ``transform`` (by
+    where more than an autoencoder is trained, ``_network``. The other stages, ``predict`` and ``transform`` (by
     neighbours among the training images) are those of all methods.
     """
 
@@ -98,7 +98,7 @@ class DeepClusterer(GraphClusterer):
     def _validated_new(self, X: Any) -> Data:
         return super()._validated_new(flatten_images(X, getattr(self, "image_shape_", None))[0])
 
-    # ---------------------------------------------------------------- the representation leg
+    # ---------------------------------------------------------------- the coefficients
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         seed = context.seed

@@ -4,7 +4,7 @@
 chunks and fitted here, then each worker labels its chunks. *Graph* (KTRR): the points become one file that all workers
 map into memory, each computes the coefficients of some points, and the graph is cut here.
 
-In both the estimator's own ``fit`` runs; only the leg that costs most is computed elsewhere. So the labels are those of
+In both the estimator's own ``fit`` runs; only the stage that costs most is computed elsewhere. So the labels are those of
 the same estimator in memory, for any chunk size and any number of workers.
 """
 
@@ -59,7 +59,7 @@ def fit_predict(
         Where finished pieces are kept; a second call with the same points and parameters goes on from there. Workers
         on other machines must see it under the same path. None is a temporary folder.
     progress : callable or None
-        Called as ``progress(done, total)`` after each task of the leg that the workers compute.
+        Called as ``progress(done, total)`` after each task of the stage that the workers compute.
 
     Returns
     -------

@@ -15,7 +15,7 @@ except ImportError:  # scikit-learn 1.7 and 1.8: fits are the same, but nobody c
         return fit
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Announce the legs of a fit to nobody."""
+        """Announce the stages of a fit to nobody."""
 
         def _init_callback_context(self, **_: Any) -> _Nobody:
             return _Nobody()

@@ -95,7 +95,7 @@ class KTRR(GraphClusterer):
     selection_ : what was tried for the parameters that are ``"auto"``, and why the winner won; None if none is
     reg_, n_nonzero_, scaling_, partition_ : the values used, given or chosen
     solver_, solver_reason_ : "dense", "low_rank" or "two_scale", and why
-    timings_ : seconds of each leg
+    timings_ : seconds of each stage
 
     References
     ----------

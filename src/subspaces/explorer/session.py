@@ -77,7 +77,7 @@ class View(NamedTuple):
     members : the most typical points of each cluster
     quality : figures by name
     messages : warnings of the fit
-    seconds : time of each leg, and of the drawings' data
+    seconds : time of each stage, and of the drawings' data
     """
 
     settings: Settings

@@ -97,6 +97,7 @@ def block_diagonal(
     K = points @ points.T
     lam = coupling * (float(np.trace(K, dtype=np.float64)) / k or 1.0)
     Z, B, trace = _solve(_resolvent(K, lam), k, lam, block_weight, tol, max_iter)
+    Z[np.abs(Z) <= 4 * np.finfo(Z.dtype).eps] = 0  # I − P of a point that nothing represents is rounding, no edge
     unit = scale * scale
     trace = replace(trace, objective=[unit * value for value in trace.objective])
     C = Z if variant == "Z" else B
