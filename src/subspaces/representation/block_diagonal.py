@@ -90,7 +90,7 @@ def block_diagonal(
     if variant not in VARIANTS:
         raise ValueError(f"variant must be one of {list(VARIANTS)}, got {variant!r}")
     points, scale = scaled_copy(check_array(X, dtype=[np.float64, np.float32], input_name="X"))
-    present = points.any(axis=1)
+    present: Array = np.asarray(points.any(axis=1))
     if not present.all() and present.any():  # nothing represents the origin: as a piece it would take a cluster's place
         points = points[present]
     k = min(int(n_blocks), len(points))
