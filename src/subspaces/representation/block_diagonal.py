@@ -81,15 +81,10 @@ def block_diagonal(
     [[0, 1], [1, 0], [2, 3], [3, 2]]
     """
     check_arguments(reg, tol, max_iter)
-    if not block_weight > 0:
-        raise ValueError(f"block_weight must be positive, got {block_weight}")
-    if n_blocks < 1:
-        raise ValueError(f"n_blocks must be at least 1, got {n_blocks}")
-    if variant not in VARIANTS:
-        raise ValueError(f"variant must be one of {list(VARIANTS)}, got {variant!r}")
+    _check(n_blocks, block_weight, variant)
     points, scale = scaled_copy(check_array(X, dtype=[np.float64, np.float32], input_name="X"))
-    present = points.any(axis=1)
-    if not present.all() and present.any():  # nothing represents the origin: as a piece it would take a cluster's place
+    present: Array = np.flatnonzero(points.any(axis=1))
+    if 0 < len(present) < len(points):  # nothing represents the origin: as a piece it would take a cluster's place
         points = points[present]
     k = min(int(n_blocks), len(points))
     K = points @ points.T
@@ -97,12 +92,26 @@ def block_diagonal(
     Z, B, trace = _solve(_resolvent(K, lam), k, lam, block_weight, tol, max_iter)
     unit = scale * scale
     trace = replace(trace, objective=[unit * value for value in trace.objective])
-    C = Z if variant == "Z" else B
-    if len(C) < len(present):
-        whole = np.zeros((len(present), len(present)), dtype=C.dtype)
-        whole[np.ix_(present, present)] = C
-        C = whole
+    C = _among_all(Z if variant == "Z" else B, present, len(X))
     return replace(from_dense(C, trace), penalty=unit * lam)
+
+
+def _check(n_blocks: int, block_weight: float, variant: str) -> None:
+    if not block_weight > 0:
+        raise ValueError(f"block_weight must be positive, got {block_weight}")
+    if n_blocks < 1:
+        raise ValueError(f"n_blocks must be at least 1, got {n_blocks}")
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {list(VARIANTS)}, got {variant!r}")
+
+
+def _among_all(C: Array, present: Array, n: int) -> Array:
+    """The coefficients of the points that are present among those of all n."""
+    if len(C) == n:
+        return C
+    whole = np.zeros((n, n), dtype=C.dtype)
+    whole[np.ix_(present, present)] = C
+    return whole
 
 
 def _resolvent(K: Array, lam: float) -> Array:
