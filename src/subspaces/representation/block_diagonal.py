@@ -100,12 +100,26 @@ def block_diagonal(
     Z[np.abs(Z) <= 4 * np.finfo(Z.dtype).eps] = 0  # I − P of a point that nothing represents is rounding, no edge
     unit = scale * scale
     trace = replace(trace, objective=[unit * value for value in trace.objective])
-    C = Z if variant == "Z" else B
-    if len(C) < len(present):
-        whole = np.zeros((len(present), len(present)), dtype=C.dtype)
-        whole[np.ix_(present, present)] = C
-        C = whole
+    C = _among_all(Z if variant == "Z" else B, present, len(X))
     return replace(from_dense(C, trace), penalty=unit * lam)
+
+
+def _check(n_blocks: int, block_weight: float, variant: str) -> None:
+    if not block_weight > 0:
+        raise ValueError(f"block_weight must be positive, got {block_weight}")
+    if n_blocks < 1:
+        raise ValueError(f"n_blocks must be at least 1, got {n_blocks}")
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {list(VARIANTS)}, got {variant!r}")
+
+
+def _among_all(C: Array, present: Array, n: int) -> Array:
+    """The coefficients of the points that are present among those of all n."""
+    if len(C) == n:
+        return C
+    whole = np.zeros((n, n), dtype=C.dtype)
+    whole[np.ix_(present, present)] = C
+    return whole
 
 
 def _resolvent(K: Array, lam: float) -> Array:
