@@ -83,21 +83,15 @@ def block_diagonal(
     if not coupling > 0:
         raise ValueError(f"coupling must be positive, got {coupling!r}")
     check_arguments(coupling, tol, max_iter)
-    if not block_weight > 0:
-        raise ValueError(f"block_weight must be positive, got {block_weight}")
-    if n_blocks < 1:
-        raise ValueError(f"n_blocks must be at least 1, got {n_blocks}")
-    if variant not in VARIANTS:
-        raise ValueError(f"variant must be one of {list(VARIANTS)}, got {variant!r}")
+    _check(n_blocks, block_weight, variant)
     points, scale = scaled_copy(check_array(X, dtype=[np.float64, np.float32], input_name="X"))
-    present: Array = np.asarray(points.any(axis=1))
-    if not present.all() and present.any():  # nothing represents the origin: as a piece it would take a cluster's place
+    present: Array = np.flatnonzero(points.any(axis=1))
+    if 0 < len(present) < len(points):  # nothing represents the origin: as a piece it would take a cluster's place
         points = points[present]
     k = min(int(n_blocks), len(points))
     K = points @ points.T
     lam = coupling * (float(np.trace(K, dtype=np.float64)) / k or 1.0)
     Z, B, trace = _solve(_resolvent(K, lam), k, lam, block_weight, tol, max_iter)
-    Z[np.abs(Z) <= 4 * np.finfo(Z.dtype).eps] = 0  # I − P of a point that nothing represents is rounding, no edge
     unit = scale * scale
     trace = replace(trace, objective=[unit * value for value in trace.objective])
     C = _among_all(Z if variant == "Z" else B, present, len(X))
