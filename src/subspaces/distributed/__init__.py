@@ -4,8 +4,8 @@
 chunks and fitted here, then each worker labels its chunks. *Graph* (KTRR): the points become one file that all workers
 map into memory, each computes the coefficients of some points, and the graph is cut here.
 
-In both the estimator's own ``fit`` runs; only the stage that costs most is computed elsewhere. So the labels are those of
-the same estimator in memory, for any chunk size and any number of workers.
+In both the estimator's own ``fit`` runs; only the stage that costs most is computed elsewhere. So the labels are those
+of the same estimator in memory, for any chunk size and any number of workers.
 """
 
 from __future__ import annotations
