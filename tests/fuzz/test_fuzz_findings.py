@@ -228,7 +228,7 @@ def test_results_that_cannot_be_trusted_are_computed_again(tmp_path, content):
     target = tmp_path / "sorted"
     target.mkdir()
     (target / MARKER).write_bytes(content)
-    with pytest.raises(FileError, match="not made by --sort-into"):
+    with pytest.raises(FileError, match="not made by sort_into"):
         check_target(target, source=tmp_path / "photos")
 
 
