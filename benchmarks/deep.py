@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,10 @@ import numpy as np
 import psutil
 
 from subspaces import KTRR, SSC, TRR, EnSC
-from subspaces.estimators.base import SubspaceClusterer
+from subspaces.engine.plan import Plan
+from subspaces.engine.run import Journey, run
 from subspaces.metrics import clustering_scores
-from subspaces.representation._result import Coefficients
+from subspaces.representation.coefficients import Coefficients
 
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 RESULTS = Path(__file__).resolve().parent / "results" / "deep.jsonl"
@@ -58,9 +59,9 @@ DATA: dict[str, dict[str, Any]] = {  # what all networks of a data set share, th
 }
 # DSC-Net's weights are for pixels up to 255 on faces: with the largest pixel m scaled to 1, λ₁ becomes λ₁/m²
 DSC = {
-    "coil20": {"reg": 0.5, "self_expression": 75.0, "epochs": 30},
-    "orl": {"reg": 1.0, "self_expression": 0.2, "epochs": 700},
-    "yaleb10": {"reg": 1.0, "self_expression": 0.01, "epochs": 300},
+    "coil20": {"norm_weight": 0.5, "self_expression": 75.0, "epochs": 30},
+    "orl": {"norm_weight": 1.0, "self_expression": 0.2, "epochs": 700},
+    "yaleb10": {"norm_weight": 1.0, "self_expression": 0.01, "epochs": 300},
 }
 GAME = {"coil20": 30, "orl": 100, "yaleb10": 60}
 CLOSED_FORM = {"coil20": 30, "orl": 200, "yaleb10": 100}
@@ -133,21 +134,11 @@ def model(data: str, method: str, k: int, seed: int) -> Any:
     if name == "ktrrnet":
         return deep.KTRRNet(**common, **RIDGE[variant], epochs=CLOSED_FORM[data])
     dsc = dict(DSC[data])
-    dsc["reg"] /= {"coil20": 1, "orl": 255**2, "yaleb10": 255**2}[data]
+    dsc["norm_weight"] /= {"coil20": 1, "orl": 255**2, "yaleb10": 255**2}[data]
     dsc["graph_params"] = DATA[data]["post"]
     if name == "dasc":
         return deep.DASC(**common, **dsc, adversarial_epochs=GAME[data])
     return deep.DSCNet(**common, **dsc, norm=name.removeprefix("dscnet-"))
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class Given(SubspaceClusterer):
-    """The journey of all methods from coefficients that exist already."""
-
-    coefficients: Any = None
-
-    def _representation(self, X: Any) -> Coefficients:
-        return self.coefficients
 
 
 def cell(data: str, method: str, seed: int) -> dict[str, Any]:
@@ -156,17 +147,18 @@ def cell(data: str, method: str, seed: int) -> dict[str, Any]:
     k = len(np.unique(y))
     estimator = model(data, method, k, seed)
     kept: list[Coefficients] = []
-    truncation = estimator._truncation
 
-    def keep(coefficients: Coefficients) -> Any:
-        kept.append(coefficients)
-        return truncation(coefficients)
+    def keeping(plan: Plan, X: Any, **options: Any) -> Journey:
+        def represent(*seen: Any) -> Coefficients:
+            kept.append(plan.represent(*seen))
+            return kept[-1]
 
-    estimator._truncation = keep
+        return run(replace(plan, represent=represent, canonical=False), X, **options)
+
     before, wall, cpu = psutil.Process().memory_info().rss, time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator.fit(X if method in DEEP else X.reshape(len(X), -1))
+        estimator.fit_by(X if method in DEEP else X.reshape(len(X), -1), keeping)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     losses = getattr(estimator, "losses_", {})
@@ -185,16 +177,18 @@ def cell(data: str, method: str, seed: int) -> dict[str, Any]:
 def treat(coefficients: Coefficients, y: np.ndarray, k: int, seed: int, post: Any, **how: Any) -> dict[str, Any]:
     if how["graph"] == "dscnet":
         how["graph_params"] = post
-    given = Given(**{"n_clusters": k, "random_state": seed, **how}, coefficients=coefficients)
+    rows = np.arange(len(y), dtype=np.float32)[:, None]  # what the points are does not matter any more
+    plan = KTRR(**{"n_clusters": k, "random_state": seed, "n_nonzero": None, **how}, solver="dense").plan(rows)
+    plan = replace(plan, source="points", represent=lambda source, context: coefficients, canonical=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        given.fit(np.arange(len(y), dtype=np.float32)[:, None])
-    scores = clustering_scores(y, given.labels_)
+        found = run(plan, rows)
+    scores = clustering_scores(y, found.labels)
     return {
         "ac": round(100 * scores["accuracy"], 2),
         "nmi": round(100 * scores["nmi"], 2),
-        "components": given.n_components_,
-        "clusters": given.n_clusters_,
+        "components": found.graph.n_components,
+        "clusters": found.n_clusters,
     }
 
 

@@ -25,12 +25,13 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import psutil
 
+from subspaces import registry
 from subspaces.datasets import make_subspaces
-from subspaces.methods import METHODS
 
 HERE = Path(__file__).resolve().parent
 PICTURE = HERE.parent / "docs" / "trust_memory.png"
@@ -65,15 +66,18 @@ def points(seed: int, n: int, noise: float = 0.1) -> Any:
     return X[np.random.default_rng(seed).permutation(len(X))[:n]]
 
 
+def shallow_methods() -> dict[str, Any]:
+    """Classes of all others."""
+    return {name: registry.load(name) for name in registry.names(*registry.SHALLOW)}
+
+
 def deep_methods() -> dict[str, Any]:
     """The deep ones, with networks that train in a moment; empty without PyTorch."""
     if find_spec("torch") is None:
         return {}
-    from subspaces import deep
-
     found = {}
-    for name, class_name in deep.DEEP.items():
-        cls = getattr(deep, class_name)
+    for name in registry.names("deep"):
+        cls = registry.load(name)
         known = {field: value for field, value in SHORT.items() if field in cls().get_params()}
         found[name] = lambda cls=cls, known=known: cls(N_CLUSTERS, **known)
     return found
@@ -84,7 +88,7 @@ def deep_methods() -> dict[str, Any]:
 
 def endure(n_fits: int, trace: bool) -> None:
     process, deep = psutil.Process(), list(deep_methods().values())
-    makers = [lambda cls=cls: cls(n_clusters=N_CLUSTERS) for cls in METHODS.values()]
+    makers = [lambda cls=cls: cls(n_clusters=N_CLUSTERS) for cls in shallow_methods().values()]
     curve: list[tuple[int, float, int, int]] = []
     if trace:
         tracemalloc.start()
@@ -116,7 +120,7 @@ def session(i: int, make: Any) -> None:
         with suppress(ValueError):
             make().fit(np.full((50, 3), np.nan))
     if i % 11 == 0:
-        with suppress(KeyboardInterrupt), interrupted(model):
+        with suppress(KeyboardInterrupt), interrupted():
             model.fit(X)
     if i % 13 == 0:
         import matplotlib as mpl
@@ -131,18 +135,13 @@ def session(i: int, make: Any) -> None:
 
 
 @contextmanager
-def interrupted(model: Any) -> Iterator[None]:
+def interrupted() -> Iterator[None]:
     """Let a fit be interrupted where its labels would be known."""
+    from subspaces.engine import landmark_run, stages
 
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    leg = "_partition" if hasattr(model, "_partition") else "_warn_if_fewer_found"
-    vars(model)[leg] = stop
-    try:
+    stop = {"side_effect": KeyboardInterrupt}
+    with mock.patch.object(stages, "cut", **stop), mock.patch.object(landmark_run, "label_of_most_copies", **stop):
         yield
-    finally:
-        vars(model).pop(leg, None)
 
 
 def slope(curve: Any) -> dict[str, float]:
@@ -194,7 +193,7 @@ def variants() -> dict[str, Any]:
     auto = dict.fromkeys(("n_clusters", "kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
     k = N_CLUSTERS
     return {
-        **{name: lambda cls=cls: cls(n_clusters=k) for name, cls in METHODS.items()},
+        **{name: lambda cls=cls: cls(n_clusters=k) for name, cls in shallow_methods().items()},
         "ktrr, automatic": lambda: KTRR(**auto),
         "ktrr, float32": lambda: KTRR(k),
         "ktrr, low rank": lambda: KTRR(k, kernel="quadratic", solver="low_rank"),

@@ -1,4 +1,4 @@
-"""Share of each leg: the whole Extended Yale B run (2414 faces, kernel to labels), best of a few fits.
+"""Share of each stage: the whole Extended Yale B run (2414 faces, kernel to labels), best of a few fits.
 
 Run it by ``SUBSPACES_DATA=folder python benchmarks/legs.py``.
 """
@@ -25,8 +25,8 @@ def main() -> None:
         fits = [KTRR(38, reg=0.1, n_nonzero=5, **parameters).fit(X.astype(dtype)).timings_ for _ in range(3)]
         best = min(fits, key=lambda timings: sum(timings.values()))
         total = sum(best.values())
-        legs = ", ".join(f"{leg} {seconds:.3f} s ({seconds / total:.0%})" for leg, seconds in best.items())
-        print(f"{name}: {total:.3f} s in all: {legs}", flush=True)
+        stages = ", ".join(f"{stage} {seconds:.3f} s ({seconds / total:.0%})" for stage, seconds in best.items())
+        print(f"{name}: {total:.3f} s in all: {stages}", flush=True)
 
 
 if __name__ == "__main__":

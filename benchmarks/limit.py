@@ -18,10 +18,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from subspaces.affinity import affinity
-from subspaces.kernels import fit_kernel, gram
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.rules import GraphRule, build_graph
+from subspaces.kernels import as_kernel
 from subspaces.representation.ridge import ridge
-from subspaces.truncation import truncate
 
 FEATURES = 1024
 
@@ -43,19 +43,19 @@ def main() -> None:
 
 def measure(n: int, dtype: type, repeats: int) -> str:
     X = np.random.default_rng(0).random((n, FEATURES)).astype(dtype)
-    kernel = fit_kernel(X, "rbf")
-    K = gram(X, kernel)
+    kernel = as_kernel("rbf").fit(X)
+    K = kernel.gram(X)
     work = np.empty_like(K)
 
     def graph(rule: str) -> Callable[[], object]:
-        return lambda: affinity(truncate(ridge(work, 1.0, overwrite=True), 5, graph=rule))
+        return lambda: affinity(build_graph(ridge(work, reg=1.0, overwrite=True), GraphRule(rule, 5)).treated)
 
     def refill() -> None:
         work[:] = K
 
     jobs: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
         "gemm": (lambda: None, lambda: X @ X.T),
-        "kernel": (lambda: None, lambda: gram(X, kernel)),
+        "kernel": (lambda: None, lambda: kernel.gram(X)),
         "lapack": (refill, lambda: bare_inverse(work)),
         "column": (refill, graph("column")),
         "symmetric": (refill, graph("symmetric")),

@@ -25,9 +25,9 @@ import numpy as np
 import psutil
 
 from _peers.measure import in_child, measured, with_threads
-from subspaces import _memory, deep
+from subspaces import registry
 from subspaces.datasets import make_subspaces
-from subspaces.methods import METHODS
+from subspaces.numerics import memory
 
 MB = 2**20
 N_CLUSTERS = 5
@@ -100,7 +100,7 @@ ROUTES = {
 
 def method(name: str) -> Any:
     """A method of the package or of its deep part."""
-    return METHODS[name] if name in METHODS else getattr(deep, deep.DEEP[name])
+    return registry.load(name)
 
 
 def points(n: int, m: int, dtype: str) -> Any:
@@ -127,19 +127,19 @@ def run(route: Route) -> dict[str, Any]:
 @contextmanager
 def demands() -> Iterator[list[float]]:
     """Every demand for memory as the level it leads to above the present one."""
-    process, found, require = psutil.Process(), [], _memory.require
+    process, found, require = psutil.Process(), [], memory.require
     before = process.memory_info().rss
 
     def listen(n_bytes: int, what: str, remedy: str) -> None:
-        _memory.give_back()
+        memory.give_back()
         found.append(process.memory_info().rss - before + n_bytes)
         require(n_bytes, what, remedy)
 
-    _memory.require = listen
+    memory.require = listen
     try:
         yield found
     finally:
-        _memory.require = require
+        memory.require = require
 
 
 def fits(names: list[str]) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from subspaces.estimators import ESTIMATORS
+from subspaces import registry
 from subspaces.metrics import clustering_scores
 
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -46,16 +46,16 @@ GRID: dict[str, list[dict[str, Any]]] = {
     "ensc": combinations(scaling=["unit", None], gamma=[10, 50]),
     "sscomp": combinations(scaling=["unit", None], n_nonzero=[3, 5, 10]),
     "tsc": combinations(n_nonzero=[5, 10, 20]),
-    "lrr1": combinations(reg=[0.01, 0.1, 1], graph=["row_space", "column"]),
-    "lrr2": combinations(reg=[0.1, 1, 10], graph=["row_space", "column"]),
-    "latlrr": combinations(reg=[0.01, 0.1, 1]),
+    "lrr1": combinations(error_weight=[0.01, 0.1, 1], graph=["row_space", "column"]),
+    "lrr2": combinations(error_weight=[0.1, 1, 10], graph=["row_space", "column"]),
+    "latlrr": combinations(error_weight=[0.01, 0.1, 1]),
     "klrr": [
-        *combinations(scaling=["unit"], error=["fro"], reg=[0.1, 1, 10, 100]),
-        *combinations(scaling=["unit"], error=["l21"], reg=[0.1, 1]),
+        *combinations(scaling=["unit"], error=["fro"], error_weight=[0.1, 1, 10, 100]),
+        *combinations(scaling=["unit"], error=["l21"], error_weight=[0.1, 1]),
     ],
-    "smce": combinations(scaling=["unit"], reg=[1, 10, 100], n_neighbors=[10, 20]),
+    "smce": combinations(scaling=["unit"], sparsity=[1, 10, 100], n_neighbors=[10, 20]),
     "lsa": combinations(n_neighbors=[4, 6, 10, 20], subspace_dim=[2, 3, 5]),
-    "sc": combinations(scaling=["unit"], bandwidth=[0.1, 0.2, 0.4, 0.8]),
+    "sc": combinations(scaling=["unit"], bandwidth=[0.14, 0.28, 0.57, 1.13]),
 }
 PAPER = {  # AC of Tables 3 to 6, then t2 of Table 7 in seconds
     "ktrr": {"yaleb": (84.8, 47.6), "coil20": (90.3, 11.7), "usps": (81.4, 27.8), "mnist": (64.0, 34.0)},
@@ -94,7 +94,7 @@ def run(data: str, X: np.ndarray, y: np.ndarray, method: str, parameters: dict[s
     if method == "k-means":
         model: Any = KMeans(k, n_init=20, random_state=0)
     else:
-        model = ESTIMATORS[method](n_clusters=k, **parameters)
+        model = registry.load(method)(n_clusters=k, **parameters)
     start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -108,7 +108,7 @@ def run(data: str, X: np.ndarray, y: np.ndarray, method: str, parameters: dict[s
         **{name: scores[name] for name in ("accuracy", "nmi", "ari", "f_score")},
         "seconds": round(seconds, 3),
         "clock": "cpu",
-        "timings": {leg: round(value, 3) for leg, value in getattr(model, "timings_", {}).items()},
+        "timings": {stage: round(value, 3) for stage, value in getattr(model, "timings_", {}).items()},
         "warnings": sorted({str(w.message)[:120] for w in caught}),
     }
 
@@ -116,8 +116,21 @@ def run(data: str, X: np.ndarray, y: np.ndarray, method: str, parameters: dict[s
 def finished() -> dict[str, dict[str, Any]]:
     if not RESULTS.exists():
         return {}
-    rows = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    rows = [renamed(json.loads(line)) for line in RESULTS.read_text().splitlines()]
     return {key(row["data"], row["method"], row["parameters"], row.get("clock", "wall")): row for row in rows}
+
+
+RENAMED = {**dict.fromkeys(("lrr1", "lrr2", "latlrr", "klrr"), "error_weight"), "smce": "sparsity"}
+
+
+def renamed(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with the names that parameters have now; SC's bandwidth was σ of exp(−d²/(2σ²))."""
+    parameters = dict(row["parameters"])
+    if row["method"] in RENAMED and "reg" in parameters:
+        parameters = {RENAMED[row["method"]] if name == "reg" else name: value for name, value in parameters.items()}
+    if row["method"] == "sc" and parameters.get("bandwidth") in (0.1, 0.2, 0.4, 0.8):
+        parameters["bandwidth"] = round(float(parameters["bandwidth"] * np.sqrt(2)), 2)
+    return {**row, "parameters": parameters}
 
 
 def key(data: str, method: str, parameters: dict[str, Any], clock: str = "cpu") -> str:

@@ -1,4 +1,4 @@
-"""Where the time goes: CPU seconds of every leg beside the least that leg can take, at three sizes.
+"""Where the time goes: CPU seconds of every stage beside the least that stage can take, at three sizes.
 
     OMP_NUM_THREADS=1 python benchmarks/profile_legs.py                  # n = 2,000, 10,000 and 100,000
     OMP_NUM_THREADS=1 python benchmarks/profile_legs.py 2000 --repeats 5
@@ -26,7 +26,6 @@ from sklearn.cluster import KMeans
 from subspaces import KTRR
 from subspaces.datasets import make_subspaces
 from subspaces.estimators.ridge import DENSE_SIZE
-from subspaces.kernels import gram
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "speed" / "legs.md"
 SIZES = [2_000, 10_000, 100_000]
@@ -39,7 +38,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    lines = ["| n | route | leg | CPU s | share | floor | CPU s | factor |", "|---|---|---|---:|---:|---|---:|---:|"]
+    lines = ["| n | route | stage | CPU s | share | floor | CPU s | factor |", "|---|---|---|---:|---:|---|---:|---:|"]
     print(*lines, sep="\n", flush=True)
     for n in arguments.sizes:
         for cut in ("kmeans", "modularity"):
@@ -61,7 +60,9 @@ def profile(n: int, cut: str, repeats: int) -> list[str]:
     least: dict[str, float] = {}
     for _ in range(repeats):
         model = KTRR(k, partition=cut)
-        with mock.patch("subspaces.estimators.base.time.perf_counter", time.process_time):  # the legs in CPU seconds
+        with mock.patch(
+            "subspaces.numerics.listening.time.perf_counter", time.process_time
+        ):  # the stages in CPU seconds
             total = seconds(lambda model=model: model.fit(X))
         legs = {leg: min(s, legs.get(leg, np.inf)) for leg, s in model.timings_.items()} | {
             "rest of fit": min(total - sum(model.timings_.values()), legs.get("rest of fit", np.inf))
@@ -81,27 +82,25 @@ def profile(n: int, cut: str, repeats: int) -> list[str]:
 
 
 def bare(X: np.ndarray, model: Any, k: int) -> Floors:
-    """What each leg cannot do without, as a bare call of the library that does it."""
+    """What each stage cannot do without, as a bare call of the library that does it."""
     C, W = model.coefficients_, model.affinity_matrix_
-    floors: Floors = {
-        "affinity": ("abs(C) + abs(C).T", lambda: (abs(C) + abs(C).T).tocsr()),
-    }
+    floors: Floors = {"graph": ("abs(C) + abs(C).T", lambda: (abs(C) + abs(C).T).tocsr())}
     if model.solver_ == "dense":
-        K = gram(X, model.kernel_)
+        K = model.kernel_.gram(X)
         floors["kernel"] = ("X @ X.T", lambda: X @ X.T)
-        floors["representation"] = ("potrf + potri", _inverse(K.copy()))
-        floors["truncation"] = ("one pass over K", lambda: K.max(axis=1))
+        floors["coefficients"] = ("potrf + potri", _inverse(K.copy()))
+        floors["graph"] = ("one pass over K, abs(C) + abs(C).T", lambda: (K.max(axis=1), (abs(C) + abs(C).T).tocsr()))
     else:
-        floors["representation"] = ("faiss HNSW, 20 neighbours", lambda: _search(X))
+        floors["coefficients"] = ("faiss HNSW, 20 neighbours", lambda: _search(X))
     if model.partition == "kmeans":
         Y = model.embedding_
         if model.solver_ == "dense" and model.n_components_ < k:
             S = sparse.diags_array(W.sum(axis=1) ** -0.5)
             S = (S @ W @ S).tocsr()
-            floors["embed"] = ("eigsh once, tol 1e-3", lambda: eigsh(S, k=k, which="LA", tol=1e-3))
-        floors["partition"] = ("one k-means start", lambda: KMeans(k, n_init=1, random_state=0).fit(Y))
+            floors["embedding"] = ("eigsh once, tol 1e-3", lambda: eigsh(S, k=k, which="LA", tol=1e-3))
+        floors["cut"] = ("one k-means start", lambda: KMeans(k, n_init=1, random_state=0).fit(Y))
     else:
-        floors["partition"] = ("one round of Leiden", lambda: _leiden(W))
+        floors["cut"] = ("one round of Leiden", lambda: _leiden(W))
     return floors
 
 

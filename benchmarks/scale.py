@@ -90,7 +90,7 @@ def reduced(X: np.ndarray) -> np.ndarray:
 def cluster(method: str, params: dict[str, Any], X: np.ndarray, k: int, seed: int) -> Any:
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
-    from subspaces.methods import METHODS
+    from subspaces import registry
 
     name = method.split("-")[0]
     if X.shape[1] == 784 and not method.endswith("-pixels"):
@@ -108,7 +108,7 @@ def cluster(method: str, params: dict[str, Any], X: np.ndarray, k: int, seed: in
     if name in GROWTH and name != "ektrr":
         name = "trr" if name == "low_rank" else "ktrr"
         params = {"solver": method, "partition": "modularity"} if name == "ktrr" else {"partition": "modularity"}
-    model = METHODS[name](n_clusters=k, random_state=seed, **params).fit(X)
+    model = registry.load(name)(n_clusters=k, random_state=seed, **params).fit(X)
     return model.labels_, {key: round(value, 2) for key, value in model.timings_.items()}
 
 
@@ -134,9 +134,9 @@ def _plain_graph(X: np.ndarray, k: int, seed: int, n_neighbors: int) -> np.ndarr
     """The same journey on a plain neighbour graph: cells, nearest points, equal weights, modularity."""
     from scipy import sparse
 
-    from subspaces.affinity import affinity
+    from subspaces.graphs.affinity import affinity
+    from subspaces.numerics.cells import build_cells, search
     from subspaces.partition import cut_by_modularity
-    from subspaces.scale.cells import build_cells, search
 
     cells = build_cells(X, seed=seed)
     points = X[cells.order]
@@ -241,13 +241,13 @@ def fidelity() -> None:
     from sklearn.datasets import load_digits
     from sklearn.metrics import adjusted_rand_score
 
-    from subspaces.affinity import affinity
-    from subspaces.kernels import fit_kernel, gram
+    from subspaces.graphs.affinity import affinity
+    from subspaces.graphs.truncation import truncate_symmetric
+    from subspaces.kernels import as_kernel
     from subspaces.partition import cut_by_modularity
-    from subspaces.representation._result import from_dense, from_sparse
+    from subspaces.representation import two_scale as two
+    from subspaces.representation.coefficients import from_dense, from_sparse
     from subspaces.representation.ridge import ridge
-    from subspaces.scale import two_scale as two
-    from subspaces.truncation import truncate
 
     covtype, _, _ = load("covtype")
     rng = np.random.default_rng(0)
@@ -261,19 +261,19 @@ def fidelity() -> None:
     print("|---|---|---|---|---|---|---|---|")
     for name, X in sets.items():
         for reg in (1.0, 10.0):
-            kernel = fit_kernel(X, "rbf", "rms", None)
-            D = ridge(gram(X.astype(np.float64), kernel), reg).columns(0, len(X))
+            kernel = as_kernel("rbf").fit(X)
+            D = ridge(kernel.gram(X.astype(np.float64)), reg=reg).columns(0, len(X))
             best = np.argsort(-np.abs(D), axis=1)[:, :10]
-            dense = cut_by_modularity(affinity(truncate(from_dense(D.T), 5, graph="symmetric")), 10)
+            dense = cut_by_modularity(affinity(truncate_symmetric(from_dense(D.T), 5, keep=False).symmetric), 10)
             for r, s in ((64, 20), (128, 20), (256, 20), (512, 50)):
-                C = two.two_scale(X, kernel, reg, n_landmarks=r, n_candidates=s).matrix.T.toarray()
+                C = two.two_scale(X, kernel=kernel, reg=reg, n_landmarks=r, n_candidates=s).matrix.T.toarray()
                 mine = np.argsort(-np.abs(C), axis=1)[:, :10]
                 recall = [
                     np.mean([len(set(a[:e]) & set(b[:e])) / e for a, b in zip(mine, best, strict=True)])
                     for e in (5, 10)
                 ]
                 error = np.median(np.abs(C - D)[C != 0]) / np.median(np.abs(D).max(axis=1))
-                W = affinity(truncate(from_sparse(sparse.csc_array(C.T)), 5, graph="symmetric"))
+                W = affinity(truncate_symmetric(from_sparse(sparse.csc_array(C.T)), 5, keep=False).symmetric)
                 agreement = adjusted_rand_score(dense, cut_by_modularity(W, 10))
                 cells = (*recall, error, agreement)
                 print(f"| {name} | {reg:g} | {r} | {s} | " + " | ".join(f"{x:.3f}" for x in cells) + " |", flush=True)

@@ -11,14 +11,14 @@ import time
 import warnings
 
 import methods
-from subspaces.estimators import ESTIMATORS
+from subspaces import registry
 
 SETTINGS = {"ktrr": {"scaling": "unit", "reg": 0.1}, "klrr": {"scaling": "unit"}}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--methods", nargs="*", default=list(ESTIMATORS))
+    parser.add_argument("--methods", nargs="*", default=registry.names("graph"))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--cpu", action="store_true", help="CPU instead of wall seconds")
     arguments = parser.parse_args()
@@ -28,7 +28,7 @@ def main() -> None:
 
     def seconds(name: str) -> float:
         start = clock()
-        ESTIMATORS[name](38, **SETTINGS.get(name, {})).fit(X)
+        registry.load(name)(38, **SETTINGS.get(name, {})).fit(X)
         return clock() - start
 
     for name in arguments.methods:

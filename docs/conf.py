@@ -31,8 +31,10 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "paper_maths",
     "measured",
+    "architecture",
+    "listed",
 ]
-exclude_patterns = ["_*", "Makefile"]
+exclude_patterns = ["_*", "api/generated/_*", "Makefile"]
 templates_path = ["_templates"]
 highlight_language = "none"
 pygments_style = "a11y-high-contrast-light"
@@ -47,7 +49,8 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 # ---------------------------------------------------------------- reference from docstrings
-autosummary_generate = True
+autosummary_generate = [f"api/{page.name}" for page in sorted((DOCS / "api").glob("*.rst"))]
+autosummary_generate += ["api/generated/_listed.rst"]  # names that come from the registry
 autodoc_typehints = "none"  # the docstrings say what an argument is, in words
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template lists the methods that are ours, not all of scikit-learn's
@@ -60,12 +63,11 @@ nitpick_ignore = [
     ("py:class", "numpy.random.Generator"),
     ("py:class", "sklearn.exceptions.ConvergenceWarning"),
     ("py:class", "LinearEmbedding"),
-    ("py:func", "subspaces._kmeans.kmeans"),
+    ("py:func", "subspaces.numerics.kmeans.kmeans"),
     ("py:func", "cells_of"),
     ("py:func", "data_weight"),
     ("py:func", "outlier_weight"),
-    ("py:data", "subspaces.kernels.DISTANCE_KERNELS"),
-    ("py:mod", "subspaces.plots._style"),
+    ("py:mod", "subspaces.plots.style"),
 ]
 
 # ---------------------------------------------------------------- gallery

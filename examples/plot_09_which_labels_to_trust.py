@@ -51,11 +51,11 @@ why = model.explain(doubtful)
 why
 
 # %%
-# The picture itself and its representers, with their weights.
+# The picture itself and its representers, with their coefficients.
 shown = [doubtful, *why.points[:5]]
 titles = [
     "in doubt",
-    *(f"{weight:.2f}, cluster {label}" for weight, label in zip(why.weights, why.labels, strict=True)),
+    *(f"{c:.2f}, cluster {label}" for c, label in zip(why.coefficients, why.labels, strict=True)),
 ]
 fig, axes = plt.subplots(1, len(shown), figsize=(9, 2), layout="constrained")
 for ax, i, title in zip(axes, shown, titles, strict=False):

@@ -2,57 +2,74 @@
 What happens between data and labels?
 =====================================
 
-Every method is the same journey, and every leg is a plain function on arrays. This is KTRR without the class, one call
-per line, with a picture at each stop. The numbers in brackets are the equations of the paper (:doc:`/maths`).
+Every method is the same journey, and every stage of it is a plain function on arrays. This is KTRR's ``fit`` without the
+class, one call per line, with a picture at each stop; at the end it has the same labels, number for number. The numbers
+in brackets are the equations of the paper (:doc:`/maths`).
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 from subspaces import KTRR
-from subspaces.affinity import affinity
 from subspaces.datasets import make_three_curves
-from subspaces.embedding import spectral_embedding, unit_rows
-from subspaces.kernels import fit_kernel, gram
+from subspaces.engine import stages
+from subspaces.engine.plan import Context
+from subspaces.engine.run import run
+from subspaces.engine.stages import Evidence
 from subspaces.metrics import accuracy
-from subspaces.partition import cut_embedding
+from subspaces.numerics.copies import fingerprints
+from subspaces.numerics.ordering import canonical_order, inverse_of
+from subspaces.numerics.workers import HERE
+from subspaces.partition import in_order
 from subspaces.plots import AffinityDisplay, CoefficientsDisplay, EmbeddingDisplay
-from subspaces.representation.ridge import ridge
-from subspaces.truncation import truncate
 
 X, y = make_three_curves(100, noise=0.003, random_state=0)
 
-kernel = fit_kernel(X, "rbf")  # settles the bandwidth
-K = gram(X, kernel)  # kernel matrix (3.8)
-C = ridge(K, reg=1.0)  # coefficients of all points at once (3.9)
-C_kept = truncate(C, 8, graph="symmetric")  # the eight strongest of each point (3.11, 3.12)
-W = affinity(C_kept)  # graph (3.13)
-Y = unit_rows(spectral_embedding(W, 3).vectors)  # eigenvectors of its Laplacian (3.14)
-labels = cut_embedding(Y, 3)  # k-means on the rows
-
-print(f"accuracy {accuracy(y, labels):.2f}")
-print("the same clusters as the estimator's:", accuracy(labels, KTRR(3, n_nonzero=8).fit_predict(X)) == 1)
+# %%
+# The plan: parameters and the shape of the points decide everything, and nothing is computed yet.
+plan = KTRR(3, n_nonzero=8).plan(X)
+print(plan.kernel, plan.graph, plan.cut, sep="\n")
+print(f"solver {plan.solver}: {plan.solver_reason}")
 
 # %%
-# Data and kernel matrix. The points are ordered by curve, so that blocks can be seen; no method is told the order.
+# The stages. They see the points in an order that depends on the points alone, so that the order of the rows decides
+# nothing; at the end labels go back to their rows, and clusters are numbered by their first points.
+order = canonical_order(X, fingerprints(X))
+points, scaling = stages.scaled(X[order], plan)
+seen = stages.see(points, scaling, plan)  # bandwidth settled, kernel matrix K (3.8)
+C = plan.represent(seen.source, Context(seen.kernel, plan.seed, False, HERE))  # coefficients of all points (3.9)
+graph = stages.graph(C, Evidence(scaling, seen.kernel), plan)  # the eight strongest of each point, W (3.11 to 3.13)
+if stages.falls_apart(graph, plan):  # more pieces than clusters?
+    graph = stages.join(graph, C, plan.n_clusters)
+embedding = stages.embed(graph.W, plan.n_clusters)  # eigenvectors of its Laplacian (3.14), rows of length 1
+labels = stages.cut(graph, embedding, plan)  # k-means on the rows
+labels = in_order(labels[inverse_of(order)])
+
+print(f"accuracy {accuracy(y, labels):.2f}")
+print("the labels of the engine's run:", np.array_equal(labels, run(plan, X).labels))
+print("the labels of the estimator:   ", np.array_equal(labels, KTRR(3, n_nonzero=8).fit_predict(X)))
+
+# %%
+# Data and kernel matrix. In the picture the points are ordered by curve, so that blocks can be seen; no stage is told.
+place = inverse_of(order)
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 axes[0].scatter(*X.T, c=y, cmap="cividis", s=8)
 axes[0].set_title("points")
-axes[1].imshow(K, cmap="cividis")
+axes[1].imshow(seen.source[np.ix_(place, place)], cmap="cividis")
 axes[1].set_title("kernel matrix K")
 
 # %%
-# All coefficients of (3.9), and what truncation leaves of them.
-whole = C.columns(0, len(X)).T
+# All coefficients of (3.9), and what truncation leaves of them; the sign stays.
 fig, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
-CoefficientsDisplay.from_predictions(whole, y, ax=axes[0])
+CoefficientsDisplay.from_predictions(C.dense(), y[order], ax=axes[0])
 axes[0].set_title("all coefficients")
-CoefficientsDisplay.from_predictions(C_kept, y, ax=axes[1])
+CoefficientsDisplay.from_predictions(graph.coefficients, y[order], ax=axes[1])
 axes[1].set_title("8 kept per point")
 
 # %%
 # The graph, and the points in the coordinates that are cut.
 fig, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
-AffinityDisplay.from_predictions(W, y, ax=axes[0])
-EmbeddingDisplay.from_predictions(Y, labels, ax=axes[1])
+AffinityDisplay.from_predictions(graph.W, y[order], ax=axes[0])
+EmbeddingDisplay.from_predictions(embedding.rows, labels[order], ax=axes[1])
 
 # sphinx_gallery_thumbnail_number = 2

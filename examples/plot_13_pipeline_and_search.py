@@ -26,7 +26,7 @@ pipe = make_pipeline(StandardScaler(), KTRR(3)).fit(X)
 print(score_table(y, {"unscaled": KTRR(3).fit_predict(X), "scaling=": inside.labels_, "pipeline": pipe[-1].labels_}))
 
 # %%
-# After ``fit`` a notebook shows the journey: sizes, choices and seconds of each leg.
+# After ``fit`` a notebook shows what happened: sizes, choices and seconds of each stage.
 inside
 
 # %%

@@ -21,6 +21,85 @@ settings.register_profile(
 settings.load_profile("subspaces")
 
 
+TESTS = Path(__file__).resolve().parent
+SLOW = (
+    "cli/test_cli.py::test_cluster_writes_every",
+    "cli/test_cli.py::test_demo",
+    "cli/test_cli.py::test_help_imports",
+    "cli/test_cli_output.py::test_from_a_folder",
+    "cli/test_cli_output.py::test_two_answers",
+    "cli/test_cli_process.py",
+    "datasets/test_datasets.py::test_real_data",
+    "datasets/test_datasets_files.py::test_fetch_coil",
+    "deep/",
+    "distributed/",
+    "embedding/test_spectral.py::test_multigrid_is",
+    "embedding/test_spectral.py::test_weakly_tied",
+    "estimators/test_estimators.py::test_same_labels",
+    "estimators/test_estimators.py::test_scikit_learn_checks",
+    "estimators/test_invariances.py",
+    "estimators/test_landmark_methods.py",
+    "estimators/test_sampled.py::test_scikit_learn_checks",
+    "estimators/test_sampled.py::test_votes",
+    "explorer/test_browser",
+    "explorer/test_explore.py::test_choose_for_me",
+    "explorer/test_explore.py::test_same_labels",
+    "faults/",
+    "fuzz/",
+    "machines/",
+    "numerics/test_cells.py::test_search_finds_most",
+    "numerics/test_degenerate_spectra.py",
+    "numerics/test_kmeans.py::test_finds_the_optimum",
+    "numerics/test_kmeans.py::test_not_worse",
+    "plots/test_plots.py::test_nothing_is_drawn",
+    "project/test_benchmarks.py",
+    "project/test_docs.py::test_examples_run",
+    "project/test_manual.py::test_example_runs",
+    "project/test_manual.py::test_manual_builds",
+    "project/test_package.py::test_import_loads",
+    "project/test_release.py",
+    "properties/",
+    "report/test_browser",
+    "report/test_report.py::test_nothing_is_fetched",
+    "report/test_report.py::test_page_says",
+    "report/test_report.py::test_policy",
+    "report/test_report.py::test_ten_thousand_points",
+    "representation/test_elastic_net.py",
+    "representation/test_elastic_net_steps.py::test_trace",
+    "representation/test_local.py::test_lsa_is",
+    "representation/test_local.py::test_smce_solves",
+    "representation/test_low_rank.py",
+    "representation/test_low_rank_contract.py",
+    "representation/test_low_rank_parts.py::test_single_precision",
+    "representation/test_low_rank_parts.py::test_stages",
+    "representation/test_low_rank_parts.py::test_tolerance",
+    "representation/test_sparse.py",
+    "representation/test_two_scale.py",
+    "reproduce/test_paper_figures.py",
+    "reproduce/test_reproduce.py::test_real_data",
+    "reproduce/test_reproduce_pages.py::test_whole_experiment",
+    "reproduce/test_reproduce_runs.py",
+    "selection/test_selection.py",
+    "test_confidence.py::test_informative",
+)
+"""What ``-m "not slow"`` leaves out: beginnings of the names of tests, files and folders below this one."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not load files of which the quick subset runs nothing: that takes longer than many tests."""
+    if config.option.markexpr != "not slow" or not collection_path.is_relative_to(TESTS):
+        return None
+    place = collection_path.relative_to(TESTS).as_posix() + "/" * collection_path.is_dir()
+    return place.startswith(SLOW) or None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `SLOW` names."""
+    for item in items:
+        if item.nodeid.removeprefix("tests/").startswith(SLOW):
+            item.add_marker("slow")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """One BLAS and OpenMP thread per xdist worker, as in scikit-learn's own tests."""
     if os.environ.get("PYTEST_XDIST_WORKER_COUNT") is not None:

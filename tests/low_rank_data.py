@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subspaces._typing import Array
-from subspaces.representation._result import Trace
+from solved import dense_and_trace
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Trace
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
 from subspaces.representation.low_rank import lrr
@@ -17,20 +18,20 @@ TIGHT: dict[str, Any] = {"tol": 1e-6, "max_iter": 50_000}
 
 
 def lrr1(X: Array, **options: Any) -> tuple[Array, Trace]:
-    return lrr(X, error="l1", **options)
+    return dense_and_trace(lrr(X, error="l1", **options))
 
 
 def lrr2(X: Array, **options: Any) -> tuple[Array, Trace]:
-    return lrr(X, error="l21", **options)
+    return dense_and_trace(lrr(X, error="l21", **options))
 
 
 def linear_klrr(X: Array, **options: Any) -> tuple[Array, Trace]:
-    return kernel_lrr(X @ X.T, **options)
+    return dense_and_trace(kernel_lrr(X @ X.T, **options))
 
 
 def latent(X: Array, *, start: Array | None = None, **options: Any) -> tuple[Array, Trace]:
     found = latent_lrr(X, start=None if start is None else (start, np.zeros((X.shape[1],) * 2)), **options)
-    return found.coefficients, found.trace
+    return dense_and_trace(found)
 
 
 # Every solver with a reg at which, on `subspaces_with_noise`, neither the representation nor the errors vanish.

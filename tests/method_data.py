@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces.estimators import ESTIMATORS
-from subspaces.methods import METHODS, SCALABLE
+from subspaces import registry
 
+METHODS = {name: registry.load(name) for name in registry.names(*registry.SHALLOW)}
+ESTIMATORS = {name: METHODS[name] for name in registry.names("graph")}
+SCALABLE = {name: METHODS[name] for name in registry.names("large")}
 ALL = [pytest.param(cls, id=name) for name, cls in METHODS.items()]
 GRAPH = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
 LARGE = [pytest.param(cls, id=name) for name, cls in SCALABLE.items()]

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from subspaces import KTRR, LRR2, LSR1, SSC
+from subspaces import EKTRR, KTRR, LRR2, LSR1, SLRR, SLSR, SSC, SSSC
 from subspaces.datasets import make_subspaces
-from subspaces.scale.presets import EKTRR, SLRR, SLSR, SSSC
 
 PRESETS = {EKTRR: KTRR, SSSC: SSC, SLSR: LSR1, SLRR: LRR2}
 on_presets = pytest.mark.parametrize("cls", PRESETS)

@@ -10,9 +10,9 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
 
+from method_data import METHODS
 from subspaces import KTRR, TRR, confidence
 from subspaces.confidence import Summary, edge_distances, far_points, memberships, summarize, summarize_graph
-from subspaces.methods import METHODS
 from subspaces.metrics import best_matching
 
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.linalg import block_diag
 from sklearn.metrics import adjusted_rand_score
 
-from subspaces.embedding import spectral_embedding, unit_rows
+from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.partition import cut_by_modularity, cut_embedding, merge_communities, modularity
 
 EMBEDDING_METHODS = ["kmeans", "qr", "discretize"]

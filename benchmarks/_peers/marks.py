@@ -80,8 +80,7 @@ def restarts(seed: int) -> dict[str, Any]:
 def large_memory(data: str) -> dict[str, Any]:
     """Peak of the routes without an n × n array, in units of H, once the finished graph is taken off."""
     from subspaces import KTRR
-    from subspaces.kernels import n_features_out
-    from subspaces.scale.two_scale import N_LANDMARKS
+    from subspaces.representation.two_scale import N_LANDMARKS
 
     warnings.simplefilter("ignore")
     X, y = load(data, 0)
@@ -96,7 +95,7 @@ def large_memory(data: str) -> dict[str, Any]:
     with measured() as meter:
         model = run(X)
     W = model.affinity_matrix_
-    columns = n_features_out(model.kernel_, X.shape[1]) if model.solver_ == "low_rank" else N_LANDMARKS
+    columns = model.kernel_.n_features_out(X.shape[1]) if model.solver_ == "low_rank" else N_LANDMARKS
     size = len(X) * int(columns or 0) * X.itemsize / 2**20
     graph = (W.data.nbytes + W.indices.nbytes + W.indptr.nbytes) / 2**20
     return {"mb": meter.mb, "H": size, "graph": graph, "solver": model.solver_}

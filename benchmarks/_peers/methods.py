@@ -46,9 +46,9 @@ class Method:
 
 def ours(method: str, **parameters: Any) -> Callable[[np.ndarray, int, int], Any]:
     def run(X: np.ndarray, k: int, seed: int) -> Any:
-        from subspaces.methods import METHODS
+        from subspaces import registry
 
-        return METHODS[method](n_clusters=k, random_state=seed, **parameters).fit(X)
+        return registry.load(method)(n_clusters=k, random_state=seed, **parameters).fit(X)
 
     return run
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.affinity import affinity
 from subspaces.datasets import make_subspaces
-from subspaces.embedding import spectral_embedding, unit_rows
-from subspaces.kernels import fit_kernel, gram
+from subspaces.embedding.spectral import spectral_embedding, unit_rows
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate_symmetric
+from subspaces.kernels import as_kernel
 from subspaces.representation.ridge import ridge
-from subspaces.truncation import truncate
 
 CLUSTERS = 10
 SIZES = [500, 1000, 2000]
@@ -41,10 +41,10 @@ class Legs:
 def legs(n: int, dtype: str) -> Legs:
     """Run the journey once and keep every stop."""
     X = points(n, dtype)
-    kernel = fit_kernel(X, "rbf")
-    K = gram(X, kernel)
+    kernel = as_kernel("rbf").fit(X)
+    K = kernel.gram(X)
     coefficients = ridge(K)
-    truncated = truncate(coefficients, 5, graph="symmetric")
+    truncated = truncate_symmetric(coefficients, 5).symmetric
     W = affinity(truncated)
     Y = unit_rows(spectral_embedding(W, CLUSTERS).vectors)
     return Legs(X, kernel, K, coefficients, truncated, W, Y)

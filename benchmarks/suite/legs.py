@@ -1,4 +1,4 @@
-"""The legs of the dense route one by one, then the whole journey and new points."""
+"""The stages of the dense route one by one, then the whole journey and new points."""
 
 # ruff: noqa: D102  (the classes say what a leg is)
 
@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from subspaces import KTRR, TRR
-from subspaces.affinity import affinity
-from subspaces.embedding import spectral_embedding
-from subspaces.kernels import gram
+from subspaces.embedding.spectral import spectral_embedding
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate, truncate_symmetric
 from subspaces.partition import cut_by_modularity, cut_embedding
 from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.truncation import truncate
 
 from ._points import CLUSTERS, DTYPES, SIZES, legs, points
 
@@ -34,7 +33,7 @@ class Kernel(_Leg):
     """Points → kernel matrix."""
 
     def time_gram(self, n: int, dtype: str) -> None:
-        gram(self.legs.X, self.legs.kernel)
+        self.legs.kernel.gram(self.legs.X)
 
     peakmem_gram = time_gram
 
@@ -57,10 +56,10 @@ class Truncation(_Leg):
     """Coefficients → the largest of each column."""
 
     def time_symmetric(self, n: int, dtype: str) -> None:
-        truncate(self.legs.coefficients, 5, graph="symmetric")
+        truncate_symmetric(self.legs.coefficients, 5)
 
     def time_column(self, n: int, dtype: str) -> None:
-        truncate(self.legs.coefficients, 5, graph="column")
+        truncate(self.legs.coefficients, 5)
 
     peakmem_symmetric = time_symmetric
 

@@ -46,11 +46,11 @@ def short_table(text: str, classes: dict[str, str]) -> str:
 def insert_table(app: Any, docname: str, source: list[str]) -> None:
     """Put the table where the page marks it."""
     if MARK in source[0]:
-        from subspaces.methods import METHODS
+        from subspaces import registry
 
         page = Path(app.srcdir) / "methods_measured.md"
         app.env.note_dependency(str(page))
-        classes = {name: cls.__name__ for name, cls in METHODS.items()}
+        classes = {entry.name: entry.class_name for entry in registry.METHODS}
         source[0] = source[0].replace(MARK, short_table(page.read_text(encoding="utf-8"), classes))
 
 

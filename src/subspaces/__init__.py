@@ -8,75 +8,57 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
-__all__ = [
-    "KTRR",
-    "TRR",
-    "LSR1",
-    "LSR2",
-    "SSC",
-    "KSSC",
-    "EnSC",
-    "SSCOMP",
-    "LRR1",
-    "LRR2",
-    "LatLRR",
-    "KLRR",
-    "SMCE",
-    "LSA",
-    "TSC",
-    "SC",
-    "EKTRR",
-    "SSSC",
-    "SLSR",
-    "SLRR",
-    "SampledClusterer",
-    "KASP",
-    "NystromSC",
-    "SEC",
-    "AKK",
-    "LSC",
-    "USPEC",
-    "explore",
-    "show",
-    "__version__",
-]
+from subspaces import registry
 
-_HOME = {
-    **dict.fromkeys(("EKTRR", "SSSC", "SLSR", "SLRR"), "subspaces.scale.presets"),
-    "SampledClusterer": "subspaces.scale.sampled",
-    "KASP": "subspaces.scale.kasp",
-    "NystromSC": "subspaces.scale.nystrom",
-    "SEC": "subspaces.scale.embedded",
-    "AKK": "subspaces.scale.kernel_kmeans",
-    "LSC": "subspaces.scale.landmark",
-    "USPEC": "subspaces.scale.uspec",
+__version__ = "0.1.0"
+
+_CLASSES = {registry.entry_of(name).class_name: name for name in registry.names(*registry.SHALLOW)}
+_OTHERS = {
+    "SampledClusterer": "subspaces.estimators.sampled",
     "explore": "subspaces.explorer",
     "show": "subspaces.plots",
 }
+__all__ = [*_CLASSES, *_OTHERS, "__version__"]
 
 if TYPE_CHECKING:
-    from subspaces.estimators.ktrr import KTRR, TRR
-    from subspaces.estimators.local import LSA, SC, SMCE, TSC
-    from subspaces.estimators.low_rank import KLRR, LRR1, LRR2, LatLRR
-    from subspaces.estimators.lsr import LSR1, LSR2
-    from subspaces.estimators.ssc import KSSC, SSC, SSCOMP, EnSC
-    from subspaces.explorer import explore
-    from subspaces.plots import show
-    from subspaces.scale.embedded import SEC
-    from subspaces.scale.kasp import KASP
-    from subspaces.scale.kernel_kmeans import AKK
-    from subspaces.scale.landmark import LSC
-    from subspaces.scale.nystrom import NystromSC
-    from subspaces.scale.presets import EKTRR, SLRR, SLSR, SSSC
-    from subspaces.scale.sampled import SampledClusterer
-    from subspaces.scale.uspec import USPEC
+    from subspaces.estimators.akk import AKK as AKK
+    from subspaces.estimators.bdr import BDR as BDR
+    from subspaces.estimators.ektrr import EKTRR as EKTRR
+    from subspaces.estimators.ektrr import SLRR as SLRR
+    from subspaces.estimators.ektrr import SLSR as SLSR
+    from subspaces.estimators.ektrr import SSSC as SSSC
+    from subspaces.estimators.kasp import KASP as KASP
+    from subspaces.estimators.ktrr import KTRR as KTRR
+    from subspaces.estimators.ktrr import TRR as TRR
+    from subspaces.estimators.local import LSA as LSA
+    from subspaces.estimators.local import SC as SC
+    from subspaces.estimators.local import SMCE as SMCE
+    from subspaces.estimators.local import TSC as TSC
+    from subspaces.estimators.lrr import KLRR as KLRR
+    from subspaces.estimators.lrr import LRR1 as LRR1
+    from subspaces.estimators.lrr import LRR2 as LRR2
+    from subspaces.estimators.lrr import LatLRR as LatLRR
+    from subspaces.estimators.lsc import LSC as LSC
+    from subspaces.estimators.lsr import LSR1 as LSR1
+    from subspaces.estimators.lsr import LSR2 as LSR2
+    from subspaces.estimators.nystrom import NystromSC as NystromSC
+    from subspaces.estimators.sampled import SampledClusterer as SampledClusterer
+    from subspaces.estimators.sec import SEC as SEC
+    from subspaces.estimators.ssc import KSSC as KSSC
+    from subspaces.estimators.ssc import SSC as SSC
+    from subspaces.estimators.ssc import SSCOMP as SSCOMP
+    from subspaces.estimators.ssc import EnSC as EnSC
+    from subspaces.estimators.uspec import USPEC as USPEC
+    from subspaces.explorer import explore as explore
+    from subspaces.plots import show as show
 
 
 def __getattr__(name: str) -> object:
-    """Load the estimators when first asked for: ``subspaces --help`` must not wait for NumPy."""
-    if name in __all__:
-        return getattr(importlib.import_module(_HOME.get(name, "subspaces.estimators")), name)
+    """Load an estimator when it is first asked for."""
+    if name in _CLASSES:
+        return registry.load(_CLASSES[name])
+    if name in _OTHERS:
+        return getattr(importlib.import_module(_OTHERS[name]), name)
     raise AttributeError(f"module 'subspaces' has no attribute {name!r}")
 
 

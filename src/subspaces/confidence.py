@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subspaces._blocks import row_blocks
-from subspaces._typing import Array, Data, Labels, Sparse
+from subspaces.kernels import is_precomputed
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.scaling import apply_scaling
 
 N_STEPS = 40
@@ -298,14 +299,15 @@ def neighbor_graph(X: Data, n_neighbors: int = 10) -> Sparse:
 
 def _points(estimator: Any, X: Data | None) -> Data | None:
     """Points as the method saw them: scaled; None for a precomputed kernel, whose rows are no points."""
-    if getattr(estimator, "kernel", None) == "precomputed":
+    if is_precomputed(getattr(estimator, "kernel", None)):
         return None
+    fitted = getattr(estimator, "_predictor", None)
     if X is None:
-        X = getattr(estimator, "_X", None)
+        X = getattr(fitted, "X", None)
     if X is None:
         return None
     X = X if sparse.issparse(X) else np.asarray(X)
-    scaling = getattr(estimator, "_scaling", None)
+    scaling = getattr(fitted, "scaling", None)
     return X if scaling is None else apply_scaling(X if X.dtype.kind == "f" else X.astype(np.float64), scaling)
 
 

@@ -13,15 +13,15 @@ single point, each point on its own twice) and 0 otherwise.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from subspaces._contingency import Contingency, Encoded, encode, match, tabulate, with_new_names
-from subspaces._typing import Array
+from subspaces.numerics.contingency import Contingency, Encoded, encode, match, tabulate, with_new_names
+from subspaces.numerics.types import Array
 
 Average: TypeAlias = Literal["max", "arithmetic", "geometric", "min"]
 
@@ -291,4 +291,38 @@ def _normalized_mutual_info(table: Contingency, average: Average) -> float:
 
 def _scores(table: Contingency) -> dict[str, float]:
     scores = {"accuracy": _accuracy(table), "nmi": _normalized_mutual_info(table, "max")}
-    return scores | _pair_scores(table) | {"purity": _purity(table)}
+    scores |= _pair_scores(table) | {"purity": _purity(table)}
+    return {score.name: scores[score.name] for score in SCORES}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score and its names; of every score here, more is better and 1 is perfect.
+
+    Attributes
+    ----------
+    name : key in `clustering_scores`
+    title : as printed
+    function : of ``(labels_true, labels_pred)``
+    paper : the KTRR paper's abbreviation, where it has the score
+    """
+
+    name: str
+    title: str
+    function: Callable[[ArrayLike, ArrayLike], float]
+    paper: str = ""
+
+
+SCORES = (
+    Score("accuracy", "accuracy", accuracy, "AC"),
+    Score("nmi", "NMI", normalized_mutual_info, "NMI"),
+    Score("ari", "ARI", adjusted_rand, "ARI"),
+    Score("f_score", "f-score", pairwise_f_score, "F"),
+    Score("precision", "precision", pairwise_precision),
+    Score("recall", "recall", pairwise_recall),
+    Score("purity", "purity", purity),
+)
+"""Every score against known classes, in the order of all tables."""
+
+PAPER_SCORES = {score.paper: score.name for score in SCORES if score.paper}
+"""The scores of the KTRR paper's tables: abbreviation and name."""

@@ -10,11 +10,11 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import discretize
 
-from subspaces._kmeans import kmeans
-from subspaces._process import one_thread
-from subspaces._typing import Array, Labels, Sparse
-from subspaces.decompositions import svd
-from subspaces.ties import first_largest
+from subspaces.numerics.decompositions import svd
+from subspaces.numerics.kmeans import kmeans
+from subspaces.numerics.process import one_thread
+from subspaces.numerics.ties import first_largest
+from subspaces.numerics.types import Array, Labels, Sparse
 
 PARTITIONS = ("kmeans", "qr", "discretize", "modularity")
 
@@ -38,21 +38,36 @@ def cut_embedding(
     Parameters
     ----------
     Y : array of shape (n, k), rows scaled to unit length
-    method : ``"kmeans"`` (best of `n_init` starts, :func:`subspaces._kmeans.kmeans`), ``"qr"`` (pivoted QR, no
+    method : ``"kmeans"`` (best of `n_init` starts, :func:`subspaces.numerics.kmeans.kmeans`), ``"qr"`` (pivoted QR, no
         randomness) or ``"discretize"`` (rotation towards indicator vectors)
-    init : ``"k-means++"``, or ``"random"`` samples as the authors' program: independent starts; it needs hundreds
+    init : ``"k-means++"``; ``"random"`` samples as the authors' program: independent starts, it needs hundreds;
+        ``"qr"``: one start, from the clusters of the QR cut, where that gives one
     """
     if n_clusters == 1:
         return np.zeros(Y.shape[0], dtype=np.intp)
+    if method == "kmeans" and init == "qr":
+        return _kmeans_from_qr(Y, n_clusters, n_init, seed)
     if method == "kmeans" or Y.shape[1] != n_clusters:  # the other two make one cluster per column
         if init == "k-means++":
             return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
         model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed, max_iter=1000)
-        with one_thread("blas"):  # as in subspaces._kmeans
+        with one_thread("blas"):  # as in subspaces.numerics.kmeans
             return model.fit(Y).labels_.astype(np.intp)
     if method == "qr":
         return cut_by_qr(Y)
     return np.asarray(discretize(Y, random_state=seed), dtype=np.intp)
+
+
+def _kmeans_from_qr(Y: Array, n_clusters: int, n_init: int, seed: int) -> Labels:
+    """K-means from the centres of the QR cut; from `n_init` ordinary starts where that leaves a cluster empty."""
+    start = cut_by_qr(Y) if Y.shape[1] == n_clusters else np.zeros(0, dtype=np.intp)
+    sizes = np.bincount(start, minlength=n_clusters)
+    if (sizes == 0).any():
+        return kmeans(Y, n_clusters, n_init=n_init, seed=seed)
+    centres = np.zeros((n_clusters, Y.shape[1]), dtype=Y.dtype)
+    np.add.at(centres, start, Y)
+    model = KMeans(n_clusters, init=centres / sizes[:, None].astype(Y.dtype), n_init=1)
+    return model.fit(Y).labels_.astype(np.intp)
 
 
 def cut_by_qr(Y: Array) -> Labels:
@@ -75,7 +90,13 @@ def cut_by_qr(Y: Array) -> Labels:
 
 
 def cut_by_modularity(
-    W: Sparse, n_clusters: int | None = None, *, resolution: float = 1.0, seed: int = 0, iterations: int | None = None
+    W: Sparse,
+    n_clusters: int | None = None,
+    *,
+    resolution: float = 1.0,
+    seed: int = 0,
+    iterations: int | None = None,
+    communities: Labels | None = None,
 ) -> Labels:
     """Communities of the graph by the Leiden algorithm, merged to `n_clusters` when that is given.
 
@@ -83,6 +104,7 @@ def cut_by_modularity(
     until at least that many communities come out; the surplus is merged pair by pair
     (:func:`merge_communities`). `iterations` of Leiden: by default 10 up to 20,000 points, 3 above. 3 come within 0.002
     of the modularity of 10 in a third of the time, and within 0.0002 on the graph of MNIST's 60,000 digits.
+    `communities` of this resolution, where they are known, are not looked for again.
 
     References
     ----------
@@ -92,7 +114,7 @@ def cut_by_modularity(
     if not W.sum() > 0:
         raise ValueError("the affinity graph has no edge, so it has no communities.")
     iterations = iterations or (10 if W.shape[0] <= _MANY_POINTS else 3)
-    labels = _leiden(W, resolution, seed, iterations)
+    labels = _leiden(W, resolution, seed, iterations) if communities is None else communities
     if n_clusters is None:
         return in_order(labels)
     while labels.max() + 1 < n_clusters and resolution < _MAX_RESOLUTION:

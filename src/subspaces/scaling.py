@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from subspaces._typing import Array, Data
+from subspaces.numerics.types import Array, Data
 
 SCALINGS = ("unit", "max", "minmax", "standard")
 
@@ -61,9 +61,9 @@ def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
         if sparse.issparse(scaled):
             mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
             variance = np.asarray(scaled.multiply(scaled).mean(axis=0), dtype=np.float64).ravel() - mean**2
-            return Scaling(exponent, factor=_inverse_deviation(variance, scaled))
+            return Scaling(exponent, factor=inverse_deviation(variance, scaled))
         mean, variance = scaled.mean(axis=0, dtype=np.float64), scaled.var(axis=0, dtype=np.float64)
-        return Scaling(exponent, mean, _inverse_deviation(variance, scaled))
+        return Scaling(exponent, mean, inverse_deviation(variance, scaled))
     return Scaling(exponent)
 
 
@@ -85,7 +85,7 @@ def _far(X: Data) -> int:
     return _FAR_IN_FLOAT32 if X.dtype == np.float32 else _FAR
 
 
-def _inverse_deviation(variance: Array, X: Data) -> Array:
+def inverse_deviation(variance: Array, X: Data) -> Array:
     """1/√variance; 0 for a constant feature, whose computed variance is rounding."""
     low, high = _range(X)
     varies = (high > low) & (variance > 0)

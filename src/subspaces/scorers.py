@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from subspaces._typing import Labels
-from subspaces.plots._parts import graph_of
+from subspaces.numerics.types import Labels
+from subspaces.plots.parts import graph_of
 from subspaces.selection.criteria import modularity as _modularity
 from subspaces.selection.criteria import modularity_ceiling, normalized_cut
 

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from method_data import quiet, union_of_subspaces
-from subspaces.estimators import ESTIMATORS
-from subspaces.methods import METHODS
+from method_data import ESTIMATORS, METHODS, quiet, union_of_subspaces
 
 KERNELISED = [pytest.param(ESTIMATORS[name], id=name) for name in ("ktrr", "kssc", "klrr")]
 TRANSLATION_INVARIANT = [

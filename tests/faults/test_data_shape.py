@@ -71,9 +71,9 @@ def test_case_6_as_many_clusters_as_points(cls, n, seed):
 @pytest.mark.parametrize("cls", GRAPH)
 def test_case_7_one_cluster(cls, seed, monkeypatch):
     """7: all zeros, without an eigensolver, for any points: orthogonal ones have not one edge."""
-    from subspaces.estimators import base
+    from subspaces.engine import stages
 
-    monkeypatch.setattr(base, "spectral_embedding", None)
+    monkeypatch.setattr(stages, "spectral_embedding", None)
     for X in (planes(seed)[0], np.eye(6), np.ones((2, 1)) * [[1], [2]]):
         model = fit(cls, X, 1)
         assert not model.labels_.any()
@@ -105,7 +105,7 @@ def test_case_23_wide_narrow_and_square(cls, seed):
         except ValueError as error:  # the methods with a fixed threshold keep no coefficient
             assert "no edge" in str(error)  # noqa: PT017
         else:
-            assert getattr(model, "_X", square) is not None
+            assert getattr(model._predictor, "X", square) is not None
     assert len(y) == 42
 
 

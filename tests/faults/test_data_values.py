@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +13,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from method_data import ALL, GRAPH, LARGE, quiet
+from method_data import ALL, GRAPH, LARGE, METHODS, quiet
 from subspaces import KTRR, SC, TRR
-from subspaces._validation import label_of_most_copies
-from subspaces.methods import METHODS
+from subspaces.engine.landmark_run import run_landmarks
+from subspaces.numerics.copies import label_of_most_copies
 
 SCALES = (1e150, 1e200, 1e-150, 1e-300, 1e-318)
 DISTANCES = [METHODS[name] for name in ("akk", "nystrom", "sec", "sc", "lsc", "uspec")]
@@ -69,17 +71,21 @@ def test_case_12_the_label_of_most_copies():
     np.testing.assert_array_equal(label_of_most_copies(labels, np.arange(9, dtype=np.uint64)), labels)
 
 
-def test_case_12_predict_knows_no_cluster_that_copies_left(monkeypatch):
+def test_case_12_predict_knows_no_cluster_that_copies_left():
     """12: what would be called by the name of such a cluster is called as its points are."""
     X = np.repeat(np.random.default_rng(0).standard_normal((2, 3)), 3, axis=0)
-    found = np.array([0, 0, 2, 1, 1, 1])
-    cls = METHODS["nystrom"]
-    monkeypatch.setattr(cls, "_cluster_unscaled", lambda self, X: found)
-    monkeypatch.setattr(cls, "_label_new", lambda self, X: np.full(len(X), 2))
-    with pytest.warns(ConvergenceWarning, match="2 clusters found instead of n_clusters=3"):
-        model = cls(3).fit(X)
-    np.testing.assert_array_equal(model.labels_, [0, 0, 0, 1, 1, 1])
-    np.testing.assert_array_equal(model.predict(X[:2] + 1), [0, 0])
+
+    @dataclass(frozen=True)
+    class Third:
+        labels: Any
+
+        def label(self, X):
+            return np.full(len(X), 2)
+
+    found = run_landmarks(X, lambda points, stage: Third(np.array([0, 0, 2, 1, 1, 1])), n_clusters=3)
+    np.testing.assert_array_equal(found.labels, [0, 0, 0, 1, 1, 1])
+    assert found.n_clusters == 2
+    np.testing.assert_array_equal(found.predictor.label(X[:2] + 1), [0, 0])
 
 
 @pytest.mark.parametrize("cls", ALL)

@@ -14,22 +14,23 @@ from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from method_data import GRAPH, quiet, union_of_subspaces
-from subspaces import KTRR, LRR2, SC, SSC, TRR, EnSC, decompositions, embedding
-from subspaces.affinity import affinity
-from subspaces.embedding import spectral_embedding
-from subspaces.kernels import cross, fit_kernel, gram
-from subspaces.methods import METHODS
+from method_data import GRAPH, METHODS, quiet, union_of_subspaces
+from subspaces import KTRR, LRR2, SC, SSC, TRR, EnSC
+from subspaces.embedding import spectral as embedding
+from subspaces.embedding.spectral import spectral_embedding
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate, truncate_symmetric
+from subspaces.kernels import as_kernel
+from subspaces.numerics import decompositions
 from subspaces.partition import cut_embedding
-from subspaces.representation._result import from_dense
+from subspaces.representation.coefficients import from_dense
 from subspaces.representation.ridge import IndefiniteKernelWarning, ridge
-from subspaces.truncation import truncate
 
 
 @pytest.fixture
 def K(seed):
     X, _ = blobs(seed)
-    return gram(X, fit_kernel(X, "rbf"))
+    return as_kernel("rbf").fit(X).gram(X)
 
 
 @pytest.mark.parametrize("cls", KERNELISED)
@@ -91,7 +92,7 @@ def test_case_33_inverse_distances(name, seed):
     """33: the diagonal and copies have the finite value 1 (the bounded forms of docs/guide)."""
     X, y = blobs(seed)
     X = np.vstack([X, X[:3]])
-    K = gram(X, fit_kernel(X, name))
+    K = as_kernel(name).fit(X).gram(X)
     assert (K.diagonal() == 1).all()
     np.testing.assert_allclose(K[[0, 1, 2], [42, 43, 44]], 1)
     assert adjusted_rand_score(y, fit(KTRR, X, kernel=name).labels_[:42]) == 1
@@ -133,7 +134,7 @@ def test_case_35_singular_kernel(reg, dtype, seed):
     Z = np.random.default_rng(seed).standard_normal((30, 2)).astype(dtype)
     K = Z @ Z.T
     with pytest.warns(IndefiniteKernelWarning, match="raised to"):
-        found = ridge((K + K.T) / 2, reg)
+        found = ridge((K + K.T) / 2, reg=reg)
     C = found.columns(0, 30).T
     assert np.isfinite(C).all()
     assert found.penalty > reg
@@ -161,8 +162,9 @@ def test_case_35_37_tiny_penalty_on_every_route(solver, dtype, rule, seed):
 @pytest.mark.parametrize("value", [-1.0, 0, np.nan, np.inf, "a", None])
 def test_case_36_penalties_out_of_range(cls, value, seed):
     """36: InvalidParameterError that names the range."""
-    with pytest.raises(ValueError, match=r"'reg' parameter .* must be a float in the range \(0\.0, inf\)"):
-        cls(3, reg=value).fit(planes(seed)[0])
+    name = "error_weight" if cls is LRR2 else "reg"
+    with pytest.raises(ValueError, match=rf"'{name}' parameter .* must be a float in the range \(0\.0, inf\)"):
+        cls(3, **{name: value}).fit(planes(seed)[0])
 
 
 @pytest.mark.parametrize("reg", [1e-300, 1e100, 1e200, 1e300])
@@ -175,8 +177,8 @@ def test_case_37_extreme_penalties(reg, kernel, seed):
     if reg > 1:
         for dtype, rtol in ((np.float64, 1e-10), (np.float32, 1e-4)):
             if reg < float(np.finfo(dtype).max):
-                K = gram(X, fit_kernel(X, kernel)).astype(dtype)
-                found = ridge(K, reg)
+                K = as_kernel(kernel).fit(X).gram(X).astype(dtype)
+                found = ridge(K, reg=reg)
                 off = K - np.diag(K.diagonal())
                 scaled = found.columns(0, 42).T.astype(np.float64) * found.penalty
                 np.testing.assert_allclose(scaled, off, rtol=rtol, atol=1e-30)
@@ -187,7 +189,7 @@ def test_case_37_extreme_penalties(reg, kernel, seed):
 def test_case_37_extreme_weights_of_the_iterative_methods(name, value, seed):
     """37: labels, or an error that names the parameter or says that no coefficient is left."""
     cls = METHODS[name]
-    parameter = next(p for p in ("alpha", "gamma", "reg") if p in cls().get_params())
+    parameter = next(p for p in ("alpha", "gamma", "error_weight", "sparsity") if p in cls().get_params())
     with quiet():
         try:
             model = cls(3, **{parameter: value}).fit(planes(seed)[0])
@@ -217,28 +219,46 @@ def test_case_37_a_penalty_that_overflows(seed):
         TRR(3, reg=1e308, scaling=None).fit(blobs(seed)[0])
 
 
-@pytest.mark.parametrize("cls", GRAPH)
+def with_nonzero(cls, value):
+    """η as a parameter of the method or, where it has none, of a graph that truncates."""
+    if "n_nonzero" in cls().get_params():
+        return {"n_nonzero": value}
+    return {"graph": "column", "graph_params": {"n_nonzero": value}}
+
+
+TRUNCATING = [case for case in GRAPH if {"n_nonzero", "graph"} & set(case.values[0]().get_params())]
+
+
+def test_case_38_who_truncates():
+    """38: all methods but those that join points by a rule of their own."""
+    assert {case.id for case in GRAPH} - {case.id for case in TRUNCATING} == {"sc", "lsa"}
+
+
+@pytest.mark.parametrize("cls", TRUNCATING)
 @pytest.mark.parametrize("value", [0, -1, 2.5, "a"])
 def test_case_38_numbers_of_coefficients(cls, value, seed):
-    """38: InvalidParameterError that names the range."""
-    with pytest.raises(ValueError, match=r"'n_nonzero' parameter .* must be an int in the range \[1, inf\)"):
-        cls(3, n_nonzero=value).fit(planes(seed)[0])
+    """38: InvalidParameterError that names the range; a ValueError from graph_params."""
+    with pytest.raises(
+        ValueError,
+        match=r"'n_nonzero' parameter .* must be an int in the range \[1, inf\)|n_nonzero must be a positive integer",
+    ):
+        cls(3, **with_nonzero(cls, value)).fit(planes(seed)[0])
 
 
-@pytest.mark.parametrize("cls", GRAPH)
+@pytest.mark.parametrize("cls", TRUNCATING)
 def test_case_38_more_coefficients_than_points(cls, seed):
     """38: η ≥ n − 1 keeps everything off the diagonal."""
     X, _ = planes(seed)
-    expected = fit(cls, X, n_nonzero=41).affinity_matrix_.toarray()
+    expected = fit(cls, X, **with_nonzero(cls, 41)).affinity_matrix_.toarray()
     for eta in (42, 10**9):
-        np.testing.assert_array_equal(fit(cls, X, n_nonzero=eta).affinity_matrix_.toarray(), expected)
+        np.testing.assert_array_equal(fit(cls, X, **with_nonzero(cls, eta)).affinity_matrix_.toarray(), expected)
 
 
-@pytest.mark.parametrize("rule", ["column", "symmetric"])
-def test_case_39_ties(rule):
+@pytest.mark.parametrize("kept", ["truncate", "symmetric", "coefficients"])
+def test_case_39_ties(kept):
     """39: of equal coefficients those of the first points stay, whatever the blocks: the same graph every time."""
-    C = np.ones((9, 9)) - np.eye(9)
-    found = truncate(from_dense(C), 3, graph=rule)
+    C = from_dense(np.ones((9, 9)) - np.eye(9))
+    found = truncate(C, 3) if kept == "truncate" else getattr(truncate_symmetric(C, 3), kept)
     assert (np.diff(found.indptr) == 3).all()
     assert list(found[:, [8]].nonzero()[0]) == [0, 1, 2]
     assert list(found[:, [0]].nonzero()[0]) == [1, 2, 3]
@@ -342,4 +362,4 @@ def test_kernel_values_of_new_points(cls, K, seed):
         model.predict(K[:, :5])
     X, _ = blobs(seed)
     with quiet():
-        assert model.predict(-cross(X[:3], X, fit_kernel(X, "rbf"))).shape == (3,)
+        assert model.predict(-as_kernel("rbf").fit(X).cross(X[:3], X)).shape == (3,)

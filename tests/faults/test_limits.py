@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 import subspaces
-from subspaces import _memory
 from subspaces.cli import _stream
 from subspaces.cli._parse import LEAST_MEMORY
 from subspaces.cli.main import app
+from subspaces.numerics import memory
 
 linux = pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux: peaks of memory")
 ENVIRONMENT = {
@@ -33,8 +33,8 @@ MEASURE = """
     import json, os, sys, warnings
     from pathlib import Path
     import numpy as np
-    from subspaces import _memory
-    from subspaces.methods import METHODS
+    from subspaces.numerics import memory
+    from subspaces import registry
 
     def status(name):
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -49,17 +49,17 @@ MEASURE = """
     def measure(method, n, m, dtype, parameters):
         warnings.simplefilter("ignore")
         small = points(300, min(m, 40), dtype)
-        METHODS[method](n_clusters=4, **parameters).fit(small)
-        X, said, require = points(n, m, dtype), [], _memory.require
+        registry.load(method)(n_clusters=4, **parameters).fit(small)
+        X, said, require = points(n, m, dtype), [], memory.require
 
         def listen(n_bytes, *words):
             said.append(status("VmRSS") - before + n_bytes)
             require(n_bytes, *words)
 
-        _memory.require = listen
+        memory.require = listen
         Path("/proc/self/clear_refs").write_text("5")
         before = status("VmRSS")
-        METHODS[method](n_clusters=4, **parameters).fit(X)
+        registry.load(method)(n_clusters=4, **parameters).fit(X)
         return {"said": max(said), "peak": status("VmHWM") - before}
 
     for job in json.loads(sys.argv[1]):
@@ -165,10 +165,10 @@ def test_case_60_a_limit_that_no_command_can_keep():
 def test_case_60_workers_share_what_is_left(monkeypatch):
     """60: workers on this machine get their shares of --memory, this process keeps one; too little is refused."""
     share = _stream.WORKER_BYTES
-    monkeypatch.setattr(_memory, "available_bytes", lambda: 4 * share)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 4 * share)
     assert _stream._workers(8, LEAST_MEMORY) == {"n_workers": 3, "memory": 3 * share}
     assert _stream._workers(1, LEAST_MEMORY) == {"n_workers": 1, "memory": 2 * share}
     assert _stream._workers(5, None) == {"n_workers": 5}
-    monkeypatch.setattr(_memory, "available_bytes", lambda: share)
+    monkeypatch.setattr(memory, "available_bytes", lambda: share)
     with pytest.raises(MemoryError, match=r"by one worker at least, needs .* --memory"):
         _stream._workers(2, LEAST_MEMORY)

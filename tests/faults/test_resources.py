@@ -9,11 +9,11 @@ import pytest
 from fault_data import fit, planes
 from scipy import sparse
 
-from method_data import GRAPH, LARGE, quiet
-from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC, _memory
+from method_data import GRAPH, LARGE, METHODS, quiet
+from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC
 from subspaces.datasets import _load, load_mnist
-from subspaces.kernels import fit_kernel
-from subspaces.methods import METHODS
+from subspaces.engine import landmark_run
+from subspaces.numerics import memory
 
 FREE = 4 * 2**30
 
@@ -21,7 +21,7 @@ FREE = 4 * 2**30
 @pytest.fixture
 def little(monkeypatch):
     """A machine with 4 GiB free, and no array larger than 1 GiB may be asked for."""
-    monkeypatch.setattr(_memory, "available_bytes", lambda: FREE)
+    monkeypatch.setattr(memory, "available_bytes", lambda: FREE)
 
 
 @pytest.mark.parametrize("cls", GRAPH)
@@ -48,13 +48,11 @@ def test_case_60_graphs_that_keep_everything(seed):
 def test_case_60_left_to_itself_it_takes_the_route_that_fits():
     """60: solver="auto" does not ask for what is not there."""
     X = np.random.default_rng(0).standard_normal((9_900, 3))
-    model = KTRR(3)
-    model.kernel_ = fit_kernel(X)
-    assert model._chosen_solver(X)[0] == "dense"
-    _memory.available_bytes = lambda: 2**28
-    solver, reason = model._chosen_solver(X)
-    assert solver == "two_scale"
-    assert "GiB are free" in reason
+    assert KTRR(3).plan(X).solver == "dense"
+    memory.available_bytes = lambda: 2**28
+    plan = KTRR(3).plan(X)
+    assert plan.solver == "two_scale"
+    assert "GiB are free" in plan.solver_reason
 
 
 @pytest.mark.parametrize("name", ["kasp", "nystrom", "akk", "lsc", "uspec", "sec"])
@@ -69,7 +67,7 @@ def test_case_60_too_many_landmarks(name):
 @pytest.mark.parametrize("cls", [EnSC, SSC, SC, METHODS["tsc"], METHODS["smce"]])
 def test_case_60_sparse_points_that_would_not_fit_dense(cls, monkeypatch):
     """60: methods that need dense points refuse sparse ones that have too many features."""
-    monkeypatch.setattr(_memory, "available_bytes", lambda: 2**20)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**20)
     X = sparse.random_array((60, 10**6), density=1e-5, rng=np.random.default_rng(0), format="csr")
     with quiet(), pytest.raises(MemoryError, match=r"60 × 1000000 points as a dense array|matrix of"):
         cls(n_clusters=3).fit(X)
@@ -92,7 +90,7 @@ def test_case_60_memory_error_inside_leaves_nothing(cls, seed, monkeypatch):
     def full(*args, **kwargs):
         raise MemoryError
 
-    monkeypatch.setattr(model, "_cluster_unscaled", full)
+    monkeypatch.setattr(landmark_run, "label_of_most_copies", full)
     with quiet(), pytest.raises(MemoryError):
         model.fit(X)
     assert not hasattr(model, "labels_")
@@ -100,7 +98,7 @@ def test_case_60_memory_error_inside_leaves_nothing(cls, seed, monkeypatch):
 
 @pytest.mark.parametrize("error", [URLError("no network"), ValueError("wrong checksum"), TimeoutError("slow")])
 def test_case_63_downloads_that_fail(error, tmp_path, monkeypatch):
-    """63: one message with the manual steps, and an empty cache. Mirrors and checksums: test_datasets_files.py."""
+    """63: one message with the manual steps, and an empty cache; mirrors: ``test_datasets_files``."""
 
     def fetch_file(*args, **kwargs):
         raise error

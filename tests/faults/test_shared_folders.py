@@ -17,10 +17,10 @@ from fault_data import fit, planes
 from typer.testing import CliRunner
 
 import subspaces
+from method_data import METHODS
 from subspaces.cli.main import app
 from subspaces.datasets import _load
 from subspaces.datasets._formats import Points, points_of, read_arrays
-from subspaces.methods import METHODS
 from subspaces.reproduce.cells import read_result, write_result
 
 ENVIRONMENT = {
@@ -135,7 +135,7 @@ OUTPUT = """
     import sys
     from subspaces.cli.main import app
     sys.argv[1:] = ["cluster", sys.argv[1], "-k", "3", "--method", "sscomp", "-o", sys.argv[2], "--force", "-q"]
-    import subspaces.methods, subspaces.io
+    import subspaces.estimators.ssc, subspaces.io
     # begin
     app()
 """

@@ -20,7 +20,7 @@ from fault_data import write_photos
 
 import subspaces
 from subspaces.cli.main import app
-from subspaces.io import _write, write_atomically
+from subspaces.io import write_atomically, writing
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 Image = pytest.importorskip("PIL.Image")
@@ -92,12 +92,12 @@ def moments():
     from matplotlib.figure import Figure
 
     from subspaces.cli import cluster
-    from subspaces.estimators.base import SubspaceClusterer
+    from subspaces.engine import stages
 
     is_ours = lambda path, *_: str(path).endswith(".tmp")  # noqa: E731
     return {
         "reading": (Image, "open", 5, lambda *_: True),
-        "fitting": (SubspaceClusterer, "_truncation", 1, lambda *_: True),
+        "fitting": (stages, "graph", 1, lambda *_: True),
         "describing": (cluster, "describe", 1, lambda *_: True),
         "file opened": (os, "open", 1, is_ours),
         "labels on disk": (os, "fsync", 1, lambda *_: True),
@@ -145,8 +145,8 @@ def test_case_59_the_old_file_stays(number, old, photos, monkeypatch, capfd):
 def test_case_59_twice_in_a_row(probed, photos, monkeypatch, capfd):
     """59: a second Ctrl-C does not interrupt the cleaning that the first one began."""
     if not probed:
-        monkeypatch.setattr(_write, "try_to_write", lambda file: None)
-        monkeypatch.setattr("subspaces.io._sort.try_to_write", lambda file: None)
+        monkeypatch.setattr(writing, "try_to_write", lambda file: None)
+        monkeypatch.setattr("subspaces.io.sorting.try_to_write", lambda file: None)
     raise_after(monkeypatch, os, "fsync", signal.SIGINT)
     unlink = Path.unlink
 
@@ -193,9 +193,9 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path):
     """64: what a killed process was writing is removed by the next run, what a living one writes is not."""
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     child.wait()
-    dead = tmp_path / _write.temporary_name("a.npy").replace(f"-{os.getpid()}-", f"-{child.pid}-")
+    dead = tmp_path / writing.temporary_name("a.npy").replace(f"-{os.getpid()}-", f"-{child.pid}-")
     folder = dead.with_name(dead.name.replace("a.npy", "folder"))
-    elsewhere = tmp_path / f".a.npy.{'0000' if _write._host() != '0000' else '1111'}-{child.pid}-abcdef.tmp"
+    elsewhere = tmp_path / f".a.npy.{'0000' if writing._host() != '0000' else '1111'}-{child.pid}-abcdef.tmp"
     strangers = [tmp_path / name for name in ("a.npy", ".hidden", ".a.tmp", ".note.tmp.txt")]
     for path in (dead, elsewhere, *strangers):
         path.touch()
@@ -203,7 +203,7 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path):
     (folder / "x").touch()
     with write_atomically(tmp_path / "b.npy") as stream:
         stream.write(b"b")
-        _write.remove_leftovers(tmp_path)
+        writing.remove_leftovers(tmp_path)
         assert len(list(tmp_path.glob(".b.npy.*.tmp"))) == 1
     assert set(tmp_path.iterdir()) == {elsewhere, *strangers, tmp_path / "b.npy"}
 

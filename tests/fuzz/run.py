@@ -8,7 +8,7 @@ of the findings. ``--replay FILE`` runs one input again; ``--total`` prints the 
 It needs ``pip install atheris`` (Linux, Python 3.11 to 3.13), which nothing else here does. A finding does not end a
 run: it is written down once (by its kind and place) and the smallest input of it is kept. Only what kills the process
 (a crash in C, more than 20 seconds, more than 2.5 GB) does; the run then starts again with what time is left. Every
-finding becomes a test in ``tests/test_fuzz_findings.py``.
+finding becomes a test in ``tests/fuzz/test_fuzz_findings.py``.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ import numpy as np
 from fuzz.harness import ALLOWED, Watch, check_dataset, check_error, check_texts, outcome, sound, watched
 from fuzz.packing import exactly, parts_of, png_of, zipped
 from subspaces import datasets
-from subspaces._memory import limited
 from subspaces.io import FileError, read_table
+from subspaces.numerics.memory import limited
 
 Target = Callable[[Watch, bytes], None]
 MISSING = ("error", "drop", "mean", "median")
@@ -302,8 +302,8 @@ CELL = {"points": {"name": "yaleb"}, "method": "ktrr", "parameters": {"reg": 1.0
 
 def cells(watch: Watch, data: bytes) -> None:
     """Results kept as JSON, and the marker of a sorted folder."""
-    from subspaces.io._images import MARKER
-    from subspaces.io._sort import check_target
+    from subspaces.io.image_files import MARKER
+    from subspaces.io.sorting import check_target
     from subspaces.reproduce.cells import cell_path, read_result
 
     folder = watch.fresh()

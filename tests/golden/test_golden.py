@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from solved import dense_and_trace, sparse_and_trace
 from subspaces import KTRR, TRR
-from subspaces.kernels import cross, features, fit_kernel, gram
+from subspaces.graphs.truncation import truncate
+from subspaces.kernels import as_kernel
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.low_rank import lrr
 from subspaces.representation.ridge import ridge, ridge_low_rank
 from subspaces.representation.sparse import ssc
-from subspaces.scale.two_scale import two_scale
-from subspaces.truncation import truncate
+from subspaces.representation.two_scale import two_scale
 
 KERNELS = (
     "linear",
@@ -44,9 +45,9 @@ def unit(golden):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels(kernel, golden):
     X = golden["X"]
-    settled = fit_kernel(X, kernel)
-    np.testing.assert_allclose(gram(X, settled), golden[f"K_{kernel}"], rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(cross(X[:4], X, settled), golden[f"K_{kernel}"][:4], rtol=1e-6, atol=1e-7)
+    settled = as_kernel(kernel).fit(X)
+    np.testing.assert_allclose(settled.gram(X), golden[f"K_{kernel}"], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(settled.cross(X[:4], X), golden[f"K_{kernel}"][:4], rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("reg", REGS)
@@ -54,14 +55,14 @@ def test_kernels(kernel, golden):
 def test_coefficients_by_every_route(kernel, reg, golden):
     X, expected = golden["X"], golden[f"C_{kernel}_{reg}"]
     n = len(X)
-    settled = fit_kernel(X, kernel)
+    settled = as_kernel(kernel).fit(X)
     atol = 1e-5 * np.abs(expected).max()  # correntropy's series is accurate to 1e-7 in K
-    np.testing.assert_allclose(ridge(gram(X, settled), reg).columns(0, n).T, expected, atol=atol)
-    Z = features(X, settled)
+    np.testing.assert_allclose(ridge(settled.gram(X), reg=reg).columns(0, n).T, expected, atol=atol)
+    Z = settled.features(X)
     if Z is not None:
-        np.testing.assert_allclose(ridge_low_rank(Z, reg).columns(0, n).T, expected, atol=atol)
+        np.testing.assert_allclose(ridge_low_rank(Z, reg=reg).columns(0, n).T, expected, atol=atol)
     if settled.name in ("rbf", "exponential", "inverse_square", "inverse_distance"):
-        found = two_scale(X, settled, reg, n_landmarks=6, n_candidates=n - 1)
+        found = two_scale(X, kernel=settled, reg=reg, n_landmarks=6, n_candidates=n - 1)
         np.testing.assert_allclose(found.matrix.toarray(), expected, atol=atol)
 
 
@@ -82,27 +83,27 @@ def test_trr_is_ktrr_with_the_linear_kernel(golden):
 
 def test_truncation(golden):
     C = golden["C_rbf_1.0"]
-    kept = truncate(ridge(golden["K_rbf"], 1.0), 4).toarray()
+    kept = truncate(ridge(golden["K_rbf"], reg=1.0), 4).toarray()
     assert (np.count_nonzero(kept, axis=0) == 4).all()
     np.testing.assert_allclose(kept[kept != 0], C[kept != 0], rtol=1e-7)
     assert np.abs(C[kept == 0]).max() <= np.abs(kept).max()
 
 
 def test_ssc(golden, unit):
-    C, trace = ssc(unit, alpha=20.0, tol=1e-8, max_iter=1000)
+    C, trace = dense_and_trace(ssc(unit, alpha=20.0, tol=1e-8, max_iter=1000))
     assert trace.converged
     np.testing.assert_allclose(C, golden["C_ssc"], atol=1e-4)
 
 
 def test_elastic_net(golden, unit):
-    C, trace = elastic_net(unit, gamma=50.0, l1_ratio=0.9, tol=1e-9)
+    C, trace = sparse_and_trace(elastic_net(unit, gamma=50.0, l1_ratio=0.9, tol=1e-9))
     assert trace.converged
     np.testing.assert_allclose(C.toarray(), golden["C_ensc"], atol=1e-5)
 
 
 @pytest.mark.parametrize("error", ["l1", "l21"])
 def test_low_rank(error, golden, unit):
-    Z, trace = lrr(unit, reg=0.5, error=error, tol=1e-7, max_iter=100_000)
+    Z, trace = dense_and_trace(lrr(unit, reg=0.5, error=error, tol=1e-7, max_iter=100_000))
     assert trace.converged
     E = unit.T - unit.T @ Z
     size = np.abs(E).sum() if error == "l1" else np.linalg.norm(E, axis=0).sum()

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from subspaces import KTRR, TRR
-from subspaces.methods import ESTIMATORS, METHODS
+from subspaces import KTRR, TRR, registry
 
+METHODS = registry.names(*registry.SHALLOW)
 STORE = Path(__file__).parent / "labels.npz"
 AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
 
@@ -50,7 +50,7 @@ DATA: dict[str, Callable[[], Any]] = {
 
 def small(name: str, n_clusters: int) -> Any:
     """A method, with few landmarks where it has any."""
-    return METHODS[name](n_clusters, **({} if name in ESTIMATORS else {"n_landmarks": 60}))
+    return registry.load(name)(n_clusters, **({} if name in registry.names("graph") else {"n_landmarks": 60}))
 
 
 # of copies KSSC's optimum is not unique, and its steps end at 1e-5; EKTRR's network is trained by 500 chaotic steps

@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from method_data import ALL, GRAPH, quiet
 from subspaces import KTRR
-from subspaces.scale.sampled import SampledClusterer
+from subspaces.estimators.sampled import SampledClusterer
+from subspaces.kernels import RBF
 from subspaces.selection import choose
 
 STORED = dict(np.load(STORE)) if STORE.exists() else {}
@@ -23,6 +24,8 @@ def test_labels_are_those_of_other_machines(case):
     """Stored under OpenBLAS's Haswell kernels on one thread; ``.ci/cpus`` runs this under every type."""
     if STORED["versions"] != versions():
         pytest.skip(f"the labels were stored with {STORED['versions']}, here are {versions()}")
+    if case not in STORED:
+        pytest.skip(f"no labels are stored yet for {case!r}: python tests/machines/cases.py stores them")
     assert_array_equal(labels_of(case), STORED[case])
 
 
@@ -94,7 +97,9 @@ def test_what_was_found_comes_in_the_order_of_the_rows(cls, seed):
     with quiet():
         one, two = cls(5).fit(X), cls(5).fit(Z)
     assert_array_equal(one.affinity_matrix_[rows][:, rows].toarray(), two.affinity_matrix_.toarray())
-    assert_array_equal(one.coefficients_[rows][:, rows].toarray(), two.coefficients_.toarray())
+    assert hasattr(one, "coefficients_") == (cls.__name__ not in ("LSA", "TSC", "SC"))
+    if hasattr(one, "coefficients_"):
+        assert_array_equal(one.coefficients_[rows][:, rows].toarray(), two.coefficients_.toarray())
     assert_array_equal(one.embedding_[rows], two.embedding_)
     assert_array_equal(two.predict(Z), two.labels_)
 
@@ -123,17 +128,15 @@ def test_threads_with_ties():
 @pytest.mark.parametrize("data", ["digits", "subspaces"])
 def test_last_bits_decide_nothing(data, partition, monkeypatch, rng):
     """What another processor does to the kernel matrix: its last bit is another."""
-    from subspaces.estimators import ridge
+    X, gram = DATA[data](), RBF.gram
 
-    X, gram = DATA[data](), ridge.gram
-
-    def noisy(*arguments):
-        K = gram(*arguments)
+    def noisy(kernel, points):
+        K = gram(kernel, points)
         noise = rng.choice([-1, 0, 1], K.shape) * np.finfo(K.dtype).eps
         return K * (1 + np.tril(noise) + np.tril(noise, -1).T)
 
     expected = labels(KTRR(5, partition=partition), X)
-    monkeypatch.setattr(ridge, "gram", noisy)
+    monkeypatch.setattr(RBF, "gram", noisy)
     for _ in range(3):
         assert_array_equal(labels(KTRR(5, partition=partition), X), expected)
 

@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from method_data import quiet
-from subspaces.methods import METHODS
+from method_data import METHODS, quiet
 
 # heaps on rays are no subspaces of several dimensions: the cut of their graphs hangs on rounding
 AMBIGUOUS = [METHODS[name] for name in ("ssc", "sscomp", "lsa", "sc", "sssc", "sec", "kssc")]
@@ -26,7 +25,7 @@ def examples(share: float) -> Any:
 
 def fitted(cls: Any, X: Any, n_clusters: int, **parameters: Any) -> Any:
     if cls.__name__ in ("LRR1", "LatLRR"):  # their default λ is for hundreds of points and leaves none of ten an edge
-        parameters = {"reg": 1.0, **parameters}
+        parameters = {"error_weight": 1.0, **parameters}
     with quiet():
         return cls(n_clusters=n_clusters, **parameters).fit(X)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -13,8 +14,9 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from method_data import ALL, GRAPH, LARGE, quiet
-from subspaces import KTRR, _blocks
-from subspaces.estimators import new_points
+from subspaces import KTRR
+from subspaces.engine import predict
+from subspaces.numerics import blocks
 
 SEEDS = st.integers(0, 2**32 - 1)
 KERNELS = ("linear", "rbf", "quadratic", "cubic", "exponential", "inverse_square", "inverse_distance", "cosine")
@@ -24,6 +26,10 @@ def same_graph(first, second, order=slice(None)):
     W, V = first.affinity_matrix_.toarray(), second.affinity_matrix_.toarray()
     W = W[order][:, order]
     np.testing.assert_allclose(V, W, rtol=1e-5, atol=1e-6 * W.max())
+
+
+def in_small_blocks(predictor):
+    return replace(predictor, block_bytes=100) if hasattr(predictor, "block_bytes") else predictor
 
 
 def same_labels(first, second):
@@ -114,8 +120,8 @@ def test_batches_of_new_points(cls, points, cut, seed):
         expected = model.predict(new)
         np.testing.assert_array_equal(np.concatenate([model.predict(new[:cut]), model.predict(new[cut:])]), expected)
         with (
-            patch.object(new_points, "_PREDICT_BYTES", 1000),
-            patch.object(type(model), "_block_bytes", 100, create=True),
+            patch.object(predict, "_PREDICT_BYTES", 1000),
+            patch.object(model, "_predictor", in_small_blocks(model._predictor)),
         ):
             np.testing.assert_array_equal(model.predict(new), expected)
 
@@ -126,7 +132,7 @@ def test_batches_of_new_points(cls, points, cut, seed):
 def test_chunks(cls, points, block, tile):
     X, y = points
     expected = fitted(cls, X, y.max() + 1)
-    with patch.object(_blocks, "BLOCK_BYTES", block), patch.object(_blocks, "TILE", tile):
+    with patch.object(blocks, "BLOCK_BYTES", block), patch.object(blocks, "TILE", tile):
         found = fitted(cls, X, y.max() + 1)
     if hasattr(found, "affinity_matrix_"):
         same_graph(expected, found)

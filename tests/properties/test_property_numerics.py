@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from method_data import ALL
 from subspaces import KTRR, LSR1, LSR2, TRR
-from subspaces.kernels import DISTANCE_KERNELS, features, fit_kernel, gram
+from subspaces.kernels import KERNELS, as_kernel
+from subspaces.representation import ridge_search as low_rank
 from subspaces.representation.ridge import (
     IndefiniteKernelWarning,
     ridge,
@@ -24,9 +25,9 @@ from subspaces.representation.ridge import (
     ridge_unconstrained,
     ridge_unconstrained_low_rank,
 )
-from subspaces.scale import low_rank
-from subspaces.scale.two_scale import two_scale
+from subspaces.representation.two_scale import two_scale
 
+DISTANCE_KERNELS = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
 SEEDS = st.integers(0, 2**32 - 1)
 REGS = st.sampled_from([1e-4, 1e-2, 1.0, 100.0])
 
@@ -43,14 +44,14 @@ def whole(coefficients):
 @given(points=subspaces(), reg=REGS)
 def test_feature_maps_give_the_dense_coefficients(kernel, points, reg):
     X, _ = points
-    settled = fit_kernel(X, kernel)
-    K, Z = gram(X, settled), features(X, settled)
-    expected = whole(ridge(K, reg))
+    settled = as_kernel(kernel).fit(X)
+    K, Z = settled.gram(X), settled.features(X)
+    expected = whole(ridge(K, reg=reg))
     scale = np.abs(expected).max()
-    np.testing.assert_allclose(whole(ridge_low_rank(Z, reg)), expected, atol=1e-6 * scale)
-    Z2 = whole(ridge_unconstrained_low_rank(Z, reg))
-    np.testing.assert_allclose(Z2, whole(ridge_unconstrained(K, reg)), atol=1e-6)
-    found = low_rank.ridge_search(Z, reg, n_candidates=len(X) - 1)
+    np.testing.assert_allclose(whole(ridge_low_rank(Z, reg=reg)), expected, atol=1e-6 * scale)
+    Z2 = whole(ridge_unconstrained_low_rank(Z, reg=reg))
+    np.testing.assert_allclose(Z2, whole(ridge_unconstrained(K, reg=reg)), atol=1e-6)
+    found = low_rank.ridge_search(Z, reg=reg, n_candidates=len(X) - 1)
     np.testing.assert_allclose(found.matrix.toarray(), expected, atol=1e-6 * scale)
 
 
@@ -60,9 +61,9 @@ def test_feature_maps_give_the_dense_coefficients(kernel, points, reg):
 def test_two_scales_with_all_candidates_are_dense(kernel, points, reg, n_landmarks):
     """Whatever the landmarks carry: the local systems hold the rest."""
     X, _ = points
-    settled = fit_kernel(X, kernel)
-    expected = whole(ridge(gram(X, settled), reg))
-    found = two_scale(X, settled, reg, n_landmarks=n_landmarks, n_candidates=len(X) - 1)
+    settled = as_kernel(kernel).fit(X)
+    expected = whole(ridge(settled.gram(X), reg=reg))
+    found = two_scale(X, kernel=settled, reg=reg, n_landmarks=n_landmarks, n_candidates=len(X) - 1)
     np.testing.assert_allclose(found.matrix.toarray(), expected, atol=1e-5 * np.abs(expected).max())
 
 
@@ -86,16 +87,16 @@ def test_estimators_do_not_show_the_route(cls, points):
 def test_condition_and_residual_are_true(points, reg, dtype):
     """The condition number within a factor of n of the true one; the residual no larger than it allows."""
     X, _ = points
-    K = gram(X, fit_kernel(X, "rbf"))
+    K = as_kernel("rbf").fit(X).gram(X)
     if dtype == np.float32:
         reg = max(reg, 1e-2)
-    found = ridge(K.astype(dtype), reg)
+    found = ridge(K.astype(dtype), reg=reg)
     values = np.linalg.eigvalsh(K) + found.penalty
     true = values[-1] / values[0]
     n = len(X)
     assert true / n < found.condition < 10 * n * true
     assert found.residual < 10 * n * np.finfo(dtype).eps * true
-    explicit = ridge_low_rank(X.astype(dtype), reg)
+    explicit = ridge_low_rank(X.astype(dtype), reg=reg)
     values = np.linalg.eigvalsh(X @ X.T) + explicit.penalty
     assert explicit.condition < 1.01 * values[-1] / explicit.penalty + 1
     assert explicit.residual < 100 * n * np.finfo(dtype).eps * explicit.condition
@@ -110,7 +111,7 @@ def test_ladder_reproduces_points_of_singular_kernels(dtype, seed, rank, reg):
     Z = np.repeat(rng.standard_normal((12, rank)), 2, axis=0).astype(dtype)
     K = Z @ Z.T
     with pytest.warns(IndefiniteKernelWarning) if reg < np.finfo(dtype).eps / 100 else _nothing():
-        routes = [ridge((K + K.T) / 2, reg), ridge_low_rank(Z, reg)]
+        routes = [ridge((K + K.T) / 2, reg=reg), ridge_low_rank(Z, reg=reg)]
     for found in routes:
         C = whole(found)
         assert np.isfinite(C).all()

@@ -24,6 +24,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from subspaces.spelling import arguments_spelled
+
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 STOPPED = {INTERRUPTED: "interrupted", 143: "terminated", 129: "the terminal was closed"}
 """Exit codes of commands that a signal ended, 128 and its number, as shells count."""
@@ -48,7 +50,7 @@ class Commands(TyperGroup):
         _accept_any_text()
         with stopped_by_signals() as signals:
             try:
-                with one_line_warnings():
+                with one_line_warnings(), arguments_spelled(as_option):
                     code = super().main(arguments, *rest, **{**options, "standalone_mode": False})
             except Exception as error:
                 if "--debug" in arguments or os.environ.get("SUBSPACES_DEBUG", "0") not in ("", "0"):
@@ -89,6 +91,13 @@ def stopped_by_signals() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def as_option(name: str, value: Any = None) -> str:
+    """Spell an argument of the library as the option of the command line."""
+    values = [] if value is None or isinstance(value, bool) else [value] if isinstance(value, str) else value
+    option = "--" + name.replace("_", "-")
+    return " ".join(f"{option} {item}" for item in values) or option
 
 
 def _report(error: Exception) -> int:
@@ -144,7 +153,7 @@ def _accept_any_text() -> None:
 
 @contextmanager
 def progress_bar(estimator: Any, wanted: bool, n_points: int = 0) -> Iterator[None]:
-    """Show the legs of a fit on standard error, if a person is watching; for many points, how much is left."""
+    """Show the stages of a fit on standard error, if a person is watching; for many points, how much is left."""
     watched = wanted and sys.stderr.isatty()
     if watched and n_points > MANY_POINTS:
         with _time_left():
@@ -167,18 +176,18 @@ def progress_bar(estimator: Any, wanted: bool, n_points: int = 0) -> Iterator[No
 
 @contextmanager
 def _time_left() -> Iterator[None]:
-    """A bar over the blocks of the long legs, with the time left."""
+    """A bar over the blocks of the long stages, with the time left."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    from subspaces._blocks import progress_to
+    from subspaces.numerics.blocks import progress_to
 
     columns = (TextColumn("step {task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         tasks = [bar.add_task("1", total=None)]
 
         def listen(done: int, total: int) -> None:
-            if done == 1:  # a new leg of known length
+            if done == 1:  # a new stage of known length
                 bar.update(tasks[-1], visible=False)
                 tasks.append(bar.add_task(str(len(tasks)), total=total))
             bar.update(tasks[-1], completed=done)
@@ -216,16 +225,3 @@ def limited_threads(n_threads: int | None) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def plain(value: Any) -> Any:
-    """Turn a parameter or result into what JSON can say."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

@@ -80,6 +80,15 @@ RegOption = Annotated[
         help="Weight of the ridge, relative to the kernel's mean diagonal, or auto.",
     ),
 ]
+SetOption = Annotated[
+    list[str] | None,
+    _option(
+        "--set",
+        value="NAME=VALUE",
+        panel=METHOD,
+        help="Any other parameter of the method, such as alpha=50; may be given several times.",
+    ),
+]
 NonzeroOption = Annotated[
     str | None,
     _option("--n-nonzero", value="NUMBER", panel=METHOD, help="Coefficients kept for each point, or auto."),

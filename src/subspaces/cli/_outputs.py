@@ -56,7 +56,7 @@ class Outputs:
         if self.link and self.folder is None:
             raise typer.BadParameter("has a meaning only with --sort-into", param_hint="--link")
         if self.folder is not None:
-            from subspaces.io._sort import check_target
+            from subspaces.io.sorting import check_target
 
             if source.exists() and not source.is_dir():
                 raise typer.BadParameter("sorts the images of a folder; this is a file", param_hint="--sort-into")
@@ -71,7 +71,7 @@ class Outputs:
         if run.data is None or run.summary is None:
             return written
         if self.folder is not None:
-            from subspaces.io._sort import sort_into
+            from subspaces.io.sorting import sort_into
 
             names = [str(name) for name in run.data.ids or ()]
             sort_into(self.folder, run.data.source, names, run.summary, link=self.link)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterable
+from typing import Any
 
 import typer
 
@@ -57,3 +60,22 @@ def image_size(text: str | None) -> tuple[int, int] | None:
         problem = f"'{text}' is not a size like 32 or 40x30 (height x width), 1 to {MAX_SIDE} each"
         raise typer.BadParameter(problem, param_hint="--image-size")
     return sides
+
+
+def assignments(texts: Iterable[str]) -> dict[str, Any]:
+    """Parameters from NAME=VALUE: numbers, true, false, none, lists as Python writes them, else text."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise typer.BadParameter(f"'{text}' is not of the form NAME=VALUE", param_hint="--set")
+        if name == "n_clusters":
+            raise typer.BadParameter("the number of clusters is given with -k", param_hint="--set")
+        if name in found:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--set")
+        words = {"true": True, "false": False, "none": None}
+        try:
+            found[name] = words[value.lower()] if value.lower() in words else ast.literal_eval(value)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            found[name] = value
+    return found

@@ -11,8 +11,6 @@ from typing import Any
 
 import typer
 
-from subspaces.cli._common import plain
-
 STREAMED = (".npy", ".parquet", ".zarr")
 WORKER_BYTES, OWN_BYTES = 450 * 2**20, 64 * 2**20
 """What a worker needs at least, for its libraries and some pieces of the file; and this process beside workers."""
@@ -20,7 +18,7 @@ WORKER_BYTES, OWN_BYTES = 450 * 2**20, 64 * 2**20
 
 def wanted(file: Path, scheduler: str | None) -> bool:
     """Whether a file is too large to be read whole, or a scheduler was given."""
-    from subspaces._memory import available_bytes
+    from subspaces.numerics.memory import available_bytes
 
     if scheduler is not None:
         if not file.name.endswith(STREAMED):
@@ -46,12 +44,11 @@ def cluster_stream(
     memory: int | None,
     show: bool,
 ) -> dict[str, Any]:
-    """Cluster a file on workers; return what ``describe`` would say of a run in memory."""
+    """Cluster a file on workers; return what ``describe`` has to know beside the estimator."""
     from time import perf_counter
 
-    from subspaces import __version__
-    from subspaces._memory import limited
     from subspaces.distributed import connect, fit_predict
+    from subspaces.numerics.memory import limited
 
     address = None if scheduler in (None, "local") else scheduler
     start = perf_counter()
@@ -63,15 +60,9 @@ def cluster_stream(
     ):
         labels = fit_predict(estimator, str(file), client=client, checkpoint=checkpoint, progress=progress)
     return {
-        "version": __version__,
         "source": str(file),
-        "n_points": len(labels),
-        "n_features": int(estimator.n_features_in_),
-        "parameters": plain(estimator.get_params()),
-        "n_clusters": int(estimator.n_clusters_),
-        "n_components": getattr(estimator, "n_components_", None),
+        "shape": (len(labels), estimator.n_features_in_),
         "seconds": perf_counter() - start,
-        "timings": plain(getattr(estimator, "timings_", {})),
         "notes": [f"read piece by piece by {'the workers of ' + address if address else 'workers on this machine'}"],
     }
 
@@ -80,7 +71,7 @@ def _workers(threads: int | None, memory: int | None) -> dict[str, Any]:
     """How many workers to start here and what they may take together, so that all processes stay within --memory."""
     if memory is None:
         return {"n_workers": threads}
-    from subspaces._memory import available_bytes, require
+    from subspaces.numerics.memory import available_bytes, require
 
     free = available_bytes()
     remedy = "Allow more with --memory, or let a cluster do it with --scheduler."

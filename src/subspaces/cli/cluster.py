@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from time import perf_counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from subspaces import registry
 from subspaces.cli import _options as options
 from subspaces.cli import _parse as parse
 from subspaces.cli import _stream
-from subspaces.cli._common import limited_threads, plain, progress_bar
+from subspaces.cli._common import limited_threads, progress_bar
 from subspaces.cli._outputs import Outputs, Run, point_columns
 from subspaces.cli._parse import AUTO
 from subspaces.cli._say import say
+from subspaces.description import describe
 
 if TYPE_CHECKING:
     from subspaces.io import Dataset
 
 POINT_BYTES = 1000
 """What describing and writing the result takes for each point, measured."""
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 CHOSEN = ("kernel", "reg", "n_nonzero", "scaling", "partition")
 """Options that ktrr and trr choose from the points when they are not given; like the number of clusters."""
@@ -34,6 +40,7 @@ def cluster(
     bandwidth: options.BandwidthOption = None,
     reg: options.RegOption = None,
     n_nonzero: options.NonzeroOption = None,
+    set_: options.SetOption = None,
     scaling: options.ScalingOption = None,
     partition: options.PartitionOption = None,
     seed: options.SeedOption = None,
@@ -80,21 +87,24 @@ def cluster(
         "random_state": seed,
     }
     given = {name: value for name, value in settings.items() if value is not None}
+    assigned = parse.assignments(set_ or [])
+    for name in given.keys() & assigned.keys():
+        raise typer.BadParameter(f"{name} is given by {_option_of(name)} already", param_hint="--set")
     wanted = parse.number(n_clusters, "-k", int)
     columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
     images = {"color": color, "image_size": parse.image_size(image_size)}
     reading = {**columns, **images, "header": header, "missing": missing}
     show, most = not (quiet or as_json), parse.size_in_bytes(memory)
-    from subspaces._memory import limited
+    from subspaces.numerics.memory import limited
 
     with limited_threads(threads), limited(most):
         if _stream.wanted(file, scheduler):
             _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into})
-            estimator = build(method, wanted, None, given)
-            document = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, most, show)
-            run = Run({**document, "method": method}, estimator)
+            estimator = build(method, wanted, None, given, assigned)
+            done = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, most, show)
+            run = Run(describe(estimator, method=method, **done), estimator)
         else:
-            run = _run(file, reading, method, wanted, given, show)
+            run = _run(file, reading, method, wanted, (given, assigned), show)
         written = outputs.write(run)
     if as_json:
         typer.echo(json.dumps({**run.document, **point_columns(run)}, allow_nan=False))
@@ -102,22 +112,36 @@ def cluster(
         say(run, written, found=wanted in (None, AUTO))
 
 
-def _run(file: Any, reading: dict[str, Any], method: str, wanted: Any, given: dict[str, Any], show: bool) -> Run:
+def _run(
+    file: Any, reading: dict[str, Any], method: str, wanted: Any, settings: tuple[dict[str, Any], ...], show: bool
+) -> Run:
     """Read, cluster and describe a file that fits in memory."""
-    from subspaces._memory import require
     from subspaces.io import read_table
+    from subspaces.numerics.memory import require
 
     data = read_table(file, **reading)
     remedy = "Allow more with --memory, or cluster a sample."
     require(POINT_BYTES * len(data.X), f"the confidence and the table of {len(data.X)} points", remedy)
-    estimator = build(method, wanted, len(data.X), given)
+    estimator = build(method, wanted, len(data.X), *settings)
     start = perf_counter()
     fit(estimator, data, show=show)
     seconds = perf_counter() - start
     from subspaces.confidence import summarize
 
     summary = summarize(estimator, data.X)
-    return Run(describe(method, estimator, data, summary, seconds), estimator, data, summary)
+    document = describe(
+        estimator,
+        source=str(data.source),
+        shape=data.X.shape,
+        method=method,
+        seconds=seconds,
+        notes=data.notes,
+        y=data.y,
+        summary=summary,
+        names=data.ids if data.ids is not None else None if data.rows is None else data.rows.tolist(),
+        skipped=data.skipped,
+    )
+    return Run(document, estimator, data, summary)
 
 
 def _refuse_with_stream(given: dict[str, Any]) -> None:
@@ -127,17 +151,28 @@ def _refuse_with_stream(given: dict[str, Any]) -> None:
             raise typer.BadParameter(problem, param_hint=f"--{option}")
 
 
-def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, Any]) -> Any:
-    """Make the estimator called `method` with the options that were given, and check that they go together."""
-    from subspaces.methods import METHODS
+def build(
+    method: str, n_clusters: Any, n_points: int | None, given: dict[str, Any], assigned: Mapping[str, Any] = _NOTHING
+) -> Any:
+    """Make the estimator called `method` with the options that were given, and check that they go together.
 
-    if method not in METHODS:
-        raise typer.BadParameter(f"'{method}' is not one of {', '.join(METHODS)}", param_hint="--method")
+    `assigned` are the parameters that ``--set`` gave.
+    """
+    methods = registry.names(*registry.SHALLOW)
+    if method not in methods:
+        raise typer.BadParameter(f"'{method}' is not one of {', '.join(methods)}", param_hint="--method")
     if isinstance(n_clusters, int) and not 1 <= n_clusters <= (n_points or n_clusters):
         problem = f"{n_clusters} clusters of {n_points} points; ask for {'fewer' if n_clusters > 0 else 'more'}"
         raise typer.BadParameter(problem, param_hint="-k")
-    known = METHODS[method]().get_params()
-    if _can_choose(METHODS[method], n_points):
+    cls = registry.load(method)
+    known = cls().get_params()
+    for name in assigned:
+        if name not in known:
+            names = ", ".join(key for key in known if key != "n_clusters")
+            problem = f"'{name}' is no parameter of the method {method}, which has {names}"
+            raise typer.BadParameter(problem, param_hint="--set")
+    given = {**given, **assigned}
+    if _can_choose(cls, n_points):
         n_clusters = AUTO if n_clusters is None else n_clusters
         given = {**{name: AUTO for name in CHOSEN if name in known}, **given}
     elif AUTO in (n_clusters, *given.values()):
@@ -151,16 +186,19 @@ def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, A
         given["scaling"] = None
     for name in given:
         if name not in known:
-            option = "--seed" if name == "random_state" else "--" + name.replace("_", "-")
-            raise typer.BadParameter(f"has no meaning for the method {method}", param_hint=option)
-    return METHODS[method](n_clusters=n_clusters, **given)
+            raise typer.BadParameter(f"has no meaning for the method {method}", param_hint=_option_of(name))
+    return cls(n_clusters=n_clusters, **given)
+
+
+def _option_of(name: str) -> str:
+    return "--seed" if name == "random_state" else "--" + name.replace("_", "-")
 
 
 def _can_choose(cls: Any, n_points: int | None) -> bool:
     """Whether the method chooses its parameters from the points; it must have them all in memory for that."""
-    from subspaces.estimators.automatic import AutomaticClusterer
+    from subspaces.estimators.ktrr import KTRR, TRR
 
-    return n_points is not None and issubclass(cls, AutomaticClusterer)
+    return n_points is not None and issubclass(cls, KTRR | TRR)
 
 
 def fit(estimator: Any, data: Dataset, show: bool) -> None:
@@ -172,45 +210,3 @@ def fit(estimator: Any, data: Dataset, show: bool) -> None:
             estimator.fit(data.X)
     except InvalidParameterError as error:
         raise typer.BadParameter(str(error)) from error
-
-
-def describe(method: str, estimator: Any, data: Dataset, summary: Any, seconds: float) -> dict[str, Any]:
-    """Everything about a run but the labels, ready for JSON."""
-    from subspaces import __version__
-    from subspaces.metrics import clustering_scores
-
-    document = {
-        "version": __version__,
-        "source": str(data.source),
-        "n_points": data.X.shape[0],
-        "n_features": data.X.shape[1],
-        "method": method,
-        "parameters": plain(estimator.get_params()),
-        "n_clusters": int(estimator.n_clusters_),
-        "n_components": getattr(estimator, "n_components_", None),
-        "seconds": seconds,
-        "timings": plain(estimator.timings_),
-        "notes": list(data.notes),
-    }
-    selection = getattr(estimator, "selection_", None)
-    if selection is not None:
-        document["chosen"], document["reason"] = plain(selection.parameters), selection.reason
-        if selection.runner_up is not None and selection.runner_up.is_as_good:
-            document["runner_up"] = str(selection.runner_up)
-        if selection.n_clusters is not None:
-            document["n_clusters_range"] = [selection.n_clusters.low, selection.n_clusters.high]
-    if data.y is not None:
-        document["scores"] = plain(clustering_scores(data.y, estimator.labels_))
-    if data.skipped:
-        document["skipped"] = [{"file": name, "reason": reason} for name, reason in data.skipped]
-    document["clusters"] = _clusters(summary, data)
-    return document
-
-
-def _clusters(summary: Any, data: Dataset) -> list[dict[str, Any]]:
-    """A dictionary per cluster; typical points by their names, or their rows in the file."""
-    names = data.ids if data.ids is not None else data.rows if data.rows is not None else range(len(data.X))
-    rows: list[dict[str, Any]] = summary.as_rows()
-    for row in rows:
-        row["exemplars"] = [plain(names[i]) for i in row["exemplars"]]
-    return rows

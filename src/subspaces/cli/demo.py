@@ -16,10 +16,8 @@ from typing import Any
 import typer
 
 from subspaces.cli import _options as options
-from subspaces.cli._common import one_line, plain
-
-SCORES = {"AC": "accuracy", "NMI": "nmi", "ARI": "ari", "F": "f_score"}
-"""Columns of the table and their names in `subspaces.metrics`."""
+from subspaces.cli._common import one_line
+from subspaces.description import plain
 
 
 @dataclass
@@ -78,16 +76,15 @@ def run_methods(X: Any, seed: int) -> dict[str, Run]:
     """Cluster the same points with every method, timed."""
     from sklearn.cluster import KMeans, SpectralClustering
 
-    from subspaces.estimators import ESTIMATORS
+    from subspaces import KTRR
 
-    ktrr = ESTIMATORS["ktrr"]
     methods: dict[str, Callable[[], Any]] = {
         "k-means": lambda: KMeans(10, n_init=20, random_state=seed),
         "spectral clustering (10 neighbours)": lambda: SpectralClustering(
             10, affinity="nearest_neighbors", n_neighbors=10, n_init=20, random_state=seed
         ),
-        "KTRR, cut by k-means": lambda: ktrr(10, partition="kmeans", random_state=seed),
-        "KTRR, cut by modularity": lambda: ktrr(10, partition="modularity", random_state=seed),
+        "KTRR, cut by k-means": lambda: KTRR(10, partition="kmeans", random_state=seed),
+        "KTRR, cut by modularity": lambda: KTRR(10, partition="modularity", random_state=seed),
     }
     runs = {}
     for name, make in methods.items():
@@ -105,23 +102,23 @@ def score(truth: Any, runs: dict[str, Run]) -> dict[str, dict[str, float]]:
     """Scores in percent and seconds of every method, after those of giving all points one label."""
     import numpy as np
 
-    from subspaces.metrics import clustering_scores
+    from subspaces.metrics import PAPER_SCORES, clustering_scores
 
     everything = {"one label for all": Run(np.zeros_like(truth), 0.0, None), **runs}
     table = {}
     for name, run in everything.items():
         found = clustering_scores(truth, run.labels)
-        table[name] = {short: 100 * found[long] for short, long in SCORES.items()} | {"seconds": run.seconds}
+        table[name] = {short: 100 * found[long] for short, long in PAPER_SCORES.items()} | {"seconds": run.seconds}
     return table
 
 
 def format_table(scores: dict[str, dict[str, float]]) -> str:
     """Align the scores under their names."""
     width = max(map(len, scores))
-    columns = [*SCORES, "seconds"]
+    columns = list(next(iter(scores.values())))
     lines = [" " * width + "".join(f"{column:>9}" for column in columns)]
     for name, row in scores.items():
-        cells = [f"{row[column]:9.1f}" for column in SCORES] + [f"{row['seconds']:9.2f}"]
+        cells = [f"{value:9.{2 if column == 'seconds' else 1}f}" for column, value in row.items()]
         lines.append(name.ljust(width) + "".join(cells))
     return "\n".join(lines)
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from subspaces import registry
 from subspaces.cli import _options as options
-from subspaces.cli._common import plain
+from subspaces.description import plain
 
 
 def methods(
@@ -19,24 +20,25 @@ def methods(
 ) -> None:
     """List every method: what it is, its own parameters, its cost and its reference.
 
-    The parameters that all methods share (scaling, n_nonzero, graph, partition and so on) come last.
+    The parameters that all methods share (scaling, random_state) come last.
 
     Example: subspaces methods ssc
     """
-    from subspaces.methods import METHODS
-
-    if name is not None and name not in METHODS:
-        raise typer.BadParameter(f"'{name}' is not one of {', '.join(METHODS)}", param_hint="NAME")
+    known = registry.names(*registry.SHALLOW)
+    if name is not None and name not in known:
+        raise typer.BadParameter(f"'{name}' is not one of {', '.join(known)}", param_hint="NAME")
     if as_json:
-        chosen = METHODS if name is None else {name: METHODS[name]}
-        typer.echo(json.dumps({key: describe(cls) for key, cls in chosen.items()}))
+        chosen = known if name is None else (name,)
+        typer.echo(json.dumps({key: describe(registry.load(key)) for key in chosen}))
     elif name is not None:
-        typer.echo(inspect.getdoc(METHODS[name]))
+        typer.echo(inspect.getdoc(registry.load(name)))
     else:
-        for key, cls in METHODS.items():
-            _print(key, describe(cls))
+        for key in known:
+            _print(key, describe(registry.load(key)))
         typer.echo(f"all methods: {_settings(shared_parameters())}")
-        typer.echo("\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it.")
+        typer.echo(
+            "\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it, --set changes it."
+        )
 
 
 def describe(cls: Any) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def describe(cls: Any) -> dict[str, Any]:
 
 
 def shared_parameters() -> dict[str, Any]:
-    """Parameters of the journey that every estimator has, with their usual defaults."""
+    """Parameters that every estimator has, with their usual defaults."""
     from subspaces.estimators.base import SubspaceClusterer
 
     return plain(SubspaceClusterer().get_params())

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 
-from subspaces._typing import Array, Labels
 from subspaces.datasets._fetch import FETCH_ERRORS
 from subspaces.datasets._formats import Points, names_in_words
 from subspaces.io import FileError, write_atomically
-from subspaces.io._write import remove_leftovers, unfinished
+from subspaces.io.writing import remove_leftovers, unfinished
+from subspaces.numerics.types import Array, Labels
 
 Folder = str | PathLike[str] | None
 Seed = int | np.random.RandomState | None

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array, check_random_state
 
-from subspaces._blocks import row_blocks
-from subspaces._typing import Array
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.types import Array
 
 
 def add_gaussian_noise(

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.linalg
 from sklearn.utils import check_random_state
 
-from subspaces._typing import Array, Labels
-from subspaces.decompositions import cholesky
+from subspaces.numerics.decompositions import cholesky
+from subspaces.numerics.types import Array, Labels
 
 Seed = int | np.random.RandomState | None
 Counts = int | Sequence[int]

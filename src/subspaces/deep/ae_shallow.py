@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,13 +10,13 @@ import torch
 from sklearn.utils._param_validation import StrOptions
 from torch import Tensor
 
-from subspaces._typing import Array
 from subspaces.deep.autoencoder import Autoencoder
 from subspaces.deep.base import COUNT, DeepClusterer
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
-from subspaces.kernels import BANDWIDTHS, KERNELS, fit_kernel, gram
-from subspaces.representation._result import Coefficients, from_dense
+from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, KernelLike, as_kernel
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
 from subspaces.representation.sparse import ssc
 from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
@@ -24,17 +24,16 @@ from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class EncodedClusterer(DeepClusterer):
-    """Base of the methods that train first and represent afterwards: ``_represent`` turns codes into coefficients."""
+    """Base of the methods that train first and then represent: ``_represent_codes`` makes coefficients of codes."""
 
     code_scaling: str | None = "unit"
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DeepClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "code_scaling": [StrOptions(set(SCALINGS)), None],
     }
 
     def _train(self, training: Training, rows: Tensor, network: Autoencoder) -> Coefficients:
-        return self._represent(self._scaled_codes(network, rows))
+        return self._represent_codes(self._scaled_codes(network, rows))
 
     def _scaled_codes(self, network: Autoencoder, rows: Tensor) -> Array:
         with torch.no_grad():
@@ -42,7 +41,7 @@ class EncodedClusterer(DeepClusterer):
         scaled: Array = apply_scaling(codes, fit_scaling(codes, self.code_scaling))
         return scaled
 
-    def _represent(self, codes: Array) -> Coefficients:
+    def _represent_codes(self, codes: Array) -> Coefficients:
         raise NotImplementedError
 
 
@@ -83,8 +82,7 @@ class AESSC(EncodedClusterer):
     ssc_tol: float = 1e-4
     max_iter: int = 200
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EncodedClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [POSITIVE],
         "affine": ["boolean"],
         "ssc_tol": [POSITIVE],
@@ -94,8 +92,8 @@ class AESSC(EncodedClusterer):
     cost: ClassVar[str] = "an autoencoder, O(n) per epoch, then SSC"
     reference: ClassVar[str] = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
 
-    def _represent(self, codes: Array) -> Coefficients:
-        return from_dense(*ssc(codes, alpha=self.alpha, affine=self.affine, tol=self.ssc_tol, max_iter=self.max_iter))
+    def _represent_codes(self, codes: Array) -> Coefficients:
+        return ssc(codes, alpha=self.alpha, affine=self.affine, tol=self.ssc_tol, max_iter=self.max_iter)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -129,14 +127,13 @@ class AEKTRR(EncodedClusterer):
 
     scaling: str | None = "max"
     reg: float = 1.0
-    kernel: str | Callable[[Array, Array], Array] = "rbf"
+    kernel: KernelLike = "rbf"
     bandwidth: float | str = "rms"
     kernel_params: Mapping[str, Any] | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EncodedClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "reg": [POSITIVE],
-        "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable],
+        "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, Kernel],
         "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
         "kernel_params": [dict, None],
     }
@@ -144,6 +141,6 @@ class AEKTRR(EncodedClusterer):
     cost: ClassVar[str] = "an autoencoder, O(n) per epoch, then one Cholesky inverse"
     reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
-    def _represent(self, codes: Array) -> Coefficients:
-        kernel = fit_kernel(codes, self.kernel, self.bandwidth, self.kernel_params)
-        return ridge(gram(codes, kernel), self.reg, overwrite=True)
+    def _represent_codes(self, codes: Array) -> Coefficients:
+        kernel = as_kernel(self.kernel, self.bandwidth, self.kernel_params).fit(codes)
+        return ridge(kernel.gram(codes), reg=self.reg, overwrite=True)

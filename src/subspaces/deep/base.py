@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
 
-from subspaces._typing import Array, Data, Labels
 from subspaces.deep.autoencoder import Autoencoder, convolutional, default_layers
 from subspaces.deep.checkpoint import Checkpoint
 from subspaces.deep.images import Shape, flatten_images
 from subspaces.deep.training import Progress, Training, progress_bars, reproducible
-from subspaces.estimators.base import POSITIVE, SubspaceClusterer
-from subspaces.representation._result import Coefficients, Trace
-
-COUNT = Interval(Integral, 1, None, closed="left")
+from subspaces.engine.plan import Context, Plan
+from subspaces.estimators.base import COUNT as COUNT
+from subspaces.estimators.base import POSITIVE
+from subspaces.estimators.graph import GraphClusterer
+from subspaces.numerics.types import Array, Data
+from subspaces.representation.coefficients import Coefficients, Trace
 
 _AFTER_TRAINING = (
     *("n_clusters", "graph", "graph_params", "n_nonzero", "by", "partition", "n_init", "init", "connect"),
@@ -37,14 +38,19 @@ _PRETRAINING = ("pretrain_epochs", "batch_size", "learning_rate", "tol", "patien
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DeepClusterer(SubspaceClusterer):
-    """Base of the deep methods: the representation leg trains a network.
+class DeepClusterer(GraphClusterer):
+    """Base of the deep methods: the stage of the coefficients trains a network.
 
     The autoencoder is trained alone first. A subclass gives ``_train`` (what follows, up to the coefficients) and,
-    where more than an autoencoder is trained, ``_network``. The other legs, ``predict`` and ``transform`` (by
+    where more than an autoencoder is trained, ``_network``. The other stages, ``predict`` and ``transform`` (by
     neighbours among the training images) are those of all methods.
     """
 
+    n_nonzero: int | None = 5
+    by: str = "magnitude"
+    graph: str = "symmetric"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
     image_shape: Sequence[int] | None = None
     channels: Sequence[int] | None = None
     kernel_sizes: Sequence[int] | None = None
@@ -58,8 +64,7 @@ class DeepClusterer(SubspaceClusterer):
     save_every: int = 10
     progress: bool | Callable[[str, int, int, float], None] = False
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "image_shape": ["array-like", None],
         "channels": ["array-like", None],
         "kernel_sizes": ["array-like", None],
@@ -69,40 +74,45 @@ class DeepClusterer(SubspaceClusterer):
         "tol": [POSITIVE, None],
         "patience": [COUNT],
         "device": [str],
-        "checkpoints": [str, PathLike, None],
         "save_every": [COUNT],
         "progress": ["boolean", callable],
     }
 
+    _kernel_of_points: ClassVar[bool] = False
+
     # ---------------------------------------------------------------- images in, rows on
 
-    def _fit(self, X: Any) -> Self:
+    def _validated(self, X: Any) -> Data:
         rows, shape = flatten_images(X, self.image_shape)
         self.image_shape_: Shape | None = shape
-        return super()._fit(rows)
+        return super()._validated(rows)
 
-    def _order_of(self, X: Data, prints: Array) -> Labels:
-        """As given: the authors train on images sorted by class, and batches in another order end elsewhere."""
+    def _outline(self, X: Data) -> Plan:
+        """As everywhere, but a network sees the points in the order given.
+
+        The authors train on images sorted by class, and batches in another order end elsewhere.
+        """
         trained = self.channels is None or len(self.channels) > 0
-        return np.arange(X.shape[0]) if trained else super()._order_of(X, prints)
+        return replace(super()._outline(X), canonical=not trained, draws="coefficients")
 
     def _validated_new(self, X: Any) -> Data:
         return super()._validated_new(flatten_images(X, getattr(self, "image_shape_", None))[0])
 
-    # ---------------------------------------------------------------- the representation leg
+    # ---------------------------------------------------------------- the coefficients
 
-    def _representation(self, X: Array) -> Coefficients:
+    def _represent(self, X: Array, context: Context) -> Coefficients:
+        seed = context.seed
         device = self._checked_device()
         rows = torch.from_numpy(np.ascontiguousarray(X)).to(device)
         shown = progress_bars() if self.progress is True else nullcontext(self.progress or None)
-        with reproducible(self._seed), shown as progress:
+        with reproducible(seed), shown as progress:
             autoencoder = self._autoencoder(X).to(device=device, dtype=rows.dtype)
-            alone = self._training(autoencoder, rows, progress, self._checkpoint_of_autoencoder(autoencoder, rows))
+            shared = self._checkpoint_of_autoencoder(autoencoder, rows, seed)
+            alone = self._training(autoencoder, rows, progress, shared, seed)
             self._pretrain(alone, rows, autoencoder)
             network = self._network(autoencoder, rows).to(device=device, dtype=rows.dtype)
-            training = self._training(
-                network, rows, progress, self._checkpoint(type(self).__name__, self._setting(rows))
-            )
+            own = self._checkpoint(type(self).__name__, self._setting(rows, seed))
+            training = self._training(network, rows, progress, own, seed)
             coefficients = self._train(training, rows, network)
         self.losses_ = {**alone.losses, **training.losses}
         last = next(reversed(self.losses_.values()), [])
@@ -147,12 +157,12 @@ class DeepClusterer(SubspaceClusterer):
     # ---------------------------------------------------------------- training
 
     def _training(
-        self, network: nn.Module, rows: Tensor, progress: Progress | None, checkpoint: Checkpoint | None
+        self, network: nn.Module, rows: Tensor, progress: Progress | None, checkpoint: Checkpoint | None, seed: int
     ) -> Training:
         return Training(
             network,
             len(rows),
-            seed=self._seed,
+            seed=seed,
             learning_rate=self.learning_rate,
             tol=self.tol,
             patience=self.patience,
@@ -170,26 +180,26 @@ class DeepClusterer(SubspaceClusterer):
 
         training.stage("pretrain", loss, self.pretrain_epochs, batch_size=self.batch_size)
 
-    def _setting(self, rows: Tensor) -> dict[str, str]:
+    def _setting(self, rows: Tensor, seed: int) -> dict[str, str]:
         """What decides the result of the whole training, as strings."""
         named = {
             name: repr(value) for name, value in self.get_params(deep=False).items() if name not in _AFTER_TRAINING
         }
-        return named | self._origin(rows)
+        return named | self._origin(rows, seed)
 
-    def _origin(self, rows: Tensor) -> dict[str, str]:
+    def _origin(self, rows: Tensor, seed: int) -> dict[str, str]:
         digest = hashlib.blake2b(rows.cpu().numpy().tobytes(), digest_size=16).hexdigest()
         return {
-            "seed": str(self._seed),
+            "seed": str(seed),
             "image_shape": str(self.image_shape_),
             "dtype": str(rows.dtype),
             "data": digest,
         }
 
-    def _checkpoint_of_autoencoder(self, autoencoder: Autoencoder, rows: Tensor) -> Checkpoint | None:
+    def _checkpoint_of_autoencoder(self, autoencoder: Autoencoder, rows: Tensor, seed: int) -> Checkpoint | None:
         """Shared by all methods that pre-train the same autoencoder on the same images."""
         named = {name: repr(getattr(self, name)) for name in _PRETRAINING}
-        return self._checkpoint("autoencoder", {"layers": str(autoencoder)} | named | self._origin(rows))
+        return self._checkpoint("autoencoder", {"layers": str(autoencoder)} | named | self._origin(rows, seed))
 
     def _checkpoint(self, method: str, identity: dict[str, str]) -> Checkpoint | None:
         return None if self.checkpoints is None else Checkpoint(Path(self.checkpoints), method, identity)

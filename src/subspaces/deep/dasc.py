@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,19 +11,19 @@ import torch
 from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
-from subspaces import partition as cuts
-from subspaces._typing import Labels
-from subspaces.affinity import affinity
-from subspaces.decompositions import svd
 from subspaces.deep.autoencoder import Autoencoder
 from subspaces.deep.base import COUNT
 from subspaces.deep.dsc_net import DSCNet, SelfExpressiveAutoencoder, coefficient_matrix
 from subspaces.deep.layers import SelfExpression, unit_rows
 from subspaces.deep.training import Training
-from subspaces.embedding import spectral_embedding
-from subspaces.embedding import unit_rows as unit_vectors
-from subspaces.graphs import build_graph
-from subspaces.representation._result import Coefficients, from_dense
+from subspaces.engine import stages
+from subspaces.engine.plan import Plan
+from subspaces.engine.stages import Evidence
+from subspaces.kernels import Linear
+from subspaces.numerics.decompositions import svd
+from subspaces.numerics.types import Labels
+from subspaces.representation.coefficients import Coefficients, from_dense
+from subspaces.scaling import Scaling
 
 
 class AdversarialAutoencoder(SelfExpressiveAutoencoder):
@@ -68,7 +68,7 @@ class DASC(DSCNet):
         Steps of the discriminator per step of the network.
     separation : float, default=0.1
         Weight of ‖U_kᵀU_l‖², which keeps the subspaces apart.
-    reg, self_expression, epochs
+    norm_weight, self_expression, epochs
         As in :class:`DSCNet`, whose loss with ``norm="l2"`` remains; `norm` must stay "l2".
     image_shape, channels, kernel_sizes, pretrain_epochs, batch_size, learning_rate, tol, patience
         As in :class:`DSCNet`.
@@ -96,8 +96,7 @@ class DASC(DSCNet):
     discriminator_steps: int = 5
     separation: float = 0.1
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DSCNet._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "adversarial": [Interval(Real, 0, None, closed="left")],
         "adversarial_epochs": [COUNT],
@@ -121,12 +120,13 @@ class DASC(DSCNet):
 
     def _train(self, training: Training, rows: Tensor, network: Any) -> Coefficients:
         super()._train(training, rows, network)
+        plan = replace(self._outline(rows.cpu().numpy()), seed=training.seed)
 
         def play(epoch: int) -> None:
             with torch.no_grad():
                 codes = unit_rows(network.autoencoder.encode(rows))
             if epoch % self.interval == 0:
-                self._recluster(network, codes, first=epoch == 0)
+                self._recluster(network, codes, plan, first=epoch == 0)
             for _ in range(self.discriminator_steps):
                 fakes, owners = sample_fakes(codes, network.labels, self.fake_share, training.generator)
                 network.bases = discriminator_step(
@@ -138,45 +138,34 @@ class DASC(DSCNet):
             fakes, owners = sample_fakes(codes, network.labels, self.fake_share, training.generator)
             residuals = energies(fakes, network.bases[owners]).sum()
             weight = 0.5 * self.self_expression * self.adversarial
-            return network.loss(rows, self.reg, self.self_expression) + weight * residuals
+            return network.loss(rows, self.norm_weight, self.self_expression) + weight * residuals
 
         training.stage("adversarial", loss, self.adversarial_epochs, before_epoch=play)
         return from_dense(coefficient_matrix(network.expression))
 
-    def _setting(self, rows: Tensor) -> dict[str, str]:
+    def _setting(self, rows: Tensor, seed: int) -> dict[str, str]:
         """The graph and the cut take part in the training here."""
         inner = ("n_clusters", "graph", "graph_params", "n_nonzero", "by", "partition", "n_init", "init")
-        return super()._setting(rows) | {name: repr(getattr(self, name)) for name in inner}
+        return super()._setting(rows, seed) | {name: repr(getattr(self, name)) for name in inner}
 
-    def _recluster(self, network: AdversarialAutoencoder, codes: Tensor, *, first: bool) -> None:
+    def _recluster(self, network: AdversarialAutoencoder, codes: Tensor, plan: Plan, *, first: bool) -> None:
         """New clusters from the current C, unless one would be empty; bases of new clusters from their codes."""
         assert self.n_clusters is not None
         # in double precision: a label that hangs on the last digit of a float32 would change the rest of the training
         C = coefficient_matrix(network.expression).astype(np.float64, copy=False)
-        labels = self._labels_of(from_dense(C))
+        labels = labels_of(from_dense(C), plan)
         if not first and len(np.unique(labels)) < self.n_clusters:
             return
         network.labels = torch.from_numpy(labels.astype(np.int64)).to(codes.device)
         network.bases = cluster_bases(codes, network.labels, network.bases)
 
-    def _labels_of(self, coefficients: Coefficients) -> Labels:
-        """The rest of the journey, from C to labels, without leaving anything on the estimator."""
-        assert self.n_clusters is not None
-        graph = build_graph(
-            coefficients,
-            self.graph,
-            n_nonzero=self.n_nonzero,
-            by=self.by,
-            n_clusters=self.n_clusters,
-            params=self.graph_params,
-        )
-        W = affinity(graph)
-        if self.partition == "modularity":
-            return cuts.cut_by_modularity(W, self.n_clusters, seed=self._seed)
-        Y = unit_vectors(spectral_embedding(W, self.n_clusters).vectors)
-        return cuts.cut_embedding(
-            Y, self.n_clusters, method=self.partition, n_init=self.n_init, init=self.init, seed=self._seed
-        )
+
+def labels_of(coefficients: Coefficients, plan: Plan) -> Labels:
+    """The stages from C to labels."""
+    assert plan.n_clusters is not None
+    graph = stages.graph(coefficients, Evidence(Scaling(), Linear()), plan)
+    embedding = None if plan.cut.method == "modularity" else stages.embed(graph.W, plan.n_clusters)
+    return stages.cut(graph, embedding, plan)
 
 
 def energies(points: Tensor, bases: Tensor) -> Tensor:

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 from torch import Tensor, nn
 
-from subspaces._typing import Array
 from subspaces.deep.autoencoder import Autoencoder
 from subspaces.deep.base import COUNT, DeepClusterer
 from subspaces.deep.layers import SelfExpression
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
-from subspaces.representation._result import Coefficients, from_dense
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Coefficients, from_dense
 
 
 class SelfExpressiveAutoencoder(nn.Module):
@@ -26,15 +26,15 @@ class SelfExpressiveAutoencoder(nn.Module):
         self.expression = expression
         self.norm = norm
 
-    def loss(self, rows: Tensor, reg: float, self_expression: float) -> Tensor:
-        """½‖X − dec(CᵀZ)‖² + reg ‖C‖₁ or ‖C‖² + ½ self_expression ‖Z − CᵀZ‖², Z = enc(X)."""
+    def loss(self, rows: Tensor, norm_weight: float, self_expression: float) -> Tensor:
+        """½‖X − dec(CᵀZ)‖² + norm_weight ‖C‖₁ or ‖C‖² + ½ self_expression ‖Z − CᵀZ‖², Z = enc(X)."""
         codes = self.autoencoder.encode(rows)
         rebuilt = self.expression(codes)
         C = self.expression.coefficients
         size = C.abs().sum() if self.norm == "l1" else C.square().sum()
         return (
             0.5 * (self.autoencoder.decode(rebuilt) - rows).square().sum()
-            + reg * size
+            + norm_weight * size
             + 0.5 * self_expression * (codes - rebuilt).square().sum()
         )
 
@@ -50,8 +50,8 @@ class DSCNet(DeepClusterer):
     ----------
     norm : {"l2", "l1"}, default="l2"
         ‖C‖² with a free diagonal, as in the authors' program, or ‖C‖₁ with a zero diagonal.
-    reg : float, default=0.5
-        λ₁.
+    norm_weight : float, default=0.5
+        λ₁, of the norm of C.
     self_expression : float, default=75
         λ₂. Both weights depend on the scale of the pixels and on n; the defaults are the authors' for COIL20
         (pixels in [0, 1]), divided by the 2 their program leaves out of the reconstruction term.
@@ -107,14 +107,13 @@ class DSCNet(DeepClusterer):
     graph: str = "dscnet"
     partition: str = "discretize"
     norm: str = "l2"
-    reg: float = 0.5
+    norm_weight: float = 0.5
     self_expression: float = 75.0
     epochs: int = 30
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DeepClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "norm": [StrOptions({"l1", "l2"})],
-        "reg": [POSITIVE],
+        "norm_weight": [POSITIVE],
         "self_expression": [POSITIVE],
         "epochs": [COUNT],
     }
@@ -127,7 +126,9 @@ class DSCNet(DeepClusterer):
         return SelfExpressiveAutoencoder(autoencoder, expression, self.norm)
 
     def _train(self, training: Training, rows: Tensor, network: SelfExpressiveAutoencoder) -> Coefficients:
-        training.stage("self-expression", lambda _: network.loss(rows, self.reg, self.self_expression), self.epochs)
+        training.stage(
+            "self-expression", lambda _: network.loss(rows, self.norm_weight, self.self_expression), self.epochs
+        )
         return from_dense(coefficient_matrix(network.expression))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces._typing import Data
+from subspaces.numerics.types import Data
 
 Shape = tuple[int, int, int]
 """Height, width and channels; a row of pixels is an image of this shape in C order."""

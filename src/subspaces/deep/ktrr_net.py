@@ -14,8 +14,8 @@ from subspaces.deep.base import COUNT, DeepClusterer
 from subspaces.deep.layers import KTRRLayer, unit_rows
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
-from subspaces.kernels import fit_kernel, gram
-from subspaces.representation._result import Coefficients
+from subspaces.kernels import as_kernel
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
 
 
@@ -78,8 +78,7 @@ class KTRRNet(DeepClusterer):
     self_expression: float = 75.0
     epochs: int = 30
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DeepClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"linear", "rbf"})],
         "reg": [POSITIVE],
         "self_expression": [POSITIVE],
@@ -96,4 +95,4 @@ class KTRRNet(DeepClusterer):
         training.stage("closed form", lambda _: network.loss(rows, self.self_expression), self.epochs)
         with torch.no_grad():
             codes = unit_rows(network.autoencoder.encode(rows)).cpu().numpy()
-        return ridge(gram(codes, fit_kernel(codes, self.kernel, "rms")), self.reg, overwrite=True)
+        return ridge(as_kernel(self.kernel).fit(codes).gram(codes), reg=self.reg, overwrite=True)

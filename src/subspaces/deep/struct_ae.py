@@ -12,16 +12,16 @@ import torch
 from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
 
-from subspaces._typing import Array, Sparse
 from subspaces.deep.ae_shallow import EncodedClusterer
 from subspaces.deep.autoencoder import Autoencoder, dense
 from subspaces.deep.base import COUNT
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
-from subspaces.representation._result import Coefficients
+from subspaces.graphs.truncation import truncate
+from subspaces.numerics.types import Array, Sparse
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
 from subspaces.scaling import apply_scaling, fit_scaling
-from subspaces.truncation import truncate
 
 
 class StructuredAutoencoder(nn.Module):
@@ -115,8 +115,7 @@ class StructAE(EncodedClusterer):
     update_every: int | None = None
     epochs: int = 100
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EncodedClusterer._parameter_constraints,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "hidden": ["array-like"],
         "structure": [Interval(Real, 0, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
@@ -151,11 +150,11 @@ class StructAE(EncodedClusterer):
             batch_size=self.batch_size,
             before_epoch=update,
         )
-        return self._represent(self._scaled_codes(autoencoder, rows))
+        return self._represent_codes(self._scaled_codes(autoencoder, rows))
 
     def _prior(self, points: Array) -> Sparse:
         points = apply_scaling(points, fit_scaling(points, self.code_scaling))
-        return truncate(self._represent(points), self.n_prior)
+        return truncate(self._represent_codes(points), self.n_prior)
 
-    def _represent(self, codes: Array) -> Coefficients:
-        return ridge(codes @ codes.T, self.reg, overwrite=True)
+    def _represent_codes(self, codes: Array) -> Coefficients:
+        return ridge(codes @ codes.T, reg=self.reg, overwrite=True)

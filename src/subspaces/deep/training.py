@@ -53,6 +53,7 @@ class Training:
         self.learning_rate = learning_rate
         self.tol, self.patience = tol, patience
         self.progress = progress
+        self.seed = seed
         self.generator = torch.Generator().manual_seed(seed)
         self.losses: dict[str, list[float]] = {}
         self._checkpoint, self._save_every = checkpoint, save_every

@@ -1,11 +1,11 @@
 """The two routes to many points on Dask: the same labels from chunks and worker processes as from one array.
 
-*Sampled* (EKTRR and every :class:`~subspaces.scale.sampled.SampledClusterer`): the landmarks are fetched from the
+*Sampled* (EKTRR and every :class:`~subspaces.estimators.sampled.SampledClusterer`): the landmarks are fetched from the
 chunks and fitted here, then each worker labels its chunks. *Graph* (KTRR): the points become one file that all workers
 map into memory, each computes the coefficients of some points, and the graph is cut here.
 
-In both the estimator's own ``fit`` runs; only the leg that costs most is computed elsewhere. So the labels are those of
-the same estimator in memory, for any chunk size and any number of workers.
+In both the estimator's own plan is run; only the stage that costs most is computed elsewhere. So the labels are those
+of the same estimator in memory, for any chunk size and any number of workers.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ try:
 except ImportError as error:
     raise ImportError('subspaces.distributed needs Dask: pip install "subspaces[dask]"') from error
 
-from subspaces._typing import Labels
 from subspaces.distributed._files import remove_leftovers
 from subspaces.distributed._graph import fit_graph
 from subspaces.distributed._input import as_dask_array
 from subspaces.distributed._sampled import fit_sampled
 from subspaces.distributed._tasks import Progress, Workers
 from subspaces.estimators.ktrr import KTRR
-from subspaces.scale.sampled import Sampled
+from subspaces.estimators.sampled import Sampled
+from subspaces.numerics.types import Labels
 
 __all__ = ["connect", "fit_predict"]
 
@@ -59,7 +59,7 @@ def fit_predict(
         Where finished pieces are kept; a second call with the same points and parameters goes on from there. Workers
         on other machines must see it under the same path. None is a temporary folder.
     progress : callable or None
-        Called as ``progress(done, total)`` after each task of the leg that the workers compute.
+        Called as ``progress(done, total)`` after each task of the stage that the workers compute.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def fit_predict(
     --------
     >>> import dask.array as da
     >>> from subspaces.distributed import connect, fit_predict
-    >>> from subspaces.scale.presets import EKTRR
+    >>> from subspaces.estimators.ektrr import EKTRR
     >>> X = da.random.default_rng(0).normal(size=(20_000, 3), chunks=(5_000, 3))
     >>> with connect(n_workers=1) as client:
     ...     labels = fit_predict(EKTRR(n_clusters=2, n_landmarks=100), X, client=client)

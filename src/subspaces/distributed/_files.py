@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from subspaces._process import quiet
-from subspaces._typing import Array
-from subspaces.io import FileError, _write, write_atomically
-from subspaces.io._dataset import printable
-from subspaces.io._numpy import read_header
+from subspaces.io import FileError, write_atomically, writing
+from subspaces.io.dataset import printable
+from subspaces.io.numpy_files import read_header
+from subspaces.numerics.process import quiet
+from subspaces.numerics.types import Array
 
 
 def save(path: Path, array: Array) -> None:
     """Write one array as ``.npy``."""
     with write_atomically(path) as stream:
-        _write.write_array(stream, array)
+        writing.write_array(stream, array)
 
 
 def save_rows(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Iterable[Array]) -> None:
@@ -83,4 +83,4 @@ def digest(array: Array) -> str:
 def remove_leftovers(folder: Path) -> None:
     """Remove what a killed run was writing, but nothing that another run is writing at this moment."""
     for pattern in (".data*.tmp", ".labels-*.tmp", ".graph-*.tmp", "graph-*/.rows-*.tmp"):
-        _write.remove_leftovers(folder, pattern)
+        writing.remove_leftovers(folder, pattern)

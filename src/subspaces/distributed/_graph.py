@@ -1,9 +1,9 @@
 """The whole two-scale KTRR graph on workers: a file of points for all, a file of coefficients from each task.
 
 A checkpoint holds ``data-<content>.npy`` (the points as given), ``canonical-<content>.npy`` (in the order of
-:mod:`subspaces.ordering`), and for each combination of points and parameters a folder ``graph-<name>`` with the cells,
-the global part, the points in cell order, and one ``rows-<start>-<stop>.npz`` per finished task. <name> is a hash of
-everything the coefficients depend on, so a file under it is right or absent.
+:mod:`subspaces.numerics.ordering`), and for each combination of points and parameters a folder ``graph-<name>`` with
+the cells, the global part, the points in cell order, and one ``rows-<start>-<stop>.npz`` per finished task. <name> is
+a hash of everything the coefficients depend on, so a file under it is right or absent.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,70 +21,92 @@ import numpy as np
 from dask.delayed import delayed
 
 from subspaces import __version__
-from subspaces._blocks import row_blocks
-from subspaces._typing import Array, Labels
 from subspaces.distributed import _files as files
 from subspaces.distributed._input import Points
-from subspaces.distributed._tasks import Workers, replaced
+from subspaces.distributed._tasks import Workers
+from subspaces.engine.plan import Plan
+from subspaces.engine.run import Journey, run
 from subspaces.estimators.ktrr import KTRR
-from subspaces.io._write import unfinished
-from subspaces.kernels import Kernel
-from subspaces.representation._result import Coefficients
-from subspaces.scale import two_scale
-from subspaces.scale.cells import Cells, build_cells, search
+from subspaces.io.writing import unfinished
+from subspaces.kernels import KERNELS, Kernel
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.cells import Cells
+from subspaces.numerics.types import Array, Data, Labels
+from subspaces.numerics.workers import Store
+from subspaces.representation.two_scale import BATCH, SLAB, GlobalPart, Prepared, rows_of_coefficients
 
-ROWS_PER_TASK = 32 * two_scale._BATCH
+ROWS_PER_TASK = 32 * BATCH
 """Points of one task: a few seconds of work. Whole batches, because rounding depends on what is solved together."""
 
-_SLAB = 2**16  # points written at a time; whole blocks of `score_parts` for the same reason
-_FORMAT = 2  # to be raised when the files or what they depend on change
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What a task reads: everything in cell order, mapped from files."""
-
-    points: Array
-    cells: Cells
-    model: two_scale.GlobalPart
-    features: Array
-    squared_norms: Array
-    n_candidates: int
+_FORMAT = 3  # to be raised when the files or what they depend on change
 
 
 def fit_graph(estimator: KTRR, points: Points, workers: Workers, folder: Path) -> None:
-    """Run the estimator's own fit on the file of points, with the coefficients computed by the workers."""
+    """Fit the estimator to the file of points, with the coefficients computed by the workers."""
     path = points.file or _write_points(points.array, workers, folder)
     data = files.digest(files.mapped(path))
 
-    def representation(X: Array) -> Coefficients:
-        if estimator.solver_ != "two_scale":
-            return type(estimator)._representation(estimator, X)
-        settings = {
-            "format": _FORMAT,
-            "version": __version__,
-            "data": data,
-            "scaling": estimator.scaling,
-            "kernel": estimator.kernel_.name,
-            "bandwidth": estimator.kernel_.bandwidth,
-            "reg": float(estimator.reg),
-            "seed": estimator._seed,
-            "n_landmarks": two_scale.N_LANDMARKS,
-            "n_candidates": min(two_scale.N_CANDIDATES, len(X) - 1),
-        }
-        prepared_folder = prepare(X, estimator.kernel_, settings, folder)
-        prepared = open_prepared(prepared_folder)
-        estimator._cells, estimator._global = prepared.cells, prepared.model
-        return _coefficients(prepared, prepared_folder, workers)
+    def runner(plan: Plan, X: Data, **options: Any) -> Journey:
+        return run(plan, X, workers=OnWorkers(workers, folder, data, plan.scaling), **options)
 
-    def in_order(X: Array, order: Labels) -> Array:
-        target = folder / f"canonical-{data}.npy"
+    estimator.fit_by(files.mapped(path), runner)
+
+
+@dataclass(frozen=True)
+class OnWorkers:
+    """Where a run of the engine keeps its points, and who computes the rows of its coefficients.
+
+    Attributes
+    ----------
+    workers : those of Dask
+    folder : the checkpoint
+    data, scaling : content of the points as given, and what is done to them
+    """
+
+    workers: Workers
+    folder: Path
+    data: str
+    scaling: str | None
+
+    def in_order(self, X: Data, order: Labels, pairwise: bool) -> Data:
+        """The points in canonical order, in a file."""
+        target = self.folder / f"canonical-{self.data}.npy"
         if not target.exists():
-            files.save_rows(target, X.shape, X.dtype, (X[order[a:b]] for a, b in row_blocks(len(X), 1, _SLAB)))
+            slabs = row_blocks(len(X), 1, SLAB)
+            files.save_rows(target, X.shape, X.dtype, (X[order[start:stop]] for start, stop in slabs))
         return files.mapped(target)
 
-    with replaced(estimator, _representation=representation, _in_order=in_order):
-        estimator.fit(files.mapped(path))
+    def prepare(self, make: Callable[[Store], Any], settings: Mapping[str, Any]) -> Any:
+        """What all tasks read, from its folder; that is written once and appears only when it is complete."""
+        kernel: Kernel = settings["kernel"]
+        known = {**settings, "kernel": identity_of(kernel), "bandwidth": kernel.bandwidth}
+        known |= {"format": _FORMAT, "version": __version__, "data": self.data, "scaling": self.scaling}
+        target = written(make, known, self.folder)
+        return _opened(str(target), kernel)
+
+    def rows(self, function: Callable[[Any, int, int], Any], prepared: OnFile, n: int) -> list[tuple[Array, Array]]:
+        """All blocks of coefficients, those of earlier runs from their files."""
+        assert function is rows_of_coefficients  # what compute_block runs
+        folder = Path(prepared.folder)
+        # from the list of names: a shared file system may remember for a while that a file is not there
+        present = set(folder.iterdir())
+        blocks, kernel = row_blocks(n, 1, ROWS_PER_TASK), prepared.model.kernel
+        found = {b: read_block(folder, *b, prepared) for b in blocks if block_path(folder, *b) in present}
+        missing = [block for block in blocks if found.get(block) is None]
+        tasks = [delayed(compute_block, pure=False)(str(folder), kernel, start, stop) for start, stop in missing]
+        for number, _ in self.workers.as_they_come(tasks, announce=True):
+            block = missing[number]
+            found[block] = read_block(folder, *block, prepared)
+            if found[block] is None:
+                raise OSError(f"{block_path(folder, *block)} was written by a worker and cannot be read here.")
+        return [part for block in blocks if (part := found[block]) is not None]
+
+
+@dataclass(frozen=True)
+class OnFile(Prepared):
+    """What tasks read, mapped from the files of a folder."""
+
+    folder: str
 
 
 def _write_points(array: Any, workers: Workers, folder: Path) -> Path:
@@ -116,16 +139,27 @@ def _write_at(block: Array, path: str, offset: int) -> None:
         os.fsync(stream.fileno())
 
 
-def prepare(X: Array, kernel: Kernel, settings: dict[str, Any], folder: Path) -> Path:
-    """Cells and global part of the points, written once into a folder that appears only when it is complete."""
-    text = json.dumps(settings, indent=1, sort_keys=True)
-    name = f"graph-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
-    target = folder / name
+def identity_of(kernel: Kernel) -> str:
+    """What tells a settled kernel from others of its bandwidth: its name, or class and fields of a user's own."""
+    if type(kernel) is KERNELS.get(kernel.name):
+        return kernel.name
+    return f"{type(kernel).__module__}.{type(kernel).__qualname__}{sorted(vars(kernel).items())!r}"
+
+
+def written(make: Callable[[Store], Prepared], settings: Mapping[str, Any], folder: Path) -> Path:
+    """The folder of what :func:`open_prepared` reads, made where it is not there yet."""
+    text = json.dumps(dict(settings), indent=1, sort_keys=True)
+    target = folder / f"graph-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
     if target.is_dir():
         return target
     with unfinished(target) as temporary:
         temporary.mkdir()
-        _write_prepared(X, kernel, settings, temporary)
+
+        def store(name: str, shape: tuple[int, ...], dtype: Any, blocks: Iterable[Array]) -> Array:
+            files.save_rows(temporary / f"{name}.npy", shape, np.dtype(dtype), blocks)
+            return files.mapped(temporary / f"{name}.npy")
+
+        _save(make(store), temporary)
         (temporary / "settings.json").write_text(text, encoding="utf-8")
         try:
             os.replace(temporary, target)
@@ -135,44 +169,28 @@ def prepare(X: Array, kernel: Kernel, settings: dict[str, Any], folder: Path) ->
     return target
 
 
-def _write_prepared(X: Array, kernel: Kernel, settings: dict[str, Any], folder: Path) -> None:
-    """The files of :func:`prepare` but for the settings."""
-    cells = build_cells(X, seed=settings["seed"])
-    model = two_scale.fit_global_part(X, kernel, settings["reg"], settings["n_landmarks"], settings["seed"])
+def _save(prepared: Prepared, folder: Path) -> None:
+    """The files beside the large ones, which were stored while they were made."""
+    cells, model = prepared.cells, prepared.model
     for part in ("order", "bounds", "centroids", "probes"):
         files.save(folder / f"{part}.npy", getattr(cells, part))
     files.save_several(
         folder / "model.npz",
-        kernel=np.array(kernel.name),
-        bandwidth=np.array(kernel.bandwidth),
         penalty=np.array(model.penalty),
         landmarks=model.landmarks,
         whitening=model.whitening,
         spectrum=model.spectrum,
         effective_dimension=np.array(model.effective_dimension),
     )
-    slabs = row_blocks(len(X), 1, _SLAB)
-    files.save_rows(folder / "points.npy", X.shape, X.dtype, (X[cells.order[a:b]] for a, b in slabs))
-    points = files.mapped(folder / "points.npy")
-    norms, n_features = np.empty(len(X), dtype=X.dtype), min(two_scale._LEADING, len(model.spectrum))
-
-    def features_of(start: int, stop: int) -> Array:
-        features, norms[start:stop] = two_scale.score_parts(points[start:stop], model)
-        return features
-
-    files.save_rows(
-        folder / "features.npy", (len(X), n_features), X.dtype, (features_of(start, stop) for start, stop in slabs)
-    )
-    files.save(folder / "squared_norms.npy", norms)
+    files.save(folder / "squared_norms.npy", prepared.squared_norms)
 
 
-def open_prepared(folder: Path) -> Prepared:
-    """Map what :func:`prepare` wrote."""
+def open_prepared(folder: Path, kernel: Kernel) -> OnFile:
+    """Map what :func:`written` wrote, of the same kernel."""
     saved = files.load_several(folder / "model.npz")
     if saved is None:
         raise ValueError(f"the checkpoint {str(folder)!r} is damaged: remove this folder and run again.")
-    kernel = Kernel(str(saved["kernel"]), bandwidth=float(saved["bandwidth"]))
-    model = two_scale.GlobalPart(
+    model = GlobalPart(
         kernel,
         float(saved["penalty"]),
         saved["landmarks"],
@@ -186,35 +204,10 @@ def open_prepared(folder: Path) -> Prepared:
     }
     cells = Cells(arrays["order"], arrays["bounds"], arrays["centroids"], arrays["probes"])
     settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
-    return Prepared(
-        arrays["points"], cells, model, arrays["features"], arrays["squared_norms"], int(settings["n_candidates"])
+    return OnFile(
+        *(arrays["points"], cells, model, arrays["features"], arrays["squared_norms"], int(settings["n_candidates"])),
+        folder=str(folder),
     )
-
-
-def _coefficients(prepared: Prepared, folder: Path, workers: Workers) -> Coefficients:
-    """All blocks of coefficients, those of earlier runs from their files, put together."""
-    n, k = len(prepared.points), prepared.n_candidates
-    candidates, values = np.empty((n, k), dtype=np.int32), np.empty((n, k), dtype=prepared.points.dtype)
-
-    def read(start: int, stop: int) -> bool:
-        block = files.load_several(block_path(folder, start, stop)) or {}
-        if {name: part.shape for name, part in block.items()} != dict.fromkeys(
-            ("candidates", "values"), (stop - start, k)
-        ):
-            return False
-        candidates[start:stop], values[start:stop] = block["candidates"], block["values"]
-        return True
-
-    # from the list of names: a shared file system may remember for a while that a file it was asked for is not there
-    present = set(folder.iterdir())
-    blocks = row_blocks(n, 1, ROWS_PER_TASK)
-    missing = [block for block in blocks if block_path(folder, *block) not in present or not read(*block)]
-    tasks = [delayed(compute_block, pure=False)(str(folder), start, stop) for start, stop in missing]
-    for number, _ in workers.as_they_come(tasks, announce=True):
-        if not read(*missing[number]):
-            raise OSError(f"{block_path(folder, *missing[number])} was written by a worker and cannot be read here.")
-    order = prepared.cells.order
-    return two_scale.sparse_coefficients(order[candidates], values, order, prepared.model.penalty)
 
 
 def block_path(folder: Path, start: int, stop: int) -> Path:
@@ -222,48 +215,22 @@ def block_path(folder: Path, start: int, stop: int) -> Path:
     return folder / f"rows-{start}-{stop}.npz"
 
 
-def compute_block(folder: str, start: int, stop: int) -> None:
+def read_block(folder: Path, start: int, stop: int, prepared: Prepared) -> tuple[Array, Array] | None:
+    """Candidates and coefficients that a task wrote; None where they cannot be read."""
+    block = files.load_several(block_path(folder, start, stop)) or {}
+    shape = (stop - start, prepared.n_candidates)
+    if {name: part.shape for name, part in block.items()} != {"candidates": shape, "values": shape}:
+        return None
+    return block["candidates"].astype(np.int32, copy=False), block["values"].astype(prepared.points.dtype, copy=False)
+
+
+def compute_block(folder: str, kernel: Kernel, start: int, stop: int) -> None:
     """One task, on a worker: compute the coefficients of some points and save them."""
-    candidates, values = block_of_coefficients(_opened(folder), start, stop)
+    candidates, values = rows_of_coefficients(_opened(folder, kernel), start, stop)
     files.save_several(block_path(Path(folder), start, stop), candidates=candidates, values=values)
 
 
 @lru_cache(maxsize=1)
-def _opened(folder: str) -> Prepared:
-    """Opened once per worker: the folder's name stands for its content."""
-    return open_prepared(Path(folder))
-
-
-def block_of_coefficients(prepared: Prepared, start: int, stop: int) -> tuple[Array, Array]:
-    """Candidates and coefficients of the points ``start:stop``: the rows that :func:`~two_scale.two_scale` has there.
-
-    `start` must be a multiple of the batch that two_scale solves together, so that even the rounding is the same.
-    """
-    points, model = prepared.points, prepared.model
-    candidates = _search(prepared, start, stop)
-    values = [
-        two_scale.local_coefficients(points, np.arange(start + a, start + b), candidates[a:b], model)
-        for a, b in row_blocks(stop - start, 1, two_scale._BATCH)
-    ]
-    return candidates, np.concatenate(values)
-
-
-def _search(prepared: Prepared, start: int, stop: int) -> Labels:
-    """Candidates of the points ``start:stop``, by a search in all cells that hold any of them."""
-    cells = prepared.cells
-    first = int(np.searchsorted(cells.bounds, start, side="right")) - 1
-    last = int(np.searchsorted(cells.bounds, stop, side="left"))
-    offset = int(cells.bounds[first])
-    own = Cells(
-        cells.order[offset : cells.bounds[last]],
-        cells.bounds[first : last + 1] - offset,
-        cells.centroids[first:last],
-        cells.probes[first:last],
-    )
-    score = two_scale.pair_score(prepared.points, prepared.model, (prepared.features, prepared.squared_norms))
-
-    def shifted(rows: slice, around: Array) -> Array:
-        return score(slice(rows.start + offset, rows.stop + offset), around)
-
-    found = search(own, prepared.n_candidates, shifted, database=cells)
-    return found[start - offset : stop - offset]
+def _opened(folder: str, kernel: Kernel) -> OnFile:
+    """Opened once per process: the folder's name stands for its content."""
+    return open_prepared(Path(folder), kernel)

@@ -14,12 +14,12 @@ import numpy as np
 from dask.delayed import delayed
 from scipy import sparse
 
-from subspaces._blocks import row_blocks
-from subspaces._typing import Array
 from subspaces.distributed._files import mapped
 from subspaces.distributed._tasks import Workers
 from subspaces.io import FileError
-from subspaces.io._dataset import printable
+from subspaces.io.dataset import printable
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.types import Array
 
 _CHUNK_BYTES = 64 * 2**20
 SUFFIXES = (".npy", ".zarr", ".parquet")

@@ -3,62 +3,68 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
 from dask.delayed import delayed
-from sklearn.utils import check_random_state
 
-from subspaces._blocks import row_blocks
-from subspaces._typing import Array, Labels
 from subspaces.distributed._files import digest, load, save
-from subspaces.distributed._tasks import Workers, replaced
-from subspaces.kernels import sees_units
-from subspaces.ordering import order_of_keys, row_keys
-from subspaces.out_of_sample import fingerprints
-from subspaces.scale.base import _MAX_SEED
-from subspaces.scale.sampled import Sampled
-from subspaces.scaling import Scaling, _inverse_deviation, apply_scaling, fit_scaling
+from subspaces.distributed._tasks import Workers
+from subspaces.engine.landmark_run import Outcome, one_cluster, run_points
+from subspaces.estimators.sampled import Sampled
+from subspaces.landmarks.points import label_blocks
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.copies import fingerprints
+from subspaces.numerics.ordering import order_of_keys, row_keys
+from subspaces.numerics.types import Array, Labels
+from subspaces.scaling import Scaling, apply_scaling, fit_scaling, inverse_deviation
 
 TASK_BYTES = 64 * 2**20
 """Points that one task labels, about."""
 
 
 class Rows:
-    """Rows of a dask array, fetched when they are asked for; looks like an array to a sampler.
+    """Rows of a dask array, fetched when they are asked for; :class:`~subspaces.landmarks.points.Points` on workers.
 
     The array is cut into blocks that do not depend on its chunks: whole multiples of the block that the estimator
     labels at a time in memory, because the rounding of a matrix product depends on its size.
+
+    Parameters
+    ----------
+    array : dask array of shape (n, m)
+    block_bytes : of points that are scaled and labelled at a time
+    workers : who has the chunks
+    folder : where labels of blocks are kept, or None
     """
 
-    def __init__(self, array: Any, block_rows: int, workers: Workers, scaling: Scaling | None = None) -> None:
-        self.shape: tuple[int, int] = array.shape
-        self.dtype = array.dtype
-        self.bounds = [*range(0, len(array), block_rows), len(array)]
-        self.blocks = list(array.rechunk((block_rows, -1), method="tasks").to_delayed().ravel())
-        self.workers = workers
-        self.scaling = scaling or Scaling()
+    def __init__(self, array: Any, block_bytes: int, workers: Workers, folder: Path | None = None) -> None:
+        n, m = array.shape
+        self.shape: tuple[int, int] = (n, m)
+        self.dtype: np.dtype[Any] = array.dtype
+        self.scaling, self.order = Scaling(), np.zeros(0, dtype=np.intp)
+        self.block_bytes, self.workers, self.folder = block_bytes, workers, folder
+        row_bytes = m * array.dtype.itemsize
+        at_once = row_blocks(n, row_bytes, block_bytes)[0][1]
+        per_task = at_once * max(1, TASK_BYTES // (at_once * row_bytes))
+        self.bounds = [*range(0, n, per_task), n]
+        self.blocks = list(array.rechunk((per_task, -1), method="tasks").to_delayed().ravel())
         self._last: tuple[int, Array] | None = None
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def scaled(self, scaling: Scaling) -> Rows:
+    def scaled(self, scaling: Scaling, order: Labels | None = None) -> Rows:
         """The same rows, scaled when they are fetched."""
         other = copy.copy(self)
         other.scaling, other._last = scaling, None
+        other.order = self.order if order is None else order
         return other
 
-    def __getitem__(self, rows: Any) -> Array:
-        if isinstance(rows, slice):
-            start, stop, _ = rows.indices(len(self))
-            blocks = range(self._block_of(start), self._block_of(max(start, stop - 1)) + 1)
-            parts = [self._block(b)[max(0, start - self.bounds[b]) : stop - self.bounds[b]] for b in blocks]
-            return np.concatenate(parts)
-        rows = np.asarray(rows)
+    def take(self, rows: Labels) -> Array:
+        """Some rows."""
         block = np.searchsorted(self.bounds, rows, side="right") - 1
         needed = np.unique(block)
         places = [np.flatnonzero(block == b) for b in needed]
@@ -70,6 +76,29 @@ class Rows:
         for number, found in self.workers.as_they_come(tasks):
             out[places[number]] = found
         return np.asarray(apply_scaling(out, self.scaling))
+
+    def whole(self) -> Array:
+        """These rows themselves, which look like an array to a sampler."""
+        return self  # type: ignore[return-value]
+
+    def label(self, function: Callable[[Array], Labels]) -> Labels:
+        """A function of rows, block by block, on the workers."""
+        name = joblib.hash((function, self.scaling, self.dtype)) if self.folder is not None else ""
+        place = None if self.folder is None else str(self.folder)
+        sent = self.workers.keep((self.scaling, function, self.block_bytes))
+        tasks = [delayed(label_block)(block, sent, place, name) for block in self.blocks]
+        labels = np.empty(len(self), dtype=np.intp)
+        for number, found in self.workers.as_they_come(tasks, announce=True):
+            labels[self.bounds[number] : self.bounds[number + 1]] = found
+        return labels
+
+    def __getitem__(self, rows: Any) -> Array:
+        if not isinstance(rows, slice):
+            return self.take(np.asarray(rows))
+        start, stop, _ = rows.indices(len(self))
+        blocks = range(self._block_of(start), self._block_of(max(start, stop - 1)) + 1)
+        parts = [self._block(b)[max(0, start - self.bounds[b]) : stop - self.bounds[b]] for b in blocks]
+        return np.concatenate(parts)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[:], dtype=dtype)
@@ -86,46 +115,28 @@ class Rows:
 
 
 def fit_sampled(estimator: Sampled, array: Any, workers: Workers, folder: Path | None) -> None:
-    """Run the estimator's own fit, with its three legs that look at all points replaced: scale, sample, classify."""
-    n, m = array.shape
-    bytes_per_row = m * array.dtype.itemsize
-    at_once = row_blocks(n, bytes_per_row, estimator._block_bytes)[0][1]
-    points = Rows(array, at_once * max(1, TASK_BYTES // (at_once * bytes_per_row)), workers)
+    """Fit an estimator as its own ``fit`` does, with points that stay where they are."""
+    estimator._validate_params()
+    estimator._forget()
+    try:
+        found = _run(estimator, Rows(array, estimator._block_bytes, workers, folder))
+        estimator.n_features_in_ = array.shape[1]
+        estimator._keep(found)
+    except BaseException:
+        estimator._forget()
+        raise
 
-    def fit(_: Any) -> Sampled:
-        if estimator.n_clusters is not None and estimator.n_clusters > n:
-            raise ValueError(f"n_clusters={estimator.n_clusters} must not exceed the number of points, n_samples={n}.")
-        estimator.n_features_in_ = m
-        estimator._seed = int(check_random_state(estimator.random_state).randint(_MAX_SEED))
-        estimator.timings_ = {}
-        estimator._dtype = points.dtype
-        extremes = _extremes(points)
-        estimator._largest = float(np.abs(extremes).max()) or 1.0
-        estimator._moved = {}  # copies are left to the classifier
-        units = sees_units(getattr(estimator, "kernel", None))
-        estimator._scaling = settle_scaling(points, extremes, estimator.scaling, units)
-        if (extremes[0] == extremes[1]).all():
-            estimator.labels_ = estimator._one_cluster(n)
-        else:
-            estimator._order = _order(points, estimator._largest)
-            estimator.labels_ = np.asarray(estimator._cluster_unscaled(points), dtype=np.intp)  # type: ignore[arg-type]
-            del estimator._order
-        estimator.n_clusters_ = int(np.count_nonzero(np.bincount(estimator.labels_ + 1)[1:]))
-        return estimator
 
-    def sample(X: Rows, n_landmarks: int, rng: np.random.Generator) -> Labels:
-        if n_landmarks == n or estimator.sampler == "uniform":
-            return Sampled._sample(estimator, X, n_landmarks, rng)  # type: ignore[arg-type]
-        return estimator._drawn(X.scaled(estimator._scaling), n_landmarks, rng)  # type: ignore[arg-type]
-
-    def label(X: Rows) -> Labels:
-        labels = np.empty(n, dtype=np.intp)
-        for number, found in _label_on_workers(estimator, X, folder):
-            labels[X.bounds[number] : X.bounds[number + 1]] = found
-        return labels
-
-    with replaced(estimator, _fit=fit, _sample=sample, _label_blocks=label):
-        estimator.fit(None)
+def _run(estimator: Sampled, points: Rows) -> Outcome:
+    """:func:`~subspaces.engine.landmark_run.run_landmarks` of chunks; copies of a point are left to the classifier."""
+    n = len(points)
+    solve = estimator._solve(n)
+    extremes = _extremes(points)
+    if estimator.n_clusters == 1 or (extremes[0] == extremes[1]).all():
+        return one_cluster(n, points.dtype, estimator.n_clusters)
+    largest = float(np.abs(extremes).max()) or 1.0
+    scaling = settle_scaling(points, extremes, estimator.scaling, estimator._sees_units())
+    return run_points(points.scaled(scaling, _order(points, largest)), solve, largest)
 
 
 def settle_scaling(points: Rows, extremes: Array, rule: str | None, units: bool = False) -> Scaling:
@@ -136,7 +147,7 @@ def settle_scaling(points: Rows, extremes: Array, rule: str | None, units: bool 
     points = points.scaled(exponent)
     mean = _total(points, None) / len(points)
     variance = _total(points, mean) / len(points)
-    return Scaling(exponent.exponent, mean, _inverse_deviation(variance, apply_scaling(extremes, exponent)))
+    return Scaling(exponent.exponent, mean, inverse_deviation(variance, apply_scaling(extremes, exponent)))
 
 
 def _extremes(points: Rows) -> Array:
@@ -150,7 +161,7 @@ def _extremes(points: Rows) -> Array:
 
 
 def _order(points: Rows, largest: float) -> Labels:
-    """:func:`~subspaces.ordering.canonical_order` of all points; only a key and a fingerprint of each come here."""
+    """:func:`~subspaces.numerics.ordering.canonical_order` of all points, from a key and a fingerprint of each."""
     found = points.workers.compute([delayed(_keys)(block, largest) for block in points.blocks])
     keys, prints = (np.concatenate(part) for part in zip(*found, strict=True))
     return order_of_keys(keys, prints)
@@ -169,26 +180,18 @@ def _total(points: Rows, mean: Array | None) -> Array:
     return np.asarray(found)
 
 
-def _label_on_workers(estimator: Sampled, X: Rows, folder: Path | None) -> Iterator[tuple[int, Labels]]:
-    model: Any = copy.copy(estimator)
-    for name in ("_fit", "_sample", "_label_blocks", "clusterer_"):  # what labels no point need not travel
-        vars(model).pop(name, None)
-    name = joblib.hash((model.classifier_, model._scaling, model._dtype)) if folder is not None else ""
-    sent = X.workers.keep(model)
-    place = None if folder is None else str(folder)
-    tasks = [delayed(label_block)(sent, block, place, name) for block in X.blocks]
-    return X.workers.as_they_come(tasks, announce=True)
-
-
-def label_block(model: Sampled, block: Array, folder: str | None, model_name: str) -> Labels:
+def label_block(
+    block: Array, how: tuple[Scaling, Callable[[Array], Labels], int], folder: str | None, name: str
+) -> Labels:
     """Labels of some points, on a worker: read if the same model labelled the same points before."""
+    scaling, function, block_bytes = how
     if folder is None:
-        return model._label_blocks(block)
-    path = Path(folder) / f"labels-{model_name}-{digest(block)}.npy"
+        return label_blocks(block, scaling, function, block_bytes)
+    path = Path(folder) / f"labels-{name}-{digest(block)}.npy"
     known = load(path)
     if known is not None and known.shape == (len(block),):
         return known
-    labels = model._label_blocks(block)
+    labels = label_blocks(block, scaling, function, block_bytes)
     save(path, labels)
     return labels
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,14 +56,3 @@ class Workers:
 
 def _itself(value: Any) -> Any:
     return value
-
-
-@contextmanager
-def replaced(target: Any, **methods: Callable[..., Any]) -> Iterator[None]:
-    """Let an object have other methods for a while."""
-    vars(target).update(methods)
-    try:
-        yield
-    finally:
-        for name in methods:
-            vars(target).pop(name, None)

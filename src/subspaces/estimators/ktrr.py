@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import StrOptions
 
-from subspaces.estimators.automatic import AutomaticClusterer
-from subspaces.estimators.kernelised import KernelClusterer
-from subspaces.selection import AUTO
+from subspaces.engine.plan import Plan
+from subspaces.engine.run import Journey
+from subspaces.estimators.automatic import AUTOMATIC, keep_choice, settle
+from subspaces.estimators.graph import GraphClusterer
+from subspaces.estimators.ridge import SOLVERS, ridge_plan
+from subspaces.kernels import Kernel
+from subspaces.numerics.types import Array, Data
+
+_ROUTES = {"solver": [StrOptions(set(SOLVERS))], "spectral": [StrOptions({"auto", "full", "coarse"})]}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KTRR(AutomaticClusterer, KernelClusterer):
+class KTRR(GraphClusterer):
     """Kernel truncated regression representation (KTRR), Algorithm 1 of the paper.
 
     Each point is written as a ridge combination of all others in a kernel space (closed form), only the strongest
@@ -27,11 +34,11 @@ class KTRR(AutomaticClusterer, KernelClusterer):
     ----------
     n_clusters : int, "auto" or None, default=8
         Number of subspaces L. None lets ``partition="modularity"`` find it.
-    kernel : str or callable, default="rbf"
-        See :func:`subspaces.kernels.fit_kernel`: ``"rbf"`` exp(−d²/σ²), ``"exponential"``, ``"inverse_square"``,
+    kernel : str, callable or Kernel, default="rbf"
+        See :mod:`subspaces.kernels`: ``"rbf"`` exp(−d²/σ²), ``"exponential"``, ``"inverse_square"``,
         ``"inverse_distance"`` (bounded forms of the paper's 1/d² and 1/d), ``"quadratic"``, ``"cubic"``,
         ``"polynomial"``, ``"linear"``, ``"cosine"``, ``"correntropy"`` (robust to corrupted features),
-        ``"precomputed"``, or a callable ``kernel(X, Y)``.
+        ``"precomputed"``, a callable ``kernel(X, Y)``, or a :class:`~subspaces.kernels.Kernel` object.
     bandwidth : {"rms", "mean", "median"} or float, default="rms"
         σ of the distance kernels: root mean squared distance, mean distance, median distance or a number.
     kernel_params : dict or None
@@ -47,18 +54,18 @@ class KTRR(AutomaticClusterer, KernelClusterer):
     graph : {"symmetric", "column", "mass", "row_space", "dscnet"}, default="symmetric"
         ``"column"`` truncates the columns of C as printed; ``"symmetric"`` scales and symmetrises first, as the
         authors' program did; the others are the treatments of SSC, LRR and DSC-Net
-        (:func:`subspaces.graphs.build_graph`).
+        (:func:`subspaces.graphs.rules.build_graph`).
     graph_params : dict or None
         Parameters of the last three graphs.
     solver : {"auto", "dense", "low_rank", "two_scale"}, default="auto"
         ``"dense"``: Cholesky inverse of the n × n kernel matrix. ``"low_rank"``: the same coefficients through an
         explicit feature map, no n × n array; for the linear, cosine, polynomial and correntropy kernels; above 50,000
         points the largest ones are found by a search. ``"two_scale"``: landmarks and small local systems, no n × n
-        array, for the kernels of distances (:mod:`subspaces.scale.two_scale`). ``"auto"`` takes ``"low_rank"`` when the
-        map has at most half as many features as there are points, else ``"two_scale"`` above 10,000 points or when the
-        matrix does not fit, else ``"dense"``; ``solver_reason_`` says why.
+        array, for the kernels of distances (:mod:`subspaces.representation.two_scale`). ``"auto"`` takes
+        ``"low_rank"`` when the map has at most half as many features as there are points, else ``"two_scale"`` above
+        10,000 points or when the matrix does not fit, else ``"dense"``; ``solver_reason_`` says why.
     spectral : {"auto", "full", "coarse"}, default="auto"
-        ``"full"`` embeds the points, ``"coarse"`` about 2000 micro-clusters of them (:mod:`subspaces.scale.coarse`);
+        ``"full"`` embeds the points, ``"coarse"`` about 2000 micro-clusters (:mod:`subspaces.embedding.coarse`);
         ``"auto"`` does the latter from 30,000 points. The modularity cut needs neither.
     partition : {"kmeans", "qr", "discretize", "modularity"}, default="kmeans"
         How the graph is cut: k-means, QR or discretisation of the spectral embedding, or Leiden communities.
@@ -68,9 +75,9 @@ class KTRR(AutomaticClusterer, KernelClusterer):
         Starting rule of k-means; the authors' program used random points and hundreds of starts.
     connect : bool, default=True
         When the graph has more components than clusters, tie the smallest ones to the rest by their strongest
-        coefficients (:func:`subspaces.affinity.join_components`).
+        coefficients (:func:`subspaces.graphs.affinity.join_components`).
     out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
-        Rule of :meth:`predict` for new points (:mod:`subspaces.out_of_sample`).
+        Rule of :meth:`predict` for new points (:mod:`subspaces.new_points`).
     random_state : int, RandomState or None, default=0
         Seed of k-means, Leiden and the network. 0 gives the same labels every time.
 
@@ -78,7 +85,7 @@ class KTRR(AutomaticClusterer, KernelClusterer):
     ----------
     labels_ : array of shape (n,)
     n_clusters_ : number of clusters found
-    coefficients_ : sparse (n, n), truncated coefficients; the affinity is their magnitude plus its transpose
+    coefficients_ : sparse (n, n), C (eq. 3.9) truncated, with sign: column i represents point i
     affinity_matrix_ : sparse (n, n)
     embedding_ : array of shape (n, k), spectral embedding with unit rows
     eigenvalues_ : of the normalised Laplacian, ascending
@@ -88,7 +95,7 @@ class KTRR(AutomaticClusterer, KernelClusterer):
     selection_ : what was tried for the parameters that are ``"auto"``, and why the winner won; None if none is
     reg_, n_nonzero_, scaling_, partition_ : the values used, given or chosen
     solver_, solver_reason_ : "dense", "low_rank" or "two_scale", and why
-    timings_ : seconds of each leg
+    timings_ : seconds of each stage
 
     References
     ----------
@@ -107,17 +114,37 @@ class KTRR(AutomaticClusterer, KernelClusterer):
     (1, 1, np.True_)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClusterer._parameter_constraints,
-        **AutomaticClusterer._parameter_constraints,
-        "kernel": [*KernelClusterer._parameter_constraints["kernel"], StrOptions({AUTO})],
-    }
+    n_clusters: int | str | None = field(default=8, kw_only=False)  # type: ignore[assignment]
+    kernel: str | Callable[[Array, Array], Array] | Kernel = "rbf"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
+    reg: float | str = 1.0
+    n_nonzero: int | str | None = 5
+    by: str = "magnitude"
+    graph: str = "symmetric"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    solver: str = "auto"
+    spectral: str = "auto"
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {**AUTOMATIC, **_ROUTES}
     cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"
     reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
+    def _settled(self, X: Data) -> Self:
+        settled, self.selection_ = settle(self, X)
+        return settled
+
+    def _plan(self, X: Data) -> Plan:
+        return ridge_plan(self._outline(X), X, reg=self.reg, solver=self.solver, spectral=self.spectral)  # type: ignore[arg-type]
+
+    def _keep(self, journey: Journey, X: Data, settled: Self) -> None:
+        super()._keep(journey, X, settled)
+        keep_choice(self, settled, self.selection_)
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TRR(AutomaticClusterer):
+class TRR(GraphClusterer):
     """Truncated regression representation (TRR): KTRR with the linear kernel, for unions of linear subspaces.
 
     Parameters
@@ -142,7 +169,30 @@ class TRR(AutomaticClusterer):
     [1, 1, 1]
     """
 
+    n_clusters: int | str | None = field(default=8, kw_only=False)  # type: ignore[assignment]
     reg: float | str = 0.1
+    n_nonzero: int | str | None = 5
+    by: str = "magnitude"
+    graph: str = "symmetric"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    solver: str = "auto"
+    spectral: str = "auto"
 
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: rule for name, rule in AUTOMATIC.items() if name != "kernel"},
+        **_ROUTES,
+    }
     cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
     reference: ClassVar[str] = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"
+
+    def _settled(self, X: Data) -> Self:
+        settled, self.selection_ = settle(self, X)
+        return settled
+
+    def _plan(self, X: Data) -> Plan:
+        return ridge_plan(self._outline(X), X, reg=self.reg, solver=self.solver, spectral=self.spectral)  # type: ignore[arg-type]
+
+    def _keep(self, journey: Journey, X: Data, settled: Self) -> None:
+        super()._keep(journey, X, settled)
+        keep_choice(self, settled, self.selection_)

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from subspaces._distances import resolve_bandwidth, warn_if_blind
-from subspaces._typing import Array, Data, Sparse
-from subspaces.estimators.base import POSITIVE, SubspaceClusterer
-from subspaces.estimators.ssc import ITERATIONS
-from subspaces.postprocessing import keep_column_mass
-from subspaces.representation._result import Coefficients, from_dense, from_sparse
-from subspaces.representation.local import heat_kernel_graph, lsa, tsc
+from subspaces.engine.plan import Context
+from subspaces.estimators.base import COUNT, POSITIVE
+from subspaces.estimators.graph import GraphClusterer
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.local import heat_kernel_graph, lsa
+from subspaces.kernels import RBF
+from subspaces.numerics.types import Array, Sparse
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.smce import smce
-
-_COUNT = Interval(Integral, 1, None, closed="left")
+from subspaces.representation.thresholding import tsc
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SMCE(SubspaceClusterer):
+class SMCE(GraphClusterer):
     """Sparse manifold clustering and embedding (SMCE): few neighbours that span the point affinely.
 
     Per point an ℓ1 problem over its nearest neighbours that prefers close ones; for points on curved manifolds.
 
     Parameters
     ----------
-    reg : float, default=10
-        λ, weight of sparsity.
+    sparsity : float, default=10
+        λ, weight of sparsity beside the error.
     n_neighbors : int, default=20
         Candidates per point.
     tol, max_iter
         Bound on the residuals of the small problems, and after how many steps to give up.
-    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
-        As in :class:`~subspaces.KTRR`; the weights of each point up to 95 % of their sum are kept and the larger of
-        both directions counts, as in the authors' program.
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+        As in :class:`~subspaces.KTRR`; with ``graph="larger"`` the weights of each point up to 95 % of their sum are
+        kept and the larger of both directions counts, as in the authors' program.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
 
@@ -52,31 +51,27 @@ class SMCE(SubspaceClusterer):
     (1, 1)
     """
 
-    graph: str = "column"
-    n_nonzero: int | None = None
-    reg: float = 10.0
+    graph: str = "larger"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    sparsity: float = 10.0
     n_neighbors: int = 20
     tol: float = 1e-6
     max_iter: int = 10_000
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        **ITERATIONS,
-        "reg": [POSITIVE],
-        "n_neighbors": [_COUNT],
-    }
+    _constraints: ClassVar[dict[str, list[Any]]] = {"sparsity": [POSITIVE]}
     _n_squares: ClassVar[float] = 0
+    _is_sparse: ClassVar[bool] = True
     cost: ClassVar[str] = "neighbour search, then n small problems at once"
     reference: ClassVar[str] = "Elhamifar, Vidal: Sparse manifold clustering and embedding, NIPS 2011"
 
-    def _representation(self, X: Array) -> Coefficients:
+    def _represent(self, X: Array, context: Context) -> Coefficients:
         n_neighbors = min(self.n_neighbors, X.shape[0] - 1)
-        C, trace = smce(X, reg=self.reg, n_neighbors=n_neighbors, tol=self.tol, max_iter=self.max_iter)
-        return from_sparse(_half(_larger_of_both(abs(keep_column_mass(C, 0.95)))), trace)
+        return smce(X, reg=self.sparsity, n_neighbors=n_neighbors, tol=self.tol, max_iter=self.max_iter)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LSA(SubspaceClusterer):
+class LSA(GraphClusterer):
     """Local subspace affinity (LSA): points whose neighbourhoods span the same subspace.
 
     A subspace is fitted to each point's neighbours; the affinity falls with the principal angles between them.
@@ -89,8 +84,8 @@ class LSA(SubspaceClusterer):
         Neighbours that span them.
     rank : int or None
         Dimension the data is projected to first; None keeps 98 % of its energy.
-    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
-        As in :class:`~subspaces.KTRR`; by default the whole affinity is cut.
+    n_clusters, scaling, partition, n_init, init
+        As in :class:`~subspaces.KTRR`.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
 
@@ -104,31 +99,25 @@ class LSA(SubspaceClusterer):
     (1, 1)
     """
 
-    graph: str = "column"
-    n_nonzero: int | None = None
     subspace_dim: int = 4
     n_neighbors: int = 6
     rank: int | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        "subspace_dim": [_COUNT],
-        "n_neighbors": [_COUNT],
-        "rank": [_COUNT, None],
-    }
+    _constraints: ClassVar[dict[str, list[Any]]] = {"subspace_dim": [COUNT], "rank": [COUNT, None]}
+    _represents: ClassVar[bool] = False
     cost: ClassVar[str] = "one SVD, n small SVDs and O(n² d² r)"
     reference: ClassVar[str] = "Yan, Pollefeys: A general framework for motion segmentation, ECCV 2006"
 
-    def _representation(self, X: Array) -> Coefficients:
+    def _affinity(self, X: Array, exponent: int) -> Array:
         n, m = X.shape
         n_neighbors = min(self.n_neighbors, n - 1)
         subspace_dim = min(self.subspace_dim, m, n_neighbors + 1)
         rank = None if self.rank is None else min(self.rank, n, m)
-        return from_dense(lsa(X, subspace_dim=subspace_dim, n_neighbors=n_neighbors, rank=rank) / 2)
+        return lsa(X, subspace_dim=subspace_dim, n_neighbors=n_neighbors, rank=rank)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TSC(SubspaceClusterer):
+class TSC(GraphClusterer):
     """Thresholding-based subspace clustering (TSC): the most correlated points, nothing solved.
 
     Each point is joined to the η others at the smallest angles, with weight exp(−2 angle). Very fast; for subspaces
@@ -138,7 +127,7 @@ class TSC(SubspaceClusterer):
     ----------
     n_nonzero : int, default=10
         η, neighbours per point.
-    n_clusters, scaling, by, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, partition, n_init, init
         As in :class:`~subspaces.KTRR`.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
@@ -153,37 +142,33 @@ class TSC(SubspaceClusterer):
     (1, 1)
     """
 
-    graph: str = "column"
-    n_nonzero: int | None = 10
+    n_nonzero: int = 10
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        "n_nonzero": [_COUNT],
-    }
+    _constraints: ClassVar[dict[str, list[Any]]] = {"n_nonzero": [COUNT]}
+    _represents: ClassVar[bool] = False
     _n_squares: ClassVar[float] = 0
     _n_copies: ClassVar[float] = 1.25
     cost: ClassVar[str] = "one product XXᵀ in blocks, no n × n array"
     reference: ClassVar[str] = "Heckel, Bölcskei: Robust subspace clustering via thresholding, IEEE Trans. IT 61 (2015)"
 
-    def _representation(self, X: Array) -> Coefficients:
-        assert self.n_nonzero is not None
-        return from_sparse(tsc(X, n_neighbors=min(self.n_nonzero, X.shape[0] - 1)))
+    def _affinity(self, X: Array, exponent: int) -> Sparse:
+        return affinity(tsc(X, n_neighbors=min(self.n_nonzero, X.shape[0] - 1)).sparse())
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SC(SubspaceClusterer):
+class SC(GraphClusterer):
     """Plain spectral clustering (SC) as the paper compares with: a Gaussian of the distances, no representation.
 
-    W_ij = exp(−d²/(2σ²)) between all points (eq. 2.0) or between nearest neighbours.
+    W_ij = exp(−d²/σ²) between all points (eq. 2.0, whose σ² is half of this one) or between nearest neighbours.
 
     Parameters
     ----------
-    bandwidth : float or None
-        σ; None makes 2σ² the mean of the squared distances.
+    bandwidth : {"rms", "mean", "median"} or float, default="rms"
+        σ, as in :class:`~subspaces.KTRR`.
     n_neighbors : int or None
         Join each point to this many neighbours only; None joins all pairs.
-    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
-        As in :class:`~subspaces.KTRR`; by default the whole affinity is cut.
+    n_clusters, scaling, partition, n_init, init
+        As in :class:`~subspaces.KTRR`.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
 
@@ -198,37 +183,20 @@ class SC(SubspaceClusterer):
     (1, 1)
     """
 
-    graph: str = "column"
-    n_nonzero: int | None = None
-    bandwidth: float | None = None
+    bandwidth: float | str = "rms"
     n_neighbors: int | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        "bandwidth": [POSITIVE, None],
-        "n_neighbors": [_COUNT, None],
-    }
+    _constraints: ClassVar[dict[str, list[Any]]] = {"n_neighbors": [COUNT, None]}
+    _represents: ClassVar[bool] = False
     cost: ClassVar[str] = "one product XXᵀ and n² exponentials"
     reference: ClassVar[str] = "Ng, Jordan, Weiss: On spectral clustering, NIPS 2001"
 
-    def _require_memory(self, X: Data, n_squares: float) -> None:
-        super()._require_memory(X, n_squares if self.n_neighbors is None else 0)
+    def _squares(self) -> float:
+        return self._n_squares if self.n_neighbors is None else 0
 
-    def _representation(self, X: Array) -> Coefficients:
+    def _affinity(self, X: Array, exponent: int) -> Array | Sparse:
         n_neighbors = None if self.n_neighbors is None else min(self.n_neighbors, X.shape[0] - 1)
-        bandwidth = None if self.bandwidth is None else float(np.ldexp(self.bandwidth, -self._scaling.exponent))
-        if bandwidth is not None:
-            warn_if_blind(X, resolve_bandwidth(X, bandwidth) * np.sqrt(2), 2)
-        W = heat_kernel_graph(X, bandwidth=bandwidth, n_neighbors=n_neighbors)
-        return from_dense(W / 2) if n_neighbors is None else from_sparse(_half(W))
-
-
-def _larger_of_both(C: Sparse) -> Sparse:
-    return C.maximum(C.T)
-
-
-def _half(W: Sparse) -> Sparse:
-    """The affinity leg adds the transpose: hand it half of a symmetric matrix."""
-    half = W.tocsc(copy=True)
-    half.data /= 2
-    return half
+        bandwidth = None
+        if self.bandwidth != "rms":  # that one costs nothing where the distances are computed anyway
+            bandwidth = RBF(self.bandwidth).scaled(exponent).fit(X).sigma / np.sqrt(2)
+        return heat_kernel_graph(X, bandwidth=bandwidth, n_neighbors=n_neighbors)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from subspaces._typing import Data
-from subspaces.estimators.ridge import RidgeClusterer
-from subspaces.representation._result import Coefficients
-from subspaces.representation.ridge import ridge_unconstrained, ridge_unconstrained_low_rank
+from sklearn.utils._param_validation import StrOptions
+
+from subspaces.engine.plan import Plan
+from subspaces.estimators.graph import GraphClusterer
+from subspaces.estimators.ridge import SOLVERS, ridge_plan
+from subspaces.numerics.types import Data
 
 _REFERENCE = "Lu, Min, Zhao, Zhu, Huang, Yan: Robust and efficient subspace segmentation via least squares, ECCV 2012"
+_ROUTES = {"solver": [StrOptions(set(SOLVERS))], "spectral": [StrOptions({"auto", "full", "coarse"})]}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LSR1(RidgeClusterer):
+class LSR1(GraphClusterer):
     """Least squares regression with a zero diagonal (LSR1): TRR that keeps every coefficient.
 
     min ‖X − XZ‖² + λ‖Z‖², diag(Z) = 0, in closed form. Assumes linear subspaces and little noise: every pair of points
@@ -42,14 +46,23 @@ class LSR1(RidgeClusterer):
     scaling: str | None = "unit"
     reg: float = 0.1
     n_nonzero: int | None = None
+    by: str = "magnitude"
     graph: str = "column"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    solver: str = "auto"
+    spectral: str = "auto"
 
+    _constraints: ClassVar[dict[str, list[Any]]] = _ROUTES
     cost: ClassVar[str] = "one inverse, O(n³); O(n² m) with few features"
     reference: ClassVar[str] = _REFERENCE
 
+    def _plan(self, X: Data) -> Plan:
+        return ridge_plan(self._outline(X), X, reg=self.reg, solver=self.solver, spectral=self.spectral)
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LSR2(LSR1):
+class LSR2(GraphClusterer):
     """Least squares regression without the diagonal constraint (LSR2): Z = (XᵀX + λI)⁻¹XᵀX.
 
     As :class:`LSR1`, but a point may represent itself; its diagonal grows with small λ and then hides the rest.
@@ -73,7 +86,21 @@ class LSR2(LSR1):
     (1, 1)
     """
 
-    def _representation(self, K: Data) -> Coefficients:
-        if self.solver_ == "low_rank":
-            return ridge_unconstrained_low_rank(K, self.reg)
-        return ridge_unconstrained(K, self.reg, overwrite=True)
+    scaling: str | None = "unit"
+    reg: float = 0.1
+    n_nonzero: int | None = None
+    by: str = "magnitude"
+    graph: str = "column"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    solver: str = "auto"
+    spectral: str = "auto"
+
+    _constraints: ClassVar[dict[str, list[Any]]] = _ROUTES
+    cost: ClassVar[str] = "one inverse, O(n³); O(n² m) with few features"
+    reference: ClassVar[str] = _REFERENCE
+
+    def _plan(self, X: Data) -> Plan:
+        return ridge_plan(
+            self._outline(X), X, reg=self.reg, solver=self.solver, spectral=self.spectral, constrained=False
+        )

@@ -1,210 +1,173 @@
-"""What KTRR and TRR share: the closed form, and the route to it that fits the number of points."""
+"""The routes of KTRR, TRR, LSR1 and LSR2 to their coefficients: dense, by a feature map, or in two scales."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import StrOptions
 
-from subspaces import _memory
-from subspaces import partition as cuts
-from subspaces._typing import Array, Data, Labels, Sparse
-from subspaces.affinity import affinity
-from subspaces.estimators.base import POSITIVE, SubspaceClusterer
-from subspaces.kernels import DISTANCE_KERNELS, features, gram, n_features_out
-from subspaces.representation._result import Coefficients
-from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.scale import low_rank, two_scale
-from subspaces.scale.cells import Cells, build_cells
-from subspaces.scale.coarse import coarse_embedding, smooth_labels
-from subspaces.scaling import apply_scaling
-from subspaces.truncation import truncate
+from subspaces.engine import stages
+from subspaces.engine.plan import Context, Plan, Shape, require_squares
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate_symmetric
+from subspaces.kernels import Kernel
+from subspaces.numerics import memory
+from subspaces.numerics.types import Array, Data, Sparse
+from subspaces.representation import ridge_search, two_scale
+from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.ridge import (
+    ridge,
+    ridge_low_rank,
+    ridge_unconstrained,
+    ridge_unconstrained_low_rank,
+)
 
 SOLVERS = ("auto", "dense", "low_rank", "two_scale")
 DENSE_SIZE = 10_000
 """Points up to which ``solver="auto"`` inverts the kernel matrix: above, two-scale is at least ten times faster."""
 COARSE_SIZE = 30_000
 """Points from which ``spectral="auto"`` embeds micro-clusters instead of points."""
-_MICRO_CLUSTERS = 2000
 _POINTS_PER_CLUSTER = 64
 _DENSE_SQUARES = 1.1
 _SEARCHED = 5  # copies of candidates and values that a search holds, measured
 _WORK = 2**23
 """Bytes of a route's blocks, which do not grow with n."""
+_SOURCES = {"dense": "gram", "low_rank": "features", "two_scale": "points"}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class RidgeClusterer(SubspaceClusterer):
-    """What KTRR and TRR share: the closed form, dense, through a feature map, or in two scales."""
+def ridge_plan(plan: Plan, X: Data, *, reg: float, solver: str, spectral: str, constrained: bool = True) -> Plan:
+    """A plan with the route to the coefficients, and what is embedded, decided."""
+    shape, kernel, n_nonzero = plan.shape, plan.kernel, plan.graph.n_nonzero
+    if kernel.features_depend_on_data:  # how many there are follows from the range of the points
+        points, scaling = stages.scaled(X, plan)
+        kernel = kernel.scaled(scaling.exponent).fit(points)
+    chosen, reason = choose_solver(solver, kernel, shape)
+    if chosen == "two_scale":
+        _require_two_scale(plan, n_nonzero)
+    elif chosen == "low_rank":
+        _require_features(plan, kernel, n_nonzero)
+    else:
+        require_squares(shape, plan.method, _DENSE_SQUARES, plan.n_inputs)
+    plan.graph.require_memory(shape.n, shape.dtype, chosen == "two_scale")
+    searches = chosen == "low_rank" and shape.n > ridge_search.EXACT_SIZE
+    coarse = plan.cut.method != "modularity" and is_coarse(spectral, shape, plan.pairwise, plan.n_clusters)
+    return replace(
+        plan,
+        source=_SOURCES[chosen],
+        represent=partial(represent, solver=chosen, reg=reg, n_nonzero=n_nonzero, constrained=constrained),
+        between=partial(between, reg=reg) if coarse else None,
+        draws="coefficients" if chosen == "two_scale" or searches else "embedding" if coarse else "cut",
+        solver=chosen,
+        solver_reason=reason,
+    )
 
-    reg: float = 1.0
-    solver: str = "auto"
-    spectral: str = "auto"
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        "reg": [POSITIVE],
-        "solver": [StrOptions(set(SOLVERS))],
-        "spectral": [StrOptions({"auto", "full", "coarse"})],
-    }
-
-    # ---------------------------------------------------------------- the legs that depend on the number of points
-
-    def _kernel(self, X: Data) -> Data:
-        """Data → kernel matrix, its feature map, or the points themselves, as the solver needs."""
-        X = apply_scaling(X, self._scaling)
-        self.kernel_ = self._settled_kernel(X)
-        self.solver_, self.solver_reason_ = self._chosen_solver(X)
-        if self.solver_ == "two_scale":
-            self._require_two_scale(X)
-            return X
-        if self.solver_ == "low_rank":
-            self._require_features(X)
-            return features(X, self.kernel_)
-        self._require_memory(X, _DENSE_SQUARES)
-        return gram(X, self.kernel_)
-
-    def _representation(self, K: Data) -> Coefficients:
-        if self.solver_ == "two_scale":
-            self._cells = build_cells(K, seed=self._seed)
-            self._global = two_scale.fit_global_part(K, self.kernel_, self.reg, seed=self._seed)
-            return two_scale.two_scale(
-                K,
-                self.kernel_,
-                self.reg,
-                n_candidates=self._n_candidates(),
-                cells=self._cells,
-                model=self._global,
-            )
-        if self.solver_ == "low_rank":
-            if K.shape[0] > low_rank.EXACT_SIZE and self.n_nonzero is not None and not sparse.issparse(K):
-                return low_rank.ridge_search(K, self.reg, n_candidates=self._n_candidates(), seed=self._seed)
-            return ridge_low_rank(K, self.reg)
-        return ridge(K, self.reg, overwrite=True)
-
-    def _connects(self, n: int) -> bool:
-        """Not where micro-clusters are embedded: the graph between them ties the pieces."""
-        return self.connect and (self.partition == "modularity" or not self._is_coarse(n))
-
-    def _embed(self, W: Sparse) -> Data:
-        self._micro: Array | None = None
-        if self.partition == "modularity" or not self._is_coarse(W.shape[0]):
-            return super()._embed(W)
-        assert self.n_clusters is not None
-        X = apply_scaling(self._X, self._scaling)
-        cells = build_cells(X, size=max(32, len(X) // _MICRO_CLUSTERS), seed=self._seed)
-        groups = cells.labels()
-        found = coarse_embedding(W, groups, cells.centroids, self.n_clusters, self._between(cells))
-        self._micro, self.eigenvalues_ = found.rows, found.eigenvalues
-        self._embedding = found.rows[groups].astype(W.dtype)
-        return groups
-
-    def _partition(self, Y: Data) -> Labels:
-        if self._micro is None:
-            return super()._partition(Y)
-        assert self.n_clusters is not None
-        labels = cuts.cut_embedding(
-            self._micro, self.n_clusters, method=self.partition, n_init=self.n_init, init=self.init, seed=self._seed
+def represent(
+    source: Any, context: Context, *, solver: str, reg: float, n_nonzero: int | None, constrained: bool = True
+) -> Coefficients:
+    """Ridge coefficients by the chosen route."""
+    if solver == "two_scale":
+        n_candidates = two_scale.candidates_for(n_nonzero)
+        return two_scale.two_scale(
+            source,
+            kernel=context.kernel,
+            reg=reg,
+            n_candidates=n_candidates,
+            seed=context.seed,
+            workers=context.workers,
         )
-        self._micro = None
-        return smooth_labels(self.affinity_matrix_, labels[Y], self.n_clusters)
+    if solver == "dense":
+        return (ridge if constrained else ridge_unconstrained)(source, reg=reg, overwrite=context.overwrite)
+    if not constrained:
+        return ridge_unconstrained_low_rank(source, reg=reg)
+    if source.shape[0] > ridge_search.EXACT_SIZE and n_nonzero is not None and not sparse.issparse(source):
+        n_candidates = two_scale.candidates_for(n_nonzero)
+        return ridge_search.ridge_search(source, reg=reg, n_candidates=n_candidates, seed=context.seed)
+    return ridge_low_rank(source, reg=reg)
 
-    def _as_given(self, X: Data, prints: Array, order: Labels, place: Labels) -> None:
-        super()._as_given(X, prints, order, place)
-        if self._is_two_scale():
-            self._cells = replace(self._cells, order=order[self._cells.order])
 
-    def _between(self, cells: Cells) -> Sparse:
-        """The graph of the same method between the micro-clusters' centroids."""
-        K = gram(cells.centroids.astype(np.float64), self.kernel_)
-        return affinity(truncate(ridge(K, self.reg, overwrite=True), two_scale.N_CANDIDATES, graph="symmetric"))
+def between(centroids: Array, kernel: Kernel, *, reg: float) -> Sparse:
+    """The graph of the same method between the centroids of micro-clusters."""
+    K = kernel.gram(centroids.astype(np.float64))
+    return affinity(truncate_symmetric(ridge(K, reg=reg, overwrite=True), two_scale.N_CANDIDATES).symmetric)
 
-    # ---------------------------------------------------------------- the choices
 
-    def _require_features(self, X: Data) -> None:
-        """Refuse before allocating a feature map that does not fit; that of a linear kernel is the points.
-
-        Beside the map there are H, as large, its copy in single precision, and r × r arrays.
-        """
-        n, r = X.shape[0], n_features_out(self.kernel_, X.shape[1], sparse.issparse(X)) or 0
-        is_map, is_double = self.kernel_.name not in ("linear", "cosine"), X.dtype == np.float64
-        n_copies = is_map + 1 + 0.5 * is_double
-        per_point = 0 if n <= low_rank.EXACT_SIZE else _SEARCHED * self._n_candidates() * (X.dtype.itemsize + 4)
-        _memory.require(
-            int(n_copies * n * r * X.dtype.itemsize + n * per_point + 32 * r**2 + _WORK),
-            f"the feature map of the {self.kernel_.name} kernel, {n} × {r},",
-            'Use solver="dense", fewer features, or fit a sample and let predict label the rest.',
+def choose_solver(solver: str, kernel: Kernel, shape: Shape) -> tuple[str, str]:
+    """The route, and why; refuses one that the kernel does not allow."""
+    n = shape.n
+    r = kernel.n_features_out(shape.m, shape.is_sparse)
+    two_scale_fits = kernel.of_distances and not shape.is_sparse
+    if solver == "low_rank" and r is None:
+        raise ValueError(
+            f'solver="low_rank" needs a kernel with an explicit feature map (linear, cosine, polynomial, '
+            f"correntropy); got {kernel.name!r}."
         )
-
-    def _require_two_scale(self, X: Data) -> None:
-        """Refuse what is linear in n and still does not fit: points in order of cells, features, candidates."""
-        n, m = X.shape
-        size = X.dtype.itemsize
-        per_point = (m + two_scale._LEADING) * size + 2 * self._n_candidates() * (size + 4)
-        _memory.require(
-            n * per_point + _WORK,
-            f"the two-scale graph of {n} points",
-            "Let EKTRR cluster a sample and label the rest; float32 input halves it.",
+    if solver == "two_scale" and not two_scale_fits:
+        raise ValueError(
+            f'solver="two_scale" needs dense points and a kernel of distances (rbf, exponential, inverse_square, '
+            f"inverse_distance, or your own); got the kernel {kernel.name!r} on "
+            f"{'sparse' if shape.is_sparse else 'dense'} points."
         )
+    if solver != "auto":
+        return solver, "as asked"
+    if r is not None and 2 * r <= n:
+        return "low_rank", f"the kernel has an exact map of {r} features, fewer than half of {n} points"
+    needed, free = int(_DENSE_SQUARES * n * n * shape.dtype.itemsize), memory.available_bytes()
+    if two_scale_fits and n > DENSE_SIZE:
+        return "two_scale", f"{n} points are more than {DENSE_SIZE}, where a dense inverse takes long"
+    if two_scale_fits and needed > free:
+        return "two_scale", f"a dense inverse needs {needed / 2**30:.3g} GiB and {free / 2**30:.3g} GiB are free"
+    return "dense", f"the {n} × {n} kernel matrix fits"
 
-    def _n_candidates(self) -> int:
-        return max(two_scale.N_CANDIDATES, 2 * (self._n_kept() or 0))
 
-    def _chosen_solver(self, X: Data) -> tuple[str, str]:
-        n, m = X.shape
-        r = n_features_out(self.kernel_, m, sparse.issparse(X))
-        two_scale_fits = self.kernel_.name in DISTANCE_KERNELS and not sparse.issparse(X)
-        if self.solver == "low_rank" and r is None:
-            raise ValueError(
-                f'solver="low_rank" needs a kernel with an explicit feature map (linear, cosine, polynomial, '
-                f"correntropy); got {self.kernel_.name!r}."
-            )
-        if self.solver == "two_scale" and not two_scale_fits:
-            raise ValueError(
-                f'solver="two_scale" needs dense points and a kernel of distances {DISTANCE_KERNELS}; got the kernel '
-                f"{self.kernel_.name!r} on {'sparse' if sparse.issparse(X) else 'dense'} points."
-            )
-        if self.solver != "auto":
-            return self.solver, "as asked"
-        if r is not None and 2 * r <= n:
-            return "low_rank", f"the kernel has an exact map of {r} features, fewer than half of {n} points"
-        needed, free = int(_DENSE_SQUARES * n * n * X.dtype.itemsize), _memory.available_bytes()
-        if two_scale_fits and n > DENSE_SIZE:
-            return "two_scale", f"{n} points are more than {DENSE_SIZE}, where a dense inverse takes long"
-        if two_scale_fits and needed > free:
-            return "two_scale", f"a dense inverse needs {needed / 2**30:.3g} GiB and {free / 2**30:.3g} GiB are free"
-        return "dense", f"the {n} × {n} kernel matrix fits"
+def is_coarse(spectral: str, shape: Shape, pairwise: bool, n_clusters: int | None) -> bool:
+    """Whether micro-clusters are embedded instead of points; refuses it where they cannot be."""
+    has_points = not pairwise and not shape.is_sparse
+    if spectral == "coarse" and not has_points:
+        raise ValueError('spectral="coarse" needs dense points, not a precomputed kernel or a sparse array.')
+    if spectral == "coarse" and shape.n < _POINTS_PER_CLUSTER * (n_clusters or 1):
+        raise ValueError(
+            f'spectral="coarse" needs {_POINTS_PER_CLUSTER} points per cluster or more, for it cuts groups of 32; '
+            f'got {shape.n} points and n_clusters={n_clusters}. Use spectral="full".'
+        )
+    if spectral != "auto":
+        return spectral == "coarse"
+    return shape.n >= COARSE_SIZE and has_points
 
-    def _is_coarse(self, n: int) -> bool:
-        if self.spectral == "coarse" and (self._X is None or sparse.issparse(self._X)):
-            raise ValueError('spectral="coarse" needs dense points, not a precomputed kernel or a sparse array.')
-        if self.spectral == "coarse" and n < _POINTS_PER_CLUSTER * (self.n_clusters or 1):
-            raise ValueError(
-                f'spectral="coarse" needs {_POINTS_PER_CLUSTER} points per cluster or more, for it cuts groups of 32; '
-                f'got {n} points and n_clusters={self.n_clusters}. Use spectral="full".'
-            )
-        if self.spectral != "auto":
-            return self.spectral == "coarse"
-        return n >= COARSE_SIZE and self._X is not None and not sparse.issparse(self._X)
 
-    # ---------------------------------------------------------------- new points
+def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None) -> None:
+    """Refuse before allocating a feature map that does not fit; that of a linear kernel is the points.
 
-    def _rows_at_once(self, n: int) -> int:
-        return 8192 if self._is_two_scale() else super()._rows_at_once(n)
+    Beside the map there are H, as large, its copy in single precision, and r × r arrays.
+    """
+    shape = plan.shape
+    n, size, r = shape.n, shape.dtype.itemsize, kernel.n_features_out(shape.m, shape.is_sparse) or 0
+    is_map, is_double = kernel.name not in ("linear", "cosine"), shape.dtype == np.float64
+    n_copies = is_map + 1 + 0.5 * is_double
+    searched = n > ridge_search.EXACT_SIZE
+    per_point = _SEARCHED * two_scale.candidates_for(n_nonzero) * (size + 4) if searched else 0
+    memory.require(
+        int(n_copies * n * r * size + n * per_point + 32 * r**2 + _WORK) + _input_bytes(plan),
+        f"the feature map of the {kernel.name} kernel, {n} × {r},",
+        'Use solver="dense", fewer features, or fit a sample and let predict label the rest.',
+    )
 
-    def _codes(self, X: Data) -> Sparse:
-        if not self._is_two_scale():
-            return super()._codes(X)
-        train = apply_scaling(self._X, self._scaling)
-        candidates, values = two_scale.represent_new(X, train, self._cells, self._global, 2 * self._n_candidates())
-        strongest = np.argsort(-np.abs(values), axis=1, kind="stable")[:, : self._n_kept() or 5]
-        values = np.take_along_axis(values, strongest, axis=1)
-        columns = np.take_along_axis(candidates, strongest, axis=1)
-        indptr = np.arange(len(values) + 1) * values.shape[1]
-        return sparse.csr_array((values.ravel(), columns.ravel(), indptr), shape=(len(values), len(train)))
 
-    def _is_two_scale(self) -> bool:
-        return getattr(self, "solver_", None) == "two_scale"
+def _input_bytes(plan: Plan) -> int:
+    """Of the points in canonical order, and scaled, where they are dense."""
+    shape = plan.shape
+    return 0 if shape.is_sparse else plan.n_inputs * shape.n * shape.m * shape.dtype.itemsize
+
+
+def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
+    """Refuse what is linear in n and still does not fit: points in order of cells, features, candidates."""
+    shape, size = plan.shape, plan.shape.dtype.itemsize
+    per_point = (shape.m + two_scale.LEADING) * size + 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
+    memory.require(
+        shape.n * per_point + _WORK + _input_bytes(plan),
+        f"the two-scale graph of {shape.n} points",
+        "Let EKTRR cluster a sample and label the rest; float32 input halves it.",
+    )

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 
-from subspaces._typing import Array, Sparse
-from subspaces.estimators.base import POSITIVE, SubspaceClusterer
-from subspaces.estimators.kernelised import KernelClusterer
-from subspaces.representation._result import Coefficients, Trace, from_dense, from_sparse
+from subspaces.engine.plan import Context
+from subspaces.estimators.base import COUNT, POSITIVE
+from subspaces.estimators.graph import GraphClusterer
+from subspaces.kernels import Kernel
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
 from subspaces.representation.ridge import warn_if_indefinite
 from subspaces.representation.sparse import kssc, ssc
 
-ITERATIONS: dict[str, list[Any]] = {"tol": [POSITIVE], "max_iter": [Interval(Integral, 1, None, closed="left")]}
-_L1 = {"alpha": [POSITIVE], "affine": ["boolean"], **ITERATIONS}
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SSC(SubspaceClusterer):
+class SSC(GraphClusterer):
     """Sparse subspace clustering (SSC): each point by as few others as possible.
 
     min ‖C‖₁ (+ λ_e‖E‖₁) + ½λ‖X − XC − E‖², diag(C) = 0, and 1ᵀC = 1 for affine subspaces. Solves the stated problem
@@ -41,7 +40,7 @@ class SSC(SubspaceClusterer):
         Allow sparse large errors E in the data (corrupted features).
     tol, max_iter
         When the optimality conditions count as met, and after how many rounds to give up.
-    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
         As in :class:`~subspaces.KTRR`; ``graph="mass"`` is the authors' treatment of C.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
@@ -58,30 +57,27 @@ class SSC(SubspaceClusterer):
 
     scaling: str | None = "unit"
     graph: str = "mass"
-    n_nonzero: int | None = None
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
     alpha: float = 20.0
     affine: bool = False
     outliers: bool = False
     tol: float = 1e-4
     max_iter: int = 200
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        **_L1,
-        "outliers": ["boolean"],
-    }
+    _constraints: ClassVar[dict[str, list[Any]]] = {"alpha": [POSITIVE], "outliers": ["boolean"]}
     _n_squares: ClassVar[float] = 2.25
     cost: ClassVar[str] = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
     reference: ClassVar[str] = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
 
-    def _representation(self, X: Array) -> Coefficients:
-        return from_dense(
-            *ssc(X, alpha=self.alpha, affine=self.affine, outliers=self.outliers, tol=self.tol, max_iter=self.max_iter)
+    def _represent(self, X: Array, context: Context) -> Coefficients:
+        return ssc(
+            X, alpha=self.alpha, affine=self.affine, outliers=self.outliers, tol=self.tol, max_iter=self.max_iter
         )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KSSC(KernelClusterer):
+class KSSC(GraphClusterer):
     """Kernel sparse subspace clustering (KSSC): SSC in a kernel space.
 
     min ‖C‖₁ + ½λ tr((I − C)ᵀK(I − C)), diag(C) = 0. For curved subspaces; needs the kernel matrix only.
@@ -92,7 +88,7 @@ class KSSC(KernelClusterer):
         As in :class:`SSC`, with kernel values for inner products.
     kernel, bandwidth, kernel_params
         As in :class:`~subspaces.KTRR`.
-    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
         As in :class:`SSC`.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
@@ -107,27 +103,31 @@ class KSSC(KernelClusterer):
     (1, 1)
     """
 
+    kernel: str | Callable[[Array, Array], Array] | Kernel = "rbf"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
     graph: str = "mass"
-    n_nonzero: int | None = None
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
     alpha: float = 20.0
     affine: bool = False
     tol: float = 1e-4
     max_iter: int = 200
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**KernelClusterer._parameter_constraints, **_L1}
+    _constraints: ClassVar[dict[str, list[Any]]] = {"alpha": [POSITIVE]}
     _n_squares: ClassVar[float] = 2.25
     cost: ClassVar[str] = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
     reference: ClassVar[str] = "Patel, Vidal: Kernel sparse subspace clustering, ICIP 2014"
 
-    def _representation(self, K: Array) -> Coefficients:
-        C, trace = kssc(K, alpha=self.alpha, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
-        if not trace.converged:
+    def _represent(self, K: Array, context: Context) -> Coefficients:
+        found = kssc(K, alpha=self.alpha, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
+        if found.trace is not None and not found.trace.converged:
             warn_if_indefinite(K)
-        return from_dense(C, trace)
+        return found
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class EnSC(SubspaceClusterer):
+class EnSC(GraphClusterer):
     """Elastic-net subspace clustering (EnSC): sparse like SSC, connected like LSR.
 
     Per point min τ‖c‖₁ + ½(1 − τ)‖c‖² + ½γ‖x − Xᵀc‖², c_i = 0, by an active set over all points at once. The most
@@ -141,8 +141,8 @@ class EnSC(SubspaceClusterer):
         τ; 1 is SSC.
     tol, max_iter
         When the optimality conditions count as met, and after how many rounds to give up.
-    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
-        As in :class:`~subspaces.KTRR`; the columns of C are scaled to length 1 first, as in the authors' program.
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+        As in :class:`~subspaces.KTRR`; ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
 
@@ -156,31 +156,29 @@ class EnSC(SubspaceClusterer):
     (1, 1)
     """
 
-    graph: str = "column"
-    n_nonzero: int | None = None
+    graph: str = "unit"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
     gamma: float = 50.0
     l1_ratio: float = 0.9
     tol: float = 1e-6
     max_iter: int = 100
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        **ITERATIONS,
+    _constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [POSITIVE],
         "l1_ratio": [Interval(Real, 0, 1, closed="right")],
     }
     _n_squares: ClassVar[float] = 0
+    _is_sparse: ClassVar[bool] = True
     cost: ClassVar[str] = "a few seconds at n = 2000; O(n² m) per round of the active set, no n × n array"
     reference: ClassVar[str] = "You, Li, Robinson, Vidal: Oracle based active set algorithm, CVPR 2016"
 
-    def _representation(self, X: Array) -> Coefficients:
-        return unit_columns(
-            *elastic_net(X, gamma=self.gamma, l1_ratio=self.l1_ratio, tol=self.tol, max_iter=self.max_iter)
-        )
+    def _represent(self, X: Array, context: Context) -> Coefficients:
+        return elastic_net(X, gamma=self.gamma, l1_ratio=self.l1_ratio, tol=self.tol, max_iter=self.max_iter)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SSCOMP(SubspaceClusterer):
+class SSCOMP(GraphClusterer):
     """SSC by orthogonal matching pursuit (SSC-OMP): greedy, fast, for clean data.
 
     Each point picks up to η others, one at a time, the one most correlated with what is left of it.
@@ -194,8 +192,8 @@ class SSCOMP(SubspaceClusterer):
         origin are then told apart, and subspaces need not quite contain it. 0 is the authors' program.
     tol : float, default=1e-6
         A point is done when what is left of it is shorter than this.
-    n_clusters, scaling, by, graph, graph_params, partition, n_init, init, connect
-        As in :class:`~subspaces.KTRR`; the columns of C are scaled to length 1 first, as in the authors' program.
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+        As in :class:`~subspaces.KTRR`; ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
 
@@ -209,30 +207,25 @@ class SSCOMP(SubspaceClusterer):
     (1, 1)
     """
 
-    graph: str = "column"
-    n_nonzero: int | None = 5
+    n_nonzero: int = 5
+    graph: str = "unit"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
     offset: float = 0.1
     tol: float = 1e-6
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubspaceClusterer._parameter_constraints,
-        "n_nonzero": [Interval(Integral, 1, None, closed="left")],
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_nonzero": [COUNT],
         "offset": [Interval(Real, 0, None, closed="left")],
-        "tol": [POSITIVE],
     }
     _n_squares: ClassVar[float] = 0
+    _is_sparse: ClassVar[bool] = True
     _n_copies: ClassVar[float] = 2
     cost: ClassVar[str] = "O(η n² m), no n × n array"
     reference: ClassVar[str] = "You, Robinson, Vidal: Scalable SSC by orthogonal matching pursuit, CVPR 2016"
 
-    def _representation(self, X: Array) -> Coefficients:
-        assert self.n_nonzero is not None
+    def _represent(self, X: Array, context: Context) -> Coefficients:
         if self.offset:
             length = self.offset * np.sqrt(np.einsum("ij,ij->i", X, X).mean())
             X = np.column_stack([X, np.full(len(X), length, dtype=X.dtype)])
-        return unit_columns(*orthogonal_matching_pursuit(X, n_nonzero=self.n_nonzero, tol=self.tol))
-
-
-def unit_columns(C: Sparse, trace: Trace) -> Coefficients:
-    """Columns of C scaled to length 1; columns of zeros stay."""
-    return from_sparse(normalize(C.tocsc(), axis=0).astype(np.result_type(C.dtype, np.float32)), trace)
+        return orthogonal_matching_pursuit(X, n_nonzero=self.n_nonzero, tol=self.tol)

@@ -199,7 +199,7 @@ class Explorer:
         self._chosen = point
         found = self.session.explain(self.current, point)
         self.detail.object = "<h2>A point</h2>" + pieces.representers(self.session, self.current, found, self.pictures)
-        self.map.link(self.current, point, found.points, found.weights)
+        self.map.link(self.current, point, found.points, found.coefficients)
 
     def _choose(self, event: Any) -> None:
         """Let the library choose, on a thread of its own, so that the page stays alive meanwhile."""

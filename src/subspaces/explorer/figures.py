@@ -9,10 +9,10 @@ import numpy as np
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, LinearColorMapper, Range1d, TapTool
 from bokeh.plotting import figure
 
-from subspaces._typing import Array, Labels
 from subspaces.explorer.pictures import colors_of
 from subspaces.explorer.session import View
-from subspaces.plots._style import OKABE_ITO, map_colors, thinned
+from subspaces.numerics.types import Array, Labels
+from subspaces.plots.style import OKABE_ITO, map_colors, thinned
 
 _MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "star", "plus")
 

@@ -5,8 +5,6 @@ Everything that comes from a file (names of points) is escaped; pictures are dat
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Sequence
 from functools import cached_property
 from html import escape
@@ -15,11 +13,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subspaces._typing import Array, Labels
-from subspaces.explain import Explanation
+from subspaces.estimators.explain import Explanation
 from subspaces.explorer.session import Session, View
-from subspaces.plots._style import OKABE_ITO, map_colors, readable_on
+from subspaces.metrics import SCORES
+from subspaces.numerics.types import Array, Labels
 from subspaces.plots.gallery import profiles_of
+from subspaces.plots.style import OKABE_ITO, map_colors, readable_on
+from subspaces.plots.thumbnails import as_bytes, data_uri
 
 THUMB = 40
 """Most pixels of a small picture's side."""
@@ -61,15 +61,11 @@ def _pixels(X: Any, shape: tuple[int, ...]) -> Array:
     height, width = (side // step * step for side in shape[:2])
     blocks = images[:, :height, :width].reshape(len(images), height // step, step, width // step, step, *shape[2:3])
     small = blocks.mean(axis=(2, 4))
-    return np.asarray(255 * (small - low) / ((high - low) or 1.0)).astype(np.uint8)
+    return as_bytes(small, low, high)
 
 
 def _uri(pixels: Array) -> str:
-    from PIL import Image
-
-    stream = io.BytesIO()
-    Image.fromarray(pixels).save(stream, "PNG", compress_level=1)
-    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
+    return data_uri(pixels, compress_level=1)
 
 
 def gallery(session: Session, view: View, pictures: Pictures) -> str:
@@ -119,13 +115,13 @@ def representers(session: Session, view: View, found: Explanation, pictures: Pic
         return "" if pictures.pixels is None else f'<img src="{pictures.strip([i])}" alt="">'
 
     rows = []
-    largest = float(np.abs(found.weights).max(initial=0)) or 1.0
+    largest = float(np.abs(found.coefficients).max(initial=0)) or 1.0
     for row in found.as_rows():
         i, label = row["point"], row["label"]
-        width = 100 * abs(row["weight"]) / largest
+        width = 100 * abs(row["coefficient"]) / largest
         rows.append(
             f"<tr><td>{picture(i)}</td><td class='name'>{escape(session.ids[i])}</td>"
-            f"<td class='number'>{row['weight']:.3f}</td>"
+            f"<td class='number'>{row['coefficient']:.3f}</td>"
             f"<td class='bar'><div style='width:{width:.0f}%'></div></td><td>{badge(label, colors[label])}</td></tr>"
         )
     truth = "" if session.y is None else f", class {escape(str(session.y[found.point]))}"
@@ -152,11 +148,9 @@ def quality(session: Session, view: View, seconds: float) -> str:
         f"modularity <b class='modularity'>{figures['modularity']:.3f}</b>",
         f"{n_components} component{'s' * (n_components != 1)}",
     ]
-    if "accuracy" in figures:
-        shown = (
-            f"{name} <b>{100 * figures[key]:.1f} %</b>" for name, key in (("accuracy", "accuracy"), ("NMI", "nmi"))
-        )
-        parts.append(f"{', '.join(shown)} (classes known)")
+    if known := [score for score in SCORES if score.name in figures]:
+        shown = ", ".join(f"{score.title} <b>{100 * figures[score.name]:.1f} %</b>" for score in known)
+        parts.append(f"{shown} (classes known)")
     n, n_given = len(session.rows), session.n_given
     points = f"{n:,} points" if n == n_given else f"{n:,} of {n_given:,} points (a sample)"
     parts.append(f"<span class='time'>{points}, updated in <span class='seconds'>{seconds:.2f}</span> s</span>")

@@ -10,26 +10,24 @@ from __future__ import annotations
 import io
 import time
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from subspaces._memory import available_bytes
-from subspaces._typing import Array, Data, Labels
+from subspaces.engine.run import Cache, run
+from subspaces.estimators.explain import Explanation
 from subspaces.estimators.ktrr import KTRR
-from subspaces.explain import Explanation
-from subspaces.io._write import write_rows
+from subspaces.io.writing import write_rows
 from subspaces.kernels import KERNELS
 from subspaces.metrics import accuracy, normalized_mutual_info
+from subspaces.numerics.memory import available_bytes
+from subspaces.numerics.types import Array, Data, Labels
 from subspaces.plots.gallery import most_typical
 from subspaces.plots.layout import plane
 from subspaces.plots.matrices import cells_of
-from subspaces.representation._result import Coefficients
-from subspaces.representation.ridge import ridge
 from subspaces.scorers import modularity, separation
 
 EXPLORED_KERNELS = tuple(name for name in KERNELS if name not in ("precomputed", "polynomial"))
@@ -79,7 +77,7 @@ class View(NamedTuple):
     members : the most typical points of each cluster
     quality : figures by name
     messages : warnings of the fit
-    seconds : time of each leg, and of the drawings' data
+    seconds : time of each stage, and of the drawings' data
     """
 
     settings: Settings
@@ -140,7 +138,9 @@ class Session:
         self.X = points
         self.y = None if y is None else np.asarray(y)[self.rows]
         self.ids = [str(row) for row in self.rows] if ids is None else [str(ids[row]) for row in self.rows]
-        self._memory = _Memory(points.shape[0] ** 2 * points.dtype.itemsize)
+        squares = available_bytes() // 4 // max(points.shape[0] ** 2 * points.dtype.itemsize, 1)
+        n_kept = int(np.clip(squares // 2, 1, 6))  # kernel matrices, and as many inverses
+        self._cache = Cache(kernel=n_kept, coefficients=n_kept, graph=20, embedding=20, cut=20)
 
     @property
     def first_settings(self) -> Settings:
@@ -199,9 +199,8 @@ class Session:
 
     def _fit(self, settings: Settings, **changed: Any) -> Any:
         parameters = {**asdict(settings), **changed}
-        model = _Remembering(**parameters, n_init=self.n_init, random_state=self.seed)
-        model.memory = self._memory
-        return model.fit(self.X)
+        model = KTRR(**parameters, n_init=self.n_init, random_state=self.seed)
+        return model.fit_by(self.X, partial(run, cache=self._cache))
 
     def _quality(self, model: Any) -> dict[str, float]:
         figures = {
@@ -213,50 +212,3 @@ class Session:
             figures["accuracy"] = accuracy(self.y, model.labels_)
             figures["nmi"] = normalized_mutual_info(self.y, model.labels_)
         return figures
-
-
-class _Memory:
-    """Results by key, the least recently used forgotten first; n × n arrays at most a few at a time."""
-
-    def __init__(self, square_bytes: int) -> None:
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
-        self._most = int(np.clip(available_bytes() // 4 // max(square_bytes, 1), 2, 12))
-
-    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        if key not in self._kept:
-            self._kept[key] = make()
-        self._kept.move_to_end(key)
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
-        return self._kept[key]
-
-
-class _Remembering(KTRR):
-    """KTRR whose kernel matrix and coefficients come from memory where they were computed before.
-
-    Everything else is the estimator's own, so that the same parameters give the same labels.
-    """
-
-    memory: Any = None
-
-    def _kernel(self, X: Data) -> Data:
-        key = ("kernel", self.scaling, self.kernel)
-
-        def make() -> tuple[Data, dict[str, Any]]:
-            found = super(_Remembering, self)._kernel(X)
-            return found, {name: getattr(self, name) for name in ("kernel_", "solver_", "solver_reason_")}
-
-        found, settled = self.memory.get(key, make)
-        for name, value in settled.items():
-            setattr(self, name, value)
-        return found
-
-    def _representation(self, K: Data) -> Coefficients:
-        key = ("coefficients", self.scaling, self.kernel, self.reg)
-        found: Coefficients = self.memory.get(key, lambda: self._represented(K))
-        return found
-
-    def _represented(self, K: Data) -> Coefficients:
-        if self.solver_ == "dense":
-            return ridge(K, self.reg)  # type: ignore[arg-type]  # not in place: K is kept
-        return super()._representation(K)

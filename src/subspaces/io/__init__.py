@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from subspaces.io._dataset import Dataset, FileError
-from subspaces.io._read import READERS, read_table
-from subspaces.io._write import WRITERS, check_output, write_atomically, write_labels
+from subspaces.io.dataset import Dataset, FileError
+from subspaces.io.reading import READERS, read_table
+from subspaces.io.writing import WRITERS, check_output, write_atomically, write_labels
 
 __all__ = [
     "Dataset",

@@ -1,7 +1,7 @@
 """Display objects in scikit-learn's manner: compute once, keep the data, draw with ``plot(ax=)``. Needs Matplotlib.
 
 ``from_estimator`` takes a fitted estimator, pipeline or search, ``from_predictions`` arrays of any origin; both draw,
-into `ax` if it is given. ``plot`` draws again, elsewhere. Colours and captions: :mod:`subspaces.plots._style`.
+into `ax` if it is given. ``plot`` draws again, elsewhere. Colours and captions: :mod:`subspaces.plots.style`.
 """
 
 from __future__ import annotations

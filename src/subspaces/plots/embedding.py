@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from subspaces._typing import Array, Labels
-from subspaces.plots import _parts, _style
+from subspaces.numerics.types import Array, Labels
+from subspaces.plots import parts, style
 from subspaces.plots.layout import plane
 
 _EXPLAINED = {
@@ -53,7 +53,7 @@ class EmbeddingDisplay:
         `method`: ``"pca"``, ``"map"`` or ``"auto"``, which takes the plane for up to three clusters and the map for
         more. X is not needed.
         """
-        embedding, labels, of_whom = _parts.embedding_of(estimator)
+        embedding, labels, of_whom = parts.embedding_of(estimator)
         return cls._from_rows(embedding, labels, method, of_whom).plot(ax, **keywords)
 
     @classmethod
@@ -67,33 +67,33 @@ class EmbeddingDisplay:
     def _from_rows(cls, embedding: Array, labels: ArrayLike, method: str, of_whom: str = "") -> Self:
         if embedding.ndim != 2:
             raise ValueError(f"embedding must have two dimensions, one row for each point; got {embedding.shape}.")
-        codes, names = _parts.checked_labels(labels, len(embedding))
+        codes, names = parts.checked_labels(labels, len(embedding))
         points, centres, used = plane(embedding, codes, method)
         return cls(points, centres, codes, names, used, of_whom)
 
     def plot(self, ax: Any = None, **keywords: Any) -> Self:
         """Draw; `keywords` go to Matplotlib's ``scatter``."""
-        ax = _style.axes_of(ax, (6.4, 5.8))
+        ax = style.axes_of(ax, (6.4, 5.8))
         n, k = len(self.points), len(self.names)
-        palette = _style.map_colors(self.centres)
-        self.colors_ = [_style.OKABE_ITO[color] for color in palette]
+        palette = style.map_colors(self.centres)
+        self.colors_ = [style.OKABE_ITO[color] for color in palette]
         size = float(np.clip(9000 / n, 3, 18))
         for cluster in range(k):
-            style = {
+            look = {
                 "color": self.colors_[cluster],
-                "marker": _style.MARKERS[palette[cluster] % len(_style.MARKERS)],
+                "marker": style.MARKERS[palette[cluster] % len(style.MARKERS)],
                 "s": size,
                 "linewidths": 0.3,
                 "alpha": 0.85,
                 "rasterized": n > 5000,
                 **keywords,
             }
-            ax.scatter(*self.points[self.labels == cluster].T, **style)
+            ax.scatter(*self.points[self.labels == cluster].T, **look)
         self._write_names(ax)
         ax.set(title=f"Embedding of {n:,} points, {k} clusters", aspect="equal", xticks=[], yticks=[])
         ax.spines[:].set_alpha(0.25)
         whose = f" of {self.of_whom}" if self.of_whom else ""
-        _style.caption(ax, _EXPLAINED[self.method] + whose)
+        style.caption(ax, _EXPLAINED[self.method] + whose)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -108,6 +108,6 @@ class EmbeddingDisplay:
                 va="center",
                 fontsize=7 if many else 9,
                 fontweight="bold",
-                path_effects=_style.outlined(ax),
+                path_effects=style.outlined(ax),
                 zorder=3,
             )

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from subspaces._typing import Array, Data, Labels
-from subspaces.plots import _parts, _style
+from subspaces.numerics.types import Array, Data, Labels
+from subspaces.plots import parts, style
 from subspaces.plots.layout import ranks_within, typicality
 
 _MAX_PROFILE = 400  # features of a profile that a small picture can show
+_FRAME = "#d55e00"  # vermillion of Okabe and Ito, told apart with any colour vision
 
 
 class GalleryDisplay:
@@ -30,6 +31,7 @@ class GalleryDisplay:
     images : array of shape (n_shown, height, width) or (n_shown, height, width, 3) in [0, 1]; members index it by rank
         of appearance, or None
     profiles : array of shape (k, 3, m): lower end, mean and upper end of the band; None for images
+    framed : for each cluster whether each of its shown images gets a frame, or None
 
     Attributes
     ----------
@@ -43,9 +45,10 @@ class GalleryDisplay:
         names: list[str],
         images: list[Array] | None = None,
         profiles: Array | None = None,
+        framed: list[Array] | None = None,
     ) -> None:
         self.members, self.sizes, self.names = members, sizes, names
-        self.images, self.profiles = images, profiles
+        self.images, self.profiles, self.framed = images, profiles, framed
 
     @classmethod
     def from_estimator(
@@ -69,11 +72,11 @@ class GalleryDisplay:
         n_shown : images of each cluster
         ax : axes to draw into
         """
-        clusterer = _parts.clusterer_of(estimator)
+        clusterer = parts.clusterer_of(estimator)
         shape = image_shape if image_shape is not None else getattr(clusterer, "image_shape_", None)
-        few = len(clusterer.labels_) <= _parts.MANY_POINTS
+        few = len(clusterer.labels_) <= parts.MANY_POINTS
         embedding = getattr(clusterer, "embedding_" if few else "_embedding", None)
-        points = _parts.points_of(estimator, X)
+        points = parts.points_of(estimator, X)
         return cls.from_predictions(
             points,
             clusterer.labels_,
@@ -94,11 +97,15 @@ class GalleryDisplay:
         image_shape: tuple[int, ...] | None = None,
         exemplars: Sequence[ArrayLike] | None = None,
         n_shown: int = 6,
+        framed: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw points and labels of any origin; parameters as in :meth:`from_estimator`."""
+        """Draw points and labels of any origin; parameters as in :meth:`from_estimator`.
+
+        `framed` says of each point whether its image gets a frame: the wrong ones, say.
+        """
         X = X if sparse.issparse(X) else np.asarray(X)
-        codes, names = _parts.checked_labels(labels, X.shape[0])
+        codes, names = parts.checked_labels(labels, X.shape[0])
         members = (
             most_typical(X, codes, embedding, n_shown)
             if exemplars is None
@@ -111,7 +118,8 @@ class GalleryDisplay:
         sizes = np.bincount(codes)
         if image_shape is None:
             return cls(members, sizes, names, profiles=profiles_of(X, codes)).plot(ax)
-        return cls(members, sizes, names, images=_images(X, members, image_shape)).plot(ax)
+        marks = None if framed is None else [np.asarray(framed, dtype=bool)[rows] for rows in members]
+        return cls(members, sizes, names, images=_images(X, members, image_shape), framed=marks).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
@@ -120,7 +128,7 @@ class GalleryDisplay:
         n_columns = _n_columns(k, width / height)
         n_rows = -(-k // n_columns)
         scale = min(13 / (n_columns * width), 9 / (n_rows * height), 0.8)
-        ax = _style.axes_of(ax, (max(4.0, scale * n_columns * width), 0.8 + scale * n_rows * height))
+        ax = style.axes_of(ax, (max(4.0, scale * n_columns * width), 0.8 + scale * n_rows * height))
         points = 72 * ax.get_window_extent().height / ax.figure.dpi / (n_rows * height)  # for the height of an image
         for cluster in range(k):
             row, column = cluster % n_rows, cluster // n_rows
@@ -128,7 +136,7 @@ class GalleryDisplay:
         ax.set(xlim=(0, n_columns * width), ylim=(n_rows * height, 0), aspect="equal", xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
         ax.set_title("Typical members" if self.images is not None else "Mean and middle 80 % of each feature")
-        _style.caption(ax, "number and size of each cluster" + (", most typical first" if self.images else ""))
+        style.caption(ax, "number and size of each cluster" + (", most typical first" if self.images else ""))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -138,7 +146,8 @@ class GalleryDisplay:
             return 2.6, 1.15
         first = next(images for images in self.images if len(images))
         most = max(map(len, self.images))
-        return 1.0 + (most * 1.08) * first.shape[2] / first.shape[1], 1.1
+        height, width = first.shape[1:3]
+        return 1.0 + most * (width + _gap(width)) / height, 1.1
 
     def _draw_cell(self, ax: Any, cluster: int, x: float, y: float, fontsize: float) -> None:
         right = {"ha": "right", "va": "center"}
@@ -150,6 +159,18 @@ class GalleryDisplay:
             strip = _strip(self.images[cluster])
             extent = (x + 0.9, x + 0.9 + strip.shape[1] / strip.shape[0], y + 1.02, y + 0.02)
             ax.imshow(strip, extent=extent, cmap="gray", vmin=0, vmax=1)
+            self._draw_frames(ax, cluster, x + 0.9, y + 0.02)
+
+    def _draw_frames(self, ax: Any, cluster: int, x: float, y: float) -> None:
+        """Frames around the images of a strip that begins at (x, y), in heights of an image."""
+        if self.framed is None or self.images is None:
+            return
+        from matplotlib.patches import Rectangle
+
+        height, width = self.images[cluster].shape[1:3]
+        for i in np.flatnonzero(self.framed[cluster]):
+            corner = (x + i * (width + _gap(width)) / height, y)
+            ax.add_patch(Rectangle(corner, width / height, 1, fill=False, edgecolor=_FRAME, linewidth=2))
 
     def _draw_profile(self, ax: Any, cluster: int, x: float, y: float, width: float, height: float) -> None:
         """Mean and band, all clusters on the same scale."""
@@ -157,17 +178,17 @@ class GalleryDisplay:
         least, most = float(self.profiles.min()), float(self.profiles.max())
         low, mean, high = y + height * (most - self.profiles[cluster]) / ((most - least) or 1.0)
         at = x + width * (np.linspace(0, 1, len(mean)) if len(mean) > 1 else np.array([0.5]))
-        ax.fill_between(at, low, high, color=_style.main_color(ax), alpha=0.25, linewidth=0)
-        ax.plot(at, mean, color=_style.main_color(ax), linewidth=1, marker="." if len(mean) < 12 else "")
+        ax.fill_between(at, low, high, color=style.main_color(ax), alpha=0.25, linewidth=0)
+        ax.plot(at, mean, color=style.main_color(ax), linewidth=1, marker="." if len(mean) < 12 else "")
         if least < 0 < most:
             zero = y + height * most / (most - least)
-            ax.plot([x, x + width], [zero, zero], color=_style.foreground(ax), alpha=0.25, linewidth=0.5)
+            ax.plot([x, x + width], [zero, zero], color=style.foreground(ax), alpha=0.25, linewidth=0.5)
 
 
 def _strip(images: Array) -> Array:
     """Images side by side, with gaps through which the page is seen: masked, or transparent where there is colour."""
     height, width = images.shape[1:3]
-    gap = max(1, round(0.06 * width))
+    gap = _gap(width)
     if images.ndim == 3:
         row = np.full((height, len(images) * (width + gap) - gap), np.nan)
     else:
@@ -180,6 +201,11 @@ def _strip(images: Array) -> Array:
             row[:, place, : image.shape[2]] = image
             row[:, place, 3] = 1 if image.shape[2] == 3 else image[..., 3]
     return np.ma.masked_invalid(row)
+
+
+def _gap(width: int) -> int:
+    """Pixels between two images of a strip."""
+    return max(1, round(0.06 * width))
 
 
 def _n_columns(k: int, cell_aspect: float) -> int:

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from subspaces._typing import Array, Labels
-from subspaces.decompositions import eigh
+from subspaces.numerics.decompositions import eigh
+from subspaces.numerics.types import Array, Labels
 
 METHODS = ("auto", "pca", "map")
 CORNERS = 3

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from subspaces._typing import Array, Labels, Sparse
-from subspaces.plots import _parts, _style
+from subspaces.numerics.types import Array, Labels, Sparse
+from subspaces.plots import parts, style
 
 N_CELLS = 360
 """Rows and columns of a picture: about as many as it has pixels."""
@@ -65,7 +65,7 @@ class _MatrixDisplay:
     ) -> Self:
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"the matrix must be square, one row and column for each point; got {matrix.shape}.")
-        codes, names = _parts.checked_labels(labels, matrix.shape[0])
+        codes, names = parts.checked_labels(labels, matrix.shape[0])
         display = cls(cells_of(matrix, codes, n_cells, cls._how), np.bincount(codes), names, of_whom)
         return display.plot(ax, **keywords)
 
@@ -74,7 +74,7 @@ class _MatrixDisplay:
         cls, estimator: Any, X: Any = None, *, n_cells: int = N_CELLS, ax: Any = None, **keywords: Any
     ) -> Self:
         """Draw from a fitted estimator, pipeline or search; X is not needed."""
-        matrix, labels, of_whom = _parts.graph_of(estimator, cls._attribute)
+        matrix, labels, of_whom = parts.graph_of(estimator, cls._attribute)
         return cls._from_matrix(matrix, labels, n_cells, ax, of_whom, **keywords)
 
     @property
@@ -90,12 +90,12 @@ class _MatrixDisplay:
 
     def plot(self, ax: Any = None, **keywords: Any) -> Self:
         """Draw; `keywords` go to Matplotlib's ``imshow``."""
-        ax = _style.axes_of(ax, (5.6, 5.4))
+        ax = style.axes_of(ax, (5.6, 5.4))
         n = self.n_points
         image = ax.imshow(np.ma.masked_equal(self.cells, 0), extent=(0, n, n, 0), **{**self._colors(ax), **keywords})
         self._mark_clusters(ax)
         ax.set_title(self._title)
-        _style.caption(ax, self.note)
+        style.caption(ax, self.note)
         self.colorbar_ = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
         self.colorbar_.outline.set_visible(False)
         self.im_, self.ax_, self.figure_ = image, ax, ax.figure
@@ -107,20 +107,20 @@ class _MatrixDisplay:
 
         largest = float(np.abs(self.cells).max(initial=0)) or 1.0
         if self._how == "sum":
-            return {"cmap": _style.sequential(ax), "norm": PowerNorm(0.5, vmin=0, vmax=largest)}
+            return {"cmap": style.sequential(ax), "norm": PowerNorm(0.5, vmin=0, vmax=largest)}
         signed = self.cells.min(initial=0) < 0
-        colors = _style.diverging(ax) if signed else _style.sequential(ax)
+        colors = style.diverging(ax) if signed else style.sequential(ax)
         return {"cmap": colors, "vmin": -largest if signed else 0, "vmax": largest}
 
     def _mark_clusters(self, ax: Any) -> None:
         """Thin lines around each cluster's block, and numbers as far as they fit."""
         n, starts = self.n_points, self.ends - self.sizes
-        line = {"color": _style.foreground(ax), "alpha": 0.35, "linewidth": 0.5}
+        line = {"color": style.foreground(ax), "alpha": 0.35, "linewidth": 0.5}
         for start, end in zip(starts, self.ends, strict=True):
             ax.plot([start, end, end, start, start], [start, start, end, end, start], **line)
         middles = (starts + self.ends) / 2
-        ax.set_xticks(*_style.thinned(middles, self.names, n * 0.022 * max(map(len, self.names))), fontsize=7)
-        ax.set_yticks(*_style.thinned(middles, self.names, n * 0.032), fontsize=7)
+        ax.set_xticks(*style.thinned(middles, self.names, n * 0.022 * max(map(len, self.names))), fontsize=7)
+        ax.set_yticks(*style.thinned(middles, self.names, n * 0.032), fontsize=7)
         ax.tick_params(length=0, pad=1)
         ax.set(xlim=(0, n), ylim=(n, 0), xlabel="cluster", ylabel="cluster")
         ax.spines[:].set_alpha(0.35)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from subspaces.plots import _parts, _style
+from subspaces.plots import parts, style
 from subspaces.plots.embedding import EmbeddingDisplay
 from subspaces.plots.gallery import GalleryDisplay
 from subspaces.plots.matrices import AffinityDisplay
@@ -27,7 +27,7 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
     -------
     figure
     """
-    clusterer = _parts.clusterer_of(estimator)
+    clusterer = parts.clusterer_of(estimator)
     drawings: list[Any] = []
     inner = getattr(clusterer, "clusterer_", None)  # of a method that samples
     graph = getattr(clusterer, "affinity_matrix_", getattr(inner, "affinity_matrix_", None))
@@ -36,14 +36,14 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
         drawings += [lambda ax: SpectrumDisplay.from_estimator(estimator, ax=ax)]
     if hasattr(clusterer, "embedding_") or hasattr(inner, "embedding_"):
         drawings += [lambda ax: EmbeddingDisplay.from_estimator(estimator, ax=ax)]
-    if X is not None or getattr(clusterer, "_X", None) is not None:
+    if X is not None or parts.kept_points(clusterer) is not None:
         drawings += [lambda ax: GalleryDisplay.from_estimator(estimator, X, image_shape=image_shape, ax=ax)]
     if not drawings:
         raise ValueError(f"{type(clusterer).__name__} keeps no graph and no points: give the points as the argument X.")
     n_columns = min(2, len(drawings))
     n_rows = -(-len(drawings) // 2)
     if figure is None:
-        figure = _style.pyplot().figure(figsize=(6.4 * n_columns, 5.6 * n_rows), layout="constrained")
+        figure = style.pyplot().figure(figsize=(6.4 * n_columns, 5.6 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for draw, ax in zip(drawings, axes, strict=False):
         draw(ax)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from subspaces._contingency import match
-from subspaces._typing import Array
 from subspaces.metrics import accuracy, contingency
-from subspaces.plots import _parts, _style
+from subspaces.numerics.contingency import match
+from subspaces.numerics.types import Array
+from subspaces.plots import parts, style
 
 _MAX_CLASSES = 1000
 _WRITTEN = 14  # classes up to which every cell shows its number
@@ -43,7 +43,7 @@ class ConfusionDisplay:
         cls, estimator: Any, X: Any = None, *, y_true: ArrayLike, ax: Any = None, **keywords: Any
     ) -> Self:
         """Draw the labels of a fitted estimator, or with X those it predicts, against the classes `y_true`."""
-        labels = _parts.clusterer_of(estimator).labels_ if X is None else estimator.predict(X)
+        labels = parts.clusterer_of(estimator).labels_ if X is None else estimator.predict(X)
         return cls.from_predictions(y_true, labels, ax=ax, **keywords)
 
     @classmethod
@@ -75,19 +75,19 @@ class ConfusionDisplay:
         """Draw; `keywords` go to Matplotlib's ``imshow``."""
         n_rows, n_columns = self.counts.shape
         side = float(np.clip(0.42 * max(n_rows, n_columns), 3.6, 7.5))
-        ax = _style.axes_of(ax, (side + 0.8, side * max(0.4, n_rows / n_columns) + 0.8))
+        ax = style.axes_of(ax, (side + 0.8, side * max(0.4, n_rows / n_columns) + 0.8))
         shares = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
-        colors = {"cmap": _style.sequential(ax), "vmin": 0, "vmax": 1.0, **keywords}
+        colors = {"cmap": style.sequential(ax), "vmin": 0, "vmax": 1.0, **keywords}
         self.im_ = ax.imshow(np.ma.masked_equal(shares, 0), aspect="auto", interpolation="nearest", **colors)
         if max(n_rows, n_columns) <= _WRITTEN:
             for (i, j), count in np.ndenumerate(self.counts):
                 if count:
-                    color = _style.readable_on(self.im_.cmap(self.im_.norm(shares[i, j]))[:3])
+                    color = style.readable_on(self.im_.cmap(self.im_.norm(shares[i, j]))[:3])
                     ax.text(j, i, f"{count:,}", ha="center", va="center", fontsize=7, color=color)
         small = 7 if max(n_rows, n_columns) > _WRITTEN else 8
-        ax.set_yticks(*_style.thinned(np.arange(n_rows), self.classes, n_rows / 34), fontsize=small)
+        ax.set_yticks(*style.thinned(np.arange(n_rows), self.classes, n_rows / 34), fontsize=small)
         longest = max(map(len, self.clusters))
-        ax.set_xticks(*_style.thinned(np.arange(n_columns), self.clusters, longest * n_columns / 58), fontsize=small)
+        ax.set_xticks(*style.thinned(np.arange(n_columns), self.clusters, longest * n_columns / 58), fontsize=small)
         ax.tick_params(length=0)
         ax.set(xlabel="cluster, in the order of the best matching", ylabel="class")
         ax.set_title(f"{100 * self.accuracy:.1f} % on the diagonal")
@@ -172,18 +172,18 @@ class NoiseDisplay:
 
     def plot(self, ax: Any = None, **keywords: Any) -> Self:
         """Draw; `keywords` go to Matplotlib's ``plot``. Colour, marker and dashes change together."""
-        ax = _style.axes_of(ax, (6.0, 4.0))
+        ax = style.axes_of(ax, (6.0, 4.0))
         for i, (name, mean) in enumerate(self.mean_.items()):
-            color = _style.OKABE_ITO[i % len(_style.OKABE_ITO)]
-            style = {
+            color = style.OKABE_ITO[i % len(style.OKABE_ITO)]
+            look = {
                 "color": color,
                 # beyond eight, neither marker nor dashes come back with the same colour
-                "marker": _style.MARKERS[(i + i // len(_style.OKABE_ITO)) % len(_style.MARKERS)],
-                "linestyle": _style.LINES[(i + i // len(_style.OKABE_ITO)) % len(_style.LINES)],
+                "marker": style.MARKERS[(i + i // len(style.OKABE_ITO)) % len(style.MARKERS)],
+                "linestyle": style.LINES[(i + i // len(style.OKABE_ITO)) % len(style.LINES)],
                 "markersize": 5,
                 **keywords,
             }
-            ax.plot(self.levels, mean, label=name, **style)
+            ax.plot(self.levels, mean, label=name, **look)
             spread = self.deviation_[name]
             if spread.any():
                 ax.fill_between(self.levels, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)

@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from subspaces._typing import Array
-from subspaces.plots import _parts, _style
+from subspaces.numerics.types import Array
+from subspaces.plots import parts, style
 from subspaces.selection import ClusterCount, Selection, Trial
 
 
 def _selection_of(estimator: Any) -> Selection:
-    estimator = _parts.clusterer_of(estimator)
+    estimator = parts.clusterer_of(estimator)
     selection = getattr(estimator, "selection_", None)
     if selection is None:
         raise ValueError(
@@ -55,16 +55,16 @@ class SelectionDisplay:
         """Draw; `keywords` go to Matplotlib's ``imshow``."""
         from matplotlib.patches import Rectangle
 
-        ax = _style.axes_of(ax, (4.5 + 0.5 * len(self.sizes), 1.5 + 0.26 * len(self.row_names)))
+        ax = style.axes_of(ax, (4.5 + 0.5 * len(self.sizes), 1.5 + 0.26 * len(self.row_names)))
         image = ax.imshow(self.values, aspect="auto", **{"cmap": "viridis", **keywords})
         for (i, j), value in np.ndenumerate(self.values):
             if np.isfinite(value):
                 text = f"{value:.2f} {self.cuts[i, j]}"
-                color = _style.readable_on(image.cmap(image.norm(value))[:3])
+                color = style.readable_on(image.cmap(image.norm(value))[:3])
                 ax.text(j, i, text, ha="center", va="center", fontsize=7, color=color)
         winner = self.selection.winner
         x, y = self.sizes.index(winner.n_nonzero), self.row_names.index(_row(winner))
-        ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor=_style.ACCENT, linewidth=2.5))
+        ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor=style.ACCENT, linewidth=2.5))
         ax.set(
             xlabel="coefficients per point (n_nonzero)",
             title=f"{self.criterion.replace('_', ' ')} of {np.isfinite(self.values).sum()} settings"
@@ -99,11 +99,11 @@ class NumberOfClustersDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw into two axes, given as a sequence or made here."""
         if ax is None:
-            _, ax = _style.pyplot().subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+            _, ax = style.pyplot().subplots(1, 2, figsize=(10, 3.6), layout="constrained")
         left, right = ax
         count = self.count
-        left.plot(count.candidates, count.agreement, color=_style.OKABE_ITO[-1], label="agreement between settings")
-        blue = _style.main_color(left)
+        left.plot(count.candidates, count.agreement, color=style.OKABE_ITO[-1], label="agreement between settings")
+        blue = style.main_color(left)
         left.plot(count.candidates, count.score, color=blue, marker=".", label="agreement × (1 − normalised cut)")
         right.plot(np.arange(1, len(count.eigenvalues) + 1), count.eigenvalues, ".", color=blue)
         right.set(xlabel="k", ylabel="eigenvalue", title="smallest eigenvalues of the Laplacian")
@@ -111,8 +111,8 @@ class NumberOfClustersDisplay:
         left.set(xlabel="number of clusters", title=f"{count.estimate} clusters ({span})", ylim=(0, 1.02))
         for axis, step in ((left, 0.0), (right, 0.5)):
             axis.xaxis.get_major_locator().set_params(integer=True)
-            axis.axvline(count.estimate + step, color=_style.ACCENT, linewidth=1, label="estimate")
-        left.axvspan(count.low - 0.3, count.high + 0.3, color=_style.ACCENT, alpha=0.12, label="range")
+            axis.axvline(count.estimate + step, color=style.ACCENT, linewidth=1, label="estimate")
+        left.axvspan(count.low - 0.3, count.high + 0.3, color=style.ACCENT, alpha=0.12, label="range")
         left.legend(fontsize=8)
         self.ax_, self.figure_ = (left, right), left.figure
         return self

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from subspaces._typing import Array
-from subspaces.embedding import spectral_embedding
-from subspaces.plots import _parts, _style
+from subspaces.embedding.spectral import spectral_embedding
+from subspaces.numerics.types import Array
+from subspaces.plots import parts, style
 
 
 class SpectrumDisplay:
@@ -47,9 +47,9 @@ class SpectrumDisplay:
         The fit computed one eigenvalue for each cluster; to show the gap, half as many more are computed here, for up
         to 20,000 points or where `n_eigenvalues` asks for them.
         """
-        W, labels, of_whom = _parts.graph_of(estimator, "affinity_matrix_")
-        n_clusters, fitted = len(np.unique(labels)), getattr(_parts.clusterer_of(estimator), "eigenvalues_", None)
-        if n_eigenvalues is None and W.shape[0] > _parts.MANY_POINTS and fitted is not None and not of_whom:
+        W, labels, of_whom = parts.graph_of(estimator, "affinity_matrix_")
+        n_clusters, fitted = len(np.unique(labels)), getattr(parts.clusterer_of(estimator), "eigenvalues_", None)
+        if n_eigenvalues is None and W.shape[0] > parts.MANY_POINTS and fitted is not None and not of_whom:
             return cls(fitted, n_clusters).plot(ax, **keywords)
         return cls(_eigenvalues(W, n_clusters, n_eigenvalues), n_clusters, of_whom).plot(ax, **keywords)
 
@@ -63,26 +63,26 @@ class SpectrumDisplay:
 
     def plot(self, ax: Any = None, **keywords: Any) -> Self:
         """Draw; `keywords` go to Matplotlib's ``plot``."""
-        ax = _style.axes_of(ax, (5.6, 3.8))
+        ax = style.axes_of(ax, (5.6, 3.8))
         values, k = self.eigenvalues, self.n_clusters
         ranks = np.arange(1, len(values) + 1)
         ax.plot(
             ranks,
             values,
-            **{"marker": ".", "linestyle": "", "color": _style.main_color(ax), "markersize": 7, **keywords},
+            **{"marker": ".", "linestyle": "", "color": style.main_color(ax), "markersize": 7, **keywords},
         )
         text = f"k = {k}"
         if np.isfinite(self.gap_):
-            ax.axvspan(k, k + 1, color=_style.ACCENT, alpha=0.3, linewidth=0)
-            ax.plot([k, k, k + 1], [values[k - 1], values[k], values[k]], color=_style.ACCENT, linewidth=2)
+            ax.axvspan(k, k + 1, color=style.ACCENT, alpha=0.3, linewidth=0)
+            ax.plot([k, k, k + 1], [values[k - 1], values[k], values[k]], color=style.ACCENT, linewidth=2)
             text = f"gap {self.gap_:.2g} after {k} clusters"
         else:
-            ax.axvline(k, color=_style.ACCENT, linewidth=1)
+            ax.axvline(k, color=style.ACCENT, linewidth=1)
         ax.set(xlabel="number of the eigenvalue", ylabel="eigenvalue", title=f"Spectrum: {text}")
         ax.set_ylim(-0.03 * max(float(values.max(initial=0)), 1e-12), None)
         ax.xaxis.get_major_locator().set_params(integer=True)
         if self.of_whom:
-            _style.caption(ax, f"graph of {self.of_whom}")
+            style.caption(ax, f"graph of {self.of_whom}")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

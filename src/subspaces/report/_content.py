@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from subspaces._typing import Array, Labels
 from subspaces.confidence import Summary, summarize
+from subspaces.description import describe
+from subspaces.numerics.types import Array, Labels
 
 if TYPE_CHECKING:
     from subspaces.io import Dataset
@@ -89,35 +90,16 @@ class Content:
         >>> content = Content.from_estimator(TRR(2).fit(X), X, title="noise")
         >>> write_report("noise.html", content)  # doctest: +SKIP
         """
-        from subspaces import __version__
-
         points = np.asarray(X)
         classes, codes = (None, None) if y is None else np.unique(np.asarray(y), return_inverse=True)
-        timings = dict(getattr(estimator, "timings_", {}))
-        document: dict[str, Any] = {
-            "version": __version__,
-            "source": title,
-            "n_points": points.shape[0],
-            "n_features": points.shape[1],
-            "method": type(estimator).__name__,
-            "parameters": estimator.get_params(),
-            "n_clusters": len(np.unique(estimator.labels_)),
-            "seconds": float(sum(timings.values())),
-            "timings": timings,
-            "notes": [],
-        }
-        selection = getattr(estimator, "selection_", None)
-        if selection is not None:
-            document |= {"chosen": dict(selection.parameters), "reason": selection.reason}
-            if selection.runner_up is not None and selection.runner_up.is_as_good:
-                document["runner_up"] = str(selection.runner_up)
+        summary = summarize(estimator, points)
         if feature_names is None and hasattr(X, "columns"):
             feature_names = [str(name) for name in X.columns]
         return cls(
             estimator=estimator,
             X=points,
-            summary=summarize(estimator, points),
-            document=document,
+            summary=summary,
+            document=describe(estimator, source=title, shape=points.shape, y=codes, summary=summary, names=ids),
             ids=ids,
             y=codes,
             classes=None if classes is None else [str(name) for name in classes],
@@ -130,6 +112,18 @@ class Content:
         """Name of the data, without its folder."""
         source = str(self.document.get("source", "X"))
         return Path(source).name or source
+
+    @property
+    def is_represented(self) -> bool:
+        """Whether points, or the landmarks among them, were written as combinations of others."""
+        inner = getattr(self.estimator, "clusterer_", None)
+        return hasattr(self.estimator, "coefficients_") or hasattr(inner, "coefficients_")
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether a graph between points, or the landmarks among them, was cut."""
+        inner = getattr(self.estimator, "clusterer_", None)
+        return hasattr(self.estimator, "affinity_matrix_") or hasattr(inner, "affinity_matrix_")
 
     @property
     def noun(self) -> str:

@@ -19,6 +19,10 @@ MEANINGS = {
     "bandwidth": "width of the kernel",
     "scaling": "what was done to the points first",
     "reg": "weight of the ridge, relative to the kernel",
+    "error_weight": "weight of the error beside the rank",
+    "sparsity": "weight of the locality beside the error",
+    "alpha": "weight of the data beside the sparsity",
+    "gamma": "weight of the data beside the sparsity",
     "n_nonzero": "coefficients kept per point",
     "graph": "how coefficients become edges",
     "partition": "how the graph was cut",
@@ -95,15 +99,15 @@ def scores(content: Content) -> list[Row]:
     """Scores against known classes in percent, beside those of one label for all; the first row names them."""
     if content.y is None:
         return []
-    from subspaces.metrics import clustering_scores
+    from subspaces.metrics import CONSTANT, SCORES, score_table
 
-    found = clustering_scores(content.y, content.summary.labels)
-    constant = clustering_scores(content.y, np.zeros_like(content.summary.labels))
-    names = list(found)
+    rows = score_table(content.y, {"this run": content.summary.labels}).rows
     return [
-        ("", *(name.upper() if len(name) == 3 else name.replace("_", "-") for name in names)),
-        ("this run", *(f"{100 * found[name]:.1f}" for name in names)),
-        ("one label for all", *(f"{100 * constant[name]:.1f}" for name in names)),
+        ("", *(score.title for score in SCORES)),
+        *(
+            ("one label for all" if name == CONSTANT else name, *(f"{100 * value:z.1f}" for value in row.values()))
+            for name, row in rows.items()
+        ),
     ]
 
 

@@ -127,7 +127,7 @@ def _draw_truth(figure: Any, content: Content) -> None:
 
 
 def _draw_confidence(ax: Any, confidence: Any) -> None:
-    from subspaces.plots._style import main_color
+    from subspaces.plots.style import main_color
 
     ax.hist(confidence, bins=np.linspace(0, 1, 26), color=main_color(ax))
     ax.set(xlabel="confidence", ylabel="points", xlim=(0, 1))

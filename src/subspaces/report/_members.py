@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from subspaces._typing import Array, Labels
+from subspaces.numerics.types import Array, Labels
+from subspaces.plots.thumbnails import as_bytes, data_uri
 from subspaces.report._content import Content
 
 SIDE = 64
@@ -110,7 +109,7 @@ class _Thumbnails:
     def _encode(self, i: int) -> str:
         files = self.content.files
         if files is not None:
-            from subspaces.io._images import thumbnail
+            from subspaces.io.image_files import thumbnail
 
             try:
                 return _data_url(thumbnail(files[i], SIDE))
@@ -119,9 +118,8 @@ class _Thumbnails:
         from PIL import Image
 
         assert self.content.image_shape is not None
-        values = np.asarray(self.content.X[i], dtype=np.float64).reshape(self.content.image_shape)
-        scaled = np.clip((values - self.low) / max(self.high - self.low, 1e-300), 0, 1)
-        image = Image.fromarray(np.rint(255 * scaled).astype(np.uint8))
+        levels = as_bytes(self.content.X[i], self.low, self.high)
+        image = Image.fromarray(levels.reshape(self.content.image_shape))
         image.thumbnail((SIDE, SIDE))
         return _data_url(image)
 
@@ -130,10 +128,7 @@ def _data_url(image: Any) -> str:
     """An image as text: WebP, whose header is a tenth of a JPEG's, or PNG where Pillow cannot write it."""
     from PIL import features
 
-    kind = "webp" if features.check("webp") else "png"
-    stream = io.BytesIO()
-    image.save(stream, format=kind, **({"quality": 70, "method": 4} if kind == "webp" else {}))
-    return f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"
+    return data_uri(image, "webp", quality=70, method=4) if features.check("webp") else data_uri(image)
 
 
 class _Profiles:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io._write import write_atomically
+from subspaces.io.writing import write_atomically
 from subspaces.report import _facts as facts
 from subspaces.report._content import Content
 from subspaces.report._figures import pictures

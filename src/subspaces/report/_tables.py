@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
-from subspaces.io._write import write_atomically
+from subspaces.io.writing import write_atomically
 from subspaces.report import _facts as facts
 from subspaces.report._content import Content
 

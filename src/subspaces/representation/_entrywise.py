@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subspaces._typing import Array
-from subspaces.decompositions import eigh
+from subspaces.numerics.decompositions import eigh
+from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation._nuclear import LowRank, squared_error_match, squared_norm
 

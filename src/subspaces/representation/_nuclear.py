@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces._typing import Array
-from subspaces.decompositions import cholesky, eigenpairs_above, eigh, svd
-from subspaces.representation._result import Factors, Trace
+from subspaces.numerics.decompositions import cholesky, eigenpairs_above, eigh, svd
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Factors, Trace
 
 RELAXATION = 1.6
 """Over-relaxation of ADMM: any value below 2 converges, this one took the fewest iterations on faces and on
@@ -242,7 +242,7 @@ class Residuals:
                 f"stopped after max_iter={self.max_iter} iterations with relative residuals {self.primal[-1]:.1e} "
                 f"(primal) and {self.dual[-1]:.1e} (dual) above tol={self.tol:g}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         return Trace(converged, len(self.primal), self.primal, self.dual, self.objective)
 

@@ -21,11 +21,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._process import one_thread
-from subspaces._typing import Array, Sparse
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.process import one_thread
+from subspaces.numerics.types import Array, Sparse
 from subspaces.representation._elastic_net_newton import Problems, excess_of, solve_working_sets
-from subspaces.representation._result import Trace
+from subspaces.representation.coefficients import Coefficients, Trace, from_sparse
 
 BATCH_BYTES = 8 * 2**20
 """Bytes of one (batch, n) block of correlations."""
@@ -60,7 +60,7 @@ def elastic_net(
     tol: float = 1e-6,
     max_iter: int = 100,
     start: Array | Sparse | None = None,
-) -> tuple[Sparse, Trace]:
+) -> Coefficients:
     r"""Elastic-net coefficients of every point over all the others (EnSC; the lasso for ``l1_ratio=1``).
 
     .. math:: \min_{c_{ii} = 0}\; \tau\|c_i\|_1 + \tfrac{1-\tau}{2}\|c_i\|_2^2
@@ -86,10 +86,10 @@ def elastic_net(
 
     Returns
     -------
-    coefficients : csc_array of shape (n, n)
-        C with zero diagonal; column i represents point i. Zero for a point that is zero or orthogonal to all others.
-    trace : Trace
-        After each oracle test, ``primal`` is the largest relative violation and ``objective`` the sum over all points.
+    Coefficients
+        Sparse, with zero diagonal; the column of a point that is zero or orthogonal to all others is zero. In the
+        trace, after each oracle test, ``primal`` is the largest relative violation and ``objective`` the sum over all
+        points.
 
     References
     ----------
@@ -99,8 +99,7 @@ def elastic_net(
     --------
     >>> import numpy as np
     >>> X = np.array([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]])
-    >>> coefficients, trace = elastic_net(X)
-    >>> coefficients.toarray().round(2)[:, [0, 4]].T
+    >>> elastic_net(X).columns(0, 5).round(2)[[0, 4]]
     array([[ 0.  ,  1.21, -0.71,  0.  ,  0.  ],
            [ 0.  ,  0.  ,  0.  , -0.98,  0.  ]])
     """
@@ -122,19 +121,18 @@ def elastic_net(
             f"{max_iter} tests (relative violation {trace.primal[-1]:.1e}); raise max_iter or tol, or lower gamma."
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
-    return sparse.vstack([part.rows for part in codes], format="csr").T, trace
+    return from_sparse(sparse.vstack([part.rows for part in codes], format="csr").T, trace)
 
 
 def elastic_net_path(
     X: Array, gammas: Iterable[float], *, l1_ratio: float = 0.9, tol: float = 1e-6, max_iter: int = 100
-) -> Iterator[tuple[Sparse, Trace]]:
+) -> Iterator[Coefficients]:
     """Yield :func:`elastic_net` for each of `gammas`, best in ascending order, each started from the one before."""
-    coefficients: Sparse | None = None
+    start: Sparse | None = None
     for gamma in gammas:
-        coefficients, trace = elastic_net(
-            X, gamma=gamma, l1_ratio=l1_ratio, tol=tol, max_iter=max_iter, start=coefficients
-        )
-        yield coefficients, trace
+        found = elastic_net(X, gamma=gamma, l1_ratio=l1_ratio, tol=tol, max_iter=max_iter, start=start)
+        start = found.sparse()
+        yield found
 
 
 def _start_rows(start: Array | Sparse, n_points: int) -> Sparse:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Literal
 
 import numpy as np
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._typing import Array
-from subspaces.decompositions import eigh
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.decompositions import eigh
+from subspaces.numerics.types import Array
 from subspaces.representation._nuclear import (
     RELAXATION,
     LowRank,
@@ -24,7 +23,7 @@ from subspaces.representation._nuclear import (
     squared_error_match,
     squared_norm,
 )
-from subspaces.representation._result import Factors, Trace
+from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_factors
 from subspaces.representation.ridge import IndefiniteKernelWarning
 
 _INDEFINITE = 1e-4  # of the largest eigenvalue: more than rounding in float32, and more than the model can ignore
@@ -34,11 +33,11 @@ def kernel_lrr(
     K: Array,
     *,
     reg: float,
-    error: Literal["l21", "fro"] = "l21",
+    error: str = "l21",
     tol: float = 1e-3,
     max_iter: int = 500,
     start: Array | None = None,
-) -> tuple[Array, Trace]:
+) -> Coefficients:
     r"""Low-rank representation of points known by their kernel (KLRR, robust kernel LRR).
 
     Solves, with :math:`\phi` the feature map of the kernel and points as its columns,
@@ -66,9 +65,8 @@ def kernel_lrr(
 
     Returns
     -------
-    coefficients : (n, n) array
-        Z, column i represents point i. The diagonal is not zero.
-    trace : Trace
+    Coefficients
+        Z as its singular value decomposition, which is how it is found. The diagonal is not zero.
 
     Notes
     -----
@@ -83,20 +81,11 @@ def kernel_lrr(
     >>> import numpy as np
     >>> from subspaces.representation.kernel_low_rank import kernel_lrr
     >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    >>> coefficients, trace = kernel_lrr(X @ X.T, reg=np.inf)
-    >>> coefficients.round(3) + 0.0
+    >>> kernel_lrr(X @ X.T, reg=np.inf).dense().round(3) + 0.0
     array([[0.2, 0.4, 0. ],
            [0.4, 0.8, 0. ],
            [0. , 0. , 1. ]])
     """
-    factors, trace = kernel_lrr_factors(K, reg=reg, error=error, tol=tol, max_iter=max_iter, start=start)
-    return factors.dense(), trace
-
-
-def kernel_lrr_factors(
-    K: Array, *, reg: float, error: str, tol: float, max_iter: int, start: Array | None = None
-) -> tuple[Factors, Trace]:
-    """`kernel_lrr` with Z as its singular value decomposition, which is how it is found."""
     reg = check_arguments(reg, tol, max_iter)
     if error not in ("l21", "fro"):
         raise ValueError(f"error must be 'l21' or 'fro', got {error!r}")
@@ -104,6 +93,16 @@ def kernel_lrr_factors(
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be a square kernel matrix, got shape {K.shape}")
     reg *= scale if error == "fro" else scale**0.5
+    V, spectrum = _positive_part(K)
+    if np.isinf(reg) or error == "fro" or not len(spectrum):
+        return from_factors(squared_error_coefficients(V, spectrum, reg), closed_form_trace())
+    initial = None if start is None else check_start(start, len(K), K.dtype).T @ V
+    low, trace = solve_l21(V, spectrum, reg, tol, max_iter, initial)
+    return from_factors(low.represented_by(V), trace)
+
+
+def _positive_part(K: Array) -> tuple[Array, Array]:
+    """Eigenvectors and eigenvalues of K above rounding, the largest first."""
     values, vectors = eigh(K)
     # sqrt(n): the usual n would cut real directions of a smooth kernel in float32
     rounding = float(values[-1] * np.finfo(K.dtype).eps) * len(K) ** 0.5
@@ -115,12 +114,7 @@ def kernel_lrr_factors(
             IndefiniteKernelWarning,
             stacklevel=3,
         )
-    V, spectrum = np.ascontiguousarray(vectors[:, first:][:, ::-1]), values[first:][::-1]
-    if np.isinf(reg) or error == "fro" or not len(spectrum):
-        return squared_error_coefficients(V, spectrum, reg), closed_form_trace()
-    initial = None if start is None else check_start(start, len(K), K.dtype).T @ V
-    low, trace = solve_l21(V, spectrum, reg, tol, max_iter, initial)
-    return low.represented_by(V), trace
+    return np.ascontiguousarray(vectors[:, first:][:, ::-1]), values[first:][::-1]
 
 
 def squared_error_coefficients(V: Array, spectrum: Array, reg: float) -> Factors:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subspaces._typing import Array
+from subspaces.numerics.types import Array
 from subspaces.representation._entrywise import (
     COEFFICIENT_PENALTY,
     SLACK,
@@ -32,22 +32,14 @@ from subspaces.representation._nuclear import (
     squared_norm,
     thin_svd,
 )
-from subspaces.representation._result import Factors, Trace
+from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_factors
 
 Parts = tuple[Array, Array, Array]
 """Coefficients of the points, of the features, and the errors."""
 
 
-class LatentLowRank(NamedTuple):
-    """What LatLRR finds: `coefficients` Z for clustering, `salient` L for feature extraction, the `trace`."""
-
-    coefficients: Array
-    salient: Array
-    trace: Trace
-
-
 class LatentFactors(NamedTuple):
-    """The same with Z and L as their singular value decompositions, which is how they are found."""
+    """What LatLRR finds: `coefficients` Z for clustering, `salient` L for feature extraction, the `trace`."""
 
     coefficients: Factors
     salient: Factors
@@ -61,7 +53,7 @@ def latent_lrr(
     tol: float = 1e-3,
     max_iter: int = 1000,
     start: tuple[Array, Array] | None = None,
-) -> LatentLowRank:
+) -> Coefficients:
     r"""Latent low-rank representation (LatLRR).
 
     With the points as columns of the paper's X (rows of ours), solves
@@ -85,9 +77,8 @@ def latent_lrr(
 
     Returns
     -------
-    LatentLowRank
-        ``coefficients`` Z (n, n), column i represents point i; ``salient`` L (m, m), ``X @ L.T`` are the salient
-        features of the points; ``trace``.
+    Coefficients
+        Z as its singular value decomposition, which is how it is found; :func:`latent_lrr_factors` gives L too.
 
     Notes
     -----
@@ -101,19 +92,19 @@ def latent_lrr(
     >>> import numpy as np
     >>> from subspaces.representation.latent_low_rank import latent_lrr
     >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    >>> latent_lrr(X, reg=np.inf).coefficients.round(3) + 0.0
+    >>> latent_lrr(X, reg=np.inf).dense().round(3) + 0.0
     array([[0.1, 0.2, 0. ],
            [0.2, 0.4, 0. ],
            [0. , 0. , 0.5]])
     """
     found = latent_lrr_factors(X, reg=reg, tol=tol, max_iter=max_iter, start=start)
-    return LatentLowRank(found.coefficients.dense(), found.salient.dense(), found.trace)
+    return from_factors(found.coefficients, found.trace)
 
 
 def latent_lrr_factors(
-    X: Array, *, reg: float, tol: float, max_iter: int, start: tuple[Array, Array] | None = None
+    X: Array, *, reg: float, tol: float = 1e-3, max_iter: int = 1000, start: tuple[Array, Array] | None = None
 ) -> LatentFactors:
-    """`latent_lrr` without n × n and m × m arrays."""
+    """:func:`latent_lrr` with L (m × m) beside Z, both as factors; ``X @ L.T`` are the points' salient features."""
     reg = check_arguments(reg, tol, max_iter)
     X, scale = scaled_copy(X)
     if X.ndim != 2:
@@ -129,7 +120,8 @@ def latent_lrr_factors(
             check_start(start[0], len(X), X.dtype, "start[0]").T @ V,
             check_start(start[1], X.shape[1], X.dtype, "start[1]") @ U,
         )
-    return _solve(X, V, singular_values, U, reg, initial, Residuals(tol, max_iter))
+    residuals = Residuals(tol, max_iter)
+    return LatentFactors(*_solve(X, V, singular_values, U, reg, initial, residuals), residuals.trace())
 
 
 def _solve(
@@ -140,7 +132,7 @@ def _solve(
     reg: float,
     initial: tuple[Array, Array] | None,
     residuals: Residuals,
-) -> LatentFactors:
+) -> tuple[Factors, Factors]:
     r"""Minimise :math:`\|B\|_* + \|H\|_* + reg \sum |F|` over :math:`F = X - B \Sigma U^T - V \Sigma H^T`.
 
     B has one row per point, H one per feature. ADMM: shrink the three `parts` B, H and F (penalties
@@ -188,8 +180,7 @@ def _solve(
             found.append((value, *fit))
     _, J, S = min(found, key=lambda candidate: candidate[0])
     salient = S.represented_by(bases[1])
-    salient = Factors(salient.right, salient.singular_values, salient.left)
-    return LatentFactors(J.represented_by(bases[0]), salient, residuals.trace())
+    return J.represented_by(bases[0]), Factors(salient.right, salient.singular_values, salient.left)
 
 
 def _step(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._typing import Array
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.types import Array
 from subspaces.representation._entrywise import (
     COEFFICIENT_PENALTY,
     SLACK,
@@ -32,7 +30,7 @@ from subspaces.representation._nuclear import (
     squared_norm,
     thin_svd,
 )
-from subspaces.representation._result import Factors, Trace
+from subspaces.representation.coefficients import Coefficients, Trace, from_factors
 from subspaces.representation.kernel_low_rank import solve_l21, squared_error_coefficients
 
 SWEEP_BYTES = 2 * 2**20
@@ -43,11 +41,11 @@ def lrr(
     X: Array,
     *,
     reg: float,
-    error: Literal["l1", "l21", "fro"] = "l21",
+    error: str = "l21",
     tol: float = 1e-3,
     max_iter: int = 1000,
     start: Array | None = None,
-) -> tuple[Array, Trace]:
+) -> Coefficients:
     r"""Low-rank representation (LRR1, LRR2).
 
     With the points as columns of the papers' X (rows of ours), solves
@@ -75,9 +73,8 @@ def lrr(
 
     Returns
     -------
-    coefficients : (n, n) array
-        Z, column i represents point i. The diagonal is not zero.
-    trace : Trace
+    Coefficients
+        Z as its singular value decomposition, which is how it is found. The diagonal is not zero.
 
     Notes
     -----
@@ -94,21 +91,12 @@ def lrr(
     >>> import numpy as np
     >>> from subspaces.representation.low_rank import lrr
     >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    >>> coefficients, trace = lrr(X, reg=10.0)
-    >>> coefficients.round(3) + 0.0
+    >>> lrr(X, reg=10.0).dense().round(3) + 0.0
     array([[0.2, 0.4, 0. , 0. ],
            [0.4, 0.8, 0. , 0. ],
            [0. , 0. , 0.5, 0.5],
            [0. , 0. , 0.5, 0.5]])
     """
-    factors, trace = lrr_factors(X, reg=reg, error=error, tol=tol, max_iter=max_iter, start=start)
-    return factors.dense(), trace
-
-
-def lrr_factors(
-    X: Array, *, reg: float, error: str, tol: float, max_iter: int, start: Array | None = None
-) -> tuple[Factors, Trace]:
-    """`lrr` with Z as its singular value decomposition, which is how it is found."""
     reg = check_arguments(reg, tol, max_iter)
     if error not in ("l1", "l21", "fro"):
         raise ValueError(f"error must be 'l1', 'l21' or 'fro', got {error!r}")
@@ -118,13 +106,13 @@ def lrr_factors(
     reg *= scale**2 if error == "fro" else scale
     V, singular_values, U = thin_svd(X)
     if np.isinf(reg) or error == "fro" or not len(singular_values):
-        return squared_error_coefficients(V, singular_values**2, reg), closed_form_trace()
+        return from_factors(squared_error_coefficients(V, singular_values**2, reg), closed_form_trace())
     initial = None if start is None else check_start(start, len(X), X.dtype).T @ V
     if error == "l21":
         low, trace = solve_l21(V, singular_values**2, reg, tol, max_iter, initial)
     else:
         low, trace = _solve_l1(X, V, singular_values, U, reg, tol, max_iter, initial)
-    return low.represented_by(V), trace
+    return from_factors(low.represented_by(V), trace)
 
 
 def _solve_l1(

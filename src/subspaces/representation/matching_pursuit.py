@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._process import one_thread
-from subspaces._typing import Array, Sparse
-from subspaces.decompositions import solve_systems
-from subspaces.representation._result import Trace
-from subspaces.ties import first_largest
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.decompositions import solve_systems
+from subspaces.numerics.process import one_thread
+from subspaces.numerics.ties import first_largest
+from subspaces.numerics.types import Array, Sparse
+from subspaces.representation.coefficients import Coefficients, Trace, from_sparse
 
 BATCH_BYTES = 8 * 2**20
 """Bytes of one (batch, n) block of correlations."""
@@ -24,7 +24,7 @@ MIN_BATCH, MAX_BATCH = 32, 256
 """Points per batch: below, Python's overhead shows; above, nothing is won."""
 
 
-def orthogonal_matching_pursuit(X: Array, n_nonzero: int = 10, tol: float = 1e-6) -> tuple[Sparse, Trace]:
+def orthogonal_matching_pursuit(X: Array, *, n_nonzero: int = 10, tol: float = 1e-6) -> Coefficients:
     r"""Coefficients of every point over at most `n_nonzero` others, chosen by orthogonal matching pursuit.
 
     Greedy approximation of :math:`\min \|x_i - \sum_j c_{ji} x_j\|_2` subject to :math:`\|c_i\|_0 \le \eta`
@@ -42,12 +42,10 @@ def orthogonal_matching_pursuit(X: Array, n_nonzero: int = 10, tol: float = 1e-6
 
     Returns
     -------
-    coefficients : csc_array of shape (n, n)
-        C with zero diagonal; column i represents point i. Zero for a point that is zero or orthogonal to all
-        others.
-    trace : Trace
-        ``primal`` is the largest residual over all points after each step, relative to the point. The pursuit
-        always ends, so ``converged`` is true.
+    Coefficients
+        Sparse, with zero diagonal; the column of a point that is zero or orthogonal to all others is zero. In the trace
+        ``primal`` is the largest residual over all points after each step, relative to the point. The pursuit always
+        ends, so ``converged`` is true.
 
     References
     ----------
@@ -57,8 +55,7 @@ def orthogonal_matching_pursuit(X: Array, n_nonzero: int = 10, tol: float = 1e-6
     --------
     >>> import numpy as np
     >>> X = np.array([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -2.0]])
-    >>> coefficients, trace = orthogonal_matching_pursuit(X, n_nonzero=2)
-    >>> coefficients.toarray().round(2)
+    >>> orthogonal_matching_pursuit(X, n_nonzero=2).dense().round(2)
     array([[ 0.  ,  0.8 , -1.33,  0.  ,  0.  ],
            [ 1.25,  0.  ,  1.67,  0.  ,  0.  ],
            [-0.75,  0.6 ,  0.  ,  0.  ,  0.  ],
@@ -81,7 +78,7 @@ def orthogonal_matching_pursuit(X: Array, n_nonzero: int = 10, tol: float = 1e-6
         parts = map_blocks(lambda start, stop: _pursue(atoms, start, stop, n_steps, tol), blocks)
     residuals = np.max([residuals for _, residuals in parts], axis=0)
     rows = sparse.vstack([codes for codes, _ in parts], format="csr")
-    return rows.T, Trace(converged=True, n_iter=n_steps, primal=residuals.tolist())
+    return from_sparse(rows.T, Trace(converged=True, n_iter=n_steps, primal=residuals.tolist()))
 
 
 def _pursue(atoms: Array, start: int, stop: int, n_steps: int, tol: float) -> tuple[Sparse, Array]:

@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, get_lapack_funcs
 
-from subspaces._blocks import mirror_lower, row_blocks
-from subspaces._typing import Array, Data
-from subspaces.decompositions import eigh, lanczos, smallest_eigenvalue
-from subspaces.representation._result import Coefficients
+from subspaces.numerics.blocks import mirror_lower, row_blocks
+from subspaces.numerics.decompositions import eigh, lanczos, smallest_eigenvalue
+from subspaces.numerics.types import Array, Data
+from subspaces.representation.coefficients import Blocks, Coefficients, Draft
 
 _INDEFINITE = 1e-4  # of the largest entry: beyond rounding in float32
 _FAR = 40  # powers of two from 1 beyond which a kernel matrix is brought back
@@ -41,7 +41,7 @@ class IndefiniteKernelWarning(UserWarning):
     """The kernel matrix has negative eigenvalues; λ was raised by the most negative one."""
 
 
-def ridge(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficients:
+def ridge(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficients:
     """Coefficients of the closed form (eq. 3.9) from a Gram matrix.
 
     Parameters
@@ -66,8 +66,7 @@ def ridge(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficient
     >>> import numpy as np
     >>> from subspaces.representation.ridge import ridge
     >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
-    >>> C = ridge(X @ X.T, reg=0.01).columns(0, 4).T
-    >>> np.abs(C).round(2)
+    >>> np.abs(ridge(X @ X.T, reg=0.01).dense()).round(2)
     array([[0.  , 1.93, 0.  , 0.  ],
            [0.5 , 0.  , 0.  , 0.  ],
            [0.  , 0.  , 0.  , 2.89],
@@ -121,10 +120,14 @@ def from_inverse(U: Array, lam: float) -> Coefficients:
     def core(start: int, stop: int) -> Array:
         return U[start:stop]
 
-    return Coefficients(U.shape[0], U.dtype, columns, rows, penalty=lam, core=core)
+    def of_core(values: Array, points: Array) -> Array:
+        entries: Array = values * scale[points]
+        return entries
+
+    return Coefficients(*(U.shape[0], U.dtype, columns, rows), penalty=lam, core=core, of_core=of_core)
 
 
-def ridge_unconstrained(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> Coefficients:
+def ridge_unconstrained(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficients:
     """Ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, symmetric with eigenvalues in [0, 1)."""
     K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
     U, lam, condition, residual = _invert(K, penalty(K.diagonal(), reg))
@@ -137,7 +140,7 @@ def ridge_unconstrained(K: Array, reg: float = 1.0, *, overwrite: bool = False) 
     return Coefficients(U.shape[0], U.dtype, columns, columns, penalty=lam, condition=condition, residual=residual)
 
 
-def ridge_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
+def ridge_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
     """The coefficients of :func:`ridge` for K = Z Zᵀ with fewer features r than points n: no n × n array exists.
 
     By Woodbury, λU = I − HHᵀ with H = Z (ZᵀZ + λI)^(−1/2), hence c_ji = h_jᵀh_i / (1 − ‖h_i‖²). Costs O(nr²) and,
@@ -156,18 +159,14 @@ def ridge_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
     # a common factor, so that no product vanishes in single precision; no second array of H's size on the way
     largest = max(H.max(), -H.min()) or 1.0
     single = np.divide(H, largest, out=np.empty(H.shape, dtype=np.float32), casting="same_kind")
-    return replace(found, draft=_from_whitened(single), pairs=pairs)
+    return replace(found, draft=Draft(_hollow_products(single), pairs))
 
 
 def _from_whitened(H: Array) -> Coefficients:
     """c_ji = h_jᵀh_i / (1 − ‖h_i‖²), one product per block."""
     # 1 − ‖h‖² is the share of a point that the others cannot explain; rounding must not make it zero
     unexplained = np.maximum(1 - np.einsum("ij,ij->i", H, H), np.finfo(H.dtype).eps)
-
-    def core(start: int, stop: int) -> Array:
-        block: Array = H[start:stop] @ H.T
-        block[np.arange(stop - start), np.arange(start, stop)] = 0
-        return block
+    core = _hollow_products(H)
 
     def columns(start: int, stop: int) -> Array:
         return core(start, stop) / unexplained[start:stop, None]
@@ -175,7 +174,24 @@ def _from_whitened(H: Array) -> Coefficients:
     def rows(start: int, stop: int) -> Array:
         return core(start, stop) / unexplained
 
-    return Coefficients(H.shape[0], H.dtype, columns, rows, core=core, enlarge=_enlarged(H.shape[1]))
+    def of_core(values: Array, points: Array) -> Array:
+        entries: Array = values / unexplained[points]
+        return entries
+
+    return Coefficients(
+        *(H.shape[0], H.dtype, columns, rows), core=core, of_core=of_core, enlarge=_enlarged(H.shape[1])
+    )
+
+
+def _hollow_products(H: Array) -> Blocks:
+    """Rows of HHᵀ with zeros on the diagonal."""
+
+    def core(start: int, stop: int) -> Array:
+        block: Array = H[start:stop] @ H.T
+        block[np.arange(stop - start), np.arange(start, stop)] = 0
+        return block
+
+    return core
 
 
 def _enlarged(rank: int) -> int:
@@ -187,7 +203,7 @@ def _enlarged(rank: int) -> int:
     return min(8, max(1, rank // 20))
 
 
-def ridge_unconstrained_low_rank(Z: Data, reg: float = 1.0) -> Coefficients:
+def ridge_unconstrained_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
     """The coefficients of :func:`ridge_unconstrained` for K = Z Zᵀ: HHᵀ, block by block."""
     H, lam = whitened(Z, reg)
 

@@ -9,12 +9,11 @@ from itertools import zip_longest
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._typing import Array, Sparse
-from subspaces.decompositions import solve_systems
-from subspaces.neighbors import nearest_neighbors
-from subspaces.representation._result import Trace
-from subspaces.representation.local import check_points, columns_to_sparse
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.decompositions import solve_systems
+from subspaces.numerics.neighbors import check_points, columns_to_sparse, nearest_neighbors
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Coefficients, Trace, from_sparse
 
 CHECK_EVERY = 10
 """ADMM steps between two looks at the residuals (and removals of the points that have converged)."""
@@ -25,7 +24,7 @@ RELAXATION = 1.6
 
 def smce(
     X: Array, *, reg: float = 10.0, n_neighbors: int = 20, tol: float = 1e-6, max_iter: int = 10_000
-) -> tuple[Sparse, Trace]:
+) -> Coefficients:
     r"""Sparse manifold clustering and embedding: few close neighbours whose directions cancel.
 
     Point i chooses among its nearest neighbours j, at distances d_j = ‖x_j − x_i‖, by
@@ -49,11 +48,10 @@ def smce(
 
     Returns
     -------
-    coefficients : (n, n) csc_array
-        Weights ≥ 0; every column sums to one. The published graph is ``keep_column_mass(coefficients, 0.95)`` and
-        then the elementwise maximum with its transpose.
-    trace : Trace
-        Worst residuals over the points, one entry every ten steps.
+    Coefficients
+        Sparse weights ≥ 0; every column sums to one. The published graph is ``keep_column_mass(coefficients, 0.95)``
+        and then the elementwise maximum with its transpose. The trace holds the worst residuals over the points, one
+        entry every ten steps.
 
     References
     ----------
@@ -63,8 +61,8 @@ def smce(
     --------
     >>> import numpy as np
     >>> angles = np.linspace(0, 2 * np.pi, 40, endpoint=False)
-    >>> C, trace = smce(np.c_[np.cos(angles), np.sin(angles)], n_neighbors=11)
-    >>> C.toarray()[:, 1].round(3)[:4]
+    >>> C = smce(np.c_[np.cos(angles), np.sin(angles)], n_neighbors=11)
+    >>> C.columns(1, 2)[0, :4].round(3)
     array([0.5, 0. , 0.5, 0. ])
     """
     return next(smce_path(X, [reg], n_neighbors=n_neighbors, tol=tol, max_iter=max_iter))
@@ -72,7 +70,7 @@ def smce(
 
 def smce_path(
     X: Array, regs: Iterable[float], *, n_neighbors: int = 20, tol: float = 1e-6, max_iter: int = 10_000
-) -> Iterator[tuple[Sparse, Trace]]:
+) -> Iterator[Coefficients]:
     """Yield :func:`smce` for each of `regs`, each started from the solution before it; neighbours are found once.
 
     The start is the signed solution, which the weights do not show; hence a path, and no argument ``start``.
@@ -92,7 +90,7 @@ def smce_path(
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        yield columns_to_sparse(neighbours, weights), trace
+        yield from_sparse(columns_to_sparse(neighbours, weights), trace)
 
 
 def _solve(

@@ -22,10 +22,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
-from subspaces._blocks import map_blocks, row_blocks
-from subspaces._typing import Array, Labels, Sparse
-from subspaces.decompositions import solve_systems
-from subspaces.representation._result import Trace
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.decompositions import solve_systems
+from subspaces.numerics.types import Array, Labels, Sparse
+from subspaces.representation.coefficients import Coefficients, Trace, from_dense
 
 MIN_ADDED = 8
 """Atoms a point may gain per round, at least; large supports may grow by half, so rounds stay few."""
@@ -41,7 +41,7 @@ def ssc(
     tol: float = 1e-4,
     max_iter: int = 200,
     start: Array | None = None,
-) -> tuple[Array, Trace]:
+) -> Coefficients:
     """Sparse subspace clustering: min ‖C‖₁ (+ λ_e‖E‖₁) + λ/2 ‖X − XC − E‖² with zero diagonal.
 
     This solves the problem stated by E. Elhamifar and R. Vidal, "Sparse subspace clustering: algorithm, theory,
@@ -71,17 +71,15 @@ def ssc(
 
     Returns
     -------
-    C : array of shape (n, n)
-        Column i represents point i and is contiguous in memory; the diagonal is exactly zero.
-    trace : Trace
-        Before each round and at the end: the largest violation over all points of 1ᵀc = 1 (``primal``) and of
-        the slope conditions (``dual``), and the objective summed over the points.
+    Coefficients
+        C is dense, its columns contiguous in memory, the diagonal exactly zero. The trace holds, before each round and
+        at the end, the largest violation over all points of 1ᵀc = 1 (``primal``) and of the slope conditions
+        (``dual``), and the objective summed over the points.
 
     Examples
     --------
     >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
-    >>> C, trace = ssc(X, alpha=100.0)
-    >>> np.argwhere(C).tolist()
+    >>> np.argwhere(ssc(X, alpha=100.0).dense()).tolist()
     [[0, 1], [1, 0], [2, 3], [3, 2]]
     """
     points = check_array(X, dtype=[np.float64, np.float32], order="C", input_name="X")
@@ -90,7 +88,7 @@ def ssc(
         return kssc(gram, alpha=alpha, affine=affine, tol=tol, max_iter=max_iter, start=start)
     weight = data_weight(gram, alpha)
     threshold = outlier_weight(points, alpha if outlier_alpha is None else outlier_alpha) / weight
-    return _solve(_Huber(gram, weight, points, threshold), affine, tol, max_iter, start)
+    return from_dense(*_solve(_Huber(gram, weight, points, threshold), affine, tol, max_iter, start))
 
 
 def kssc(
@@ -101,7 +99,7 @@ def kssc(
     tol: float = 1e-4,
     max_iter: int = 200,
     start: Array | None = None,
-) -> tuple[Array, Trace]:
+) -> Coefficients:
     """Kernel SSC: min ‖C‖₁ + λ/2 tr((I − C)ᵀ K (I − C)) with zero diagonal, from K alone.
 
     `K` (n × n) is symmetric positive semidefinite; the other parameters and the result are those of
@@ -112,17 +110,18 @@ def kssc(
         raise ValueError(f"K must be square, got shape {gram.shape}; pass the points to ssc instead.")
     # The products below want C order; a symmetric matrix in Fortran order has it already, transposed.
     gram = gram.T if gram.flags.f_contiguous else np.ascontiguousarray(gram)
-    return _solve(_Squared(gram, data_weight(gram, alpha)), affine, tol, max_iter, start)
+    return from_dense(*_solve(_Squared(gram, data_weight(gram, alpha)), affine, tol, max_iter, start))
 
 
 def kssc_path(
     K: Array, alphas: Iterable[float], *, affine: bool = False, tol: float = 1e-4, max_iter: int = 200
-) -> Iterator[tuple[Array, Trace]]:
+) -> Iterator[Coefficients]:
     """Yield :func:`kssc` for each of `alphas`, best in ascending order, each started from the result before it."""
-    coefficients: Array | None = None
+    start: Array | None = None
     for alpha in alphas:
-        coefficients, trace = kssc(K, alpha=alpha, affine=affine, tol=tol, max_iter=max_iter, start=coefficients)
-        yield coefficients, trace
+        found = kssc(K, alpha=alpha, affine=affine, tol=tol, max_iter=max_iter, start=start)
+        start = found.dense()
+        yield found
 
 
 def data_weight(K: Array, alpha: float) -> float:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from subspaces._typing import Array, Labels
-from subspaces.deep import DEEP
-from subspaces.estimators import ESTIMATORS
-from subspaces.methods import METHODS
-from subspaces.metrics import clustering_scores
+from subspaces import registry
+from subspaces.engine.run import Cache, Journey, run
+from subspaces.metrics import PAPER_SCORES, clustering_scores
+from subspaces.numerics.types import Array, Labels
 from subspaces.partition import cut_embedding
 from subspaces.reproduce.cells import Cell, Result
 from subspaces.reproduce.data import IMAGE_SHAPES, load_points
 from subspaces.scaling import apply_scaling, fit_scaling
-
-SCORES = {"AC": "accuracy", "NMI": "nmi", "ARI": "ari", "F": "f_score"}
 
 
 def compute(cell: Cell, home: Path | None = None) -> Result:
@@ -47,11 +46,9 @@ def _cut_often(cell: Cell, X: Array, y: Labels) -> Result:
     t1 are the seconds from the data to the graph, t2 those of a whole clustering, one run of the first cut included.
     """
     k = len(np.unique(y))
-    if cell["method"] in ESTIMATORS:
-        cut, t1, embedding_seconds = _graph(cell, X, k)
-    else:
-        cut, t1, embedding_seconds = _without_graph(cell, X, k), 0.0, 0.0
-    scores, components, first_cut = {}, None, None
+    seconds: dict[str, float] = {}
+    cut, journey = (_by_engine if cell["method"] in registry.names("graph") else _without_graph)(cell, X, k, seconds)
+    scores, first_cut = {}, None
     for how in cell["cuts"]:
         found = []
         for seed in how["seeds"]:
@@ -60,68 +57,59 @@ def _cut_often(cell: Cell, X: Array, y: Labels) -> Result:
             first_cut = time.process_time() - start if first_cut is None else first_cut
             found.append(labels)
         scores[how["name"]] = _scores(y, found)
-    model = getattr(cut, "model", None)
-    components = None if model is None else int(model.n_components_)
-    t2 = t1 + embedding_seconds + (first_cut or 0.0)
+    t1 = sum(seconds.get(stage, 0.0) for stage in ("kernel", "coefficients", "graph"))
+    t2 = t1 + seconds.get("embedding", 0.0) + (first_cut or 0.0)
+    components = None if journey is None else int(journey.graph.n_components)
     return {"scores": scores, "t1": round(t1, 4), "t2": round(t2, 4), "components": components}
 
 
 Cut = Callable[[Mapping[str, Any], int], Labels]
 
 
-class _GraphCut:
-    """Cuts the graph of a fitted estimator again: the last leg of the journey with another seed."""
+def _by_engine(cell: Cell, X: Array, k: int, seconds: dict[str, float]) -> tuple[Cut, Journey]:
+    """Data → graph → embedding, kept for all cuts; adds the CPU seconds of each stage."""
+    plan = registry.load(cell["method"])(n_clusters=k, n_init=1, **parameters(cell)).plan(X)
+    cache = Cache(kernel=0, coefficients=0, cut=0)
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self.start = model.affinity_matrix_ if model.partition == "modularity" else model.embedding_
+    @contextmanager
+    def timed(stage: str) -> Iterator[None]:
+        start = time.process_time()
+        yield
+        seconds[stage] = seconds.get(stage, 0.0) + time.process_time() - start
 
-    def __call__(self, how: Mapping[str, Any], seed: int) -> Labels:
-        self.model.n_init, self.model.init, self.model._seed = how["restarts"], how["init"], seed
-        labels: Labels = self.model._partition(self.start)
+    journey = run(plan, X, cache=cache, listen=timed, until="embedding")
+
+    def cut(how: Mapping[str, Any], seed: int) -> Labels:
+        other = replace(plan, cut=replace(plan.cut, n_init=how["restarts"], init=how["init"]), seed=seed)
+        labels = run(other, X, cache=cache).labels
+        assert labels is not None
         return labels
 
-
-def _graph(cell: Cell, X: Array, k: int) -> tuple[Cut, float, float]:
-    """Data → graph → embedding; CPU seconds up to the graph, and of the embedding."""
-    model = ESTIMATORS[cell["method"]](n_clusters=k, n_init=1, **parameters(cell))
-    marks: dict[str, float] = {}
-
-    def marked(name: str, leg: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def run(value: Any) -> Any:
-            marks[name] = time.process_time()
-            return leg(value)
-
-        return run
-
-    for name in ("_kernel", "_embed", "_partition"):
-        setattr(model, name, marked(name, getattr(model, name)))
-    model.fit(X)
-    return _GraphCut(model), marks["_embed"] - marks["_kernel"], marks["_partition"] - marks["_embed"]
+    return cut, journey
 
 
-def _without_graph(cell: Cell, X: Array, k: int) -> Cut:
+def _without_graph(cell: Cell, X: Array, k: int, seconds: dict[str, float]) -> tuple[Cut, None]:
     """What stands beside the methods: one label for all points, and k-means on the points themselves."""
     if cell["method"] == "constant":
-        return lambda how, seed: np.zeros(len(X), dtype=np.intp)
+        return lambda how, seed: np.zeros(len(X), dtype=np.intp), None
     points = apply_scaling(X, fit_scaling(X, parameters(cell).get("scaling")))
-    return lambda how, seed: cut_embedding(points, k, n_init=how["restarts"], init=how["init"], seed=seed)
+    return lambda how, seed: cut_embedding(points, k, n_init=how["restarts"], init=how["init"], seed=seed), None
 
 
 def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
     """Everything anew for every run: large, deep and automatic methods, whose seeds decide more than the cut."""
     k = len(np.unique(y))
     settings = parameters(cell)
-    if cell["method"] in DEEP:
+    if cell["method"] in registry.names("deep"):
         X = (X / X.max()).astype(np.float32).reshape(len(X), *IMAGE_SHAPES[cell["points"]["name"]])
     found, seconds, chosen = [], [], []
     (how,) = cell["cuts"]
     for seed in how["seeds"]:
         start = time.process_time()
         if cell["method"] in ("constant", "k-means"):
-            found.append(_without_graph(cell, X, k)(how, seed))
+            found.append(_without_graph(cell, X, k, {})[0](how, seed))
         else:
-            model = _estimator(cell["method"])(n_clusters=k, random_state=seed, **settings).fit(X)
+            model = registry.load(cell["method"])(n_clusters=k, random_state=seed, **settings).fit(X)
             found.append(model.labels_)
             selection = getattr(model, "selection_", None)
             chosen.append(None if selection is None else str(selection.parameters))
@@ -129,36 +117,19 @@ def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
     return {"scores": {how["name"]: {**_scores(y, found), "seconds": seconds}}, "chosen": chosen}
 
 
-def _estimator(method: str) -> Any:
-    if method in METHODS:
-        return METHODS[method]
-    from subspaces import deep
-
-    return getattr(deep, DEEP[method])
-
-
 def _coefficients(cell: Cell, X: Array, y: Labels) -> Result:
     """The coefficients before truncation and the similarities after it, for a picture."""
-    from subspaces.graphs import build_graph
-    from subspaces.representation._result import Coefficients
-
-    model = ESTIMATORS[cell["method"]](n_clusters=len(np.unique(y)), **parameters(cell))
-    kept: list[Coefficients] = []
-    truncation = model._truncation
-
-    def keep(coefficients: Coefficients) -> Any:
-        kept.append(coefficients)
-        return truncation(coefficients)
-
-    setattr(model, "_truncation", keep)  # noqa: B010  (mypy refuses an assignment to a method)
-    model.fit(X)
-    whole = abs(build_graph(kept[0], "column", n_nonzero=None).toarray())
-    W = model.affinity_matrix_.toarray()
+    plan = registry.load(cell["method"])(n_clusters=len(np.unique(y)), **parameters(cell)).plan(X)
+    cache = Cache()
+    journey = run(replace(plan, canonical=False), X, cache=cache)
+    assert journey.labels is not None
+    found, _ = cache.find(plan.key("coefficients"))
+    W = journey.graph.W.toarray()
     inside = W[y[:, None] == y[None]].sum() / W.sum()
     how = cell["cuts"][0]
     return {
-        "scores": {how["name"]: {**_scores(y, [model.labels_]), "weight inside": [100 * float(inside)]}},
-        "C": _rounded(whole),
+        "scores": {how["name"]: {**_scores(y, [journey.labels]), "weight inside": [100 * float(inside)]}},
+        "C": _rounded(abs(found.dense())),
         "W": _rounded(W),
     }
 
@@ -166,7 +137,7 @@ def _coefficients(cell: Cell, X: Array, y: Labels) -> Result:
 def _picture(cell: Cell, X: Array, y: Labels) -> Result:
     """Points and labels, few enough to be kept."""
     result = _fit_often(cell, X, y)
-    model = ESTIMATORS[cell["method"]](n_clusters=len(np.unique(y)), **parameters(cell)).fit(X)
+    model = registry.load(cell["method"])(n_clusters=len(np.unique(y)), **parameters(cell)).fit(X)
     return {**result, "X": _rounded(X), "y": y.tolist(), "labels": model.labels_.tolist()}
 
 
@@ -186,7 +157,7 @@ def parameters(cell: Cell) -> dict[str, Any]:
 
 def _scores(y: Labels, found: Iterable[Labels]) -> dict[str, list[float]]:
     tables = [clustering_scores(y, labels) for labels in found]
-    return {short: [round(100 * table[long], 4) for table in tables] for short, long in SCORES.items()}
+    return {short: [round(100 * table[long], 4) for table in tables] for short, long in PAPER_SCORES.items()}
 
 
 def _rounded(values: Array) -> list[list[float]]:

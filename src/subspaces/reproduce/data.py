@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from subspaces import datasets
-from subspaces._typing import Array, Labels
+from subspaces.numerics.types import Array, Labels
 
 Loader = Callable[[Path | None], tuple[Array, Labels]]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from subspaces import __version__
 from subspaces.io import FileError, write_atomically
-from subspaces.io._dataset import printable
+from subspaces.io.dataset import printable
 from subspaces.reproduce.cells import CODE
 from subspaces.reproduce.outputs import origin
 from subspaces.reproduce.plan import HERE, Experiment, experiment_names, load_experiment
@@ -93,12 +93,7 @@ def _section(experiment: Experiment, records: Sequence[Record], word: str, link:
         lines.append(f"![{experiment.title}]({link}/{name}.png)\n")
     lines.append(word.strip() + "\n")
     table = markdown(experiment, records)
-    others = ", ".join(
-        f"[{suffix[1:]}]({link}/{name}{suffix})"
-        for suffix in (".md", ".csv", ".tex", ".svg")
-        if (folder / f"{name}{suffix}").exists()
-    )
     if table.count("\n|") <= _LARGE:
         lines.append(table)
-    lines.append(f"Files: {others}\n")
+    lines.append(f"All numbers: [csv]({link}/{name}.csv)\n")
     return "\n".join(line for line in lines if line.strip())

@@ -13,7 +13,7 @@ from typing import Any
 
 from subspaces import __version__
 from subspaces.io import FileError
-from subspaces.io._dataset import printable
+from subspaces.io.dataset import printable
 from subspaces.reproduce.cells import CODE, Cell
 
 HERE = Path(str(files("subspaces.reproduce")))

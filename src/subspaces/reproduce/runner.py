@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from subspaces.io._write import remove_leftovers
+from subspaces.io.writing import remove_leftovers
 from subspaces.reproduce.cells import Cell, Result, cell_path, digest, read_result, write_result
 
 

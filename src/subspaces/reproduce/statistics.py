@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import ranksums
 
-from subspaces.io._dataset import printable
+from subspaces.io.dataset import printable
 from subspaces.reproduce.cells import Cell
 from subspaces.reproduce.plan import HERE, QUICK, Experiment, Planned
 from subspaces.reproduce.runner import Outcome

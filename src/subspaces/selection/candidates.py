@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from subspaces._monomials import n_monomials
-from subspaces._typing import Array, Data
+from subspaces.kernels import KernelLike, is_precomputed
+from subspaces.numerics.monomials import n_monomials
+from subspaces.numerics.types import Data
 from subspaces.scaling import apply_scaling, fit_scaling
 
 AUTO = "auto"
@@ -33,7 +34,7 @@ class Setting:
     """One setting of the journey up to the graph."""
 
     scaling: str | None
-    kernel: str | Callable[[Array, Array], Array]
+    kernel: KernelLike
     reg: float
     n_nonzero: int | None
 
@@ -53,7 +54,7 @@ class Grid:
         """The pairs (scaling, kernel): one kernel matrix each."""
         for scaling in self.scalings:
             for kernel in self.kernels:
-                if kernel == "precomputed":
+                if is_precomputed(kernel):
                     yield None, kernel
                 else:
                     yield scaling, kernel
@@ -72,7 +73,7 @@ def make_grid(
     scalings: tuple[str | None, ...] = (scaling,)
     reason = ""
     if scaling == AUTO:
-        scalings, reason = ((None,), "") if kernel == "precomputed" else scalings_tried(X)
+        scalings, reason = ((None,), "") if is_precomputed(kernel) else scalings_tried(X)
     few = max(2, n // 4)  # more coefficients than a quarter of the points join everything to everything
     sizes = tuple(eta for eta in N_NONZERO_TRIED if eta <= few) or (min(2, n - 1),)
     return Grid(

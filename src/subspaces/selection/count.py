@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from subspaces._typing import Array, Labels
-from subspaces.embedding import spectral_embedding
+from subspaces.embedding.spectral import spectral_embedding
+from subspaces.numerics.ties import levels, tolerance
+from subspaces.numerics.types import Array, Labels
 from subspaces.partition import cut_by_modularity, merge_steps
 from subspaces.selection.criteria import pairwise_agreement, support
-from subspaces.selection.graphs import LEIDEN_ITERATIONS, Graph
+from subspaces.selection.graphs import LEIDEN_ITERATIONS, Candidate
 from subspaces.selection.result import ClusterCount
-from subspaces.ties import levels, tolerance
 
 N_GRAPHS = 12
 """Graphs that decide on the number of clusters."""
@@ -23,7 +23,7 @@ _AS_GOOD, _IN_RANGE = 0.98, 0.95  # share of the best score
 _MOST_EIGENVALUES = 120
 
 
-def count_clusters(graphs: Sequence[Graph], seed: int = 0) -> ClusterCount:
+def count_clusters(graphs: Sequence[Candidate], seed: int = 0) -> ClusterCount:
     """Number of clusters on which different settings agree best.
 
     The most trustworthy graphs (those whose free communities others confirm) are cut into k = 2, 3, ... clusters by
@@ -54,7 +54,7 @@ def count_clusters(graphs: Sequence[Graph], seed: int = 0) -> ClusterCount:
     )
 
 
-def _most_supported(graphs: Sequence[Graph], supported: Array) -> list[int]:
+def _most_supported(graphs: Sequence[Candidate], supported: Array) -> list[int]:
     """Graphs of largest support, at first one for each kernel and penalty: prefixes of one truncation agree anyway."""
     first: dict[tuple[object, ...], int] = {}
     order = [int(i) for i in np.argsort(levels(-supported), kind="stable")]
@@ -65,7 +65,7 @@ def _most_supported(graphs: Sequence[Graph], supported: Array) -> list[int]:
     return [*chosen, *(i for i in order if i not in chosen)][:N_GRAPHS]
 
 
-def _judged_numbers(graphs: Sequence[Graph], seed: int) -> tuple[Labels, Array, Array]:
+def _judged_numbers(graphs: Sequence[Candidate], seed: int) -> tuple[Labels, Array, Array]:
     """Numbers of clusters, the mean agreement of the graphs' partitions into that many, and how separate those are."""
     merged = [_merged(graph, seed) for graph in graphs]
     largest = sorted((max(by_number) for by_number in merged), reverse=True)[(len(merged) - 1) // 2]
@@ -79,7 +79,7 @@ def _judged_numbers(graphs: Sequence[Graph], seed: int) -> tuple[Labels, Array, 
     return np.array(candidates, dtype=np.intp), np.array(agreement), np.array(separation)
 
 
-def _merged(graph: Graph, seed: int) -> dict[int, tuple[Labels, float]]:
+def _merged(graph: Candidate, seed: int) -> dict[int, tuple[Labels, float]]:
     """Partitions of one graph into every number of clusters, each with 1 − its normalised cut."""
     connected = graph.communities >= 0
     W = graph.W[connected][:, connected]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy import sparse
 
-from subspaces._typing import Array, Labels, Sparse
+from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.partition import modularity
 
 __all__ = [

@@ -1,89 +1,122 @@
-"""The graphs of all settings, each kernel matrix computed once, each truncation a prefix of the longest one."""
+"""The graphs of all settings by the engine: each kernel matrix once, each truncation a prefix of the longest one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from subspaces._typing import Array, Data, Labels, Sparse
-from subspaces.affinity import affinity, components
-from subspaces.kernels import DISTANCE_KERNELS, DOT_KERNELS, fit_kernel, gram, sees_units
+from subspaces.engine.plan import Context, Cut, Plan, Shape
+from subspaces.engine.run import Cache, run_ordered
+from subspaces.graphs.rules import GraphRule
+from subspaces.kernels import DistanceKernel, DotKernel, Kernel, Precomputed, as_kernel
+from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity
-from subspaces.representation._result import Coefficients, from_sparse
+from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import from_inverse, inverse
 from subspaces.scaling import apply_scaling, fit_scaling
 from subspaces.selection.candidates import Grid, Setting
 from subspaces.selection.criteria import leave_one_out_error
-from subspaces.truncation import truncate
 
 LEIDEN_ITERATIONS = 3
 """Leiden iterations while searching; the final fit uses more."""
+N_INIT = 3
+"""Starts of k-means while searching, where the QR cut cannot give one."""
 
 
 @dataclass(frozen=True)
-class Graph:
-    """The affinity graph of one setting.
+class Candidate:
+    """One setting up to its graph.
 
-    ``strongest`` holds the longest truncation of the same coefficients: components of the graph are joined by it.
     ``communities`` are those of largest modularity, −1 for points without edges.
     """
 
     setting: Setting
+    plan: Plan
     W: Sparse
-    strongest: Coefficients
     communities: Labels
     n_components: int
     leave_one_out: float
 
 
-def graphs_of(
+def search_cache() -> Cache:
+    """One kernel matrix at a time, no inverse, and the graphs of all settings."""
+    return Cache(kernel=1, coefficients=0, embedding=0, cut=0)
+
+
+def candidates_of(
     X: Data,
     grid: Grid,
+    cache: Cache,
     *,
     graph: str = "symmetric",
     by: str = "magnitude",
     bandwidth: float | str = "rms",
     kernel_params: Mapping[str, Any] | None = None,
+    connect: bool = True,
     seed: int = 0,
-) -> Iterator[Graph]:
+) -> Iterator[Candidate]:
     """Graphs of every setting of the grid, one after the other.
 
     A Cholesky inverse for each penalty (n³ operations) is cheaper than one eigendecomposition (9 n³) and a product
     (n³) for each, as long as there are fewer than nine. In double precision whatever the points have: in single, the
     inverse is right to three digits at small λ, and another processor ranks other coefficients first.
     """
-    for scaling, kernel in grid.kernel_settings():
-        K = _kernel_matrix(X, scaling, kernel, bandwidth, kernel_params)
-        if K is None:
-            continue
-        size = float(np.mean(K.diagonal(), dtype=np.float64)) or 1.0
+    for scaling, name in grid.kernel_settings():
+        points, kernel = _seen(X, scaling, as_kernel(name, bandwidth, kernel_params))
         for reg in grid.regs:
-            try:
-                U, penalty = inverse(K, reg, overwrite=reg == grid.regs[-1])
-            except ValueError:  # not invertible: no candidate
-                continue
-            error = leave_one_out_error(U, penalty) / size
-            strongest = from_sparse(truncate(from_inverse(U, penalty), _longest(grid.n_nonzeros), graph=graph, by=by))
             for n_nonzero in grid.n_nonzeros:
-                W = affinity(truncate(strongest, n_nonzero, graph="column", by=by))
-                if W.nnz and np.isfinite(W.data).all():
-                    setting = Setting(scaling, kernel, reg, n_nonzero)
-                    yield Graph(setting, W, strongest, communities_of(W, seed), components(W)[0], error)
+                setting = Setting(scaling, name, reg, n_nonzero)
+                plan = Plan(
+                    method="search",
+                    shape=Shape.of(points),
+                    n_clusters=None,
+                    kernel=kernel,
+                    source="gram",
+                    represent=partial(_represent, reg=reg),
+                    graph=GraphRule(graph, n_nonzero, by),
+                    reserve=_longest(grid.n_nonzeros),
+                    connect=connect,
+                    cut=Cut("modularity", N_INIT, "qr", LEIDEN_ITERATIONS),
+                    seed=seed,
+                    settings={"scaling": scaling, "kernel": name, "reg": reg, "n_nonzero": n_nonzero},
+                )
+                try:
+                    with np.errstate(over="ignore", invalid="ignore"):
+                        found = run_ordered(plan, points, cache=cache, until="graph").graph
+                except ValueError:  # no finite kernel values, or not invertible: no candidate
+                    break
+                if found.W.nnz and np.isfinite(found.W.data).all():
+                    error = found.evidence.leave_one_out
+                    assert error is not None
+                    communities = communities_of(found.W, seed)
+                    yield Candidate(setting, plan, found.W, communities, found.n_components, error)
+
+
+def _represent(K: Array, context: Context, *, reg: float) -> Coefficients:
+    """The closed form with its leave-one-out error."""
+    if not (np.isfinite(K.min()) and np.isfinite(K.max()) and np.any(K)):
+        raise ValueError("the kernel has no finite values on these points.")
+    size = float(np.mean(K.diagonal(), dtype=np.float64)) or 1.0
+    U, penalty = inverse(K, reg, overwrite=context.overwrite)
+    error = leave_one_out_error(U, penalty) / size
+    return replace(from_inverse(U, penalty), leave_one_out=error)
 
 
 def communities_of(W: Sparse, seed: int) -> Labels:
     """Communities of largest modularity; −1 for points without edges, which are in none."""
     labels = np.full(W.shape[0], -1, dtype=np.intp)
     connected = np.asarray(W.sum(axis=1)).ravel() > 0
-    labels[connected] = cut_by_modularity(_part(W, connected), seed=seed, iterations=LEIDEN_ITERATIONS)
+    labels[connected] = cut_by_modularity(part_of(W, connected), seed=seed, iterations=LEIDEN_ITERATIONS)
     return labels
 
 
-def _part(W: Sparse, kept: Array) -> Sparse:
+def part_of(W: Sparse, kept: Array) -> Sparse:
+    """The graph between some of its points."""
     return W if kept.all() else W[kept][:, kept]
 
 
@@ -91,28 +124,24 @@ def _longest(n_nonzeros: tuple[int | None, ...]) -> int | None:
     return None if None in n_nonzeros else max(size for size in n_nonzeros if size is not None)
 
 
-def _kernel_matrix(
-    X: Data, scaling: str | None, kernel: Any, bandwidth: float | str, params: Mapping[str, Any] | None
-) -> Array | None:
-    """K, or None where the kernel has no finite values on these points."""
+def _seen(X: Data, scaling: str | None, kernel: Kernel) -> tuple[Data, Kernel]:
+    """Scaled points, of norm about 1 where a kernel does not see that: powers of large numbers overflow."""
     X = X.astype(np.float64, copy=False)
-    scale_free = kernel in DISTANCE_KERNELS or (kernel in DOT_KERNELS and kernel != "polynomial")
-    if kernel == "precomputed":
-        points, width = X, bandwidth
-    else:
-        rule = fit_scaling(X, scaling, units=sees_units(kernel))
-        points = apply_scaling(X, rule)
-        width = bandwidth if isinstance(bandwidth, str) else float(np.ldexp(bandwidth, -rule.exponent))
-        if scale_free:  # powers of large numbers overflow; these kernels do not see the factor
-            norm = _root_mean_square_norm(points)
-            points = points / norm
-            width = width if isinstance(width, str) else width / norm
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            K = gram(points, fit_kernel(points, kernel, width, params))
-    except ValueError:
-        return None
-    return K if np.isfinite(K).all() and np.any(K) else None
+    if isinstance(kernel, Precomputed):
+        return X, kernel
+    rule = fit_scaling(X, scaling, units=kernel.sees_units)
+    kernel, points = kernel.scaled(rule.exponent), apply_scaling(X, rule)
+    if isinstance(kernel, DistanceKernel | DotKernel) and not kernel.sees_units:
+        norm = _root_mean_square_norm(points)
+        kernel, points = _divided(kernel, norm), points / norm
+    return points, kernel
+
+
+def _divided(kernel: Kernel, norm: float) -> Kernel:
+    """The kernel for points divided by a number: so is a bandwidth that is one."""
+    if kernel.bandwidth is None or isinstance(kernel.bandwidth, str):
+        return kernel
+    return replace(kernel, bandwidth=kernel.bandwidth / norm)
 
 
 def _root_mean_square_norm(X: Data) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from subspaces._typing import Array, Labels
+from subspaces.kernels import Kernel, KernelLike
+from subspaces.numerics.types import Array, Labels
 
 _AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a word
 _TIE = 1e-6
@@ -147,8 +147,10 @@ class Selection:
         return f"Selection({len(self.trials)} trials on {len(self.searched)} of {self.n_points} points: {self.reason})"
 
 
-def name_of(kernel: str | Callable[..., Any]) -> str:
+def name_of(kernel: KernelLike) -> str:
     """Name of a kernel for tables."""
+    if isinstance(kernel, Kernel):
+        return kernel.name
     return kernel if isinstance(kernel, str) else str(getattr(kernel, "__name__", "callable"))
 
 

@@ -23,11 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from subspaces import _memory
-from subspaces._process import one_thread, quiet
-from subspaces._typing import Data, Labels, Sparse
-from subspaces.ordering import canonical_order, rows_of
-from subspaces.out_of_sample import fingerprints
+from subspaces.engine.run import Cache
+from subspaces.kernels import is_precomputed
+from subspaces.numerics import memory
+from subspaces.numerics.copies import fingerprints
+from subspaces.numerics.ordering import canonical_order, rows_of
+from subspaces.numerics.process import one_thread, quiet
+from subspaces.numerics.ties import first_largest, levels
+from subspaces.numerics.types import Data, Labels
 from subspaces.selection.candidates import AUTO, Grid, make_grid, neighbouring
 from subspaces.selection.count import count_clusters
 from subspaces.selection.criteria import (
@@ -39,10 +42,9 @@ from subspaces.selection.criteria import (
     stability,
     support,
 )
-from subspaces.selection.cuts import cut, recut
-from subspaces.selection.graphs import Graph, graphs_of
+from subspaces.selection.cuts import cut, plan_of_cut, recut
+from subspaces.selection.graphs import Candidate, candidates_of, search_cache
 from subspaces.selection.result import RunnerUp, Selection, Trial, name_of, sentence
-from subspaces.ties import first_largest, levels
 
 N_SEARCHED = 2500
 """Points the search looks at; of more it takes a random sample."""
@@ -103,9 +105,9 @@ def choose(
         "scaling": scaling,
         "partition": "modularity" if partition == AUTO and n_clusters is None else partition,
     }
-    is_matrix = isinstance(kernel, str) and kernel == "precomputed"
+    is_matrix = is_precomputed(kernel)
     rows = canonical_order(X, fingerprints(X), pairwise=is_matrix)[sample(X.shape[0], seed)]
-    _memory.require(
+    memory.require(
         int(8 * _SQUARES * len(rows) ** 2),
         f'the search on {len(rows)} points for what is "auto"',
         "Give kernel, reg, n_nonzero, scaling and partition instead.",
@@ -115,8 +117,17 @@ def choose(
     grid = make_grid(part, n_points=X.shape[0], **values)
     # one BLAS thread: with two, the last digits decide between settings that are nearly equal, and it is hardly faster
     with quiet(), one_thread("blas"):  # whatever concerns the winner is said again by the final fit
+        cache = search_cache()
         build = partial(
-            graphs_of, part, graph=graph, by=by, bandwidth=bandwidth, kernel_params=kernel_params, seed=seed
+            candidates_of,
+            part,
+            cache=cache,
+            graph=graph,
+            by=by,
+            bandwidth=bandwidth,
+            kernel_params=kernel_params,
+            connect=connect,
+            seed=seed,
         )
         graphs = list(build(grid=grid))
         if not graphs:
@@ -128,13 +139,14 @@ def choose(
         k = count.estimate if count is not None else n_clusters
         assert not isinstance(k, str)
         tried = graphs if k is None or 1 < k <= part.shape[0] // 2 else graphs[:1]  # nothing to choose by otherwise
-        trials, partitions = _all_cuts(tried, grid, k, connect, seed)
+        trials, partitions = _all_cuts(tried, grid, k, part, cache)
         trials = _scored(trials, partitions, len(grid.cuts))
         best = int(first_largest(np.nan_to_num([trial.score for trial in trials], nan=-1.0)))
-        winner, W = trials[best], tried[best // len(grid.cuts)].W
+        winner, chosen = trials[best], tried[best // len(grid.cuts)]
         runner_up = _runner_up(trials, partitions, best)
-        steady = stability(W, partitions[best], partial(_recut, winner, k, seed), seed=seed)
-    setting = tried[best // len(grid.cuts)].setting
+        again = partial(recut, plan=plan_of_cut(chosen.plan, winner.partition, k))
+        steady = stability(chosen.W, partitions[best], again, seed=seed)
+    setting = chosen.setting
     found = {"n_clusters": k, **asdict(setting), "partition": winner.partition}
     asked = [name for name, value in {**given, "partition": partition}.items() if _is_auto(value)]
     return Selection(
@@ -160,13 +172,13 @@ def sample(n: int, seed: int) -> Labels:
 
 
 def _all_cuts(
-    graphs: list[Graph], grid: Grid, n_clusters: int | None, connect: bool, seed: int
+    graphs: list[Candidate], grid: Grid, n_clusters: int | None, X: Data, cache: Cache
 ) -> tuple[list[Trial], list[Labels]]:
     """Every graph cut in every way, the cuts of one graph side by side."""
     trials, partitions = [], []
     for graph in graphs:
         for method in grid.cuts:
-            labels, eigenvalues = cut(graph, method, n_clusters, connect=connect, seed=seed)
+            labels, eigenvalues = cut(graph, X, method, n_clusters, cache)
             labels = np.unique(labels, return_inverse=True)[1].astype(np.intp)
             setting = graph.setting
             trials.append(
@@ -211,10 +223,6 @@ def _runner_up(trials: list[Trial], partitions: list[Labels], best: int) -> Runn
         if similarity < _SAME:
             return RunnerUp(trials[i], float(scores[i] / scores[best]), float(similarity))
     return None
-
-
-def _recut(winner: Trial, n_clusters: int | None, seed: int, W: Sparse) -> Labels:
-    return recut(W, winner.partition, n_clusters, seed)
 
 
 def _is_auto(value: Any) -> bool:

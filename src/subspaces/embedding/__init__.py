@@ -1,0 +1,1 @@
+"""Affinity graph → spectral embedding, of all points or of micro-clusters."""

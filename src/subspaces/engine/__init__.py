@@ -1,0 +1,1 @@
+"""From points to labels, once for everybody: a plan, its stages, one run."""

@@ -1,0 +1,200 @@
+"""Parameters and the shape of the points → a plan: everything checked and decided before any arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from subspaces.graphs.rules import GraphRule
+from subspaces.kernels import Kernel, Precomputed
+from subspaces.numerics import memory
+from subspaces.numerics.types import Array, Data, Sparse
+from subspaces.numerics.workers import Workers
+from subspaces.representation.coefficients import Coefficients
+
+STAGES = ("kernel", "coefficients", "graph", "embedding", "cut")
+"""The stages of a run, in order; what comes before them (canonical order, fingerprints) takes no parameter."""
+
+_PARAMETERS = {
+    "kernel": ("scaling", "kernel", "bandwidth", "kernel_params"),
+    "graph": ("n_nonzero", "by", "graph", "graph_params"),
+    "embedding": ("n_clusters", "connect", "spectral"),
+    "cut": ("partition", "n_init", "init", "random_state", "out_of_sample"),
+}
+"""The first stage that a parameter changes; all others belong to the coefficients."""
+_STAGE_OF = {name: stage for stage, names in _PARAMETERS.items() for name in names}
+
+
+class Shape(NamedTuple):
+    """What is known of the points before one is looked at."""
+
+    n: int
+    m: int
+    dtype: np.dtype[Any]
+    is_sparse: bool
+
+    @classmethod
+    def of(cls, X: Data) -> Shape:
+        """Shape of an array, dense or sparse."""
+        return cls(X.shape[0], X.shape[1], np.dtype(X.dtype), sparse.issparse(X))
+
+
+class Context(NamedTuple):
+    """What a representation may need besides the points or their kernel matrix.
+
+    Attributes
+    ----------
+    kernel : the kernel, fitted
+    seed : of whatever is drawn
+    overwrite : whether the kernel matrix may be overwritten: nobody else reads it
+    workers : who computes large pieces
+    """
+
+    kernel: Kernel
+    seed: int
+    overwrite: bool
+    workers: Workers
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How an embedding or a graph becomes labels; see :mod:`subspaces.partition`.
+
+    Attributes
+    ----------
+    method : ``"kmeans"``, ``"qr"``, ``"discretize"`` or ``"modularity"``
+    n_init, init : starts of k-means; ``init="qr"`` starts once, from the clusters of the QR cut
+    iterations : of Leiden; None lets the number of points decide
+    n_more : eigenvectors computed beyond one for each cluster, whose eigenvalues show the gap
+    """
+
+    method: str = "kmeans"
+    n_init: int = 20
+    init: str = "k-means++"
+    iterations: int | None = None
+    n_more: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a run will do.
+
+    Attributes
+    ----------
+    method : name of the method, for messages
+    shape : of the points
+    n_clusters : L; None lets the modularity cut find it
+    scaling : rule for the points (:mod:`subspaces.scaling`)
+    kernel : the kernel, not yet fitted; the linear one for methods that see the points themselves
+    source : what the representation starts from: ``"points"``, ``"gram"`` (kernel matrix) or ``"features"`` (its map)
+    represent : source → :class:`~subspaces.representation.coefficients.Coefficients`; None for a method without
+    affinity : scaled points and the exponent of their scaling → graph W, where no point is represented by others
+    graph : what is done to the coefficients (:class:`~subspaces.graphs.rules.GraphRule`)
+    reserve : coefficients per point that are kept for joining pieces of the graph; None: all of them
+    connect : tie a graph that falls into more pieces than clusters
+    between : makes the embedding one of micro-clusters: their centroids → the graph between them; None embeds points
+    cut : how labels are made
+    seed : of everything that is drawn
+    draws : the first stage that draws anything: what comes before it is the same for every seed
+    settings : the estimator's parameters, for the cache
+    solver, solver_reason : the route to the coefficients, and why
+    canonical : whether the run sees the points in their canonical order (:mod:`subspaces.numerics.ordering`)
+    """
+
+    method: str
+    shape: Shape
+    n_clusters: int | None
+    kernel: Kernel
+    represent: Callable[[Any, Context], Coefficients] | None
+    graph: GraphRule
+    scaling: str | None = None
+    source: str = "points"
+    affinity: Callable[[Array, int], Array | Sparse] | None = None
+    reserve: int | None = None
+    connect: bool = True
+    between: Callable[[Array, Kernel], Sparse] | None = None
+    cut: Cut = Cut()
+    seed: int = 0
+    draws: str = "cut"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    solver: str = ""
+    solver_reason: str = ""
+    canonical: bool = True
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether X is a matrix between the points, not the points themselves."""
+        return isinstance(self.kernel, Precomputed)
+
+    @property
+    def n_inputs(self) -> int:
+        """Copies of the points that exist beside those given: in canonical order, and scaled."""
+        return int(self.canonical) + (self.scaling is not None)
+
+    def key(self, stage: str) -> tuple[Any, ...]:
+        """What the result of a stage depends on: two plans with the same key may share it.
+
+        ``"reserve"`` are the coefficients kept for several truncations (`reserve`), ``"communities"`` those of Leiden.
+        """
+        last = {"reserve": "coefficients", "communities": "graph"}.get(stage, stage)
+        upto = STAGES[: STAGES.index(last) + 1]
+        chosen = {name: value for name, value in self.settings.items() if _STAGE_OF.get(name, "coefficients") in upto}
+        own: tuple[Any, ...] = ()
+        if stage == "reserve":
+            own = (self.reserve, self.graph.name, self.graph.by)
+        if "graph" in upto:
+            own = (self.reserve, self.n_clusters if self.graph.name == "dscnet" else None)
+        if "embedding" in upto:
+            own = (*own, self.n_clusters, self.connect, self.cut.n_more)
+        if "cut" in upto:
+            own = (*own, self.cut)
+        if self.draws in upto:
+            own = (*own, self.seed)
+        return (stage, self.method, self.solver, repr(sorted(chosen.items())), own)
+
+    def check(self) -> None:
+        """Refuse what cannot be done, with a reason."""
+        n = self.shape.n
+        check_clusters(self.n_clusters, self.cut.method, self.scaling, n, self.pairwise)
+        if self.pairwise and n != self.shape.m:
+            raise ValueError(f"the precomputed kernel matrix must be square; got shape {(n, self.shape.m)}.")
+        self.graph.check(self.n_clusters)
+
+
+def check_clusters(n_clusters: int | None, partition: str, scaling: str | None, n: int, pairwise: bool) -> None:
+    """Refuse a number of clusters, a cut and a scaling that do not go together."""
+    if n_clusters is None and partition != "modularity":
+        raise ValueError(
+            f'n_clusters=None needs partition="modularity", which finds the number itself; got {partition!r}.'
+        )
+    if n_clusters is not None and n_clusters > n:
+        raise ValueError(f"n_clusters={n_clusters} must not exceed the number of points, n_samples={n}.")
+    if scaling is not None and pairwise:
+        raise ValueError(f'scaling={scaling!r} has no meaning with kernel="precomputed": scale the points first.')
+
+
+def require_squares(shape: Shape, method: str, n_squares: float, n_copies: float = 0) -> None:
+    """Refuse before allocating `n_squares` n × n arrays, or copies of X, that do not fit."""
+    n, m = shape.n, shape.m
+    what = f"{n} × {n} matrix" if n_squares else f"{n} × {m} copies"
+    copies = 0 if shape.is_sparse else n_copies * n * m  # of sparse points the dense copy is asked for
+    memory.require(
+        int((n_squares * n**2 + copies) * shape.dtype.itemsize),
+        f"the {what} of {method}",
+        "Fit a sample and let predict label the rest; or use TRR, or KTRR with a linear, cosine, polynomial or "
+        'correntropy kernel and solver="low_rank", which make no such matrix; float32 input halves it.',
+    )
+
+
+def require_dense_points(shape: Shape) -> None:
+    """Refuse sparse points that do not fit as a dense array, where a method needs one."""
+    if shape.is_sparse:
+        memory.require(
+            shape.n * shape.m * shape.dtype.itemsize,
+            f"the {shape.n} × {shape.m} points as a dense array",
+            "Use a method that takes sparse points as they are (TRR, KTRR), or fewer features.",
+        )

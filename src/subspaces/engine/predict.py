@@ -1,0 +1,226 @@
+"""What a run leaves for new points: their labels and coordinates, from the training points or from landmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from subspaces import new_points
+from subspaces.embedding.spectral import unit_rows
+from subspaces.engine.run import Journey
+from subspaces.engine.validation import within_reach
+from subspaces.kernels import Kernel
+from subspaces.landmarks.points import BLOCK_BYTES, label_blocks
+from subspaces.numerics.ordering import rows_of
+from subspaces.numerics.process import warn_caller
+from subspaces.numerics.ties import first_largest
+from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.representation.ridge import penalty
+from subspaces.representation.two_scale import TwoScale, candidates_for
+from subspaces.scaling import Scaling, apply_scaling
+
+_CODED = 5  # coefficients of a new point where the method keeps all
+_PREDICT_BYTES = 64 * 2**20  # kernel values between new and training points held at a time
+_TWO_SCALE_ROWS = 8192
+
+
+class Model(Protocol):
+    """What a method that looks at all points through landmarks has learnt."""
+
+    labels: Labels
+    """Clusters of the points it was fitted on."""
+
+    def label(self, X: Array) -> Labels:
+        """Clusters of other points, in the same units."""
+
+
+@dataclass(frozen=True)
+class ByModel:
+    """New points of a method with landmarks; `moved` are clusters that were left empty, and where their points went."""
+
+    dtype: Any
+    largest: float
+    scaling: Scaling
+    model: Model | None
+    moved: dict[int, int]
+    only: int = 0
+    block_bytes: int = BLOCK_BYTES
+
+    def label(self, X: Array) -> Labels:
+        """Clusters of new points, block by block."""
+        if self.model is None:
+            return np.full(len(X), self.only, dtype=np.intp)
+        labels = label_blocks(within_reach(X, self.largest), self.scaling, self.model.label, self.block_bytes)
+        for empty, instead in self.moved.items():
+            labels[labels == empty] = instead
+        return labels
+
+
+@dataclass(frozen=True)
+class ByTrainingPoints:
+    """New points of a method with a graph: training points keep what they have, others follow those near them.
+
+    Attributes
+    ----------
+    X, prints : the training points and their fingerprints; None where only their kernel matrix was given
+    dtype, largest : of the training points
+    scaling, kernel, penalty : what made their coefficients
+    labels, n_clusters : what was found
+    n_nonzero : η
+    rule : :data:`subspaces.new_points.RULES`
+    two_scale : what represents new points where the two-scale route was taken
+    network : the classifier of ``rule="network"``
+    """
+
+    X: Data | None
+    prints: Array | None
+    dtype: Any
+    largest: float
+    scaling: Scaling
+    kernel: Kernel
+    penalty: float | None
+    labels: Labels
+    n_clusters: int
+    n_nonzero: int | None
+    rule: str
+    two_scale: TwoScale | None = None
+    network: Any = None
+
+    def label(self, X: Data) -> Labels:
+        """Clusters of new points; training points keep theirs."""
+        labels = np.empty(X.shape[0], dtype=np.intp)
+        n_lost = 0
+        for rows, known in self._blocks(X):
+            new = rows[known < 0]
+            labels[rows[known >= 0]] = self.labels[known[known >= 0]]
+            if len(new):
+                points = self._scaled(X[new])
+                labels[new] = self._label(points)
+                lost = np.flatnonzero(labels[new] < 0)
+                labels[new[lost]] = self.labels[self._nearest(points[lost])]
+                n_lost += len(lost)
+        _warn_of_lost(n_lost)
+        return labels
+
+    def embed(self, X: Data, Y: Array) -> Array:
+        """Coordinates of new points in the embedding Y of the training points."""
+        out = np.zeros((X.shape[0], Y.shape[1]), dtype=Y.dtype)
+        n_lost = 0
+        for rows, known in self._blocks(X):
+            new = rows[known < 0]
+            out[rows[known >= 0]] = Y[known[known >= 0]]
+            if len(new):
+                points = self._scaled(X[new])
+                codes = abs(self.codes(points))
+                out[new] = unit_rows(codes @ Y)
+                lost = np.flatnonzero(codes.sum(axis=1) == 0)
+                out[new[lost]] = Y[self._nearest(points[lost])]
+                n_lost += len(lost)
+        _warn_of_lost(n_lost)
+        return out
+
+    def codes(self, X: Data) -> Sparse:
+        """Truncated coefficients of scaled new points over the training points, CSR of shape (n_new, n)."""
+        n_kept = self.n_nonzero or _CODED
+        if self.two_scale is not None:
+            return self._two_scale_codes(X, n_kept)
+        gram_of = None if self.X is None else self._gram_of
+        to_train = np.asarray(X) if self.X is None else self.kernel.cross(X, self._train())
+        return new_points.neighbor_codes(to_train, gram_of, self._penalty(), n_kept)
+
+    def _two_scale_codes(self, X: Data, n_kept: int) -> Sparse:
+        assert self.two_scale is not None
+        train = self._train()
+        candidates, values = self.two_scale.represent(X, train, 2 * candidates_for(self.n_nonzero))
+        strongest = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :n_kept]
+        values = np.take_along_axis(values, strongest, axis=1)
+        columns = np.take_along_axis(candidates, strongest, axis=1)
+        indptr = np.arange(len(values) + 1) * values.shape[1]
+        return sparse.csr_array((values.ravel(), columns.ravel(), indptr), shape=(len(values), len(train)))
+
+    def _label(self, X: Data) -> Labels:
+        """Labels by the rule, −1 where it knows none: the point is similar to no training point."""
+        if self.n_clusters == 1:
+            return np.zeros(X.shape[0], dtype=np.intp)
+        if self.network is not None:
+            return np.asarray(self.network.predict(X), dtype=np.intp)
+        if self.rule == "residual" and self.X is not None:
+            to_train = self.kernel.cross(X, self._train())
+            scores = new_points.residual_scores(to_train, self._gram_of, self.labels, self.n_clusters, self._penalty())
+        else:
+            scores = new_points.vote(self.codes(X), self.labels, self.n_clusters)
+        return np.where(scores.max(axis=1) > 0, first_largest(scores, axis=1), -1).astype(np.intp)
+
+    def _blocks(self, X: Data) -> list[tuple[Array, Labels]]:
+        """Rows of X in blocks of bounded memory, each with the training point it equals (−1: none)."""
+        step = max(1, _PREDICT_BYTES // (8 * len(self.labels))) if self.two_scale is None else _TWO_SCALE_ROWS
+        known = (
+            np.full(X.shape[0], -1, dtype=np.intp)
+            if self.X is None or self.prints is None
+            else new_points.find_training_points(X, self.X, self.prints)
+        )
+        bounds = range(0, X.shape[0], step)
+        return [(np.arange(start, min(start + step, X.shape[0])), known[start : start + step]) for start in bounds]
+
+    def _scaled(self, X: Data) -> Data:
+        """New points scaled like the training points; none so large that its kernel values overflow."""
+        return X if self.X is None else apply_scaling(within_reach(X, self.largest), self.scaling)
+
+    def _nearest(self, X: Data) -> Labels:
+        """The training point to follow where no coefficient says which: the nearest, or the most similar."""
+        if X.shape[0] == 0:
+            return np.zeros(0, dtype=np.intp)
+        if self.X is None:
+            return np.asarray(X.argmax(axis=1), dtype=np.intp)
+        return new_points.nearest_points(X, self._train())
+
+    def _train(self) -> Data:
+        return apply_scaling(self.X, self.scaling)
+
+    def _gram_of(self, members: Array) -> Array:
+        assert self.X is not None
+        return self.kernel.gram(apply_scaling(self.X[members], self.scaling))
+
+    def _penalty(self) -> float:
+        """λ of the training points' representation; a method without one lends 0.1 times the mean diagonal of K."""
+        if self.penalty is not None or self.X is None:
+            return self.penalty or 1.0
+        some = np.linspace(0, len(self.labels) - 1, min(len(self.labels), 256)).astype(int)
+        return penalty(self._gram_of(some).diagonal(), 0.1)
+
+
+def by_training_points(journey: Journey, X: Data, rule: str) -> ByTrainingPoints:
+    """What a run on the points X leaves for new ones."""
+    plan, evidence, labels = journey.plan, journey.graph.evidence, journey.labels
+    assert labels is not None
+    network = None
+    if rule == "network" and not plan.pairwise and journey.n_clusters > 1:
+        points = apply_scaling(rows_of(X, journey.order), evidence.scaling)
+        network = new_points.fit_network(points, labels[journey.order], plan.seed)
+    return ByTrainingPoints(
+        X=None if plan.pairwise else X,
+        prints=None if plan.pairwise else journey.prints,
+        dtype=X.dtype.type,
+        largest=max(float(X.max()), -float(X.min())),
+        scaling=evidence.scaling,
+        kernel=evidence.kernel,
+        penalty=evidence.penalty,
+        labels=labels,
+        n_clusters=journey.n_clusters,
+        n_nonzero=plan.graph.n_nonzero,
+        rule=rule,
+        two_scale=evidence.model,
+        network=network,
+    )
+
+
+def _warn_of_lost(n_lost: int) -> None:
+    if n_lost:
+        who = "1 new point has" if n_lost == 1 else f"{n_lost} new points have"
+        warn_caller(
+            f"{who} no similarity to any training point: every kernel value is 0. The label is that of the nearest "
+            "training point."
+        )

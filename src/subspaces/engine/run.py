@@ -1,0 +1,297 @@
+"""A plan and the points → a journey: the one way from data to labels, for fit, search, explorer, Dask, reproduction."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from subspaces.engine import stages
+from subspaces.engine.plan import Context, Plan
+from subspaces.engine.stages import Embedding, Evidence, Graph, Seen
+from subspaces.engine.validation import all_equal, warn_of_bad_numbers
+from subspaces.kernels import as_kernel
+from subspaces.numerics.copies import fingerprints, one_label_per_copy
+from subspaces.numerics.listening import Listener, Timer
+from subspaces.numerics.ordering import canonical_order, inverse_of, reordered
+from subspaces.numerics.process import warn_caller
+from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.numerics.workers import HERE, Workers
+from subspaces.partition import in_order
+from subspaces.representation.coefficients import Coefficients, Factors
+from subspaces.scaling import Scaling
+
+
+@dataclass(frozen=True)
+class Journey:
+    """Everything a run found, in the order in which the points were given.
+
+    Attributes
+    ----------
+    plan : what was done
+    graph : W, truncated coefficients, components (:class:`~subspaces.engine.stages.Graph`)
+    embedding : :class:`~subspaces.engine.stages.Embedding`, or None where none was needed
+    labels : cluster of each point, numbered by the first of their points; None if the run ended before
+    timings : seconds of each stage that was computed
+    order, prints : rows in canonical order, and the fingerprints of all rows
+    all_equal : whether all points are, so that there was nothing to compute
+    """
+
+    plan: Plan
+    graph: Graph
+    embedding: Embedding | None = None
+    labels: Labels | None = None
+    timings: Mapping[str, float] = field(default_factory=dict)
+    order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    prints: Array = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    all_equal: bool = False
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters found."""
+        assert self.labels is not None
+        return int(self.labels.max()) + 1
+
+
+class Cache:
+    """Results of stages, for runs on the same points; of those of a stage the least recently used go first.
+
+    Parameters
+    ----------
+    limits : how many results of a stage are kept; stages that are not named keep all, those with 0 none
+    """
+
+    def __init__(self, **limits: int) -> None:
+        self._kept: dict[str, OrderedDict[Hashable, Any]] = {}
+        self._limits = limits
+
+    def keeps(self, stage: str) -> bool:
+        """Whether results of this stage are kept at all."""
+        return self._limits.get(stage, 1) > 0
+
+    def find(self, key: tuple[Any, ...]) -> Any:
+        """A result, or None."""
+        kept = self._kept.get(key[0])
+        if kept is None or key not in kept:
+            return None
+        kept.move_to_end(key)
+        return kept[key]
+
+    def put(self, key: tuple[Any, ...], value: Any) -> None:
+        """Keep a result under the key of its plan and stage."""
+        kept = self._kept.setdefault(key[0], OrderedDict())
+        kept[key] = value
+        while len(kept) > self._limits.get(key[0], len(kept)):
+            kept.popitem(last=False)
+
+
+def run(
+    plan: Plan,
+    X: Data,
+    *,
+    cache: Cache | None = None,
+    listen: Listener | None = None,
+    workers: Workers = HERE,
+    until: str = "cut",
+) -> Journey:
+    """From points to labels.
+
+    Parameters
+    ----------
+    plan : what is to be done
+    X : array of shape (n, m), dense or sparse; (n, n) where the plan's kernel is precomputed
+    cache : results of stages to reuse and to keep; all runs with one cache must be on the same points
+    listen : called with the name of each stage, gives a context in which it runs
+    workers : who computes large pieces (:mod:`subspaces.numerics.workers`)
+    until : the last stage: ``"graph"``, ``"embedding"`` or ``"cut"``
+    """
+    prints = fingerprints(X)
+    if all_equal(X, plan.pairwise):
+        return replace(_one_cluster(plan), prints=prints)
+    n = X.shape[0]
+    order = canonical_order(X, prints, pairwise=plan.pairwise) if plan.canonical else np.arange(n)
+    _warn_of_bad_input(X, prints, plan)
+    points = workers.in_order(X, order, plan.pairwise)
+    found = run_ordered(plan, points, prints[order], cache=cache, listen=listen, workers=workers, until=until)
+    return replace(as_given(found, order), prints=prints)
+
+
+def run_ordered(
+    plan: Plan,
+    points: Data,
+    prints: Array | None = None,
+    *,
+    cache: Cache | None = None,
+    listen: Listener | None = None,
+    workers: Workers = HERE,
+    until: str = "cut",
+) -> Journey:
+    """:func:`run` for points that are in canonical order; without fingerprints copies may have different labels."""
+    steps = _Run(plan, points, cache, listen, workers)
+    graph = steps.joined()
+    embedding = None if until == "graph" else steps.embedding(graph)
+    labels = None
+    if until == "cut":
+        labels = steps.labels(graph, embedding)
+        if prints is not None:
+            labels = one_label_per_copy(labels, prints)
+    return Journey(plan, graph, embedding, labels, steps.timer.seconds)
+
+
+class _Run:
+    """One run: each stage asks for the one before it, unless its own result is in the cache."""
+
+    def __init__(
+        self, plan: Plan, points: Data, cache: Cache | None, listen: Listener | None, workers: Workers
+    ) -> None:
+        self.plan, self.points, self.cache, self.workers = plan, points, cache, workers
+        self.timer = Timer(listen)
+        self._scaled: tuple[Data, Scaling] | None = None
+        self._represented: tuple[Coefficients | Array | Sparse, Evidence] | None = None
+
+    def scaled(self) -> tuple[Data, Scaling]:
+        """The points in the units of the method; kept while they are the points themselves or will be needed again."""
+        found = self._scaled or stages.scaled(self.points, self.plan)
+        if found[0] is self.points or self.plan.between is not None:
+            self._scaled = found
+        return found
+
+    def seen(self) -> Seen:
+        """Kernel, fitted, and what the representation starts from."""
+        return self._stage("kernel", lambda: (), lambda: stages.see(*self.scaled(), self.plan))
+
+    def coefficients(self) -> tuple[Coefficients | Array | Sparse, Evidence]:
+        """The coefficients, or the affinity of a method that has none, and how they were reached."""
+        return self._stage("coefficients", lambda: (self.seen(),), self._represent)
+
+    def _represent(self, seen: Seen) -> tuple[Coefficients | Array | Sparse, Evidence]:
+        plan = self.plan
+        if plan.represent is None:
+            assert plan.affinity is not None
+            return plan.affinity(seen.source, seen.scaling.exponent), Evidence(seen.scaling, seen.kernel)
+        overwrite = self.cache is None or not self.cache.keeps("kernel")
+        found = plan.represent(seen.source, Context(seen.kernel, plan.seed, overwrite, self.workers))
+        evidence = Evidence(
+            *(seen.scaling, seen.kernel, found.penalty, found.condition, found.residual, found.trace),
+            *(found.model, found.leave_one_out),
+        )
+        return found, evidence
+
+    def reserved(self) -> tuple[Coefficients | Array | Sparse, Evidence]:
+        """The coefficients that graph and joins may use."""
+        if self.plan.reserve is None:
+            return self.coefficients()
+        return self._stage("reserve", lambda: self.coefficients(), self._reserve)
+
+    def _reserve(self, found: Any, evidence: Evidence) -> tuple[Coefficients, Evidence]:
+        return stages.strongest(found, self.plan), evidence
+
+    def graph(self) -> Graph:
+        """The affinity graph as it is."""
+        return self._stage("graph", self.reserved, self._build)
+
+    def _build(self, found: Coefficients | Array | Sparse, evidence: Evidence) -> Graph:
+        self._represented = found, evidence  # a join may need them
+        return stages.graph(found, evidence, self.plan)
+
+    def joined(self) -> Graph:
+        """The affinity graph, tied together where it has more pieces than clusters."""
+        graph = self.graph()
+        if stages.falls_apart(graph, self.plan):
+            found, _ = self._represented or self.reserved()
+            assert isinstance(found, Coefficients)
+            assert self.plan.n_clusters is not None
+            with self.timer.stage("graph"):
+                graph = stages.join(graph, found, self.plan.n_clusters)
+        self._represented = None
+        return graph
+
+    def embedding(self, graph: Graph) -> Embedding | None:
+        """Eigenvectors, of points or micro-clusters; the modularity cut needs none."""
+        plan = self.plan
+        if plan.cut.method == "modularity":
+            return None
+        assert plan.n_clusters is not None
+        k = plan.n_clusters
+
+        def make() -> Embedding:
+            if plan.between is None:
+                return stages.embed(graph.W, k, plan.cut.n_more)
+            return stages.embed_coarsely(graph.W, self.scaled()[0], graph.evidence.kernel, plan)
+
+        return self._stage("embedding", lambda: (), make)
+
+    def labels(self, graph: Graph, embedding: Embedding | None) -> Labels:
+        """The cut."""
+        known = None if self.cache is None else self.cache.find(self.plan.key("communities"))
+        return self._stage("cut", lambda: (), lambda: stages.cut(graph, embedding, self.plan, known))
+
+    def _stage(self, name: str, before: Callable[[], tuple[Any, ...]], make: Callable[..., Any]) -> Any:
+        """The result of a stage: from the cache, or made of what the stage before it gives."""
+        keeps = self.cache is not None and self.cache.keeps(name)
+        if self.cache is not None and keeps:
+            found = self.cache.find(self.plan.key(name))
+            if found is not None:
+                return found
+        inputs = before()
+        with self.timer.stage("graph" if name == "reserve" else name):
+            found = make(*inputs)
+        if self.cache is not None and keeps:
+            self.cache.put(self.plan.key(name), found)
+        return found
+
+
+def as_given(found: Journey, order: Labels) -> Journey:
+    """A journey of points in canonical order, as one of the points in the order in which they were given."""
+    place = inverse_of(order)
+    graph, embedding = found.graph, found.embedding
+    C, model = graph.coefficients, graph.evidence.model
+    if isinstance(C, Factors):
+        C = Factors(C.left[place], C.singular_values, C.right[place])
+    elif C is not None:
+        C = reordered(C, place)
+    graph = graph._replace(
+        W=reordered(graph.W, place),
+        coefficients=C,
+        isolated=np.sort(order[graph.isolated]),
+        evidence=graph.evidence._replace(model=None if model is None else model.reordered(order)),
+    )
+    if embedding is not None:
+        if embedding.groups is None:
+            embedding = embedding._replace(rows=embedding.rows[place])
+        else:
+            embedding = embedding._replace(groups=embedding.groups[place])
+    # clusters are numbered by the first of their points as they were given
+    labels = None if found.labels is None else in_order(found.labels[place])
+    return replace(found, graph=graph, embedding=embedding, labels=labels, order=order)
+
+
+def _one_cluster(plan: Plan) -> Journey:
+    """All points are equal: there is one cluster, and saying anything else would be an invention."""
+    n = plan.shape.n
+    if plan.n_clusters not in (1, None):
+        warn_caller(
+            f"all {n} points are equal: 1 cluster found instead of n_clusters={plan.n_clusters}.", ConvergenceWarning
+        )
+    C = sparse.csc_array((n, n)) if plan.represent is not None else None
+    evidence = Evidence(Scaling(), as_kernel("linear"))
+    graph = Graph(sparse.csr_array((n, n)), C, 1, np.zeros(0, dtype=np.intp), evidence)
+    labels = np.zeros(n, dtype=np.intp)
+    return Journey(plan, graph, Embedding(np.ones((n, 1)), np.zeros(1)), labels, order=np.arange(n), all_equal=True)
+
+
+def _warn_of_bad_input(X: Data, prints: Array, plan: Plan) -> None:
+    if not plan.pairwise:
+        warn_of_bad_numbers(X, plan.scaling)
+    kept = plan.graph.n_nonzero if plan.graph.name in ("column", "symmetric", "unit") else None
+    most = int(np.unique(prints, return_counts=True)[1].max())
+    if kept is not None and most > kept:
+        warn_caller(
+            f"a point occurs {most} times, more often than n_nonzero={kept}: its copies keep each other's "
+            "coefficients only and form an island in the graph. Remove copies or raise n_nonzero."
+        )

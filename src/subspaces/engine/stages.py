@@ -1,0 +1,215 @@
+"""The stages from points to labels, each a pure function; :mod:`subspaces.engine.run` runs them in order."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from subspaces.embedding.coarse import coarse_embedding, smooth_labels
+from subspaces.embedding.spectral import spectral_embedding, unit_rows
+from subspaces.engine.plan import Cut, Plan
+from subspaces.engine.validation import dense_points
+from subspaces.graphs.affinity import affinity, components, join_components
+from subspaces.graphs.rules import build_graph
+from subspaces.kernels import Kernel
+from subspaces.numerics.cells import build_cells
+from subspaces.numerics.process import warn_caller
+from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.partition import cut_by_modularity, cut_embedding
+from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_sparse
+from subspaces.representation.two_scale import TwoScale
+from subspaces.scaling import Scaling, apply_scaling, fit_scaling
+
+_MICRO_CLUSTERS = 2000
+
+
+class Seen(NamedTuple):
+    """The points as the representation sees them.
+
+    Attributes
+    ----------
+    scaling, kernel : settled on the points
+    source : the scaled points, their kernel matrix or its feature map
+    """
+
+    scaling: Scaling
+    kernel: Kernel
+    source: Any
+
+
+class Evidence(NamedTuple):
+    """What is known of the coefficients once they are gone.
+
+    Attributes
+    ----------
+    scaling, kernel : settled on the points
+    penalty, condition, residual, trace, leave_one_out : of
+        :class:`~subspaces.representation.coefficients.Coefficients`
+    model : what represents new points where the two-scale route was taken
+    """
+
+    scaling: Scaling
+    kernel: Kernel
+    penalty: float | None = None
+    condition: float | None = None
+    residual: float | None = None
+    trace: Trace | None = None
+    model: TwoScale | None = None
+    leave_one_out: float | None = None
+
+
+class Graph(NamedTuple):
+    """The affinity graph.
+
+    Attributes
+    ----------
+    W : sparse (n, n), symmetric
+    coefficients : sparse (n, n) C (eq. 3.9) truncated, with sign; its factors where it is of low rank; None without
+    n_components : connected components before any repair
+    isolated : points without any edge
+    evidence : how the coefficients were reached
+    """
+
+    W: Sparse
+    coefficients: Sparse | Factors | None
+    n_components: int
+    isolated: Labels
+    evidence: Evidence
+
+
+class Embedding(NamedTuple):
+    """Spectral embedding.
+
+    Attributes
+    ----------
+    rows : array of shape (n, k) with unit rows; of micro-clusters, shape (p, k), where `groups` is not None
+    eigenvalues : of the normalised Laplacian, ascending
+    groups : micro-cluster of each point, or None
+    """
+
+    rows: Array
+    eigenvalues: Array
+    groups: Labels | None = None
+
+    def of_points(self, dtype: Any) -> Array:
+        """A row for each point."""
+        return self.rows if self.groups is None else self.rows[self.groups].astype(dtype)
+
+
+def scaled(X: Data, plan: Plan) -> tuple[Data, Scaling]:
+    """X → points in the units the method sees, and what makes new points the same."""
+    if plan.pairwise:
+        return X, Scaling()
+    scaling = fit_scaling(X, plan.scaling, units=plan.kernel.sees_units)
+    return apply_scaling(X, scaling), scaling
+
+
+def see(points: Data, scaling: Scaling, plan: Plan) -> Seen:
+    """Points → what the representation starts from (K of eq. 3.8, its feature map, or the points)."""
+    kernel = plan.kernel.scaled(scaling.exponent).fit(points)
+    if plan.source == "gram":
+        return Seen(scaling, kernel, kernel.gram(points))
+    if plan.source == "features":
+        return Seen(scaling, kernel, kernel.features(points))
+    return Seen(scaling, kernel, dense_points(points))
+
+
+def strongest(coefficients: Coefficients, plan: Plan) -> Coefficients:
+    """The coefficients that take part in graph and joins: all, or the `reserve` largest of each point."""
+    if plan.reserve is None:
+        return coefficients
+    longest = plan.graph.with_nonzero(plan.reserve)
+    return from_sparse(build_graph(coefficients, longest, plan.n_clusters, keep=False).treated)
+
+
+def graph(found: Coefficients | Array | Sparse, evidence: Evidence, plan: Plan) -> Graph:
+    """Coefficients, or an affinity, → affinity graph W (eq. 3.11 to 3.13)."""
+    if isinstance(found, Coefficients):
+        rule, keep = (plan.graph, True) if plan.reserve is None else (plan.graph.of_prefix(), False)
+        built = build_graph(found, rule, plan.n_clusters, keep=keep)
+        return _graph(affinity(built.treated), built.coefficients, evidence)
+    W = sparse.csr_array(found)
+    W.eliminate_zeros()
+    return _graph(W, None, evidence)
+
+
+def _graph(W: Sparse, coefficients: Sparse | Factors | None, evidence: Evidence) -> Graph:
+    isolated = np.flatnonzero(np.asarray(W.sum(axis=1)).ravel() == 0)
+    return Graph(W, coefficients, components(W)[0], isolated, evidence)
+
+
+def falls_apart(found: Graph, plan: Plan) -> bool:
+    """Whether a graph has more pieces than clusters and is to be tied; micro-clusters tie the pieces by themselves."""
+    connects = plan.connect and plan.represent is not None and (plan.between is None or plan.cut.method == "modularity")
+    return connects and plan.n_clusters is not None and found.n_components > plan.n_clusters
+
+
+def join(found: Graph, coefficients: Coefficients, n_clusters: int) -> Graph:
+    """The graph with its smallest pieces tied to the rest by their strongest coefficients."""
+    W = join_components(found.W, coefficients, n_clusters)
+    return found._replace(W=W, isolated=np.flatnonzero(np.asarray(W.sum(axis=1)).ravel() == 0))
+
+
+def embed(W: Sparse, n_vectors: int, n_more: int = 0) -> Embedding:
+    """W → rows of the leading eigenvectors of its normalised Laplacian, scaled to unit length."""
+    n = W.shape[0]
+    if n_vectors == 1 and not n_more:  # one cluster needs no eigenvector, nor even an edge
+        return Embedding(np.ones((n, 1), dtype=W.dtype), np.zeros(1, dtype=W.dtype))
+    if n_vectors == n and W.nnz == 0:  # nor do as many clusters as points
+        return Embedding(np.eye(n, dtype=W.dtype), np.zeros(n, dtype=W.dtype))
+    found = spectral_embedding(W, min(n_vectors + n_more, n))
+    if found.n_components > n_vectors:
+        warn_caller(
+            f"the graph has {found.n_components} connected components, more than the {n_vectors} clusters asked "
+            "for: which of them share a label is arbitrary. Use connect=True or a larger n_nonzero."
+        )
+    vectors = found.vectors[:, : max(n_vectors, found.n_components)] if n_more else found.vectors
+    return Embedding(unit_rows(vectors), found.eigenvalues)
+
+
+def embed_coarsely(W: Sparse, points: Array, kernel: Kernel, plan: Plan) -> Embedding:
+    """W → embedding of about 2000 micro-clusters of the points (:mod:`subspaces.embedding.coarse`)."""
+    assert plan.n_clusters is not None
+    assert plan.between is not None
+    cells = build_cells(points, size=max(32, len(points) // _MICRO_CLUSTERS), seed=plan.seed)
+    groups = cells.labels()
+    found = coarse_embedding(W, groups, cells.centroids, plan.n_clusters, plan.between(cells.centroids, kernel))
+    return Embedding(found.rows, found.eigenvalues, groups)
+
+
+def cut(found: Graph, embedding: Embedding | None, plan: Plan, communities: Labels | None = None) -> Labels:
+    """Graph or embedding → labels; a point without any edge joins the largest cluster.
+
+    `communities` are those of largest modularity (−1: a point in none), where they are known already.
+    """
+    n, k, how = plan.shape.n, plan.n_clusters, plan.cut
+    if k in (1, n):
+        return np.arange(n, dtype=np.intp) * (k == n)
+    if embedding is not None and embedding.groups is not None:
+        assert k is not None
+        labels = cut_rows(embedding.rows, k, how, plan.seed)
+        return smooth_labels(found.W, labels[embedding.groups], k)
+    connected = np.ones(n, dtype=bool)
+    connected[found.isolated] = False
+    if embedding is None:
+        W = found.W if connected.all() else found.W[connected][:, connected]
+        known = None if communities is None else communities[connected]
+        labels = cut_by_modularity(W, k, seed=plan.seed, iterations=how.iterations, communities=known)
+    else:
+        assert k is not None
+        labels = cut_rows(embedding.rows[connected], min(k, int(connected.sum())), how, plan.seed)
+    return filled(labels, connected)
+
+
+def cut_rows(Y: Array, n_clusters: int, how: Cut, seed: int) -> Labels:
+    """Rows of an embedding → labels."""
+    return cut_embedding(Y, n_clusters, method=how.method, n_init=how.n_init, init=how.init, seed=seed)
+
+
+def filled(labels: Labels, known: Array) -> Labels:
+    """Labels of all points from those of some: nothing is known about the others, they join the largest cluster."""
+    out = np.full(len(known), np.bincount(labels).argmax(), dtype=np.intp)
+    out[known] = labels
+    return out

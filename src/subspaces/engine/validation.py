@@ -1,0 +1,169 @@
+"""What every estimator checks before it computes, and says of numbers that will not end well."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from subspaces import __version__
+from subspaces.numerics import memory
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.process import warn_caller
+from subspaces.numerics.types import Array, Data
+
+_FAR_OFF = 1e6  # distance from the origin over the spread of the points: a linear kernel then sees one direction only
+_FAR_OUT = 1e6  # largest value over that of a typical point
+_UNEVEN = 1e8  # ratio of two features' ranges: in squares, nothing of the smaller one is left in float64
+_SAMPLE = 256  # points that show what is typical
+_DATES = ("date", "time", "duration", "period", "month_day")  # how the names of such types begin, in every library
+_CONSTANT = 1e-8  # range of a feature over its size below which it is a constant with rounding
+
+
+def validated(estimator: Any, X: Any, **rules: Any) -> Data:
+    """Scikit-learn's ``validate_data``, with the place of the first NaN or infinity in the message; no dates."""
+    if any(getattr(kind, "kind", "") in ("M", "m") or str(kind).lower().startswith(_DATES) for kind in _types(X)):
+        raise TypeError("Input X contains dates or durations: numbers of what unit? Convert them first.")
+    if np.ma.isMaskedArray(X) and np.ma.is_masked(X):
+        raise ValueError("Input X has masked entries, whose values would be used all the same: fill or remove them.")
+    try:
+        # the sum that scikit-learn looks for NaN with may overflow in both directions: inf − inf is not the user's NaN
+        with np.errstate(over="ignore", invalid="ignore"):
+            return validate_data(estimator, X, **rules)
+    except ValueError as error:
+        place = _first_not_finite(X) if "contains" in str(error) else None
+        if place is None:
+            raise
+        row, column, value = place
+        what = "NaN" if np.isnan(value) else "infinity"
+        raise ValueError(
+            f"Input X contains {what} (the first is in row {row}, column {column}). {type(estimator).__name__} needs a "
+            "finite number everywhere: remove such rows or columns, or fill them in."
+        ) from error
+
+
+def _types(X: Any) -> list[Any]:
+    """Type of an array or series, or of the columns of a frame (pandas, polars) or table (pyarrow)."""
+    kinds: Any = getattr(getattr(X, "schema", None), "types", getattr(X, "dtypes", getattr(X, "dtype", None)))
+    return list(kinds) if isinstance(kinds, list) or hasattr(kinds, "tolist") else [kinds]
+
+
+def _first_not_finite(X: Any) -> tuple[int, int, float] | None:
+    """Row, column and value of the first entry that is no finite number; None if there is none to be found."""
+    if sparse.issparse(X):
+        X = sparse.coo_array(X)
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        if len(bad) == 0:
+            return None
+        first = bad[np.lexsort((X.col[bad], X.row[bad]))[0]]
+        return int(X.row[first]), int(X.col[first]), float(X.data[first])
+    try:
+        frame = hasattr(X, "iloc")  # pandas has missing values that are no floats
+        values = X.to_numpy(np.float64, na_value=np.nan) if frame else np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    if values.ndim != 2:
+        return None
+    for start, stop in row_blocks(len(values), 8 * values.shape[1]):
+        rows, columns = np.nonzero(~np.isfinite(values[start:stop]))
+        if len(rows):
+            row, column = int(rows[0]) + start, int(columns[0])
+            return row, column, float(values[row, column])
+    return None
+
+
+def dense_points(X: Data) -> Array:
+    """Points as a dense array, refused where that does not fit in memory."""
+    if not sparse.issparse(X):
+        return np.asarray(X)
+    n, m = X.shape
+    remedy = "Use a method that takes sparse points as they are (TRR, KTRR), or fewer features."
+    memory.require(n * m * X.dtype.itemsize, f"the {n} × {m} points as a dense array", remedy)
+    return np.asarray(X.toarray())
+
+
+def all_equal(X: Data, pairwise: bool = False) -> bool:
+    """Whether all rows are equal (all entries of a matrix between points); ordinary data shows early that not."""
+    if sparse.issparse(X):
+        return abs(X - X[[0] * X.shape[0]]).nnz == 0
+    first = X[0, 0] if pairwise else X[0]
+    return all((first == X[start:stop]).all() for start, stop in row_blocks(len(X), X.shape[1] * X.itemsize))
+
+
+def warn_of_bad_numbers(X: Data, scaling: str | None) -> None:
+    """Warn of features so uneven, or points so far out or off, that the answer rests on a few digits."""
+    low, high = _halves(X.min(axis=0)), _halves(X.max(axis=0))
+    size, spread = np.maximum(np.abs(low), np.abs(high)), high - low
+    if scaling not in ("standard", "minmax"):
+        _warn_if_uneven(size, spread)
+        if size.max() / _FAR_OFF > spread.max() > 0:
+            warn_caller(
+                f"the points are {size.max() / spread.max():.1g} times as far from the origin as from each other: "
+                "digits are lost, and linear methods see one direction only. Subtract the mean first."
+            )
+    if scaling != "unit":
+        some = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], _SAMPLE)).astype(int)]
+        typical = float(np.median(_halves(abs(some).max(axis=1))))
+        if size.max() / _FAR_OUT > typical > 0:
+            warn_caller(
+                f"the largest value is {size.max() / typical:.1g} times that of a typical point: beside it the others "
+                'are nearly equal. Remove outliers, or scale each point to length 1 (scaling="unit").'
+            )
+
+
+def _warn_if_uneven(size: Array, spread: Array) -> None:
+    varying = spread[spread > _CONSTANT * size]
+    if len(varying) > 1 and varying.max() / _UNEVEN > varying.min():
+        with np.errstate(over="ignore"):
+            ratio = varying.max() / varying.min()
+        warn_caller(
+            f"the ranges of the features differ by a factor of {ratio:.1g}: the large ones decide alone. Consider "
+            'scaling="standard" or "minmax".'
+        )
+
+
+def _halves(values: Any) -> Array:
+    """Half of a vector, dense and in float64: halves of finite numbers can be subtracted without overflow."""
+    dense = values.toarray().ravel() if sparse.issparse(values) else values
+    return np.asarray(dense, dtype=np.float64) / 2
+
+
+def within_reach(X: Data, largest: float) -> Data:
+    """New points with those shrunk that exceed the largest training value a million times: squares would overflow.
+
+    So far out only the direction of a point counts, and that stays.
+    """
+    if sparse.issparse(X):
+        sizes = np.asarray(abs(X).max(axis=1).toarray()).ravel()
+    else:
+        sizes = np.maximum(X.max(axis=1), -X.min(axis=1))  # no copy of the points
+    far = np.flatnonzero(sizes / _FAR_OUT > largest)
+    if len(far) == 0 or largest == 0:
+        return X
+    X = X.copy()
+    X[far] = X[far] / sizes[far, None] * X.dtype.type(min(_FAR_OUT * largest, np.finfo(X.dtype).max / 2))
+    who = "1 point exceeds" if len(far) == 1 else f"{len(far)} points exceed"
+    warn_caller(f"{who} every training point more than a million times: only the direction decides on the label.")
+    return X
+
+
+class Versioned:
+    """A pickle says which version of the package wrote it; another one warns, for attributes may have changed."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_subspaces_version": __version__}  # type: ignore[dict-item]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        version = state.pop("_subspaces_version", None)
+        if version != __version__:
+            warnings.warn(
+                f"this {type(self).__name__} was saved by subspaces {version or '(unknown version)'} and is read by "
+                f"{__version__}: if it misbehaves, fit it again.",
+                UserWarning,
+                stacklevel=2,
+            )
+        super().__setstate__(state)  # type: ignore[misc]

@@ -1,0 +1,118 @@
+"""Why a point is where it is: the points that represent it, with their coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from subspaces.numerics.types import Array, Labels, Sparse
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """The points that represent one point, strongest first; prints as a table.
+
+    Attributes
+    ----------
+    point, label : the point and its cluster
+    points : the points that represent it
+    coefficients : theirs, with sign
+    labels : their clusters
+    shares : of each in the whole column's magnitude, those not listed included
+    own_share : share of the column's magnitude that lies in the point's own cluster
+    n_representers : representers in all, those not listed included
+    """
+
+    point: int
+    label: int
+    points: Labels
+    coefficients: Array
+    labels: Labels
+    shares: Array
+    own_share: float
+    n_representers: int
+
+    def as_rows(self) -> list[dict[str, Any]]:
+        """One dictionary for each representer."""
+        columns = (self.points.tolist(), self.coefficients.tolist(), self.shares.tolist(), self.labels.tolist())
+        names = ("point", "coefficient", "share", "label")
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    @property
+    def headline(self) -> str:
+        """One sentence."""
+        if not self.n_representers:
+            return f"point {self.point} (cluster {self.label}) is represented by no other point"
+        shown = f", the {len(self.points)} strongest shown" if len(self.points) < self.n_representers else ""
+        return (
+            f"point {self.point} (cluster {self.label}) is represented by {self.n_representers} points{shown}; "
+            f"{100 * self.own_share:.0f} % of the weight lies in its own cluster"
+        )
+
+    def __str__(self) -> str:
+        lines = [self.headline]
+        if len(self.points):
+            lines.append(f"{'point':>8} {'coefficient':>11} {'share':>7} {'cluster':>8}")
+        for row in self.as_rows():
+            mark = "" if row["label"] == self.label else "  <- another cluster"
+            share = f"{100 * row['share']:.1f} %"
+            lines.append(f"{row['point']:>8} {row['coefficient']:>11.4f} {share:>7} {row['label']:>8}{mark}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><td>{row['point']}</td><td>{row['coefficient']:.4f}</td><td>{100 * row['share']:.1f} %</td>"
+            f"<td>{row['label']}</td></tr>"
+            for row in self.as_rows()
+        )
+        head = "<tr><th>point</th><th>coefficient</th><th>share</th><th>cluster</th></tr>"
+        return f"<p>{escape(self.headline)}</p><table>{head}{cells}</table>"
+
+
+def explained(i: int, n: int, coefficients: Sparse, labels: Labels, names: Labels | None = None) -> Explanation:
+    """The `n` points that represent point `i`, strongest first.
+
+    Parameters
+    ----------
+    i : row number of the point in the data that was fitted
+    coefficients, labels : of the points that were represented
+    names : their row numbers in the data; None: they are all of it
+    """
+    place = _place_of(i, names, len(labels))
+    column = coefficients.tocsc()[:, [place]]
+    rows, values = column.nonzero()[0], column.data[column.data != 0]
+    order = np.argsort(-np.abs(values), kind="stable")
+    rows, values = rows[order], values[order]
+    magnitude = np.abs(values, dtype=np.float64)
+    shares = magnitude / (magnitude.sum() or 1.0)
+    label = int(labels[place])
+    return Explanation(
+        point=int(i),
+        label=label,
+        points=(rows if names is None else names[rows])[:n].astype(np.intp),
+        coefficients=values[:n],
+        labels=labels[rows[:n]],
+        shares=shares[:n],
+        own_share=float(shares[labels[rows] == label].sum()),
+        n_representers=len(rows),
+    )
+
+
+def _place_of(i: int, names: Labels | None, n: int) -> int:
+    """Column of point i."""
+    if names is None:
+        if not isinstance(i, int | np.integer) or not 0 <= i < n:
+            raise ValueError(f"i must be the row number of a fitted point, from 0 to {n - 1}; got {i!r}.")
+        return int(i)
+    found = np.flatnonzero(names == i)
+    if not len(found):
+        raise ValueError(
+            f"i={i} is not one of the {len(names)} landmarks: only those are represented by others, the rest is "
+            "classified. Take i from landmarks_."
+        )
+    return int(found[0])

@@ -1,0 +1,236 @@
+"""The methods that cut a graph between all points: what they share, from the plan to new points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from subspaces.engine import stages
+from subspaces.engine.plan import STAGES, Context, Cut, Plan, Shape, require_dense_points, require_squares
+from subspaces.engine.predict import by_training_points
+from subspaces.engine.run import Journey, run
+from subspaces.estimators.base import SubspaceClusterer
+from subspaces.estimators.callbacks import announced, with_callbacks
+from subspaces.estimators.explain import Explanation, explained
+from subspaces.graphs.rules import GraphRule
+from subspaces.kernels import Linear, as_kernel, is_precomputed
+from subspaces.numerics.types import Array, Data, Sparse
+from subspaces.representation.coefficients import Coefficients, Factors
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SubspaceClusterer):
+    """Base of the methods that cut a graph between all points.
+
+    A subclass gives ``_represent`` (points or kernel matrix → coefficients), or ``_affinity`` where it represents no
+    point by others, and where it sees the data through a kernel the parameters `kernel`, `bandwidth`, `kernel_params`.
+    """
+
+    partition: str = "kmeans"
+    n_init: int = 20
+    init: str = "k-means++"
+    out_of_sample: str = "neighbors"
+
+    _accepts_sparse: ClassVar[bool] = True
+    _n_squares: ClassVar[float] = 3.25
+    """n × n arrays that a fit holds at its peak; 0 for a method that makes none. Measured: ``benchmarks/memory.py``."""
+    _n_copies: ClassVar[float] = 0
+    """Arrays of the size of X that a method without n × n arrays holds instead."""
+    _represents: ClassVar[bool] = True
+    """Whether points are represented by others, so that there are coefficients."""
+    _kernel_of_points: ClassVar[bool] = True
+    """Whether a parameter `kernel` is one of the points (and not of what a network makes of them)."""
+    _is_sparse: ClassVar[bool] = False
+    """Whether the coefficients are sparse from the start."""
+
+    # ---------------------------------------------------------------- plan, run, keep
+
+    def _fit(self, X: Data) -> None:
+        self._fit_by(X, run)
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_by(self, X: Any, run: Callable[..., Journey]) -> Self:
+        """:meth:`fit` with another :func:`~subspaces.engine.run.run`: one with a cache, or with workers elsewhere."""
+        return self._safely(X, lambda points: self._fit_by(points, run))
+
+    def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
+        settled = self._settled(X)
+        plan = settled._plan(X)
+        with announced(self, len(STAGES)) as listen:
+            journey = run(plan, X, listen=listen)
+        self._keep(journey, X, settled)
+
+    def plan(self, X: Data) -> Plan:
+        """The plan of a fit to the points X: everything checked and decided, nothing computed.
+
+        Parameters
+        ----------
+        X : array of shape (n, m), dense or CSR; (n, n) with ``kernel="precomputed"``
+        """
+        self._validate_params()
+        return self._plan(X)
+
+    def _settled(self, X: Data) -> Self:
+        """The estimator whose parameters are used: this one, or a copy with what was left to be chosen."""
+        return self
+
+    def _plan(self, X: Data) -> Plan:
+        """All that a fit will do; refuses what does not fit in memory."""
+        plan = self._outline(X)
+        if plan.source == "points":
+            require_dense_points(plan.shape)
+        require_squares(plan.shape, plan.method, self._squares(), self._n_copies + plan.n_inputs)
+        if plan.represent is not None:
+            plan.graph.require_memory(plan.shape.n, plan.shape.dtype, self._is_sparse)
+        return plan
+
+    def _outline(self, X: Data) -> Plan:
+        """What the parameters say, checked."""
+        by_kernel = self._kernel_of_points and hasattr(self, "kernel")
+        kernel = as_kernel(*(getattr(self, name) for name in _KERNEL)) if by_kernel else Linear()
+        plan = Plan(
+            method=type(self).__name__,
+            shape=Shape.of(X),
+            n_clusters=self.n_clusters,
+            scaling=self.scaling,
+            kernel=kernel,
+            source="gram" if by_kernel else "points",
+            represent=self._represent if self._represents else None,
+            affinity=None if self._represents else self._affinity,
+            graph=self._graph_rule(),
+            connect=getattr(self, "connect", False),
+            cut=Cut(self.partition, self.n_init, self.init),
+            seed=self._drawn_seed(),
+            settings=self.get_params(deep=False),
+        )
+        plan.check()
+        return plan
+
+    def _squares(self) -> float:
+        return self._n_squares
+
+    def _graph_rule(self) -> GraphRule:
+        """What is done to the coefficients; a method without η of its own takes it from `graph_params`."""
+        name: str = getattr(self, "graph", "column")
+        own = {key: getattr(self, key) for key in ("n_nonzero", "by") if hasattr(self, key)}
+        params = dict(getattr(self, "graph_params", None) or {})
+        if name in ("column", "symmetric"):
+            own = {**{key: params.pop(key) for key in ("n_nonzero", "by") if key in params and key not in own}, **own}
+        return GraphRule(name, **own, params=params)
+
+    def _represent(self, source: Any, context: Context) -> Coefficients:
+        raise NotImplementedError
+
+    def _affinity(self, points: Array, exponent: int) -> Array | Sparse:
+        raise NotImplementedError
+
+    def _keep(self, journey: Journey, X: Data, settled: Self) -> None:
+        """Fitted attributes from a journey."""
+        graph, embedding = journey.graph, journey.embedding
+        evidence, trace = graph.evidence, graph.evidence.trace
+        assert journey.labels is not None
+        self.labels_ = journey.labels
+        self.n_clusters_ = journey.n_clusters
+        self.affinity_matrix_: Sparse = graph.W
+        self.n_components_, self.isolated_ = graph.n_components, graph.isolated
+        self.kernel_ = evidence.kernel
+        self.penalty_, self.condition_, self.residual_ = evidence.penalty, evidence.condition, evidence.residual
+        self.trace_ = trace
+        if trace is not None:
+            self.n_iter_ = max(1, trace.n_iter)
+        self.timings_ = dict(journey.timings)
+        if journey.plan.solver:
+            self.solver_, self.solver_reason_ = journey.plan.solver, journey.plan.solver_reason
+        self._embedding = None if embedding is None else embedding.of_points(graph.W.dtype)
+        if embedding is not None and not journey.all_equal:
+            self.eigenvalues_ = embedding.eigenvalues
+        self._coefficients: Sparse | Factors | None = graph.coefficients
+        self._predictor = by_training_points(journey, X, self.out_of_sample)
+        if not journey.all_equal:  # which has been said
+            settled._warn_if_fewer(self.n_clusters_, "too few points differ, or the graph shows no more")
+
+    # ---------------------------------------------------------------- what was found
+
+    @property
+    def embedding_(self) -> Array:
+        """Spectral embedding Y with unit rows; for ``partition="modularity"``, which needs none, computed when read."""
+        check_is_fitted(self, "labels_")
+        if self._embedding is None:
+            return stages.embed(self.affinity_matrix_, self.n_clusters_).rows
+        return self._embedding
+
+    @property
+    def coefficients_(self) -> Sparse:
+        """C (eq. 3.9), truncated, with sign: column i represents point i; sparse (n, n)."""
+        found = getattr(self, "_coefficients", None)
+        if found is None:
+            raise AttributeError(
+                f"this {type(self).__name__} has no coefficients_: it is not fitted, represents no point by others, or "
+                'keeps none of them (graph="row_space" and "dscnet" without n_nonzero).'
+            )
+        return found.sparse() if isinstance(found, Factors) else found
+
+    def fit_transform(self, X: Any, y: Any = None, **kwargs: Any) -> Array:
+        """Cluster the rows of X and return their spectral embedding."""
+        return self.fit(X).embedding_
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates in the spectral embedding: a training point's own, a new point's from its neighbours.
+
+        A new point lies at the mean of the training points that represent it, weighted by the size of their
+        truncated coefficients, scaled to unit length like all rows of the embedding.
+        """
+        X = self._validated_new(X)
+        return self._predictor.embed(X, self.embedding_)
+
+    def _explains(self) -> bool:
+        """Whether there are coefficients to show, or will be as far as one can say before a fit."""
+        return self._represents and (not hasattr(self, "labels_") or self._coefficients is not None)
+
+    @available_if(lambda self: self._explains())
+    def explain(self, i: int, n: int = 10) -> Explanation:
+        """List the points that represent point `i` with their coefficients, strongest first.
+
+        Parameters
+        ----------
+        i : row number of the point in the data that was fitted
+        n : how many to list at most
+
+        Returns
+        -------
+        Explanation
+            Column i of ``coefficients_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subspaces import TRR
+        >>> X = np.array([[1.0, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
+        >>> TRR(2, n_nonzero=2, reg=0.01).fit(X).explain(0)
+        point 0 (cluster 0) is represented by 2 points; 100 % of the weight lies in its own cluster
+           point coefficient   share  cluster
+               2      0.2299  60.0 %        0
+               1      0.1533  40.0 %        0
+        """
+        check_is_fitted(self, "labels_")
+        return explained(i, n, self.coefficients_, self.labels_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = is_precomputed(getattr(self, "kernel", None))
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+_KERNEL = ("kernel", "bandwidth", "kernel_params")

@@ -1,0 +1,203 @@
+"""LRR1, LRR2, LatLRR and KLRR: representations of low rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import StrOptions
+
+from subspaces.engine.plan import Context
+from subspaces.estimators.base import POSITIVE
+from subspaces.estimators.graph import GraphClusterer
+from subspaces.kernels import Kernel
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.kernel_low_rank import kernel_lrr
+from subspaces.representation.latent_low_rank import latent_lrr
+from subspaces.representation.low_rank import lrr
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LRR2(GraphClusterer):
+    """Low-rank representation with column errors (LRR2): whole points may be corrupted.
+
+    min ‖Z‖_* + λ‖E‖₂,₁, X = XZ + E, solved in the row space of the data (r × n, not n × n).
+
+    Parameters
+    ----------
+    error_weight : float, default=1.0
+        λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
+    tol, max_iter
+        Bound on the primal and dual residuals, and after how many steps to give up.
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+        As in :class:`~subspaces.KTRR`; ``graph="row_space"`` is the authors' affinity.
+    out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import LRR2
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = LRR2(n_clusters=2).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    scaling: str | None = "unit"
+    graph: str = "row_space"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    error_weight: float = 1.0
+    tol: float = 1e-3
+    max_iter: int = 1000
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"error_weight": [POSITIVE]}
+    cost: ClassVar[str] = "one SVD of the data, then tens of steps O(n m r), r the rank of Z; the graph is n × n"
+    reference: ClassVar[str] = "Liu, Lin, Yan, Sun, Yu, Ma: Robust recovery of subspace structures, TPAMI 35 (2013)"
+
+    def _represent(self, X: Array, context: Context) -> Coefficients:
+        return lrr(X, reg=self.error_weight, error="l21", tol=self.tol, max_iter=self.max_iter)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LRR1(GraphClusterer):
+    """Low-rank representation with sparse errors (LRR1): single features may be corrupted.
+
+    min ‖Z‖_* + λ‖E‖₁, X = XZ + E, solved in the row space of the data.
+
+    Parameters
+    ----------
+    error_weight : float, default=0.1
+        λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
+    tol : float, default=0.05
+        Bound on the primal and dual residuals; at 0.05 the objective is within about 0.5 % of its minimum, at 0.001
+        within 0.05 %, in three times the iterations.
+    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+        As in :class:`LRR2`.
+    out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import LRR1
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = LRR1(n_clusters=2, error_weight=1.0).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    scaling: str | None = "unit"
+    graph: str = "row_space"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    error_weight: float = 0.1
+    tol: float = 0.05
+    max_iter: int = 1000
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"error_weight": [POSITIVE]}
+    cost: ClassVar[str] = LRR2.cost
+    reference: ClassVar[str] = LRR2.reference
+
+    def _represent(self, X: Array, context: Context) -> Coefficients:
+        return lrr(X, reg=self.error_weight, error="l1", tol=self.tol, max_iter=self.max_iter)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LatLRR(GraphClusterer):
+    """Latent low-rank representation (LatLRR): rows of the data help where points are few.
+
+    min ‖Z‖_* + ‖L‖_* + λ‖E‖₁, X = XZ + LX + E; Z makes the graph.
+
+    Parameters
+    ----------
+    error_weight : float, default=0.1
+        λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
+    tol : float, default=0.05
+        Bound on the primal and dual residuals; at 0.05 the objective is within about 0.5 % of its minimum, at 0.001
+        within 0.05 %, in three times the iterations.
+    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+        As in :class:`LRR2`.
+    out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import LatLRR
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = LatLRR(n_clusters=2).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    scaling: str | None = "unit"
+    graph: str = "row_space"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    error_weight: float = 0.1
+    tol: float = 0.05
+    max_iter: int = 1000
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"error_weight": [POSITIVE]}
+    cost: ClassVar[str] = "as LRR1 with twice the work per step"
+    reference: ClassVar[str] = "Liu, Yan: Latent low-rank representation, ICCV 2011"
+
+    def _represent(self, X: Array, context: Context) -> Coefficients:
+        return latent_lrr(X, reg=self.error_weight, tol=self.tol, max_iter=self.max_iter)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KLRR(GraphClusterer):
+    """Kernel low-rank representation (KLRR): LRR in a kernel space.
+
+    min ‖Z‖_* + λ‖φ(X)(I − Z)‖₂,₁ ("l21", iterative) or + ½λ‖φ(X)(I − Z)‖²_F ("fro", closed form).
+
+    Parameters
+    ----------
+    error_weight : float, default=10.0
+        λ.
+    error : {"fro", "l21"}, default="fro"
+        Which error is measured; ``"l21"`` lets whole points be wrong.
+    tol, max_iter
+        As in :class:`LRR2`; no meaning for the closed form.
+    kernel, bandwidth, kernel_params
+        As in :class:`~subspaces.KTRR`.
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+        As in :class:`LRR2`.
+    out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import KLRR
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = KLRR(n_clusters=2, kernel="linear").fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    kernel: str | Callable[[Array, Array], Array] | Kernel = "rbf"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
+    graph: str = "row_space"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    error_weight: float = 10.0
+    error: str = "fro"
+    tol: float = 1e-3
+    max_iter: int = 500
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "error_weight": [POSITIVE],
+        "error": [StrOptions({"l21", "fro"})],
+    }
+    cost: ClassVar[str] = "one eigendecomposition of K; tens of SVDs of its rank more for the l21 error"
+    reference: ClassVar[str] = "Xiao, Tan, Xu, Dong: Robust kernel low-rank representation, TNNLS 27 (2016)"
+
+    def _represent(self, K: Array, context: Context) -> Coefficients:
+        return kernel_lrr(K, reg=self.error_weight, error=self.error, tol=self.tol, max_iter=self.max_iter)

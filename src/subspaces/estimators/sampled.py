@@ -1,0 +1,212 @@
+"""Sample, cluster, classify: cluster a few landmarks and let a classifier label the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar
+
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from subspaces.engine.landmark_run import Outcome, check_count, check_landmarks, run_landmarks
+from subspaces.estimators.base import COUNT, SubspaceClusterer
+from subspaces.estimators.callbacks import announced
+from subspaces.estimators.explain import Explanation, explained
+from subspaces.estimators.ktrr import KTRR
+from subspaces.estimators.model_fit import keep_outcome
+from subspaces.kernels import as_kernel
+from subspaces.landmarks.points import Points
+from subspaces.landmarks.sample_cluster_classify import SampledModel, asked, sample_cluster_classify
+from subspaces.landmarks.samplers import SAMPLERS, Sampler
+from subspaces.numerics.listening import Listener
+from subspaces.numerics.types import Array
+from subspaces.selection import AUTO
+
+FRAMEWORK = "Peng, Tang, Zhang, Yi, Xiao: A unified framework for representation-based subspace, TNNLS 27 (2016)"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Sampled(SubspaceClusterer):
+    """Algorithm 2 with any parts. A subclass says which: ``_new_clusterer`` and ``_new_classifier``."""
+
+    n_landmarks: int = 1000
+    sampler: str | Sampler = "uniform"
+    n_draws: int = 1
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [COUNT],
+        "n_landmarks": [Interval(Integral, 2, None, closed="left")],
+        "sampler": [StrOptions(set(SAMPLERS)), callable],
+        "n_draws": [COUNT],
+    }
+    _block_bytes: ClassVar[int] = 4 * 2**20  # stays in cache from scaling to label
+
+    def _new_clusterer(self) -> Any:
+        raise NotImplementedError
+
+    def _new_classifier(self) -> Any:
+        """The unfitted classifier; None is the paper's network."""
+        return None
+
+    def _fit(self, X: Array) -> None:
+        solve = self._solve(len(X))
+        with announced(self) as listen, config_context(skip_parameter_validation=False):  # the parts' are not checked
+            found = run_landmarks(
+                X,
+                solve,
+                n_clusters=self.n_clusters,
+                scaling=self.scaling,
+                units=self._sees_units(),
+                block_bytes=self._block_bytes,
+                listen=listen,
+            )
+        self._keep(found)
+
+    def _solve(self, n: int) -> Callable[[Points, Listener], SampledModel]:
+        """What makes clusters of n points."""
+        check_count(self.n_clusters, n)
+        clusterer, seed = self._new_clusterer(), self._drawn_seed()
+        check_landmarks(asked(clusterer), self.n_landmarks)
+        return partial(
+            sample_cluster_classify,
+            clusterer=clusterer,
+            classifier=self._new_classifier(),
+            n_landmarks=self.n_landmarks,
+            sampler=self.sampler,
+            n_draws=self.n_draws,
+            seed=seed,
+            first_seed=int(self.random_state) if isinstance(self.random_state, Integral) else seed,
+        )
+
+    def _sees_units(self) -> bool:
+        """Whether a common factor of all points matters to the kernel; to none of those that "auto" tries it does."""
+        kernel = getattr(self, "kernel", AUTO)
+        return not (isinstance(kernel, str) and kernel == AUTO) and as_kernel(kernel).sees_units
+
+    def _keep(self, found: Outcome) -> None:
+        """Fitted attributes from an outcome."""
+        keep_outcome(self, found, ("landmarks", "clusterer", "classifier"))
+        if found.model is None:
+            return
+        if found.model.agreement is not None:
+            self.agreement_ = found.model.agreement
+        if hasattr(self.clusterer_, "n_iter_"):
+            self.n_iter_ = self.clusterer_.n_iter_
+
+    def _represents(self) -> bool:
+        """Whether landmarks are represented by others."""
+        if hasattr(self, "clusterer_"):
+            return hasattr(self.clusterer_, "coefficients_")
+        return bool(getattr(self._new_clusterer(), "_represents", False))
+
+    @available_if(lambda self: self._represents())
+    def explain(self, i: int, n: int = 10) -> Explanation:
+        """List the landmarks that represent landmark `i` with their coefficients, strongest first.
+
+        Parameters
+        ----------
+        i : row number of a landmark in the data that was fitted, one of ``landmarks_``
+        n : how many to list at most
+
+        Returns
+        -------
+        Explanation
+            A column of ``clusterer_.coefficients_``, with the row numbers of all points.
+        """
+        check_is_fitted(self, "landmarks_")
+        return explained(i, n, self.clusterer_.coefficients_, self.labels_[self.landmarks_], names=self.landmarks_)
+
+
+def with_own_parameters(method: type[SubspaceClusterer], estimator: Sampled) -> Any:
+    """The clusterer of a named method: what has the name of one of its parameters is handed on."""
+    shared = {field.name for field in fields(method)} & {field.name for field in fields(estimator)}
+    shared -= {"scaling", "random_state"}  # scaled before, for the classifier too; seeded by the draw
+    own = {name: getattr(estimator, name) for name in shared}
+    return method(**own, scaling=None, random_state=None)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SampledClusterer(Sampled):
+    """Sample, cluster, classify: makes any clusterer linear in n.
+
+    Some points, the landmarks, are clustered; a classifier learns their labels and gives all other points theirs. Time
+    and memory of the clusterer depend on `n_landmarks` alone, the rest is one pass over the points.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=None
+        Number of clusters, handed to the clusterer. None leaves the clusterer as it is.
+    clusterer : scikit-learn clusterer or None, default=None
+        Anything with ``fit_predict``; it is cloned. None is :class:`~subspaces.KTRR`. Landmarks it calls noise (−1)
+        stay noise and do not train the classifier.
+    classifier : scikit-learn classifier or None, default=None
+        Anything with ``fit`` and ``predict``; it is cloned. None is the paper's network with 10 hidden units.
+    n_landmarks : int, default=1000
+        δ, points that are clustered. With as many as there are points the labels are the clusterer's own.
+    sampler : {"uniform", "kmeans++", "leverage", "exemplars"} or callable, default="uniform"
+        How landmarks are chosen (:mod:`subspaces.landmarks.samplers`); a callable takes X, `n_landmarks` and a
+        :class:`numpy.random.Generator` and returns row numbers.
+    n_draws : int, default=1
+        Samples drawn. With several, each is clustered and classified, the names of the clusters are matched to those
+        of the draw that agrees most with the others, and the classifiers vote with their probabilities.
+    scaling : {None, "unit", "max", "minmax", "standard"}, default=None
+        Scaling of the input, settled on all points, seen by clusterer and classifier.
+    random_state : int, RandomState or None, default=0
+        Seed of the sample, and of clusterer and classifier where these have none of their own.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n,)
+        The landmarks' labels are the clusterer's; with several draws every label is the vote's.
+    n_clusters_ : number of clusters found
+    landmarks_ : row numbers of the landmarks (of the reference draw)
+    clusterer_ : the clusterer fitted on them
+    classifier_ : what labels new points
+    agreement_ : mean adjusted Rand index between draws, only with several
+        How much the result depends on chance: near 0, a vote has nothing to agree on and other parameters are needed.
+    timings_ : seconds of sampling, clustering, training and classifying
+
+    Examples
+    --------
+    >>> from sklearn.cluster import SpectralClustering
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from subspaces.estimators.sampled import SampledClusterer
+    >>> X, y = make_moons(20_000, noise=0.05, random_state=0)
+    >>> clusterer = SpectralClustering(2, gamma=20)
+    >>> model = SampledClusterer(clusterer=clusterer, classifier=KNeighborsClassifier()).fit(X)
+    >>> max((model.labels_ == y).mean(), (model.labels_ != y).mean()) > 0.99
+    np.True_
+    """
+
+    n_clusters: int | None = field(default=None, kw_only=False)
+    clusterer: Any = None
+    classifier: Any = None
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [COUNT, None],
+        "clusterer": [HasMethods("fit_predict"), None],
+        "classifier": [HasMethods(["fit", "predict"]), None],
+    }
+    cost: ClassVar[str] = "the clusterer on n_landmarks points, the classifier on all"
+    reference: ClassVar[str] = FRAMEWORK
+
+    def _new_clusterer(self) -> Any:
+        clusterer = KTRR(random_state=None) if self.clusterer is None else clone(self.clusterer)
+        if self.n_clusters is None:
+            return clusterer
+        if "n_clusters" not in clusterer.get_params(deep=False):
+            raise ValueError(
+                f"n_clusters={self.n_clusters} needs a clusterer with a parameter of that name, which "
+                f"{type(clusterer).__name__} has not: set the number there and leave n_clusters=None."
+            )
+        return clusterer.set_params(n_clusters=self.n_clusters)
+
+    def _new_classifier(self) -> Any:
+        return self.classifier

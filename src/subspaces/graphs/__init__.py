@@ -1,0 +1,1 @@
+"""Coefficients → affinity graph: truncation, the published treatments, and graphs that fall apart."""

@@ -1,0 +1,192 @@
+"""What every reader returns, what every reader is asked, and the one error they all raise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from subspaces.numerics.types import Array, Labels
+from subspaces.spelling import Value, spelled
+
+
+def printable(text: object, limit: int = 60) -> str:
+    r"""Text from a file, safe for a terminal: one line, control characters as ``\x1b``, at most `limit` long.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31mred\n")
+    'a\\x1b[31mred\\n'
+    """
+    raw = str(text)
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in raw[:limit])
+    return shown[:limit] + ("..." if max(len(raw), len(shown)) > limit else "")
+
+
+def quoted(names: Sequence[str], limit: int = 12) -> str:
+    """Names for an error message: the first `limit`, then how many more there are."""
+    shown = ", ".join(f"'{printable(name)}'" for name in names[:limit])
+    return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def argument(name: str, value: Value = None) -> str:
+    r"""Name an argument of `read_table` for a message, with what to pass if a `value` (maybe from a file) is given.
+
+    Examples
+    --------
+    >>> argument("label", "a\x1b")
+    'label="a\\x1b"'
+    """
+    if value is None or isinstance(value, bool):
+        return spelled(name, value)
+    return spelled(name, printable(value) if isinstance(value, str) else [printable(item) for item in value])
+
+
+class FileError(ValueError):
+    """A file that cannot be used. Its text is one line: file, place, what is wrong, what to do.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    problem : str
+        What is wrong and what to do about it; text taken from the file must have gone through `printable`.
+    line : int, default=None
+        Line of the file, counted from 1.
+    column : str, default=None
+        Name of the column.
+    """
+
+    def __init__(self, path: Path, problem: str, *, line: int | None = None, column: str | None = None) -> None:
+        place = printable(path, limit=4096)
+        if line is not None:
+            place += f", line {line}"
+        if column is not None:
+            place += f", column '{printable(column)}'"
+        super().__init__(f"{place}: {problem}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted from a file; see `read_table` for the meaning of each field."""
+
+    label: str | None = None
+    id: str | None = None
+    ignore: tuple[str, ...] = ()
+    array: str | None = None
+    header: bool | None = None
+    max_bytes: int = 2**63 - 1
+    missing: str = "error"
+    image_size: tuple[int, int] | None = None
+    color: bool = False
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Points read from a file.
+
+    Attributes
+    ----------
+    X : array of shape (n_samples, n_features)
+        The points, rows as in the file.
+    y : array of shape (n_samples,) or None
+        The class of each point as an index into `classes`; None when no label was named.
+    classes : list of str or None
+        The labels as they stand in the file.
+    ids : list or None
+        The identifier of each point, when the file has one and it was named.
+    feature_names : list of str or None
+        Names of the columns of `X`, when the file has names.
+    source : Path
+        The file.
+    notes : tuple of str
+        What a person should know about how the file was understood, one sentence each.
+    image_shape : tuple of int or None
+        Height and width (and 3 for colour) when each point is an image, flattened.
+    skipped : tuple of (str, str)
+        Files of a folder that could not be used, each with the reason.
+    rows : array of shape (n_samples,) or None
+        Row of the file that each point is, when rows with missing values were dropped.
+    row_ids : list or None
+        Identifiers of all rows, the dropped ones included; None when none were dropped or named.
+    n_rows : int or None
+        Rows of the file, when some were dropped.
+    """
+
+    X: Array
+    source: Path
+    y: Labels | None = None
+    classes: list[str] | None = None
+    ids: list[str] | list[int] | None = None
+    feature_names: list[str] | None = None
+    notes: tuple[str, ...] = field(default=())
+    image_shape: tuple[int, ...] | None = None
+    skipped: tuple[tuple[str, str], ...] = ()
+    rows: Labels | None = None
+    row_ids: list[str] | list[int] | None = None
+    n_rows: int | None = None
+
+    @property
+    def is_image_folder(self) -> bool:
+        """Whether each point is a file: its identifier is then its path below `source`."""
+        return self.image_shape is not None and self.source.is_dir()
+
+
+def readable_bytes(n_bytes: float) -> str:
+    """Bytes in the unit a person would use."""
+    n_bytes = min(n_bytes, 10**300)  # a hostile header announces more than a float can hold
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.3g} TB"
+
+
+def check_size(path: Path, n_bytes: int, max_bytes: int, what: str = "its values need") -> None:
+    """Refuse a file by what its header announces, before anything of that size is allocated."""
+    if n_bytes > max_bytes:
+        raise FileError(
+            path,
+            f"{what} {readable_bytes(n_bytes)}, and only {readable_bytes(max_bytes)} of memory may be used; "
+            "take fewer rows or columns, or a machine with more memory",
+        )
+
+
+def n_bytes_of(shape: tuple[int, ...], itemsize: int) -> int:
+    """Bytes of an array, in Python integers: a hostile shape must not overflow."""
+    return math.prod(shape) * itemsize
+
+
+def first_not_finite(X: Array) -> tuple[int, int] | None:
+    """Row and column of the first NaN or infinity, without a mask of the size of `X`."""
+    # Imported late: it loads scikit-learn, and a wrong file name should not wait seconds for its answer.
+    from subspaces.numerics.blocks import row_blocks
+
+    if X.dtype.kind != "f":
+        return None
+    for start, stop in row_blocks(X.shape[0], X.shape[1] * X.itemsize):
+        finite = np.isfinite(X[start:stop])
+        if not finite.all():
+            row, column = np.unravel_index(int(np.argmin(finite)), finite.shape)
+            return start + int(row), int(column)
+    return None
+
+
+def whole_numbers(values: Array) -> Array:
+    """Floats that are all whole as integers: MATLAB has no other numbers, but class 3 is not called 3.0."""
+    # beyond 2**53 a float does not tell neighbouring whole numbers apart, and at 2**63 integers end
+    if values.dtype.kind == "f" and (np.abs(values) <= np.float64(2**53)).all() and (values == np.rint(values)).all():
+        return values.astype(np.int64)
+    return values
+
+
+def encode(path: Path, labels: Array, name: str) -> tuple[Labels, list[str]]:
+    """Any labels as indices into the sorted list of their names."""
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        problem = f"the label of row {int(np.argmax(np.isnan(labels)))} is missing (NaN); fill it in or name no label"
+        raise FileError(path, problem, column=name)
+    classes, codes = np.unique(whole_numbers(labels), return_inverse=True)
+    return codes.reshape(-1).astype(np.intp, copy=False), [str(name) for name in classes.tolist()]

@@ -1,0 +1,139 @@
+"""Parquet by pyarrow, batch by batch into one array."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subspaces.io.columns import Columns, choose_columns, keep_out
+from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, encode, printable
+from subspaces.io.missing import settle_missing
+from subspaces.numerics.types import Array
+
+
+def read_parquet(path: Path, request: Request) -> Dataset:
+    """Read a table of numeric columns."""
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        problem = 'reading Parquet needs pyarrow: pip install "subspaces[io]" (or save the table as CSV)'
+        raise FileError(path, problem) from None
+    with pyarrow.parquet.ParquetFile(path) as file:
+        schema = file.schema_arrow
+    columns = choose_columns(path, _names(path, schema), request)
+    # texts stay packed (each different one once) until their size is known: a kilobyte may unpack to gigabytes
+    texts = [schema.names[i] for i in (columns.label, columns.id) if i is not None and _is_text(schema.field(i).type)]
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
+        return _read(path, file, columns, request)
+
+
+def _names(path: Path, schema: Any) -> list[str]:
+    names = list(schema.names)
+    if len(set(names)) < len(names):
+        raise FileError(path, "two columns have the same name; give every column its own")
+    return names
+
+
+def _read(path: Path, file: Any, columns: Columns, request: Request) -> Dataset:
+    schema, n_rows = file.schema_arrow, file.metadata.num_rows
+    names = list(schema.names)
+    dtype = _dtype(path, schema, columns)
+    if n_rows == 0:
+        raise FileError(path, "the table has no rows")
+    check_size(path, n_rows * len(columns.features) * dtype.itemsize, request.max_bytes)
+    packed = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups))
+    check_size(path, packed, request.max_bytes, "unpacks to")
+
+    X = np.empty((n_rows, len(columns.features)), dtype=dtype)
+    labels: list[Any] = []
+    ids: list[Any] = []
+    start, n_text_bytes = 0, 0
+    used = {*columns.features, columns.label, columns.id}
+    for batch in file.iter_batches(columns=[name for i, name in enumerate(names) if i in used]):
+        stop = start + batch.num_rows
+        for position, i in enumerate(columns.features):
+            X[start:stop, position] = _values(batch.column(names[i]))
+        n_text_bytes += sum(_text_bytes(batch.column(names[i])) for i in (columns.label, columns.id) if i is not None)
+        check_size(path, n_text_bytes, request.max_bytes, "its texts unpack to")
+        if columns.label is not None:
+            labels += _complete(path, batch.column(names[columns.label]), names[columns.label], start).to_pylist()
+        if columns.id is not None:
+            ids += batch.column(names[columns.id]).to_pylist()
+        start = stop
+    if start < n_rows:  # else rows that were never written to would be returned
+        raise FileError(path, f"cut short: {n_rows} rows announced, {start} there; write or fetch it again")
+    y, classes = None, None
+    if columns.label is not None:
+        # as objects: an array of texts would have room for the longest in every row
+        is_text = any(isinstance(label, str | bytes) for label in labels)
+        y, classes = encode(path, np.asarray(labels, dtype=object if is_text else None), names[columns.label])
+    features = [names[i] for i in columns.features]
+    data = Dataset(
+        X,
+        path,
+        y=y,
+        classes=classes,
+        ids=None if columns.id is None else ids,
+        feature_names=features,
+        notes=columns.notes,
+    )
+    return settle_missing(data, request.missing, lambda i: f"row {i}", features)
+
+
+def _dtype(path: Path, schema: Any, columns: Columns) -> np.dtype:
+    """float32 if every column is, else float64; a column that is no number is an error."""
+    import pyarrow.types as types
+
+    for i in (columns.label, columns.id):
+        if i is not None and types.is_nested(schema.field(i).type):
+            problem = f"of type {printable(schema.field(i).type)}; labels and identifiers are numbers or texts"
+            raise FileError(path, problem, column=schema.field(i).name)
+    for i in columns.features:
+        field = schema.field(i)
+        if not (
+            types.is_integer(field.type)
+            or types.is_floating(field.type)
+            or types.is_boolean(field.type)
+            or types.is_decimal(field.type)
+        ):
+            raise FileError(
+                path,
+                f"of type {printable(field.type)}, not numbers; "
+                f"use {keep_out(field.name)} to keep it out of the points",
+                column=field.name,
+            )
+    single = all(types.is_float32(schema.field(i).type) for i in columns.features)
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_binary))
+
+
+def _text_bytes(column: Any) -> int:
+    """Bytes of the texts of a column, one copy for every row, found without making the copies."""
+    import pyarrow.compute as compute
+    import pyarrow.types as types
+
+    if not types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+        return int(column.nbytes)
+    lengths = compute.binary_length(column.dictionary).cast("int64")
+    return int(compute.sum(lengths.take(column.indices)).as_py() or 0)
+
+
+def _complete(path: Path, column: Any, name: str, start: int) -> Any:
+    if column.null_count:
+        row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        problem = f"row {row} is missing; fill it in or leave out the row or column ({argument('ignore')})"
+        raise FileError(path, problem, column=name)
+    return column
+
+
+def _values(column: Any) -> Array:
+    """Numbers of a column, NaN where they are missing."""
+    values: Array = column.to_numpy(zero_copy_only=False)
+    return values.astype(np.float64) if values.dtype.kind == "O" else values  # decimals come as objects

@@ -1,0 +1,316 @@
+"""Labels to files, so that a file is there whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import platform
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+import numpy as np
+import psutil
+
+from subspaces.io.dataset import FileError, argument, printable
+from subspaces.numerics.types import Array, Labels
+
+Ids = Sequence[Any] | None
+Table = dict[str, list[Any]]
+"""Columns by name; the first holds the identifiers or row numbers."""
+
+_FORMULA = tuple("=+-@＝＋－＠")  # what a spreadsheet reads as the start of a formula, the wide forms in some locales
+
+
+@contextmanager
+def write_atomically(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes its place only when everything is written and on disk.
+
+    The bytes go to a hidden file in the same folder, which replaces `path` at the end and is removed on any
+    failure, an interruption from the keyboard included.
+    """
+    target = Path(path).resolve()  # through a symbolic link: its target is replaced, not the link
+    temporary = target.with_name(temporary_name(target.name))
+    try:
+        # Inside: Ctrl-C during the call is raised after it, when the file is there. Not tempfile: its files are
+        # private to their owner, and this one becomes the result.
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(temporary)):
+            error.filename = str(target)  # a full disk says "No space left on device", and of which file it does not
+        raise
+    _sync_folder(target.parent)
+
+
+def temporary_name(name: str) -> str:
+    """A hidden name for what shall be called `name` when it is complete; says which process is writing it."""
+    return f".{name}.{_host()}-{os.getpid()}-{secrets.token_hex(3)}.tmp"
+
+
+@contextmanager
+def unfinished(path: Path) -> Iterator[Path]:
+    """Another name for a file or folder until it is complete; whatever is there under it at the end is removed."""
+    temporary = path.with_name(temporary_name(path.name))
+    try:
+        yield temporary
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path, pattern: str = ".*.????-*-??????.tmp") -> None:
+    """Remove what killed processes were writing; nothing under such a name is ever read.
+
+    What a living process writes stays, and what was written on another machine, whose processes cannot be asked.
+    """
+    with suppress(OSError):
+        for path in list(folder.glob(pattern)):
+            owner = re.search(r"\.([0-9a-f]{4})-(\d+)-[0-9a-f]{6}\.tmp$", path.name)
+            if owner is not None and (owner[1] != _host() or psutil.pid_exists(int(owner[2]))):
+                continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _host() -> str:
+    """Four letters for the name of this machine: names of files must stay short."""
+    return hashlib.blake2b(platform.node().encode(), digest_size=2).hexdigest()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the new name itself on disk; not every system or file system can, and then nothing is lost."""
+    with suppress(OSError, AttributeError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def check_output(
+    path: str | PathLike[str],
+    *,
+    force: bool = False,
+    source: str | PathLike[str] | None = None,
+    suffixes: Sequence[str] = (".csv", ".tsv", ".parquet", ".json", ".npy"),
+    what: str = "labels",
+) -> None:
+    """Refuse an output that could not be written, before hours are spent computing it.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write; its suffix gives the format.
+    force : bool, default=False
+        Whether an existing file may be replaced.
+    source : path-like, default=None
+        The input file, which is never replaced.
+    suffixes : sequence of str
+        What the name may end in.
+    what : str
+        What is written, for the error.
+    """
+    file = Path(path)
+    if file.suffix.lower() not in suffixes:
+        found = f"the suffix '{printable(file.suffix)}'" if file.suffix else "a name without a suffix"
+        raise FileError(file, f"{what} cannot be written to {found}; choose one of {', '.join(suffixes)}")
+    if file.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
+        raise FileError(file, 'writing Parquet needs pyarrow: pip install "subspaces[io]" (or choose .csv)')
+    if file.is_dir():
+        raise FileError(file, "this is a folder; name a file in it")
+    folder = file.resolve().parent
+    if not folder.is_dir():
+        raise FileError(file, "its folder does not exist; create it or choose another")
+    if not os.access(folder, os.W_OK):
+        raise FileError(file, "its folder may not be written to; choose another or change its permissions")
+    try_to_write(file)
+    if source is not None and file.exists() and file.samefile(source):
+        raise FileError(file, f"this is the input file; choose another name for the {what}")
+    if file.exists() and not force:
+        raise FileError(
+            file, f"the file exists; choose another name or allow it to be replaced with {argument('force', True)}"
+        )
+
+
+def try_to_write(file: Path) -> None:
+    """What permissions do not tell: a disk that refuses even its owner, a name that is too long."""
+    probe = file.resolve().with_name(temporary_name(file.name))
+    try:
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        probe.unlink()
+    except OSError as error:
+        reason = printable(error.strerror or str(error))
+        raise FileError(file, f"cannot be written ({reason}); choose another name or folder") from None
+    finally:  # again: Ctrl-C may have come before the first
+        with suppress(OSError):
+            probe.unlink()
+
+
+def write_labels(
+    path: str | PathLike[str],
+    labels: Labels,
+    *,
+    ids: Ids = None,
+    columns: Mapping[str, Array] | None = None,
+    rows: Labels | None = None,
+    n_rows: int | None = None,
+    extra: Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> None:
+    """Write one label per point to a ``.csv``, ``.tsv``, ``.parquet``, ``.json`` or ``.npy`` file.
+
+    Tables have the columns ``id`` (or ``row``, counted from 0, when there are no identifiers), ``label`` and those of
+    `columns`. A ``.npy`` file holds the labels only. In CSV and TSV a text identifier that a spreadsheet would take
+    for a formula (it starts with ``=``, ``+``, ``-``, ``@``, a tabulator or a new line and is no number) gets an
+    apostrophe in front.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write.
+    labels : array of shape (n_samples,)
+        The labels.
+    ids : sequence, default=None
+        An identifier for each point (each row, with `n_rows`).
+    columns : mapping of names to arrays of shape (n_samples,), default=None
+        What else is known of each point, such as its confidence.
+    rows : array of shape (n_samples,), default=None
+        Row of each point in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``).
+    n_rows : int, default=None
+        Rows of the table, the same as points by default.
+    extra : mapping, default=None
+        What else a JSON file shall say; other formats leave it out.
+    force : bool, default=False
+        Whether an existing file may be replaced.
+    """
+    file = Path(path)
+    check_output(file, force=force)
+    n = len(labels) if n_rows is None else n_rows
+    if ids is not None and len(ids) != n:
+        raise ValueError(f"ids has {len(ids)} entries and labels {n}; there must be one id per label")
+    table = {"row" if ids is None else "id": list(range(n)) if ids is None else list(ids)}
+    for name, values in {"label": labels, **(columns or {})}.items():
+        table[name] = _spread(values, rows, n)
+    with write_atomically(file) as stream:
+        WRITERS[file.suffix.lower()](stream, table, extra or {})
+
+
+def _spread(values: Array, rows: Labels | None, n: int) -> list[Any]:
+    """Values of the points as a column of all rows, None where a row has no point."""
+    plain = np.asarray(values).tolist()
+    if rows is None:
+        return plain
+    column = [None] * n
+    for row, value in zip(rows.tolist(), plain, strict=True):
+        column[row] = value
+    return column
+
+
+def harmless(cell: Any) -> Any:
+    """A cell that no spreadsheet runs as a formula.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("-3"), harmless("a=b"), harmless(-3)
+    ("'=1+1", '-3', 'a=b', -3)
+    """
+    if not isinstance(cell, str) or not (cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n"))):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return "'" + cell
+    return cell
+
+
+def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> None:
+    """Rows as CSV, no cell a formula; the one way in which the package writes names that come from outside.
+
+    A row with a control character or another separator of lines is quoted: the csv module would leave a carriage
+    return bare, and readers would see a new row there, whose first cell nobody looked at.
+    """
+    plain, quoted = [
+        csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=quoting)
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC)
+    ]
+    for row in rows:
+        cells = [harmless(cell) for cell in row]
+        is_plain = all(cell.isprintable() for cell in cells if isinstance(cell, str))
+        (plain if is_plain else quoted).writerow(cells)
+
+
+def _write_text(stream: BinaryIO, table: Table, delimiter: str) -> None:
+    ids, *columns = table.values()
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    write_rows(text, [list(table)], delimiter)
+    write_rows(text, zip(ids, *(map(_short, column) for column in columns), strict=True), delimiter)
+    text.detach()  # flushes, and leaves the file open for the caller
+
+
+def _short(value: Any) -> Any:
+    """Numbers as people read them: six digits; yes and no as 1 and 0, which every program sorts and filters."""
+    if isinstance(value, bool):
+        return int(value)
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _write_csv(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+    _write_text(stream, table, ",")
+
+
+def _write_tsv(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+    _write_text(stream, table, "\t")
+
+
+def _write_json(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+    names = {"label": "labels", "id": "ids"}
+    columns = {names.get(name, name): values for name, values in table.items() if name != "row"}
+    stream.write(json.dumps({**extra, **columns}, allow_nan=False, default=str).encode() + b"\n")
+
+
+def _write_npy(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+    write_array(stream, np.array([-1 if label is None else label for label in table["label"]], dtype=np.int64))
+
+
+def write_array(stream: BinaryIO, array: Array) -> None:
+    """An array as ``.npy``; NumPy's own function says of a full disk only how many items were written."""
+    array = np.ascontiguousarray(array)
+    np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+    stream.write(array.data)
+
+
+def _write_parquet(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.table(table), stream)
+
+
+WRITERS: dict[str, Callable[[BinaryIO, Table, Mapping[str, Any]], None]] = {
+    ".csv": _write_csv,
+    ".tsv": _write_tsv,
+    ".parquet": _write_parquet,
+    ".json": _write_json,
+    ".npy": _write_npy,
+}
+"""Writer of each suffix."""

@@ -1,0 +1,138 @@
+r"""X, Y → K: the paper's six kernels and their relatives, with bandwidths taken from the data.
+
+============================ ============================ ========================================= ===============
+name                         class                        k(x, y)                                   bandwidth
+============================ ============================ ========================================= ===============
+``"rbf"``                    :class:`RBF`                 exp(−d²/σ²), the paper's default          σ
+``"exponential"``            :class:`Exponential`         exp(−d/σ)                                 σ
+``"inverse_square"``         :class:`InverseSquare`       1/(1 + d²/σ²), the paper's "1/d²"         σ
+``"inverse_distance"``       :class:`InverseDistance`     1/(1 + d/σ), the paper's "1/d"            σ
+``"linear"``                 :class:`Linear`              xᵀy
+``"cosine"``                 :class:`Cosine`              xᵀy/(‖x‖‖y‖)
+``"quadratic"``              :class:`Quadratic`           (xᵀy)²
+``"cubic"``                  :class:`Cubic`               (xᵀy)³
+``"polynomial"``             :class:`Polynomial`          (gamma xᵀy + coef0)^degree
+``"correntropy"``            :class:`Correntropy`         mean over features of exp(−(x_j−y_j)²/s²) s, per feature
+``"precomputed"``            :class:`Precomputed`         X is the Gram matrix itself
+a callable                   :class:`FunctionKernel`      ``kernel(X, Y, **params)``
+============================ ============================ ========================================= ===============
+
+A name and an object mean the same: ``KTRR(kernel="rbf", bandwidth=0.5)`` is ``KTRR(kernel=RBF(0.5))``. How to write a
+kernel of your own: :class:`Kernel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from subspaces.kernels.base import Kernel as Kernel
+from subspaces.kernels.correntropy import Correntropy as Correntropy
+from subspaces.kernels.distance import RBF as RBF
+from subspaces.kernels.distance import DistanceKernel as DistanceKernel
+from subspaces.kernels.distance import Exponential as Exponential
+from subspaces.kernels.distance import InverseDistance as InverseDistance
+from subspaces.kernels.distance import InverseSquare as InverseSquare
+from subspaces.kernels.dot import Cosine as Cosine
+from subspaces.kernels.dot import Cubic as Cubic
+from subspaces.kernels.dot import DotKernel as DotKernel
+from subspaces.kernels.dot import Linear as Linear
+from subspaces.kernels.dot import Polynomial as Polynomial
+from subspaces.kernels.dot import Quadratic as Quadratic
+from subspaces.kernels.given import FunctionKernel as FunctionKernel
+from subspaces.kernels.given import Precomputed as Precomputed
+from subspaces.kernels.given import checked_gram as checked_gram
+from subspaces.numerics.distances import BANDWIDTHS as BANDWIDTHS
+from subspaces.numerics.distances import unknown_name
+from subspaces.numerics.types import Array
+
+KERNELS: dict[str, type[Kernel]] = {
+    kind.name: kind
+    for kind in (
+        RBF,
+        Exponential,
+        InverseSquare,
+        InverseDistance,
+        Linear,
+        Cosine,
+        Quadratic,
+        Cubic,
+        Polynomial,
+        Correntropy,
+        Precomputed,
+    )
+}
+"""Class of every kernel that has a name."""
+
+KernelLike = str | Callable[[Array, Array], Array] | Kernel
+"""What an estimator takes as ``kernel``."""
+
+_POLYNOMIAL_PARAMS = ("coef0", "degree", "gamma")
+
+
+def as_kernel(
+    kernel: KernelLike = "rbf", bandwidth: float | str = "rms", params: Mapping[str, Any] | None = None
+) -> Kernel:
+    """The kernel object that a name, a function or an object stands for; all is checked that needs no data.
+
+    Parameters
+    ----------
+    kernel : name of ``KERNELS``, callable ``kernel(X, Y, **params)``, or :class:`Kernel`
+    bandwidth : ``"rms"``, ``"mean"``, ``"median"`` or a positive number
+        For a kernel that has one and does not bring its own.
+    params : ``degree``, ``gamma``, ``coef0`` of the polynomial kernel, or keywords of the callable; never changed
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.kernels import as_kernel
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> as_kernel("rbf", bandwidth=5.0)
+    RBF(bandwidth=5.0)
+    >>> as_kernel("rbf").fit(X).gram(X).round(3)
+    array([[1.   , 0.135],
+           [0.135, 1.   ]])
+    """
+    if isinstance(kernel, Kernel):
+        if params:
+            raise ValueError(f"kernel={kernel!r} brings its own parameters and takes no kernel_params; got {params!r}.")
+        return _with_bandwidth(kernel, bandwidth)
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise ValueError(f"kernel={kernel.__name__} is a class; pass an object of it: kernel={kernel.__name__}().")
+    if callable(kernel):
+        return FunctionKernel(kernel, dict(params or {}))
+    if not isinstance(kernel, str) or kernel not in KERNELS:
+        raise ValueError(unknown_name("kernel", kernel, tuple(KERNELS)))
+    if kernel == Polynomial.name:
+        return Polynomial(**_polynomial_params(params or {}))
+    if params:
+        raise ValueError(f"kernel={kernel!r} takes no kernel_params; got {sorted(params)}.")
+    return _with_bandwidth(KERNELS[kernel](), bandwidth)
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether what an estimator was given as ``kernel`` says that X is the Gram matrix."""
+    return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == Precomputed.name)
+
+
+def _with_bandwidth(kernel: Kernel, bandwidth: float | str) -> Kernel:
+    if not kernel.has_bandwidth:
+        return kernel
+    if kernel.bandwidth is None:
+        return replace(kernel, bandwidth=bandwidth)
+    if bandwidth not in ("rms", kernel.bandwidth):
+        raise ValueError(
+            f'bandwidth={bandwidth!r} contradicts kernel={kernel!r}: give one of them only (bandwidth="rms" is none).'
+        )
+    return kernel
+
+
+def _polynomial_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    unknown = set(params) - set(_POLYNOMIAL_PARAMS)
+    if unknown:
+        raise ValueError(
+            f"kernel_params of the polynomial kernel may hold {list(_POLYNOMIAL_PARAMS)}; "
+            f"got {sorted(unknown)} as well."
+        )
+    return dict(params)

@@ -1,0 +1,129 @@
+"""What a kernel is: k(x, y) = φ(x)ᵀφ(y), a scalar product in a space where curves become straight (eq. 3.8).
+
+A kernel is settled in two steps. :meth:`Kernel.fit` fixes what the data decides (the bandwidth, the range of the
+features) and returns a new object; ``gram``, ``cross`` and ``features`` then only compute. New points are therefore
+always compared with the bandwidth of the training data.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.distances import check_bandwidth, resolve_bandwidth
+from subspaces.numerics.types import Array, Data
+
+_DIAGONAL_ROWS = 64  # rows of a block whose kernel values give its diagonal
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """Base of all kernels: a frozen dataclass of plain numbers, which can be compared, hashed, printed and pickled.
+
+    **A kernel of your own** is a subclass that an estimator takes as ``kernel=``. There are three ways:
+
+    - A function of the distance: subclass :class:`~subspaces.kernels.DistanceKernel` and give ``profile``, which turns
+      an array of squared distances into kernel values, in place. ``self.sigma`` is the bandwidth. Such a kernel works
+      in every solver, ``"two_scale"`` included.
+    - A function of the product xᵀy: subclass :class:`~subspaces.kernels.DotKernel` and give ``profile`` likewise.
+    - Anything else: subclass this class and give ``gram`` and ``cross``. Where K = Z Zᵀ with a short Z, give
+      ``features`` and ``n_features_out`` as well, and the solver ``"low_rank"`` can use it.
+
+    Parameters of the kernel are fields (decorate the class with ``@dataclass(frozen=True)``); a subclass of this class
+    that needs a bandwidth declares ``bandwidth: float | str | None = None``. For two kernels to be told apart, in a
+    search or in a checkpoint, fields should be numbers or text.
+
+    Attributes
+    ----------
+    name : how results and errors call it; by default the class's name in lower case
+    bandwidth : σ: a number, a rule (``"rms"``, ``"mean"``, ``"median"``), or None: what the estimator's parameter
+        `bandwidth` says, otherwise ``"rms"``; always None where there is no σ
+    of_distances : ``profile`` acts on squared distances, so that the two-scale solver can use it
+    features_depend_on_data : only a fitted kernel knows how many features its map has
+    sees_units : a common factor of all points is more than a factor of the kernel's values or of its bandwidth
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import KTRR
+    >>> from subspaces.kernels import DistanceKernel
+    >>> class Logistic(DistanceKernel):
+    ...     def profile(self, block):
+    ...         block /= self.sigma**2
+    ...         np.cosh(np.sqrt(block, out=block), out=block)
+    ...         np.reciprocal(block, out=block)
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> Logistic(bandwidth=5.0).fit(X).gram(X).round(3)
+    array([[1.   , 0.648],
+           [0.648, 1.   ]])
+    >>> model = KTRR(2, kernel=Logistic())
+    """
+
+    bandwidth: float | str | None = field(default=None, init=False, repr=False)
+
+    name: ClassVar[str] = "kernel"
+    of_distances: ClassVar[bool] = False
+    sees_units: ClassVar[bool] = True
+    features_depend_on_data: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__.lower()
+
+    def __post_init__(self) -> None:
+        if self.bandwidth is not None:
+            check_bandwidth(self.bandwidth)
+
+    @property
+    def has_bandwidth(self) -> bool:
+        """Whether the kernel has a σ at all."""
+        return any(part.name == "bandwidth" and part.init for part in fields(self))
+
+    @property
+    def sigma(self) -> float:
+        """The bandwidth as a number; an error where it is still a rule."""
+        if self.bandwidth is None or isinstance(self.bandwidth, str):
+            raise ValueError(f"the bandwidth of {self!r} is no number yet: call fit(X) and use the kernel it returns.")
+        return self.bandwidth
+
+    def fit(self, X: Data) -> Self:
+        """The same kernel with everything settled that the data decides; self does not change."""
+        if not self.has_bandwidth:
+            return self
+        return replace(self, bandwidth=resolve_bandwidth(X, "rms" if self.bandwidth is None else self.bandwidth))
+
+    def scaled(self, exponent: int) -> Self:
+        """The same kernel for points times 2**−exponent: so is a bandwidth that is a number."""
+        if self.bandwidth is None or isinstance(self.bandwidth, str):
+            return self
+        return replace(self, bandwidth=float(np.ldexp(self.bandwidth, -exponent)))
+
+    @abstractmethod
+    def gram(self, X: Data) -> Array:
+        """Gram matrix K (eq. 3.8) of the rows of X: exactly symmetric, in X's dtype, one n × n array in all."""
+
+    @abstractmethod
+    def cross(self, X: Data, Y: Data) -> Array:
+        """Kernel values between the rows of X (new points) and those of Y (training points), shape (n_X, n_Y)."""
+
+    def diagonal(self, X: Data) -> Array:
+        """k(x, x) of each row."""
+        rows = (X[start:stop] for start, stop in row_blocks(X.shape[0], 1, _DIAGONAL_ROWS))
+        return np.concatenate([self.cross(part, part).diagonal() for part in rows])
+
+    def features(self, X: Data) -> Data | None:
+        """Exact explicit feature map Z with K = Z Zᵀ, or None where there is none of finite size."""
+        return None
+
+    def n_features_out(self, m: int, is_sparse: bool = False) -> int | None:
+        """Columns of :meth:`features` of points with m features, without computing it; None where there is no map."""
+        return None
+
+    def profile(self, block: Array) -> None:
+        """Turn squared distances or products xᵀy, an array of any shape, into kernel values, in place."""
+        raise NotImplementedError(f"the kernel {self.name!r} is no function of a distance or of a product.")

@@ -1,0 +1,244 @@
+"""Graphs between points and a few landmarks: codes, transfer cut, and the methods LSC and U-SPEC.
+
+Each point is tied to its nearest landmarks only, so the graph is bipartite and sparse. Its eigenvectors come from a
+graph among the p landmarks alone (:func:`transfer_cut`) and are carried back to the points by one sparse product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from subspaces.embedding.spectral import FULL_GRAPH_SIZE, spectral_embedding, unit_rows
+from subspaces.graphs.affinity import components, join_components
+from subspaces.kernels import InverseSquare
+from subspaces.landmarks.coarse_index import CANDIDATES, CoarseIndex, approximate_nearest, coarse_index
+from subspaces.numerics.centroids import centroids, cluster_rows, nearest, sample_rows
+from subspaces.numerics.distances import resolve_bandwidth
+from subspaces.numerics.listening import Listener, unwatched
+from subspaces.numerics.types import Array, Labels, Sparse
+from subspaces.representation.coefficients import from_dense
+
+SQUARES = 5
+"""p × p arrays in float64 that a fit holds at its peak. Measured (``benchmarks/memory.py``)."""
+_VANISHING = 1e-6  # singular values below are rounding: their vectors have no part on the points
+
+
+def work_bytes(n: int, n_neighbors: int, itemsize: int) -> int:
+    """Memory of the codes of n points."""
+    return 3 * n * n_neighbors * (itemsize + 4)
+
+
+def landmark_codes(
+    neighbours: Array, squared_distances: Array, bandwidth: float, n_landmarks: int
+) -> tuple[Sparse, Array]:
+    """Gaussian weights of each point's nearest landmarks, as rows that sum to 1, and what they summed to before.
+
+    With b_ij = exp(−d²/σ²) the codes are T = D⁻¹B and the masses d_i = Σ_j b_ij. A point so far out that all its b_ij
+    vanish keeps its code: weights are taken relative to the nearest landmark, only the mass becomes 0.
+
+    Parameters
+    ----------
+    neighbours, squared_distances : arrays of shape (n, k)
+    bandwidth : σ; 0 weighs all neighbours alike
+
+    Returns
+    -------
+    codes : CSR of shape (n, n_landmarks)
+    masses : array of shape (n,)
+    """
+    exponents = squared_distances / np.array(bandwidth**2 if bandwidth > 0 else np.inf, squared_distances.dtype)
+    smallest = exponents.min(axis=1, keepdims=True)
+    weights = np.exp(smallest - exponents)
+    total = weights.sum(axis=1, keepdims=True)
+    weights /= total
+    n, k = neighbours.shape
+    codes = sparse.csr_array((weights.ravel(), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n_landmarks))
+    return codes, (total * np.exp(-smallest)).ravel()
+
+
+@dataclass(frozen=True)
+class TransferCut:
+    """Eigenvectors of a bipartite graph, from the side of its landmarks.
+
+    Attributes
+    ----------
+    directions : array V of shape (p, k); the points' part of the eigenvectors is ``codes @ V / singular_values``
+    singular_values : σ of each, descending from 1
+    n_components : connected components of the graph
+    """
+
+    directions: Array
+    singular_values: Array
+    n_components: int
+
+
+def transfer_cut(codes: Sparse, masses: Array, landmarks: Array, n_clusters: int, n_vectors: int) -> TransferCut:
+    """Normalised-cut eigenvectors of the graph between n points and p landmarks by a p × p problem.
+
+    The graph has the weights B = diag(masses) codes and the generalised eigenvectors (h, v) of its Laplacian, h on the
+    points and v on the landmarks. v solves W v = σ² D v for the graph W = Bᵀ D⁻¹ B = Tᵀ diag(masses) T among the
+    landmarks, T = codes, D the degrees of W; h = T v / σ (Li, Wu, Chang: Segmentation using superpixels, CVPR 2012).
+
+    A graph of more pieces than clusters says nothing about which pieces belong together: the smallest are first tied
+    to their nearest neighbours by :func:`~subspaces.graphs.affinity.join_components`.
+
+    Parameters
+    ----------
+    codes, masses : as :func:`landmark_codes` returns them
+    landmarks : array of shape (p, m)
+    n_clusters : pieces the graph may have
+    n_vectors : number k of eigenvectors, zero eigenvalues included; one per piece if there are more pieces
+    """
+    roots = np.sqrt(masses.astype(np.float64))
+    weighted = sparse.csr_array(
+        (codes.data * np.repeat(roots, np.diff(codes.indptr)), codes.indices, codes.indptr), shape=codes.shape
+    )
+    W = sparse.csr_array(weighted.T @ weighted)
+    if components(W)[0] > n_clusters:
+        # a kernel that falls slowly: it must not vanish between the farthest pieces
+        closeness = InverseSquare().fit(landmarks).gram(landmarks.astype(np.float64))
+        W = join_components(W, from_dense(closeness), n_clusters)
+    degrees = np.asarray(W.sum(axis=1)).ravel()[:, None]
+    found = spectral_embedding(_stored_in_full(W), n_vectors)
+    directions = np.divide(found.vectors, np.sqrt(degrees), out=np.zeros_like(found.vectors), where=degrees > 0)
+    return TransferCut(directions, np.sqrt(np.clip(1 - found.eigenvalues, 0, None)), found.n_components)
+
+
+def _stored_in_full(W: Sparse) -> Sparse:
+    """W with its zeros stored, which sends it to LAPACK: 0.2 s for p = 1000 where Lanczos took 8 s on Covtype."""
+    p = W.shape[0]
+    if p > FULL_GRAPH_SIZE:
+        return W
+    columns = np.tile(np.arange(p, dtype=np.int32), p)
+    return sparse.csr_array((W.toarray().ravel(), columns, np.arange(0, p * p + 1, p)), shape=(p, p))
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """Landmarks and the search for the `n_neighbors` nearest of a point, through `index` or among all."""
+
+    points: Array
+    n_neighbors: int
+    index: CoarseIndex | None = None
+
+    def search(self, X: Array) -> tuple[Array, Array]:
+        """Indices and squared distances of each row's landmarks, nearest first."""
+        k = min(self.n_neighbors, len(self.points))
+        return nearest(X, self.points, k) if self.index is None else approximate_nearest(X, self.index, k)
+
+
+@dataclass(frozen=True)
+class BipartiteModel:
+    """What LSC and U-SPEC learn.
+
+    Attributes
+    ----------
+    labels : clusters of the points
+    near : the landmarks
+    bandwidth : σ of the codes
+    directions : array of shape (p, k); the embedding is the codes times it, with unit rows
+    cluster_centers : centres of the embedded points
+    """
+
+    labels: Labels
+    near: Landmarks
+    bandwidth: float
+    directions: Array
+    cluster_centers: Array
+
+    @property
+    def landmarks(self) -> Array:
+        """The landmarks, as rows."""
+        return self.near.points
+
+    def label(self, X: Array) -> Labels:
+        """The nearest centre in the embedding."""
+        codes, _ = landmark_codes(*self.near.search(X), self.bandwidth, len(self.landmarks))
+        return nearest(unit_rows(codes @ self.directions), self.cluster_centers)[0][:, 0].astype(np.intp)
+
+
+def lsc(
+    X: Array,
+    *,
+    n_clusters: int,
+    n_landmarks: int,
+    landmarks: str = "kmeans",
+    n_neighbors: int = 5,
+    bandwidth: float | str = "neighbors",
+    n_init: int = 10,
+    seed: int = 0,
+    stage: Listener = unwatched,
+) -> BipartiteModel:
+    """Landmark-based spectral clustering.
+
+    With Z the codes (rows sum to 1) the graph is Z D⁻¹ Zᵀ; its eigenvectors are the left singular vectors of Z D^(−½),
+    which come from p × p. The first one is constant and left out, as in the authors' program.
+    """
+    with stage("landmarks"):
+        if landmarks == "kmeans":
+            points = centroids(X, n_landmarks, seed, n_iter=5)  # steps of the authors' program
+        else:
+            points = np.asarray(X[sample_rows(len(X), n_landmarks, seed)])
+
+    def directions(codes: Sparse, masses: Array) -> Array:
+        cut = transfer_cut(codes, np.ones_like(masses), points, n_clusters, n_clusters + 1)
+        # of several pieces no vector is constant: the first ones say which piece a point is in
+        kept = slice(1, None) if cut.n_components == 1 else slice(0, max(n_clusters, cut.n_components))
+        vectors, values = cut.directions[:, kept], cut.singular_values[kept]
+        return np.divide(vectors, values, out=np.zeros_like(vectors), where=values > _VANISHING)
+
+    return _clustered(X, Landmarks(points, n_neighbors), directions, bandwidth, n_clusters, n_init, seed, stage)
+
+
+def uspec(
+    X: Array,
+    *,
+    n_clusters: int,
+    n_landmarks: int,
+    n_neighbors: int = 5,
+    bandwidth: float | str = "neighbors",
+    n_init: int = 10,
+    seed: int = 0,
+    stage: Listener = unwatched,
+) -> BipartiteModel:
+    """Ultra-scalable spectral clustering: representatives from a sample, a coarse index, the transfer cut."""
+    with stage("landmarks"):
+        candidates = X[sample_rows(len(X), CANDIDATES * n_landmarks, seed)]
+        points = centroids(candidates, n_landmarks, seed, n_iter=10)
+        near = Landmarks(points, n_neighbors, coarse_index(points, min(n_neighbors, len(points)), seed))
+
+    def directions(codes: Sparse, masses: Array) -> Array:
+        return transfer_cut(codes, masses, points, n_clusters, n_clusters).directions
+
+    return _clustered(X, near, directions, bandwidth, n_clusters, n_init, seed, stage)
+
+
+def _clustered(
+    X: Array,
+    near: Landmarks,
+    cut: Callable[[Sparse, Array], Array],
+    bandwidth: float | str,
+    n_clusters: int,
+    n_init: int,
+    seed: int,
+    stage: Listener,
+) -> BipartiteModel:
+    """Codes over the landmarks, directions of the cut, k-means."""
+    with stage("codes"):
+        neighbours, squares = near.search(X)
+        sigma = neighbor_bandwidth(squares) if bandwidth == "neighbors" else resolve_bandwidth(squares, bandwidth)
+        codes, masses = landmark_codes(neighbours, squares, sigma, len(near.points))
+    with stage("cut"):
+        directions = cut(codes, masses).astype(X.dtype)
+    with stage("partition"):
+        labels, centers = cluster_rows(unit_rows(codes @ directions), n_clusters, n_init, seed)
+    return BipartiteModel(labels, near, sigma, directions, centers)
+
+
+def neighbor_bandwidth(squared_distances: Array) -> float:
+    """σ = √2 times the mean distance between points and their nearest landmarks, as U-SPEC's paper."""
+    return float(np.sqrt(2) * np.sqrt(squared_distances).mean(dtype=np.float64))

@@ -1,0 +1,187 @@
+"""Sample, cluster, classify (Algorithm 2): cluster a few landmarks and let a classifier of their labels label the rest.
+
+The clusterer sees δ points whatever n is; the rest is one pass over the points. Several draws are matched by the
+classifiers' votes on all landmarks (:mod:`subspaces.landmarks.voting`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
+
+from subspaces.landmarks.points import Points
+from subspaces.landmarks.samplers import SAMPLERS, Sampler
+from subspaces.landmarks.voting import aligned_vote
+from subspaces.new_points import fit_network
+from subspaces.numerics.listening import Listener, unwatched
+from subspaces.numerics.process import warn_caller
+from subspaces.numerics.types import Array, Labels
+
+_MIN_MEMBERS = 5  # parts into which classifiers split their data, class by class
+
+
+@dataclass(frozen=True)
+class SampledModel:
+    """What a sample teaches.
+
+    Attributes
+    ----------
+    labels : clusters of all points
+    landmarks : row numbers of the points that were clustered (of the reference draw)
+    clusterer : fitted on them
+    classifier : what labels other points
+    agreement : mean adjusted Rand index between draws; None with a single one
+    """
+
+    labels: Labels
+    landmarks: Labels
+    clusterer: Any
+    classifier: Any
+    agreement: float | None = None
+
+    def label(self, X: Array) -> Labels:
+        """What the classifier says."""
+        return predicted(self.classifier, X)
+
+
+class Draw(NamedTuple):
+    """One sample: row numbers of the landmarks, the clusterer fitted on them and a classifier of their labels."""
+
+    landmarks: Labels
+    clusterer: Any
+    labels: Labels
+    classifier: Any
+
+
+def sample_cluster_classify(
+    points: Points,
+    stage: Listener = unwatched,
+    *,
+    clusterer: Any,
+    classifier: Any = None,
+    n_landmarks: int,
+    sampler: str | Sampler = "uniform",
+    n_draws: int = 1,
+    seed: int = 0,
+    first_seed: int = 0,
+) -> SampledModel:
+    """Cluster some of the points and classify the others.
+
+    Parameters
+    ----------
+    points : all points
+    clusterer, classifier : unfitted; a classifier of None is the paper's network
+    n_landmarks : δ
+    sampler : a name of :data:`~subspaces.landmarks.samplers.SAMPLERS`, or a function like them
+    n_draws : samples drawn; where all points are landmarks one is enough
+    seed, first_seed : of the samples; of clusterer and classifier of the first draw, where these have none
+    """
+    n = points.shape[0]
+    n_landmarks = min(n_landmarks, n)
+    n_draws = n_draws if n_landmarks < n else 1  # nothing is left to chance
+    # one stream per draw, so that the first of several draws is the one of a single draw
+    streams = np.random.default_rng(seed).spawn(n_draws)
+    seeds = [first_seed, *(int(stream.integers(2**31 - 1)) for stream in streams[1:])]
+    draws = []
+    for rng, own in zip(streams, seeds, strict=True):
+        with stage("sample"):
+            landmarks = _sampled(points, n_landmarks, sampler, rng)
+            A = points.take(landmarks)
+        draws.append(_drawn(A, landmarks, clusterer, classifier, own, stage))
+    chosen, agreement = draws[0], None
+    voting = chosen.classifier
+    if n_draws > 1:
+        everyone = np.unique(np.concatenate([draw.landmarks for draw in draws]))
+        voting = aligned_vote([draw.classifier for draw in draws], points.take(everyone))
+        chosen, agreement = draws[voting.reference], voting.agreement
+    labels = chosen.labels
+    if n_landmarks < n:
+        with stage("classify"):
+            labels = points.label(partial(predicted, voting))
+        if n_draws == 1:
+            labels[chosen.landmarks] = chosen.labels
+    return SampledModel(labels, chosen.landmarks, chosen.clusterer, voting, agreement)
+
+
+def predicted(classifier: Any, X: Array) -> Labels:
+    """Labels by a classifier, as integers."""
+    return np.asarray(classifier.predict(X), dtype=np.intp)
+
+
+def asked(clusterer: Any) -> int:
+    """Clusters a clusterer was asked for, 0 if it finds the number itself."""
+    n_clusters = getattr(clusterer, "n_clusters", None)
+    return int(n_clusters) if isinstance(n_clusters, Integral) else 0
+
+
+def _sampled(points: Points, n_landmarks: int, sampler: str | Sampler, rng: np.random.Generator) -> Labels:
+    n = points.shape[0]
+    if n_landmarks == n:
+        return np.arange(n, dtype=np.intp)
+    if sampler == "uniform":  # looks at no point, so none need be scaled
+        return SAMPLERS["uniform"](points.order, n_landmarks, rng, points.order)
+    if isinstance(sampler, str):
+        return SAMPLERS[sampler](points.whole(), n_landmarks, rng, points.order)
+    return _checked_rows(sampler(points.whole(), n_landmarks, rng), n_landmarks, n)
+
+
+def _drawn(A: Array, landmarks: Labels, clusterer: Any, classifier: Any, seed: int, stage: Listener) -> Draw:
+    """Cluster the landmarks A and train a classifier of what was found."""
+    with stage("cluster"):
+        clusterer = _seeded(clone(clusterer), seed)
+        labels = np.asarray(clusterer.fit_predict(A), dtype=np.intp)
+    found = len(np.unique(labels[labels >= 0]))
+    if found < asked(clusterer):
+        warn_caller(
+            f"{type(clusterer).__name__} found {found} clusters among {len(labels)} landmarks instead of "
+            f"n_clusters={asked(clusterer)}; a larger n_landmarks may help.",
+            ConvergenceWarning,
+        )
+    with stage("train"):
+        known = labels >= 0 if labels.max() >= 0 else labels < 0  # noise teaches nothing
+        classifier = _trained(classifier, A[known], labels[known], seed)
+    return Draw(landmarks, clusterer, labels, classifier)
+
+
+def _checked_rows(rows: Any, n_landmarks: int, n: int) -> Labels:
+    """What a sampler returned, if it is what a sampler must return."""
+    rows = np.asarray(rows)
+    valid = rows.shape == (n_landmarks,) and rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < n
+    if not valid or len(np.unique(rows)) < n_landmarks:
+        raise ValueError(
+            f"sampler must return n_landmarks={n_landmarks} different row numbers between 0 and {n - 1}; "
+            f"got {rows!r} of shape {rows.shape}."
+        )
+    return rows.astype(np.intp)
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    """Give every part of an estimator that would draw its seed by chance this one."""
+    names = [name for name, value in estimator.get_params().items() if value is None]
+    open_seeds = [name for name in names if name == "random_state" or name.endswith("__random_state")]
+    return estimator.set_params(**dict.fromkeys(open_seeds, seed))
+
+
+def _trained(classifier: Any, X: Array, labels: Labels, seed: int) -> Any:
+    """Fit a classifier of landmarks; one that needs several points of each class gets tiny classes repeated."""
+    classes, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(classes) == 1:  # most classifiers refuse a single class
+        return DummyClassifier().fit(X, labels)
+    if classifier is None:
+        return fit_network(X, labels, seed)
+    classifier = _seeded(clone(classifier), seed)
+    try:
+        return classifier.fit(X, labels)
+    except ValueError:  # early stopping and calibration split the points of each class
+        if sizes.min() >= _MIN_MEMBERS:
+            raise
+    rows = [np.flatnonzero(codes == code) for code in range(len(classes))]
+    repeated = np.concatenate([np.resize(row, max(len(row), _MIN_MEMBERS)) for row in rows])
+    return clone(classifier).fit(X[repeated], labels[repeated])

@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: what knows nothing of clustering."""

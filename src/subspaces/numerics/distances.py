@@ -1,0 +1,157 @@
+"""Distances between points: without cancellation, in blocks, and the bandwidths that follow from them."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.extmath import safe_sparse_dot
+
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.types import Array, Data
+
+BANDWIDTHS = ("rms", "mean", "median")
+
+_MEDIAN_SAMPLE = 2048  # points whose pairwise distances give the median; 2 million pairs
+_BLIND_SAMPLE = 64  # points that show whether a bandwidth tells points apart
+_BLIND = 1e3  # times the rounding of 1: closer to 1 a kernel value has fewer than three digits left
+
+
+def check_bandwidth(bandwidth: float | str) -> None:
+    """Refuse what is neither a rule nor a positive number."""
+    if isinstance(bandwidth, str):
+        if bandwidth not in BANDWIDTHS:
+            raise ValueError(unknown_name("bandwidth", bandwidth, BANDWIDTHS))
+    elif not (np.isfinite(bandwidth) and bandwidth > 0):
+        raise ValueError(f"bandwidth must be a positive finite number or one of {BANDWIDTHS}; got {bandwidth!r}.")
+
+
+def resolve_bandwidth(X: Data, bandwidth: float | str) -> float:
+    """σ from a rule (``"rms"``, ``"mean"``, ``"median"``) or a positive number; see :class:`DistanceKernel`."""
+    check_bandwidth(bandwidth)
+    if not isinstance(bandwidth, str):
+        return _representable(float(bandwidth), X.dtype)
+    if bandwidth == "rms":
+        sigma = float(np.sqrt(2 * _mean_square(X)))
+    else:
+        if bandwidth == "median" and X.shape[0] > _MEDIAN_SAMPLE:
+            X = X[np.linspace(0, X.shape[0] - 1, _MEDIAN_SAMPLE).astype(int)]
+        sigma = _mean_distance(X) if bandwidth == "mean" else _median_distance(X)
+    if sigma == 0:
+        raise ValueError(
+            f"bandwidth={bandwidth!r} gave 0: (most) points are equal. Remove duplicates or pass a positive number."
+        )
+    return sigma
+
+
+def _mean_square(X: Data) -> float:
+    """Mean squared distance of the points from their mean, in blocks of rows."""
+    if sparse.issparse(X):
+        mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+        return max(float(squared_norms_of(X).mean(dtype=np.float64) - mean @ mean), 0.0)
+    origin, squares, total = origin_of(X), 0.0, np.zeros(X.shape[1])
+    for start, stop in row_blocks(X.shape[0], X.shape[1] * X.itemsize):
+        block = X[start:stop] - origin
+        squares += float(squared_norms_of(block).sum(dtype=np.float64))
+        total += block.sum(axis=0, dtype=np.float64)
+    mean = total / X.shape[0]  # ≈ 0: nothing cancels
+    return max(squares / X.shape[0] - float(mean @ mean), 0.0)
+
+
+def _representable(sigma: float, dtype: Any) -> float:
+    """σ, if σ² and its inverse are numbers of the given type."""
+    limits = np.finfo(dtype)
+    if not float(limits.tiny) ** 0.5 < sigma < float(limits.max) ** 0.5:
+        raise ValueError(
+            f"bandwidth={sigma:.3g} is out of all proportion to the points: its square has no value in {dtype}. "
+            "Give it in the units of the data."
+        )
+    return sigma
+
+
+def warn_if_blind(X: Data, bandwidth: float, power: int) -> None:
+    """Warn where most pairs of points are so close for a bandwidth that their kernel values are 1 to rounding.
+
+    Parameters
+    ----------
+    power : 1 or 2; near 1 the kernel is 1 − (d/σ)^power
+    """
+    n = X.shape[0]
+    sample = X[np.linspace(0, n - 1, min(n, _BLIND_SAMPLE)).astype(int)]
+    distances = np.concatenate([d.ravel() for d in _distance_blocks(sample, lambda d, start: d)])
+    distances = distances[distances > 0]
+    middle = float(np.median(distances)) if len(distances) else bandwidth
+    if (middle / bandwidth) ** power < _BLIND * np.finfo(X.dtype).eps:
+        warnings.warn(
+            f"the bandwidth {bandwidth:.3g} is {bandwidth / middle:.1g} times a typical distance: the kernel takes "
+            f'most points for equal in {X.dtype}. Take a smaller one, or bandwidth="median" where outliers spoil it.',
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def to_squared_distances(products: Array, row_norms: Array, column_norms: Array) -> None:
+    """‖x‖² + ‖y‖² − 2 xᵀy in place; rounding below zero is clipped."""
+    products *= -2
+    products += column_norms
+    products += row_norms[:, None]
+    np.maximum(products, 0, out=products)
+
+
+def centred(X: Data) -> Array:
+    """X minus its middle: distances do not change and cancellation in ‖x‖² + ‖y‖² − 2xᵀy becomes harmless."""
+    if sparse.issparse(X):
+        return X
+    centred: Array = X - origin_of(X)
+    return centred
+
+
+def origin_of(X: Array) -> Array:
+    """The median of up to 256 evenly spaced rows: near the bulk of the points even when one of them is far out."""
+    middle: Array = np.median(X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], 256)).astype(int)], axis=0)
+    return middle.astype(X.dtype, copy=False)
+
+
+def squared_norms_of(X: Data) -> Array:
+    """‖x‖² of each row."""
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    norms: Array = np.einsum("ij,ij->i", X, X)
+    return norms
+
+
+def _distance_blocks(X: Data, reduce: Callable[[Array, int], Any]) -> list[Any]:
+    X = centred(X)
+    norms = squared_norms_of(X)
+
+    def block_value(start: int, stop: int) -> Any:
+        products = np.ascontiguousarray(safe_sparse_dot(X[start:stop], X.T, dense_output=True))
+        to_squared_distances(products, norms[start:stop], norms)
+        products[np.arange(stop - start), np.arange(start, stop)] = 0
+        return reduce(np.sqrt(products, out=products), start)
+
+    blocks = row_blocks(X.shape[0], X.shape[0] * X.dtype.itemsize, 64 * 2**20)
+    return [block_value(start, stop) for start, stop in blocks]
+
+
+def _mean_distance(X: Data) -> float:
+    sums = _distance_blocks(X, lambda distances, start: distances.sum(dtype=np.float64))
+    return float(sum(sums) / X.shape[0] ** 2)
+
+
+def _median_distance(X: Data) -> float:
+    rows = _distance_blocks(
+        X, lambda distances, start: distances[np.tri(len(distances), distances.shape[1], start - 1, bool)]
+    )
+    return float(np.median(np.concatenate(rows)))
+
+
+def unknown_name(argument: str, value: str, known: tuple[str, ...]) -> str:
+    """A message for a name that is none, with the nearest one that is."""
+    close = difflib.get_close_matches(str(value), known, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"{argument}={value!r} is not known; choose one of {list(known)}.{hint}"

@@ -1,0 +1,99 @@
+"""Every method, listed once: the package's names, the command line, tests and documentation read this table.
+
+Nothing is imported here before a method is asked for: ``subspaces --help`` must not wait for NumPy, nor anything else
+for PyTorch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NamedTuple
+
+
+class Entry(NamedTuple):
+    """A method.
+
+    Attributes
+    ----------
+    name : on the command line
+    class_name, module : where its class is
+    kind : ``"graph"`` cuts a graph between all points, ``"large"`` costs O(n), ``"deep"`` learns codes
+    needs : the extra of the package it needs (``pip install subspaces[needs]``), or None
+    """
+
+    name: str
+    class_name: str
+    module: str
+    kind: str
+    needs: str | None = None
+
+
+METHODS = (
+    Entry("ktrr", "KTRR", "subspaces.estimators.ktrr", "graph"),
+    Entry("trr", "TRR", "subspaces.estimators.ktrr", "graph"),
+    Entry("lsr1", "LSR1", "subspaces.estimators.lsr", "graph"),
+    Entry("lsr2", "LSR2", "subspaces.estimators.lsr", "graph"),
+    Entry("ssc", "SSC", "subspaces.estimators.ssc", "graph"),
+    Entry("kssc", "KSSC", "subspaces.estimators.ssc", "graph"),
+    Entry("ensc", "EnSC", "subspaces.estimators.ssc", "graph"),
+    Entry("sscomp", "SSCOMP", "subspaces.estimators.ssc", "graph"),
+    Entry("lrr1", "LRR1", "subspaces.estimators.lrr", "graph"),
+    Entry("lrr2", "LRR2", "subspaces.estimators.lrr", "graph"),
+    Entry("latlrr", "LatLRR", "subspaces.estimators.lrr", "graph"),
+    Entry("klrr", "KLRR", "subspaces.estimators.lrr", "graph"),
+    Entry("bdr", "BDR", "subspaces.estimators.bdr", "graph"),
+    Entry("smce", "SMCE", "subspaces.estimators.local", "graph"),
+    Entry("lsa", "LSA", "subspaces.estimators.local", "graph"),
+    Entry("tsc", "TSC", "subspaces.estimators.local", "graph"),
+    Entry("sc", "SC", "subspaces.estimators.local", "graph"),
+    Entry("ektrr", "EKTRR", "subspaces.estimators.ektrr", "large"),
+    Entry("sssc", "SSSC", "subspaces.estimators.ektrr", "large"),
+    Entry("slsr", "SLSR", "subspaces.estimators.ektrr", "large"),
+    Entry("slrr", "SLRR", "subspaces.estimators.ektrr", "large"),
+    Entry("kasp", "KASP", "subspaces.estimators.kasp", "large"),
+    Entry("nystrom", "NystromSC", "subspaces.estimators.nystrom", "large"),
+    Entry("sec", "SEC", "subspaces.estimators.sec", "large"),
+    Entry("akk", "AKK", "subspaces.estimators.akk", "large"),
+    Entry("lsc", "LSC", "subspaces.estimators.lsc", "large"),
+    Entry("uspec", "USPEC", "subspaces.estimators.uspec", "large"),
+    Entry("dscnet", "DSCNet", "subspaces.deep.dsc_net", "deep", "deep"),
+    Entry("dasc", "DASC", "subspaces.deep.dasc", "deep", "deep"),
+    Entry("structae", "StructAE", "subspaces.deep.struct_ae", "deep", "deep"),
+    Entry("aessc", "AESSC", "subspaces.deep.ae_shallow", "deep", "deep"),
+    Entry("ktrrnet", "KTRRNet", "subspaces.deep.ktrr_net", "deep", "deep"),
+    Entry("aektrr", "AEKTRR", "subspaces.deep.ae_shallow", "deep", "deep"),
+)
+"""The methods, in the order of the paper."""
+
+SHALLOW = ("graph", "large")
+"""Kinds that need nothing but the package itself: what its top level and the command line offer."""
+
+_BY_NAME = {entry.name: entry for entry in METHODS}
+_LIBRARIES = {"deep": ("PyTorch", "torch")}
+
+
+def names(*kinds: str) -> tuple[str, ...]:
+    """Names of the methods of these kinds, or of all."""
+    return tuple(entry.name for entry in METHODS if not kinds or entry.kind in kinds)
+
+
+def entry_of(name: str) -> Entry:
+    """What is known of a method without importing it."""
+    if name not in _BY_NAME:
+        raise KeyError(f"{name!r} is no method; there are {', '.join(_BY_NAME)}.")
+    return _BY_NAME[name]
+
+
+def load(name: str) -> Any:
+    """Class of a method, with the way out where what it needs is missing."""
+    entry = entry_of(name)
+    if entry.needs is not None:
+        title, library = _LIBRARIES[entry.needs]
+        try:
+            importlib.import_module(library)
+        except ImportError as error:
+            raise ImportError(
+                f"{entry.module.rpartition('.')[0]}.{entry.class_name} needs {title}, which cannot be imported here "
+                f"({error}). Install it with: pip install subspaces[{entry.needs}]"
+            ) from error
+    return getattr(importlib.import_module(entry.module), entry.class_name)

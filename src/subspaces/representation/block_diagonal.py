@@ -1,0 +1,190 @@
+"""Block diagonal representation: coefficients drawn towards a graph that falls into as many pieces as clusters.
+
+With the points as columns of the paper's X (rows of ours, so that its XᵀX is K = XXᵀ here) the problem is
+
+    min over Z, B   ½‖X − XZ‖² + ½λ‖Z − B‖² + γ‖B‖_[k]     subject to diag(B) = 0, B ≥ 0, B = Bᵀ
+
+where ‖B‖_[k], the sum of the k smallest eigenvalues of the Laplacian L = Diag(B1) − B, is zero exactly if the graph of
+B has k pieces or more. It is the minimum of ⟨L, W⟩ over 0 ≤ W ≤ I, tr W = k. Given two of Z, B and W, the third has a
+closed form; they are found in turn, so the objective never rises:
+
+    Z = (K + λI)⁻¹(K + λB) = I − P(I − B),  P = λ(K + λI)⁻¹ once and for all
+    B = positive part of (A + Aᵀ)/2, zero diagonal,  A = Z − γ/λ (diag(W)1ᵀ − W)
+    W = UUᵀ, U the eigenvectors of L's k smallest eigenvalues
+
+The problem is not convex, so the start matters: all three are zero, as in the authors' program. Where more eigenvalues
+than are wanted tie, as with more than k pieces, any k of their eigenvectors would do and rounding would choose. Then W
+shares what is left of its trace among all of them, which is as good and the same in any order of the points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import cho_solve
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
+
+from subspaces.numerics.decompositions import cholesky, eigh, largest_eigenpairs
+from subspaces.numerics.process import warn_caller
+from subspaces.numerics.ties import tolerance
+from subspaces.numerics.types import Array
+from subspaces.representation._nuclear import check_arguments, scaled_copy, squared_norm
+from subspaces.representation.coefficients import Coefficients, Trace, from_dense
+
+VARIANTS = ("Z", "B")
+
+
+def block_diagonal(
+    X: Array,
+    *,
+    n_blocks: int,
+    coupling: float = 0.3,
+    block_weight: float = 0.02,
+    variant: str = "Z",
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+) -> Coefficients:
+    """Block diagonal representation (BDR): min ½‖X − XZ‖² + ½λ‖Z − B‖² + γ‖B‖_[k], B a graph without loops.
+
+    Parameters
+    ----------
+    X : array of shape (n, m)
+        Points as rows.
+    n_blocks : int
+        k, the number of clusters.
+    coupling : float
+        λ divided by the squared length of the points of an average cluster together, ‖X‖²/k. The eigenvalues of K, to
+        which λ is added, grow with the points in a cluster, so this means the same for any n and any unit.
+    block_weight : float
+        γ/λ. Entries of Z and of W both go with one over the points in a cluster, so this means the same for any n too.
+    variant : {"Z", "B"}
+        Which of the two matrices to return.
+    tol : float
+        Both change by at most this in the last step, relative to the largest entry of Z. (In the authors' program it is
+        an absolute 0.001: the entries of many points are smaller than that.) Steps get short long before the minimum,
+        so this is a choice of where to stop, as in the paper, and not of accuracy.
+    max_iter : int
+        Steps before giving up with a ``ConvergenceWarning``.
+
+    Returns
+    -------
+    Coefficients
+        Z, dense, its diagonal not zero; or B, symmetric, nonnegative, with zero diagonal. The trace holds the last
+        change of Z (``primal``) and of B (``dual``), and the objective.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> np.argwhere(block_diagonal(X, n_blocks=2, variant="B").dense()).tolist()
+    [[0, 1], [1, 0], [2, 3], [3, 2]]
+    """
+    if not coupling > 0:
+        raise ValueError(f"coupling must be positive, got {coupling!r}")
+    check_arguments(coupling, tol, max_iter)
+    _check(n_blocks, block_weight, variant)
+    points, scale = scaled_copy(check_array(X, dtype=[np.float64, np.float32], input_name="X"))
+    present: Array = np.flatnonzero(points.any(axis=1))
+    if 0 < len(present) < len(points):  # nothing represents the origin: as a piece it would take a cluster's place
+        points = points[present]
+    k = min(int(n_blocks), len(points))
+    K = points @ points.T
+    lam = coupling * (float(np.trace(K, dtype=np.float64)) / k or 1.0)
+    Z, B, trace = _solve(_resolvent(K, lam), k, lam, block_weight, tol, max_iter)
+    unit = scale * scale
+    trace = replace(trace, objective=[unit * value for value in trace.objective])
+    C = _among_all(Z if variant == "Z" else B, present, len(X))
+    return replace(from_dense(C, trace), penalty=unit * lam)
+
+
+def _check(n_blocks: int, block_weight: float, variant: str) -> None:
+    if not block_weight > 0:
+        raise ValueError(f"block_weight must be positive, got {block_weight}")
+    if n_blocks < 1:
+        raise ValueError(f"n_blocks must be at least 1, got {n_blocks}")
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {list(VARIANTS)}, got {variant!r}")
+
+
+def _among_all(C: Array, present: Array, n: int) -> Array:
+    """The coefficients of the points that are present among those of all n."""
+    if len(C) == n:
+        return C
+    whole = np.zeros((n, n), dtype=C.dtype)
+    whole[np.ix_(present, present)] = C
+    return whole
+
+
+def _resolvent(K: Array, lam: float) -> Array:
+    """P = λ(K + λI)⁻¹, in the memory of K."""
+    K.flat[:: len(K) + 1] += lam
+    factor, _ = cholesky(K)
+    P: Array = cho_solve((factor, True), np.diag(np.full(len(K), lam, dtype=K.dtype)), overwrite_b=True)
+    return P
+
+
+def _solve(P: Array, k: int, lam: float, weight: float, tol: float, max_iter: int) -> tuple[Array, Array, Trace]:
+    """Z, B and W in turn until they stay; few n × n arrays live at once."""
+    n = len(P)
+    Z, B, W = (np.zeros_like(P) for _ in range(3))
+    changes_Z, changes_B, objectives = [], [], []
+    for _ in range(max_iter):
+        error = P @ B
+        np.subtract(P, error, out=error)  # I − Z
+        new = -error
+        new.flat[:: n + 1] += 1
+        # K(I − Z) = λ(Z − B): the data term needs neither K nor X
+        fit = float(np.vdot(new, error) - np.vdot(B, error))
+        del error
+        change_Z, Z = _change(Z, new), new
+        new = _graph(Z, W, weight)
+        change_B, B = _change(B, new), new
+        W, value = _projection(B, k)
+        objectives.append(lam * (fit / 2 + squared_norm(Z - B) / 2 + weight * value))
+        largest = float(np.abs(Z).max()) or 1.0
+        changes_Z.append(change_Z / largest)
+        changes_B.append(change_B / largest)
+        if max(changes_Z[-1], changes_B[-1]) <= tol:
+            return Z, B, Trace(True, len(objectives), changes_Z, changes_B, objectives)
+    warn_caller(
+        f"BDR has not converged after max_iter={max_iter} steps: the last one changed coefficients by "
+        f"{max(changes_Z[-1], changes_B[-1]):.2g} of the largest, tol={tol:.2g}. Raise max_iter or tol.",
+        ConvergenceWarning,
+    )
+    return Z, B, Trace(False, max_iter, changes_Z, changes_B, objectives)
+
+
+def _change(before: Array, after: Array) -> float:
+    """Largest difference; `before` is overwritten."""
+    before -= after
+    return float(np.abs(before, out=before).max())
+
+
+def _graph(Z: Array, W: Array, weight: float) -> Array:
+    """The best B for Z and W: what is left of Z when every edge (i, j) has paid γ/λ (½W_ii + ½W_jj − W_ij)."""
+    B = Z + Z.T
+    B /= 2
+    share = W.diagonal() * (weight / 2)
+    B -= np.add.outer(share, share)  # both at once: one after the other would round differently in (i, j) and (j, i)
+    B += weight * W
+    np.maximum(B, 0, out=B)
+    np.fill_diagonal(B, 0)
+    return B
+
+
+def _projection(B: Array, k: int) -> tuple[Array, float]:
+    """W for the Laplacian L of B, and the sum ‖B‖_[k] of its k smallest eigenvalues."""
+    n, degrees = len(B), B.sum(axis=1)
+    A = B.copy()
+    A.flat[:: n + 1] -= degrees  # −L, whose largest eigenvalues are wanted
+    width = tolerance(B.dtype) * float(degrees.max())
+    values, vectors = largest_eigenpairs(A, min(k + 1, n))
+    if k < n and values[k - 1] - values[k] <= width:  # a tie: all that take part in it are needed
+        values, vectors = (part[..., ::-1] for part in eigh(A))
+    tied = np.abs(values - values[k - 1]) <= width
+    shares = (np.arange(len(values)) < k).astype(B.dtype)
+    shares[tied] = shares[tied].mean()
+    kept = shares > 0
+    U = vectors[:, kept] * np.sqrt(shares[kept])
+    return U @ U.T, max(-float(values[:k].sum()), 0.0)

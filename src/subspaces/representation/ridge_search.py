@@ -1,0 +1,76 @@
+"""Z → C where K = Z Zᵀ exactly and n is large: the largest coefficients by a search among the rows of H.
+
+With H = Z (ZᵀZ + λI)^(−1/2) the coefficients are c_ji = h_jᵀh_i / (1 − ‖h_i‖²): the largest of column i are the largest
+inner products of h_i with other rows. Stored rows get one more coordinate, √(max‖h‖² − ‖h_j‖²), and queries a zero
+there: then the order of inner products is the order of distances, and cells around a query can be searched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.cells import Cells, build_cells, nearest_cells, search
+from subspaces.numerics.types import Array, Data, Labels
+from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.ridge import whitened
+from subspaces.representation.two_scale import N_CANDIDATES, sparse_coefficients
+
+EXACT_SIZE = 50_000
+"""Up to this number of points all n² products are made, block by block, and the result is exact."""
+
+
+def ridge_search(Z: Data, *, reg: float = 1.0, n_candidates: int = N_CANDIDATES, seed: int = 0) -> Coefficients:
+    """The `n_candidates` coefficients of largest magnitude of each column, nearly all of them right.
+
+    Positive and negative products have cells of their own, as near to h as to −h.
+    """
+    H, lam = whitened(Z, reg)
+    squared_norms = np.einsum("ij,ij->i", H, H)
+    stored = np.column_stack([H, np.sqrt(np.maximum(squared_norms.max() - squared_norms, 0))])
+    database = build_cells(stored, seed=seed)
+    queries = _query_cells(H, database, seed)
+    own_rows, stored_rows = H[queries.order], H[database.order]
+
+    def score(rows: slice, around: Array) -> Array:
+        values: Array = np.abs(own_rows[rows] @ stored_rows[around].T)
+        values[queries.order[rows, None] == database.order[around]] = -np.inf
+        return values
+
+    candidates = database.order[search(queries, min(n_candidates, len(H) - 1), score, database=database)]
+    values = _products(own_rows, H, candidates)
+    values /= np.maximum(1 - squared_norms[queries.order], np.finfo(H.dtype).eps)[:, None]
+    return sparse_coefficients(candidates, values, queries.order, lam)
+
+
+def _query_cells(H: Array, database: Cells, seed: int) -> Cells:
+    """Cells of the queries; the stored cells around a cell are those near its centroid and near its opposite."""
+    queries = build_cells(H, seed=seed)
+    centroids = np.column_stack([queries.centroids, np.zeros(queries.n_cells, dtype=H.dtype)])
+    ahead, behind = (nearest_cells(sign * centroids, database.centroids) for sign in (1, -1))
+    probes = np.empty((queries.n_cells, 2 * ahead.shape[1]), dtype=ahead.dtype)
+    probes[:, ::2], probes[:, 1::2] = ahead, behind
+    return replace(queries, probes=_without_repeats(probes))
+
+
+def _without_repeats(probes: Labels) -> Labels:
+    """Each row without its later repeats; the rows are cut to the shortest length that leaves."""
+    order = np.argsort(probes, axis=1, kind="stable")
+    ordered = np.take_along_axis(probes, order, axis=1)
+    first = np.ones(probes.shape, dtype=bool)
+    np.put_along_axis(first, order[:, 1:], ordered[:, 1:] != ordered[:, :-1], axis=1)
+    length = int(first.sum(axis=1).min())
+    places = np.argsort(~first, axis=1, kind="stable")[:, :length]
+    return np.take_along_axis(probes, places, axis=1)
+
+
+def _products(queries: Array, H: Array, candidates: Array) -> Array:
+    """Inner products of each query with its candidates."""
+
+    def one_block(start: int, stop: int) -> Array:
+        found: Array = np.einsum("ij,ikj->ik", queries[start:stop], H[candidates[start:stop]], optimize=True)
+        return found
+
+    return np.concatenate(map_blocks(one_block, row_blocks(len(queries), candidates.shape[1] * H.shape[1] * 8)))

@@ -1,1 +1,0 @@
-"""Methods for many points: cost linear in n, no n × n array."""

@@ -1,0 +1,47 @@
+"""Arguments in messages, as the caller writes them: in Python, unless a program (the command line) says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeAlias
+
+Value: TypeAlias = str | bool | Sequence[str] | None
+Spelling: TypeAlias = Callable[[str, Value], str]
+
+
+def in_python(name: str, value: Value = None) -> str:
+    """Spell an argument, or with its value what to pass.
+
+    Examples
+    --------
+    >>> in_python("label"), in_python("label", "c"), in_python("ignore", ["c"]), in_python("header", True)
+    ('label', 'label="c"', 'ignore=["c"]', 'header=True')
+    """
+    if value is None:
+        return name
+    if isinstance(value, bool):
+        return f"{name}={value}"
+    if isinstance(value, str):
+        return f'{name}="{value}"'
+    items = ", ".join(f'"{item}"' for item in value)
+    return f"{name}=[{items}]"
+
+
+_spelling: ContextVar[Spelling] = ContextVar("_spelling", default=in_python)
+
+
+def spelled(name: str, value: Value = None) -> str:
+    """Spell an argument as whoever reads the message would write it."""
+    return _spelling.get()(name, value)
+
+
+@contextmanager
+def arguments_spelled(spelling: Spelling) -> Iterator[None]:
+    """Let messages name arguments in the words of the program that calls the library."""
+    token = _spelling.set(spelling)
+    try:
+        yield
+    finally:
+        _spelling.reset(token)

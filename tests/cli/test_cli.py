@@ -1,0 +1,305 @@
+"""The command line: what a user types, sees and gets."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import subspaces
+from cli_data import COLUMNS, environment, fails, run, write_rings
+from method_data import METHODS
+from subspaces import KTRR, SSC
+from subspaces.cli import _options
+
+AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_rings(tmp_path)
+
+
+# ------------------------------------------------------------------ help and version
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["cluster", "--help"], ["demo", "--help"]])
+def test_help_imports_nothing_heavy(arguments):
+    program = (
+        "import sys; sys.argv = ['subspaces', *sys.argv[1:]]\n"
+        "from subspaces.cli.main import app\n"
+        "try: app()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'pyarrow', 'h5py', 'matplotlib', 'psutil'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, env=environment(), timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+    assert ("subspaces " + subspaces.__version__ in result.stdout) or ("Usage" in result.stdout)
+
+
+def test_no_arguments_show_help():
+    result = run()
+    assert result.exit_code == 0
+    assert "cluster" in result.stdout
+    assert "demo" in result.stdout
+
+
+def test_options_offer_what_the_library_has():
+    from subspaces.kernels import KERNELS
+    from subspaces.partition import PARTITIONS
+    from subspaces.scaling import SCALINGS
+
+    assert set(get_args(_options.Kernel)) == {"auto", *KERNELS}
+    assert set(get_args(_options.Partition)) == {"auto", *PARTITIONS}
+    assert set(get_args(_options.Scaling)) == {"auto", "none", *SCALINGS}
+
+
+# ------------------------------------------------------------------ cluster
+
+
+def test_cluster_writes_labels_and_says_so(table, tmp_path):
+    result = run("cluster", table, "-k", 3, *COLUMNS, "-o", tmp_path / "labels.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    written = pd.read_csv(tmp_path / "labels.csv")
+    assert list(written) == ["id", "label", "confidence", "second_cluster", "margin", "fits_nowhere"]
+    assert written["id"].tolist() == [f"p{i}" for i in range(90)]
+    frame = pd.read_csv(table)
+    expected = KTRR(3, **AUTOMATIC).fit_predict(frame.drop(columns=["name", "species"]).to_numpy())
+    assert written["label"].tolist() == expected.tolist()
+    assert "90 points, 9 features" in result.stdout
+    assert "3 clusters in" in result.stdout
+    assert "constant label" in result.stdout
+    assert f"labels written to {tmp_path / 'labels.csv'}" in result.stdout
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".parquet", ".json", ".npy"])
+def test_cluster_writes_every_format(table, tmp_path, suffix):
+    out = tmp_path / f"labels{suffix}"
+    result = run("cluster", table, "-k", 3, *COLUMNS, "-o", out, "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+    match suffix:
+        case ".npy":
+            labels = np.load(out, allow_pickle=False).tolist()
+        case ".json":
+            document = json.loads(out.read_text())
+            labels = document["labels"]
+            assert document["ids"][0] == "p0"
+            assert document["scores"].keys() >= {"accuracy", "nmi"}
+        case ".parquet":
+            labels = pd.read_parquet(out)["label"].tolist()
+        case _:
+            labels = pd.read_csv(out, sep="\t")["label"].tolist()
+    assert len(labels) == 90
+    assert set(labels) == {0, 1, 2}
+
+
+def test_json_is_one_document(table):
+    result = run("cluster", table, "-k", 3, *COLUMNS, "--json", "--seed", 4, "--reg", 0.5)
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert document["version"] == subspaces.__version__
+    assert document["source"] == str(table)
+    assert (document["n_points"], document["n_features"], document["n_clusters"]) == (90, 9, 3)
+    assert len(document["labels"]) == len(document["ids"]) == 90
+    assert document["parameters"] == KTRR(3, **{**AUTOMATIC, "random_state": 4, "reg": 0.5}).get_params()
+    assert set(document["chosen"]) == set(AUTOMATIC) - {"reg"}
+    assert document["chosen"]["kernel"] in document["reason"]
+    assert set(document["timings"]) >= {"selection", "kernel", "coefficients", "graph", "cut"}
+    assert 0 <= document["scores"]["accuracy"] <= 1
+    assert result.stderr == ""
+
+
+def test_options_reach_the_estimator_and_others_are_automatic(table, monkeypatch):
+    seen = []
+    original = KTRR.fit
+    monkeypatch.setattr(KTRR, "fit", lambda self, X, y=None: seen.append(self.get_params()) or original(self, X))
+    options = ["--kernel", "exponential", "--bandwidth", "0.7", "--reg", 2, "--n-nonzero", 7, "--scaling", "none"]
+    result = run("cluster", table, "-k", 3, *COLUMNS, *options, "--partition", "qr", "--seed", 9, "--threads", 1)
+    assert result.exit_code == 0, result.output
+    run("cluster", table, "-k", 3, *COLUMNS)
+    run("cluster", table, "-k", 3, *COLUMNS, "--method", "trr", "--scaling", "unit", "--bandwidth", "mean")
+    changed = {
+        "kernel": "exponential",
+        "bandwidth": 0.7,
+        "reg": 2,
+        "n_nonzero": 7,
+        "partition": "qr",
+        "random_state": 9,
+    }
+    assert seen == [KTRR(3, **changed).get_params(), KTRR(3, **AUTOMATIC).get_params()]
+
+
+def test_any_parameter_can_be_set(table, monkeypatch):
+    seen = []
+    original = SSC.fit
+    monkeypatch.setattr(SSC, "fit", lambda self, X, y=None: seen.append(self.get_params()) or original(self, X))
+    assigned = ["alpha=50", "affine=True", "tol=1e-3", "graph=column", "graph_params={'n_nonzero': 4}", "scaling=none"]
+    options = [word for text in assigned for word in ("--set", text)]
+    result = run("cluster", table, "-k", 3, *COLUMNS, "--method", "ssc", *options, "--seed", 2, "--json")
+    assert result.exit_code == 0, result.output
+    values = {"alpha": 50, "affine": True, "tol": 1e-3, "graph": "column", "graph_params": {"n_nonzero": 4}}
+    assert seen == [SSC(3, **values, scaling=None, random_state=2).get_params()]
+    assert json.loads(result.stdout)["parameters"]["graph_params"] == {"n_nonzero": 4}
+
+
+def test_what_is_set_is_not_chosen(table):
+    options = ["--set", "reg=0.5", "--set", "n_nonzero=4", "--set", "by=value", "--set", "partition=auto"]
+    result = run("cluster", table, "-k", 3, *COLUMNS, *options, "--json")
+    expected = {**AUTOMATIC, "reg": 0.5, "n_nonzero": 4, "by": "value"}
+    assert json.loads(result.stdout)["parameters"] == KTRR(3, **expected).get_params()
+
+
+def test_the_choice_is_explained(table):
+    result = run("cluster", table, *COLUMNS, "-k", "auto", "--kernel", "auto", "--reg", "0.5")
+    assert result.exit_code == 0, result.output
+    line = next(line for line in result.stdout.splitlines() if line.startswith("chosen: "))
+    assert "kernel" in line
+    assert "reg 0.5" in line
+    assert "auto" not in result.stdout.splitlines()[1]  # the settled values are shown, not the word
+
+
+def test_other_methods_keep_their_defaults_and_refuse_auto(table):
+    result = run("cluster", table, *COLUMNS, "-k", 3, "--method", "lsr1", "--json")
+    assert json.loads(result.stdout)["parameters"]["partition"] == "kmeans"
+    assert "no meaning for the method lsr1" in fails(
+        "cluster", table, *COLUMNS, "-k", 3, "--method", "lsr1", "--reg", "auto"
+    )
+
+
+def test_number_of_clusters_is_found_if_not_given(table):
+    result = run("cluster", table, *COLUMNS, "--json")
+    document = json.loads(result.stdout)
+    assert document["parameters"]["n_clusters"] == "auto"
+    assert document["n_clusters"] == document["chosen"]["n_clusters"] == len(set(document["labels"]))
+    low, high = document["n_clusters_range"]
+    assert low <= document["n_clusters"] <= high
+    other = json.loads(run("cluster", table, *COLUMNS, "--method", "lsr1", "--json").stdout)
+    assert (other["parameters"]["n_clusters"], other["parameters"]["partition"]) == (None, "modularity")
+    result = run("cluster", table, *COLUMNS)
+    assert "the number was found; -k sets it" in result.stdout
+    assert "-o labels.csv saves the labels" in result.stdout
+
+
+def test_trr(table):
+    result = run("cluster", table, "-k", 3, *COLUMNS, "--method", "trr", "--json")
+    assert json.loads(result.stdout)["method"] == "trr"
+
+
+def test_seed_repeats(table):
+    first, second = (run("cluster", table, "-k", 3, *COLUMNS, "--json", "--seed", 3).stdout for _ in range(2))
+    assert json.loads(first)["labels"] == json.loads(second)["labels"]
+
+
+def test_notes_reach_the_reader(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "x.npz"
+    np.savez(path, X=rng.integers(100, size=(30, 5)), y=np.arange(30) % 2, scale=0.01)
+    result = run("cluster", path, "-k", 2)
+    assert "note: the file also holds 'y', one value per point: --label y scores it" in result.stdout
+    assert "note: the points were multiplied by the file's scale 0.01" in result.stdout
+    assert "constant label" not in result.stdout
+
+
+def test_precomputed_kernel(tmp_path):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    np.save(tmp_path / "k.npy", X @ X.T)
+    assert run("cluster", tmp_path / "k.npy", "-k", 2, "--kernel", "precomputed").exit_code == 0
+    np.save(tmp_path / "x.npy", X)
+    fails("cluster", tmp_path / "x.npy", "-k", 2, "--kernel", "precomputed", code=1)
+
+
+def test_threads_are_limited(table, monkeypatch):
+    from threadpoolctl import threadpool_info
+
+    seen = []
+    original = KTRR.fit
+
+    def fit(self, X, y=None):
+        seen.append({pool["num_threads"] for pool in threadpool_info()} | {int(os.environ["OMP_NUM_THREADS"])})
+        return original(self, X)
+
+    monkeypatch.setattr(KTRR, "fit", fit)
+    before = dict(os.environ)
+    assert run("cluster", table, "-k", 3, *COLUMNS, "--threads", 1).exit_code == 0
+    assert seen == [{1}]
+    assert dict(os.environ) == before
+
+
+# ------------------------------------------------------------------ demo
+
+
+@pytest.fixture(scope="module")
+def demonstration(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    return folder, run("demo", "--output", folder)
+
+
+def test_demo_prints_a_table_and_writes_files(demonstration):
+    folder, result = demonstration
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    rows = {line[:35].strip(): line[35:].split() for line in result.stdout.splitlines()[2:8]}
+    assert rows.pop("") == ["AC", "NMI", "ARI", "F", "seconds"]
+    names = ["k-means", "spectral clustering (10 neighbours)", "KTRR, cut by k-means", "KTRR, cut by modularity"]
+    assert list(rows) == ["one label for all", *names]
+    assert rows["one label for all"][:3] == ["10.2", "0.0", "0.0"]
+    assert all(0 <= float(cell) <= 100 for cells in rows.values() for cell in cells[:4])
+    assert float(rows["KTRR, cut by modularity"][0]) > float(rows["k-means"][0])
+    labels = pd.read_csv(folder / "labels.csv")
+    assert list(labels) == ["row", "digit", *names]
+    assert len(labels) == 1797
+    assert (folder / "digits.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(file.name for file in folder.iterdir()) == ["digits.png", "labels.csv"]
+
+
+def test_demo_again_without_matplotlib(demonstration, monkeypatch):
+    folder, first = demonstration
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run("demo", "-o", folder)
+    assert result.exit_code == 0
+    assert 'pip install "subspaces[report]"' in result.stdout
+    result = run("demo", "-o", folder, "--json", "--seed", 0)
+    document = json.loads(result.stdout)
+    assert document["files"] == [str(folder / "labels.csv")]
+    assert f"{document['scores']['k-means']['AC']:.1f}" in first.stdout
+
+
+def test_demo_folder_must_be_one(table):
+    assert "the folder cannot be made" in fails("demo", "-o", table)
+
+
+def test_every_estimator_has_a_name_in_lower_case():
+    assert all(name == name.lower() for name in METHODS)
+
+
+def test_methods_lists_every_estimator():
+    result = run("methods")
+    assert result.exit_code == 0
+    for name, cls in METHODS.items():
+        assert f"{name}: " in result.stdout
+        assert cls.reference in result.stdout
+        assert cls.cost in result.stdout
+    document = json.loads(run("methods", "--json").stdout)
+    assert set(document) == set(METHODS)
+    assert "Parameters" in run("methods", "ssc").stdout
+    assert run("methods", "nope").exit_code == 2
+
+
+@pytest.mark.parametrize("method", ["ssc", "lrr2", "tsc"])
+def test_cluster_runs_any_method(tmp_path, method):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "X.npy", np.kron(np.eye(2), rng.normal(size=(15, 3))))
+    result = run("cluster", str(tmp_path / "X.npy"), "-k", "2", "--method", method, "--json")
+    assert result.exit_code == 0, result.stderr
+    labels = json.loads(result.stdout)["labels"]
+    assert len(set(labels[:15])) == len(set(labels[15:])) == 1

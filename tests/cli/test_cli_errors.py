@@ -1,0 +1,154 @@
+"""The command line when something goes wrong: one line, an exit code, and no file."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli_data import COLUMNS, fails, run, write_rings
+from subspaces import KTRR
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_rings(tmp_path)
+
+
+def test_file_errors_are_one_line(table, tmp_path):
+    line = fails("cluster", table, "-k", 3)
+    assert f"{table}, line 2, column 'name': 'p0' is not a number" in line
+    assert "--ignore name" in line
+    assert "no such file" in fails("cluster", tmp_path / "nothing.csv", "-k", 3)
+    assert ".parquet" in fails("cluster", Path(__file__), "-k", 3)
+    assert "did you mean 'species'" in fails("cluster", table, "-k", 3, "--label", "specis")
+
+
+def test_markup_and_control_characters_do_nothing(tmp_path):
+    path = tmp_path / "[red]x.csv"
+    path.write_text("a,[bold]b[/bold]\x1b[2J\n1,2\n3,x[/nonsense]\n")
+    line = fails("cluster", path, "-k", 2)
+    assert "[red]x.csv, line 3, column '[bold]b[/bold]\\x1b[2J': 'x[/nonsense]' is not a number" in line
+    path.write_text("a,[bold]b[/bold]\x1b[2J\n" + "".join(f"{i % 5},{i * i % 7}\n" for i in range(20)))
+    result = run("cluster", path, "-k", 2)
+    assert result.exit_code == 0
+    assert "[red]x.csv: 20 points" in result.stdout
+    assert "\x1b" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--kernel", "gauss"], "rbf"),
+        (["--method", "magic"], "ktrr, trr"),
+        (["--reg", "-1"], "'reg' parameter of KTRR"),
+        (["--reg", "much"], "--reg"),
+        (["--n-nonzero", "2.5"], "not a whole number or auto"),
+        (["--n-nonzero", "0"], "'n_nonzero' parameter"),
+        (["--bandwidth", "wide"], "not mean, rms, median or a number"),
+        (["--bandwidth", "-2"], "'bandwidth' parameter"),
+        (["-k", "91"], "91 clusters of 90 points"),
+        (["-k", "0"], "-k"),
+        (["--method", "trr", "--kernel", "rbf"], "no meaning for the method trr"),
+        (["--method", "ssc", "--set", "alpha"], "--set: 'alpha' is not of the form NAME=VALUE"),
+        (["--set", "=3"], "--set: '=3' is not of the form NAME=VALUE"),
+        (["--set", "two words=3"], "--set: 'two words=3' is not of the form NAME=VALUE"),
+        (["--set", "2reg=3"], "--set: '2reg=3' is not of the form NAME=VALUE"),
+        (["--set", "alpha=50"], "--set: 'alpha' is no parameter of the method ktrr, which has bandwidth, by, connect"),
+        (["--method", "ssc", "--set", "n_nonzero=5"], "--set: 'n_nonzero' is no parameter of the method ssc"),
+        (["--set", "__class__=5"], "--set: '__class__' is no parameter"),
+        (["--set", "n_clusters=4"], "--set: the number of clusters is given with -k"),
+        (["--set", "reg=4", "--reg", "3"], "--set: reg is given by --reg already"),
+        (["--set", "random_state=4", "--seed", "3"], "--set: random_state is given by --seed already"),
+        (["--set", "reg=4", "--set", "reg=4"], "--set: reg is given twice"),
+        (["--set", "reg=-4"], "'reg' parameter of KTRR"),
+        (["--set", "graph=[1, 2]"], "'graph' parameter of KTRR"),
+        (["--method", "ssc", "--set", "alpha=auto"], "auto has no meaning for the method ssc"),
+        (["--nonsense"], "--nonsense"),
+        (["--seed", "-3"], "--seed"),
+        (["--threads", "0"], "--threads"),
+        (["-o", "labels.xlsx"], ".csv"),
+    ],
+)
+def test_usage_errors_are_one_line(table, arguments, expected):
+    assert expected in fails("cluster", table, "-k", 3, *COLUMNS, *arguments)
+
+
+def test_kmeans_needs_a_number(table):
+    assert "add -k" in fails("cluster", table, *COLUMNS, "--partition", "kmeans", "--method", "lsr1")
+
+
+def test_unknown_command():
+    assert "No such command 'clutser'" in fails("clutser")
+
+
+def test_existing_output_is_kept_without_force(table, tmp_path, monkeypatch):
+    out = tmp_path / "labels.csv"
+    out.write_text("precious")
+    monkeypatch.setattr(KTRR, "fit", lambda *_: pytest.fail("must be refused before computing"))
+    assert "--force" in fails("cluster", table, "-k", 3, *COLUMNS, "-o", out)
+    assert "input file" in fails("cluster", table, "-k", 3, *COLUMNS, "-o", table, "--force")
+    assert out.read_text() == "precious"
+    monkeypatch.undo()
+    assert run("cluster", table, "-k", 3, *COLUMNS, "-o", out, "--force").exit_code == 0
+    assert out.read_text().startswith("id,label,confidence,")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "expected"),
+    [
+        (ValueError("bad\nnews [red]x[/red] \x1b[31m"), 1, "error: bad news [red]x[/red] \\x1b[31m"),
+        (MemoryError("the 9 × 9 matrix needs 1 TiB."), 1, "error: not enough memory; the 9 × 9 matrix needs"),
+        (np.linalg.LinAlgError("singular"), 1, "error: singular"),
+        (RuntimeError(), 1, "error: RuntimeError"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_failures_end_in_one_line_and_no_file(table, tmp_path, monkeypatch, error, code, expected):
+    def fit(self, X, y=None):
+        raise error
+
+    monkeypatch.setattr(KTRR, "fit", fit)
+    result = run("cluster", table, "-k", 3, *COLUMNS, "-o", tmp_path / "labels.csv")
+    assert result.exit_code == code
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(expected)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["rings.csv"]
+
+
+def test_failed_writing_ends_in_one_line(table, tmp_path, monkeypatch):
+    def replace(source, target):
+        raise OSError(28, "No space left on device", str(target))
+
+    monkeypatch.setattr(os, "replace", replace)
+    line = fails("cluster", table, "-k", 3, *COLUMNS, "-o", tmp_path / "labels.csv", code=1)
+    assert line.endswith("labels.csv: No space left on device")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["rings.csv"]
+
+
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_debug_shows_the_traceback(table, how):
+    arguments = ["cluster", table, "-k", 3, *(["--debug"] if how == "option" else [])]
+    result = run(*arguments, env={"SUBSPACES_DEBUG": "1"} if how == "environment" else None)
+    assert result.exit_code == 2
+    assert "Traceback" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: ")
+
+
+@pytest.mark.filterwarnings("default:did not")  # whatever pytest was told
+def test_warnings_are_one_line(table, monkeypatch):
+    original = KTRR.fit
+
+    def fit(self, X, y=None):
+        warnings.warn("did not\nconverge [red]", UserWarning, stacklevel=2)
+        return original(self, X)
+
+    monkeypatch.setattr(KTRR, "fit", fit)
+    result = run("cluster", table, "-k", 3, *COLUMNS, "--json")
+    assert json.loads(result.stdout)["n_clusters"] == 3
+    assert result.stderr == "warning: did not converge [red]\n"

@@ -1,0 +1,236 @@
+"""``subspaces cluster``: images, missing values, and the files that come out of it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli_data import fails, run
+from subspaces import KTRR
+from subspaces.io import FileError, read_table, write_labels
+
+# without a search: these tests are not about it
+FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--partition", "kmeans"]
+COLUMNS = ["label", "confidence", "second_cluster", "margin", "fits_nowhere"]
+
+
+@pytest.fixture
+def frame(rng):
+    """Two groups of 20 points in five features, with names."""
+    X = np.kron(np.eye(2), rng.uniform(1, 2, size=(20, 3)))[:, :5] + 0.01 * rng.normal(size=(40, 5))
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d", "e"])
+    frame.insert(0, "name", [f"p{i}" for i in range(40)])
+    frame["kind"] = np.repeat(["x", "y"], 20)
+    return frame
+
+
+def save(frame, path):
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def faces(tmp_path, rng):
+    """Two kinds of pictures with noise, twelve of each, one broken file."""
+    Image = pytest.importorskip("PIL.Image")
+    folder = tmp_path / "faces"
+    folder.mkdir()
+    patterns = rng.uniform(0, 200, size=(2, 12, 12))
+    for i in range(24):
+        pixels = patterns[i % 2] * rng.uniform(0.5, 1) + rng.uniform(0, 20, size=(12, 12))
+        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{i}.png")
+    (folder / "broken.png").write_text("no image")
+    return folder
+
+
+# ------------------------------------------------------------------ missing values
+
+
+def with_gaps(frame):
+    frame = frame.copy()
+    frame.loc[[3, 7], "b"] = np.nan
+    frame.loc[7, "d"] = np.nan
+    return frame
+
+
+def test_missing_values_are_reported_by_row_and_column(frame, tmp_path):
+    path = save(with_gaps(frame), tmp_path / "x.csv")
+    line = fails("cluster", path, "-k", 2, "--id", "name", "--label", "kind")
+    assert "line 5, column 'b': missing value, the first of 3 in 2 rows and 2 columns" in line
+    assert "(line 5: 'b'; line 9: 'b', 'd')" in line
+    assert "--missing drop, which keeps 38 of 40 rows, --missing mean or --missing median" in line
+    frame.loc[:, "a"] = np.nan
+    line = fails("cluster", save(frame, path), "-k", 2, "--id", "name", "--label", "kind")
+    assert "and 36 more rows" in line
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".json", ".npy"])
+def test_dropped_rows_have_an_empty_label(frame, tmp_path, suffix):
+    path, out = save(with_gaps(frame), tmp_path / "x.csv"), tmp_path / f"labels{suffix}"
+    result = run("cluster", path, "-k", 2, "--id", "name", "--label", "kind", "--missing", "drop", "-o", out, *FIXED)
+    assert result.exit_code == 0, result.output
+    assert "3 values were missing ('b' 2, 'd' 1): 2 rows with them left out" in result.stdout
+    match suffix:
+        case ".npy":
+            assert np.flatnonzero(np.load(out) == -1).tolist() == [3, 7]
+            return
+        case ".json":
+            written = pd.DataFrame(
+                {"id": json.loads(out.read_text())["ids"], "label": json.loads(out.read_text())["labels"]}
+            )
+        case ".parquet":
+            written = pd.read_parquet(out)
+        case _:
+            written = pd.read_csv(out, sep="\t" if suffix == ".tsv" else ",")
+    assert written["id"].tolist() == [f"p{i}" for i in range(40)]
+    assert np.flatnonzero(written["label"].isna()).tolist() == [3, 7]
+    if suffix != ".json":
+        assert list(written) == ["id", *COLUMNS]
+        assert np.flatnonzero(written["confidence"].isna()).tolist() == [3, 7]
+
+
+@pytest.mark.parametrize(("rule", "function"), [("mean", np.nanmean), ("median", np.nanmedian)])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npy"])
+def test_missing_values_are_filled_in(frame, tmp_path, rule, function, suffix):
+    numbers = with_gaps(frame)[["a", "b", "c", "d", "e"]]
+    path = tmp_path / f"x{suffix}"
+    if suffix == ".npy":
+        np.save(path, numbers.to_numpy())
+    else:
+        numbers.to_csv(path, index=False) if suffix == ".csv" else numbers.to_parquet(path)
+    data = read_table(path, missing=rule)
+    expected = np.where(np.isnan(numbers), function(numbers, axis=0), numbers)
+    np.testing.assert_allclose(data.X, expected)
+    assert f"the {rule} of the column was put in" in data.notes[-1]
+    assert read_table(path, missing="drop").rows.tolist() == [i for i in range(40) if i not in (3, 7)]
+
+
+def test_missing_rules_that_cannot_work(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n1,\n2,NA\n3,nan\n")
+    with pytest.raises(FileError, match='missing="drop" leaves 0 of 3 rows'):
+        read_table(path, missing="drop")
+    with pytest.raises(FileError, match=r"column 'b': every value is missing.*ignore=\[.b.\]"):
+        read_table(path, missing="mean")
+    with pytest.raises(ValueError, match="missing must be one of error, drop, mean, median"):
+        read_table(path, missing="guess")
+    path.write_text("a,b\n1,\n2,inf\n3,4\n")
+    with pytest.raises(FileError, match="line 3, column 'b': inf is not finite"):
+        read_table(path, missing="mean")
+
+
+# ------------------------------------------------------------------ result files
+
+
+def test_spreadsheets_run_no_formula(tmp_path):
+    ids = [
+        "=cmd|' /C calc'!A0",
+        "+1+1",
+        "-2+3",
+        "@SUM(A1)",
+        "\tx",
+        "\rx",
+        " =1",
+        "\n=1",
+        "＝1",
+        "-5",
+        "+1e3",
+        "a=b",
+        "plain",
+    ]
+    for suffix in (".csv", ".tsv"):
+        path = tmp_path / f"labels{suffix}"
+        write_labels(path, np.arange(13), ids=ids)
+        written = pd.read_csv(path, sep="," if suffix == ".csv" else "\t", dtype=str)["id"].tolist()
+        assert written == [*("'" + name for name in ids[:9]), *ids[9:]]
+    write_labels(tmp_path / "labels.json", np.arange(13), ids=ids)
+    assert json.loads((tmp_path / "labels.json").read_text())["ids"] == ids
+
+
+def test_columns_of_the_result(frame, tmp_path):
+    path = save(frame, tmp_path / "x.csv")
+    arguments = ("cluster", path, "-k", 2, "--id", "name", "--label", "kind", *FIXED)
+    assert run(*arguments, "-o", tmp_path / "labels.csv").exit_code == 0
+    written = pd.read_csv(tmp_path / "labels.csv")
+    assert list(written) == ["id", *COLUMNS]
+    assert written["confidence"].between(0, 1).all()
+    assert set(written["fits_nowhere"]) <= {0, 1}
+    document = json.loads(run(*arguments, "--json").stdout)
+    assert set(document) >= {"ids", "labels", *COLUMNS[1:], "clusters"}
+    np.testing.assert_allclose(written["confidence"], document["confidence"], rtol=1e-5)
+    assert [row["size"] for row in document["clusters"]] == [20, 20]
+    assert set(document["clusters"][0]["exemplars"]) <= set(frame["name"])
+    assert "confidence of the labels: median" in run(*arguments).stdout
+
+
+# ------------------------------------------------------------------ images
+
+
+def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    outputs = ("--sort-into", tmp_path / "sorted", "--report", tmp_path / "out.html", "-o", tmp_path / "labels.csv")
+    result = run("cluster", faces, "-k", 2, *FIXED, *outputs, "--tables", tmp_path / "tables.md")
+    assert result.exit_code == 0, result.output
+    assert "24 points, 144 features" in result.stdout
+    assert "note: 24 images of 12 x 12 pixels, used as they are" in result.stdout
+    assert "note: 1 file skipped: broken.png (not an image of a known format)" in result.stdout
+    assert "24 images copied into 2 folders in" in result.stdout
+    assert "out.html; open it in a browser" in result.stdout
+    labels = pd.read_csv(tmp_path / "labels.csv").set_index("id")["label"]
+    for name, label in labels.items():
+        assert (tmp_path / "sorted" / f"cluster_{label:02d}" / name).is_file()
+    assert len({labels[f"{i}.png"] for i in range(0, 24, 2)}) == 1
+    page = (tmp_path / "out.html").read_text()
+    assert "subspaces cluster" in page
+    assert "broken.png" in page
+    assert "## Quality" in (tmp_path / "tables.md").read_text()
+    again = run(
+        "cluster", faces, "-k", 2, "--sort-into", tmp_path / "sorted", "--link", "--image-size", "6x8", "--json"
+    )
+    document = json.loads(again.stdout)
+    assert document["n_features"] == 48
+    assert document["skipped"] == [{"file": "broken.png", "reason": "not an image of a known format"}]
+    assert (tmp_path / "sorted" / "cluster_00").is_dir()
+
+
+def test_outputs_are_refused_before_computing(faces, frame, tmp_path, monkeypatch):
+    monkeypatch.setattr(KTRR, "fit", lambda *_: pytest.fail("must be refused before computing"))
+    table = save(frame, tmp_path / "x.csv")
+    (tmp_path / "old.html").write_text("precious")
+    assert "--force" in fails("cluster", faces, "--report", tmp_path / "old.html")
+    assert "report cannot be written to the suffix '.pdf'" in fails("cluster", faces, "--report", tmp_path / "x.pdf")
+    assert "choose one of .md, .tex" in fails("cluster", faces, "--tables", tmp_path / "x.doc")
+    assert "sorts the images of a folder" in fails("cluster", table, "--sort-into", tmp_path / "s")
+    assert "only with --sort-into" in fails("cluster", faces, "--link")
+    assert "the images themselves" in fails("cluster", faces, "--sort-into", faces)
+    for size in ("0", "3000", "axb", "8x", "-3"):
+        assert "is not a size like 32 or 40x30" in fails("cluster", faces, f"--image-size={size}")
+    assert "--image-size has no meaning for a .csv file" in fails("cluster", table, "--image-size", "8")
+    assert "--color has no meaning" in fails("cluster", table, "--color")
+    assert "--missing has no meaning for a folder" in fails("cluster", faces, "--missing", "drop")
+    assert (tmp_path / "old.html").read_text() == "precious"
+
+
+def test_empty_folder_is_one_line(tmp_path):
+    (tmp_path / "nothing").mkdir()
+    assert "0 readable images in this folder" in fails("cluster", tmp_path / "nothing")
+
+
+def test_two_answers_that_are_as_good_are_both_named(tmp_path, monkeypatch):
+    """Iris: two of the species touch, and other settings part them elsewhere."""
+    pytest.importorskip("jinja2")
+    from sklearn.datasets import load_iris
+
+    monkeypatch.setattr("subspaces.selection.candidates.REGS_TRIED", (0.01, 10.0))
+    np.save(tmp_path / "iris.npy", load_iris().data)
+    result = run("cluster", tmp_path / "iris.npy", "-k", 3, "--report", tmp_path / "iris.html", "--json")
+    document = json.loads(result.stdout)
+    assert document["runner_up"].startswith(("Nearly as good", "As good"))
+    page = (tmp_path / "iris.html").read_text(encoding="utf-8")
+    assert "Undecided:" in page
+    assert "It finds other clusters" in page
+    assert "undecided: " in run("cluster", tmp_path / "iris.npy", "-k", 3).stdout

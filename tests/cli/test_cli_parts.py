@@ -1,0 +1,210 @@
+"""Parts of the command line one by one: sizes, JSON, bars for people who watch, and errors that are rare."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import numpy as np
+import pytest
+import typer
+
+from cli_data import run
+from subspaces.cli import _common, _outputs, _parse, _stream
+from subspaces.cli.reproduce import _progress
+from subspaces.description import plain
+from subspaces.numerics.blocks import map_blocks
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def watched(monkeypatch):
+    """A person at a terminal; what they see. (Not a fixture: pytest has a standard error of its own for the test.)"""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    return sys.stderr
+
+
+def refusal(*arguments):
+    found = run(*arguments)
+    assert found.exit_code == 2, found.output
+    assert found.stdout == ""
+    return found.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("500MB", 500_000_000), ("2gb", 2 * 10**9), ("1.5GiB", 3 * 2**29), ("7", 7), (" .5k ", 500), ("1TB", 10**12)],
+)
+def test_sizes(text, size):
+    assert _common.parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "0MB", "2 XB", "1e3", "inf"])
+def test_what_is_no_size(text):
+    with pytest.raises(ValueError, match=r"is not a size like 500MB, 2GB or 1\.5GiB"):
+        _common.parse_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a=3", 3),
+        ("a=-3", -3),
+        ("a=0.5", 0.5),
+        ("a=1e-3", 1e-3),
+        ("a=true", True),
+        ("a=False", False),
+        ("a=none", None),
+        ("a=None", None),
+        ("a=kmeans++", "kmeans++"),
+        ("a=", ""),
+        ("a='3'", "3"),
+        ("a=[1, 2.5]", [1, 2.5]),
+        ("a=(8, 16)", (8, 16)),
+        ("a={'degree': 3}", {"degree": 3}),
+        ("a=b=c", "b=c"),
+        ("a=__import__('os')", "__import__('os')"),
+        ("a={[]: 1}", "{[]: 1}"),
+        ("a=[1,", "[1,"),
+        ("a=" + 10_000 * "(", 10_000 * "("),
+        ("größe=1", 1),
+    ],
+)
+def test_assignments(text, value):
+    (found,) = _parse.assignments([text]).values()
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_several_assignments():
+    assert _parse.assignments(["alpha=50", "affine=true"]) == {"alpha": 50, "affine": True}
+    assert _parse.assignments([]) == {}
+
+
+@pytest.mark.parametrize("text", ["alpha", "", "=", "=1", "a b=1", "a.b=1", "1a=1", "--a=1"])
+def test_what_is_no_assignment(text):
+    with pytest.raises(typer.BadParameter, match="is not of the form NAME=VALUE"):
+        _parse.assignments(["ok=1", text])
+
+
+def test_memory_that_is_no_size_is_refused(tmp_path):
+    (tmp_path / "x.csv").write_text("1,2\n3,4\n")
+    assert "'much' is not a size" in refusal("cluster", tmp_path / "x.csv", "--memory", "much")
+
+
+def test_arguments_are_spelled_as_options(tmp_path):
+    spelled = [("label", None), ("label", "c"), ("image_size", None), ("ignore", ["a", "b"]), ("force", True)]
+    options = ["--label", "--label c", "--image-size", "--ignore a --ignore b", "--force"]
+    assert [_common.as_option(*argument) for argument in spelled] == options
+    (tmp_path / "x.csv").write_text("a,s\n1,cat\n")
+    problem = "'cat' is not a number; use --label s, --id s or --ignore s to keep the column out of the points"
+    assert problem in refusal("cluster", tmp_path / "x.csv")
+
+
+def test_whatever_a_result_holds_becomes_json():
+    value = {1: [np.float32(0.5), np.int64(3)], "a": (np.array([1.0, np.nan]), float("inf"), None, True), "b": int}
+    assert plain(value) == {"1": [0.5, 3], "a": [[1.0, None], None, None, True], "b": "<class 'int'>"}
+
+
+def test_rare_errors_are_one_line(capsys):
+    assert _common._report(ImportError("no module\nnamed x")) == 1
+    assert _common._report(OSError(28, "No space left on device", "out.csv")) == 1
+    assert _common._report(MemoryError()) == 1
+    assert _common._report(RuntimeError()) == 1
+    assert _common._report(typer.Abort()) == 130
+    assert capsys.readouterr().err.splitlines() == [
+        "error: no module named x; is the installation complete?",
+        "error: out.csv: No space left on device",
+        "error: not enough memory; use fewer points",
+        "error: RuntimeError (--debug shows where)",
+    ]
+
+
+# ------------------------------------------------------------------ bars
+
+
+def test_long_work_shows_its_steps(monkeypatch):
+    terminal = watched(monkeypatch)
+    with _common.progress_bar(None, True, n_points=_common.MANY_POINTS + 1):
+        for _ in range(2):
+            map_blocks(lambda start, stop: None, [(i, i + 1) for i in range(300)])
+    assert "step 2" in terminal.getvalue()
+
+
+def test_a_fit_that_cannot_say_how_far_it_is_shows_its_name(monkeypatch):
+    """As with scikit-learn before 1.9, which has no callbacks."""
+    terminal = watched(monkeypatch)
+    with _common.progress_bar({}, True, n_points=3):
+        pass
+    assert "dict" in terminal.getvalue()
+
+
+def test_reproduction_shows_the_cell_it_is_at(monkeypatch):
+    terminal = watched(monkeypatch)
+    with _progress("table4", wanted=True) as listener:
+        listener(2, 5, "coil20 ktrr")
+    assert "table4" in terminal.getvalue()
+    assert "2/5" in terminal.getvalue()
+
+
+def test_workers_show_how_far_they_are(monkeypatch):
+    terminal = watched(monkeypatch)
+    with _stream._bar(True) as progress:
+        progress(1, 4)
+    assert "━" in terminal.getvalue()
+
+
+def test_nobody_watches_no_bar(monkeypatch):
+    terminal = watched(monkeypatch)
+    monkeypatch.setattr(terminal, "isatty", lambda: False)
+    with _progress("table4", wanted=True) as listener, _stream._bar(True) as progress:
+        assert listener is None
+        assert progress is None
+    assert terminal.getvalue() == ""
+
+
+# ------------------------------------------------------------------ files that workers read
+
+
+def test_which_files_workers_read(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", np.ones((100, 100)))
+    (tmp_path / "x.csv").write_text("1,2\n" * 3)
+    (tmp_path / "x.zarr").mkdir()
+    assert not _stream.wanted(tmp_path / "x.csv", None)
+    assert not _stream.wanted(tmp_path / "x.npy", None)
+    assert _stream.wanted(tmp_path / "x.npy", "local")
+    assert _stream.wanted(tmp_path / "x.zarr", None)
+    monkeypatch.setattr("subspaces.numerics.memory.available_bytes", lambda: 50_000)  # less than the file
+    assert _stream.wanted(tmp_path / "x.npy", None)
+
+
+def test_workers_do_not_read_text_nor_write_reports(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((10, 3)))
+    (tmp_path / "x.csv").write_text("1,2\n" * 3)
+    assert "needs a file of .npy, .parquet, .zarr; got x.csv" in refusal(
+        "cluster", tmp_path / "x.csv", "--scheduler", "local", "-k", "2"
+    )
+    told = refusal("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--tables", tmp_path / "t.md")
+    assert "--tables" in told
+    assert "has no meaning for a file that workers read piece by piece" in told
+
+
+# ------------------------------------------------------------------ outputs
+
+
+def test_report_names_what_it_needs(tmp_path, monkeypatch):
+    (tmp_path / "x.csv").write_text("1,2\n" * 3)
+    monkeypatch.setattr(_outputs, "find_spec", lambda name: None)
+    told = refusal("cluster", tmp_path / "x.csv", "-k", "2", "--report", tmp_path / "r.html")
+    assert 'a report needs matplotlib: pip install "subspaces[report]"' in told
+
+
+def test_auto_has_no_meaning_for_methods_that_cannot_choose(tmp_path):
+    np.savetxt(tmp_path / "x.csv", np.random.default_rng(0).normal(size=(30, 4)), delimiter=",")
+    assert "auto has no meaning for the method kasp here" in refusal(
+        "cluster", tmp_path / "x.csv", "--method", "kasp", "-k", "auto"
+    )

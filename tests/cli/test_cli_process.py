@@ -1,0 +1,108 @@
+"""The command line as a real process: exit codes, signals, terminals and pipes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cli_data import COLUMNS, environment, write_rings
+from subspaces import KTRR
+from subspaces.cli._common import progress_bar
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals, pipes or terminals")
+
+
+def process(*arguments, **options):
+    command = [sys.executable, "-m", "subspaces.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120, **options)
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_rings(tmp_path)
+
+
+def test_process_exit_codes(table, tmp_path):
+    good = process("cluster", table, "-k", 3, *COLUMNS, "-o", "labels.csv", cwd=tmp_path)
+    assert (good.returncode, good.stderr) == (0, "")
+    assert (tmp_path / "labels.csv").read_text().count("\n") == 91
+    bad = process("cluster", table, "-k", 3)
+    assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (2, "", 1)
+
+
+def open_for_reader(pipe, child):
+    """Open a named pipe for writing, which succeeds once the child reads from it."""
+    while child.poll() is None:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads yet
+            time.sleep(0.02)
+    pytest.fail(child.stderr.read())
+
+
+@posix
+def test_interrupt_ends_with_130(tmp_path):
+    pipe = tmp_path / "x.csv"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "subspaces.cli", "cluster", str(pipe), "-k", "2", "-o", str(tmp_path / "y.csv")]
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored in the background of a script, and inherited
+    try:
+        child = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    writer = open_for_reader(pipe, child)
+    child.send_signal(signal.SIGINT)
+    stdout, stderr = child.communicate(timeout=60)
+    os.close(writer)
+    assert (child.returncode, stdout, stderr) == (130, "", "interrupted\n")
+    assert [file.name for file in tmp_path.iterdir()] == ["x.csv"]
+
+
+@posix
+def test_progress_goes_to_a_terminal_on_standard_error(table):
+    import pty
+
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "subspaces.cli", "cluster", str(table), "-k", "3", *COLUMNS]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=follower, env=environment(TERM="xterm"), text=True
+    ) as child:
+        os.close(follower)
+        shown = b""
+        try:
+            while block := os.read(leader, 4096):
+                shown += block
+        except OSError:  # how Linux says that the other end is closed
+            pass
+        stdout, _ = child.communicate(timeout=60)
+    os.close(leader)
+    assert child.returncode == 0
+    assert b"KTRR" in shown
+    assert "\x1b" not in stdout
+    assert "3 clusters in" in stdout
+
+
+def test_progress_is_silent_elsewhere(monkeypatch):
+    for wanted, terminal in ((False, True), (True, False)):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal, raising=False)
+        estimator = KTRR(2)
+        with progress_bar(estimator, wanted):
+            assert not getattr(estimator, "_skl_callbacks", [])
+
+
+@posix
+def test_closed_pipe_is_no_traceback():
+    command = [sys.executable, "-m", "subspaces.cli", "--version"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment(), timeout=60)
+    os.close(writer)
+    assert result.returncode != 0
+    assert result.stderr == b""

@@ -1,0 +1,34 @@
+"""PyTorch is optional: nothing imports it unasked, and who asks for it without having it is told what to do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from subspaces import deep, registry
+
+CLASSES = [registry.entry_of(name).class_name for name in registry.names("deep")]
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_the_package_does_not_import_torch():
+    done = run("import sys, subspaces, subspaces.deep; from subspaces import KTRR; sys.exit('torch' in sys.modules)")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_clear_error_without_torch(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # the import system's own way to say: not there
+    with pytest.raises(ImportError, match=rf"subspaces.deep.{name} needs PyTorch.*pip install subspaces\[deep\]"):
+        getattr(deep, name)
+
+
+def test_unknown_names():
+    with pytest.raises(AttributeError, match="has no attribute 'DSCNett'"):
+        deep.DSCNett  # noqa: B018
+    assert set(dir(deep)) == set(CLASSES)

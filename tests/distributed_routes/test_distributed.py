@@ -1,0 +1,409 @@
+"""Chunks and worker processes give the labels of the same estimator in memory, also when processes die."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed", reason="Dask is not installed: pip install subspaces[dask]")
+pytest.importorskip("dask.dataframe", reason="Dask DataFrames are not installed: pip install subspaces[dask]")
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import pandas as pd
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+
+from subspaces import KTRR, TRR
+from subspaces.distributed import _graph, _sampled, connect, fit_predict
+from subspaces.distributed._sampled import Rows
+from subspaces.distributed._tasks import Workers
+from subspaces.estimators.ektrr import EKTRR, SSSC
+from subspaces.estimators.sampled import SampledClusterer
+from subspaces.kernels import RBF, DistanceKernel, as_kernel
+from subspaces.representation import two_scale
+
+SCALINGS = [None, "unit", "max", "minmax", "standard"]
+N_TASKS = 12
+
+
+@pytest.fixture(scope="module")
+def client():
+    # Dask gives a worker up that is down when it looks again, 15 s after it was killed: also for the second time
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
+    with patient, connect(n_workers=2) as client:
+        assert len({os.getpid(), *client.run(os.getpid).values()}) == 3
+        yield client
+
+
+@pytest.fixture
+def rings(rng) -> np.ndarray:
+    """Three rings in four dimensions, in single precision."""
+    n = 250 * N_TASKS
+    angle, radius = rng.uniform(0, 2 * np.pi, n), rng.integers(1, 4, n)
+    ring = np.c_[radius * np.cos(angle), radius * np.sin(angle), 0.1 * rng.normal(size=(n, 2))]
+    return ring.astype(np.float32)
+
+
+@pytest.fixture
+def small_tasks(monkeypatch) -> None:
+    monkeypatch.setattr(_graph, "ROWS_PER_TASK", 256)
+    monkeypatch.setattr(_sampled, "TASK_BYTES", 2**12)
+
+
+def ktrr(**parameters) -> KTRR:
+    return KTRR(**{"n_clusters": 3, "solver": "two_scale", "partition": "modularity", **parameters})
+
+
+def ektrr(cls=EKTRR, **parameters):
+    """A clusterer that labels little at a time, so that a thousand points are many blocks."""
+    estimator = cls(n_clusters=3, n_landmarks=100, **parameters)
+    estimator._block_bytes = 2**12
+    return estimator
+
+
+def rows_files(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob("graph-*/rows-*.npz")}
+
+
+def same_graph(estimator: KTRR, other: KTRR) -> bool:
+    return abs(estimator.coefficients_ - other.coefficients_).max() == 0
+
+
+# ---------------------------------------------------------------- the whole graph
+
+
+def test_a_block_has_the_rows_of_the_whole(rng, tmp_path):
+    X = rng.normal(size=(6000, 3)) * [1, 1, 5]  # more points than a cell is compared with
+    kernel = as_kernel("rbf").fit(X)
+    settings = {"seed": 5, "reg": 0.3, "n_landmarks": 50, "n_candidates": 7}
+    folder = _graph.written(lambda store: two_scale.prepare(X, kernel, **settings, store=store), settings, tmp_path)
+    prepared = _graph.open_prepared(folder, kernel)
+    whole = two_scale.two_scale(X, kernel=kernel, **settings).matrix.toarray()
+    for start, stop in [(0, 512), (2560, 2816), (5888, 6000)]:
+        candidates, values = two_scale.rows_of_coefficients(prepared, start, stop)
+        columns = whole[:, prepared.cells.order[start:stop]]
+        assert (np.count_nonzero(columns, axis=0) <= 7).all()
+        found = np.take_along_axis(columns, prepared.cells.order[candidates].T, axis=0)
+        np.testing.assert_array_equal(found.T, values)
+
+
+@pytest.mark.usefixtures("small_tasks")
+@pytest.mark.parametrize(
+    ("chunks", "parameters"),
+    [
+        ((700, 4), {}),
+        ((3000, 3), {"scaling": "standard", "partition": "kmeans", "spectral": "coarse", "kernel": "exponential"}),
+    ],
+)
+def test_graph_is_that_in_memory(client, rings, tmp_path, chunks, parameters):
+    expected = ktrr(**parameters).fit(rings)
+    estimator = ktrr(**parameters)
+    labels = fit_predict(estimator, da.from_array(rings, chunks=chunks), client=client, checkpoint=tmp_path)
+    np.testing.assert_array_equal(labels, expected.labels_)
+    assert same_graph(estimator, expected)
+    assert len(rows_files(tmp_path)) == N_TASKS
+    np.testing.assert_array_equal(estimator.predict(rings[:50] + 0.01), expected.predict(rings[:50] + 0.01))
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_kernels_of_users_go_to_the_workers(client, rings, tmp_path):
+    @dataclass(frozen=True)
+    class Student(DistanceKernel):
+        nu: float = 1.0
+
+        def profile(self, block):
+            block /= self.sigma**2
+            block += 1
+            np.power(block, -self.nu, out=block)
+
+    for nu in (1.0, 2.0):  # one bandwidth, two graphs
+        estimator = ktrr(kernel=Student(1.5, nu))
+        fit_predict(estimator, da.from_array(rings, chunks=(700, 4)), client=client, checkpoint=tmp_path)
+        assert same_graph(estimator, ktrr(kernel=Student(1.5, nu)).fit(rings))
+    assert len(list(tmp_path.glob("graph-*"))) == 2
+    assert _graph.identity_of(RBF(1.5)) == "rbf"
+    assert _graph.identity_of(Student(1.5, 2.0)).endswith("Student[('bandwidth', 1.5), ('nu', 2.0)]")
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_one_worker_gives_the_labels_of_two(client, rings, tmp_path):
+    two = fit_predict(ktrr(), da.from_array(rings, chunks=(1000, 2)), client=client)
+    with connect(n_workers=1) as alone:
+        one = fit_predict(ktrr(), da.from_array(rings, chunks=(2500, 4)), client=alone)
+        sampled = fit_predict(ektrr(), da.from_array(rings, chunks=(333, 4)), client=alone)
+        client_in_use = fit_predict(ektrr(), da.from_array(rings, chunks=(2000, 4)))
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(sampled, client_in_use)
+    np.testing.assert_array_equal(sampled, fit_predict(ektrr(), da.from_array(rings, chunks=(999, 1)), client=client))
+
+
+@pytest.mark.usefixtures("small_tasks")
+@pytest.mark.parametrize("make", [ktrr, ektrr])
+def test_a_killed_worker_changes_nothing(client, rings, tmp_path, make):
+    client.wait_for_workers(2, timeout=60)
+    pids = set(client.run(os.getpid).values())
+    left = []
+
+    def kill_one(done: int, total: int) -> None:
+        if not left:
+            os.kill(min(pids), signal.SIGKILL)
+            left.append(total - done)
+
+    X = da.from_array(rings, chunks=(700, 4))
+    labels = fit_predict(make(), X, client=client, checkpoint=tmp_path, progress=kill_one)
+    client.wait_for_workers(2, timeout=60)
+    assert left[0] > 0
+    assert min(pids) not in client.run(os.getpid).values()
+    np.testing.assert_array_equal(labels, make().fit_predict(rings))
+
+
+KILLED_RUN = """
+    import os, signal, sys
+    from subspaces import KTRR
+    from subspaces.distributed import _graph, connect, fit_predict
+
+    def kill_all(done, total):
+        if done == 3:
+            os.killpg(0, signal.SIGKILL)  # this process and its workers
+
+    if __name__ == "__main__":
+        _graph.ROWS_PER_TASK = 256
+        estimator = KTRR(n_clusters=3, solver="two_scale", partition="modularity")
+        with connect(n_workers=1) as client:
+            fit_predict(estimator, sys.argv[1], client=client, checkpoint=sys.argv[2], progress=kill_all)
+"""
+
+
+@pytest.mark.usefixtures("small_tasks")
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_a_killed_run_goes_on_from_its_checkpoint(client, rings, tmp_path):
+    script, data, folder = tmp_path / "run.py", tmp_path / "rings.npy", tmp_path / "checkpoint"
+    script.write_text(textwrap.dedent(KILLED_RUN), encoding="utf-8")
+    np.save(data, rings)
+    run = subprocess.run([sys.executable, script, data, folder], start_new_session=True, check=False)
+    assert run.returncode == -signal.SIGKILL
+    time.sleep(0.2)  # its workers got the signal at the same time, and may need a moment to end
+    finished = rows_files(folder)
+    assert 3 <= len(finished) < N_TASKS
+    (folder / ".data-1.tmp").write_bytes(b"half of a file")
+
+    # with other workers and from another kind of input
+    totals = set()
+    X = da.from_array(rings, chunks=(1100, 4))
+    labels = fit_predict(ktrr(), X, client=client, checkpoint=folder, progress=lambda done, total: totals.add(total))
+    np.testing.assert_array_equal(labels, ktrr().fit_predict(rings))
+    assert totals == {N_TASKS - len(finished)}
+    after = rows_files(folder)
+    assert len(after) == N_TASKS
+    assert finished.items() <= after.items()
+    assert not list(folder.rglob(".*"))
+
+    # a damaged piece is computed again, a finished run not at all, other parameters have files of their own
+    damaged = sorted(folder.glob("graph-*/rows-*.npz"))[5]
+    damaged.write_bytes(damaged.read_bytes()[:1000])
+    np.testing.assert_array_equal(fit_predict(ktrr(), data, client=client, checkpoint=folder), labels)
+    again = rows_files(folder)
+    assert {name for name in after if again[name] != after[name]} == {damaged.name}
+    np.testing.assert_array_equal(fit_predict(ktrr(), data, client=client, checkpoint=folder), labels)
+    assert rows_files(folder) == again
+    fit_predict(ktrr(reg=0.5), data, client=client, checkpoint=folder)
+    assert len(list(folder.glob("graph-*"))) == 2
+    assert {path.suffix for path in folder.rglob("*") if path.is_file()} == {".npy", ".npz", ".json"}
+
+
+def test_other_solvers_run_here(client, rings):
+    X = rings[:300]
+    labels = fit_predict(KTRR(n_clusters=3), da.from_array(X, chunks=(100, 4)), client=client)
+    np.testing.assert_array_equal(labels, KTRR(n_clusters=3).fit_predict(X))
+
+
+# ---------------------------------------------------------------- sample, cluster, classify
+
+
+@pytest.mark.usefixtures("small_tasks")
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_scaling_over_chunks_is_that_in_memory(client, rings, scaling):
+    expected, estimator = ektrr(SSSC, scaling=scaling).fit(rings), ektrr(SSSC, scaling=scaling)
+    labels = fit_predict(estimator, da.from_array(rings, chunks=(777, 3)), client=client)
+    np.testing.assert_array_equal(labels, expected.labels_)
+    np.testing.assert_array_equal(estimator.landmarks_, expected.landmarks_)
+    for name in ("exponent", "offset", "factor", "unit_rows"):
+        np.testing.assert_array_equal(
+            getattr(estimator._predictor.scaling, name), getattr(expected._predictor.scaling, name)
+        )
+    np.testing.assert_array_equal(estimator.predict(rings[:50] + 1), expected.predict(rings[:50] + 1))
+
+
+@pytest.mark.usefixtures("small_tasks")
+@pytest.mark.parametrize("sampler", ["kmeans++", "leverage", lambda X, n, rng: np.argsort(np.asarray(X)[:, 0])[:n]])
+def test_every_sampler_draws_what_it_draws_in_memory(client, rings, sampler):
+    estimator = SampledClusterer(clusterer=KMeans(3), n_landmarks=60, sampler=sampler, scaling="minmax", n_draws=2)
+    expected = clone(estimator).fit(rings)
+    labels = fit_predict(estimator, da.from_array(rings, chunks=(1500, 4)), client=client)
+    np.testing.assert_array_equal(labels, expected.labels_)
+    assert estimator.agreement_ == expected.agreement_
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_labels_of_chunks_are_kept(client, rings, tmp_path):
+    first = fit_predict(ektrr(), da.from_array(rings, chunks=(700, 4)), client=client, checkpoint=tmp_path)
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert len(files) > 3
+    min(files).unlink()
+    second = fit_predict(ektrr(), da.from_array(rings, chunks=(2000, 4)), client=client, checkpoint=tmp_path)
+    np.testing.assert_array_equal(first, second)
+    after = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert {path for path in files if after[path] != files[path]} == {min(files)}
+    assert {path.suffix for path in files} == {".npy"}
+    fit_predict(ektrr(random_state=1), da.from_array(rings, chunks=(2000, 4)), client=client, checkpoint=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2 * len(files)
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_rows_are_those_of_the_array(client, rng):
+    X = rng.normal(size=(50, 3))
+    rows = Rows(da.from_array(X, chunks=(7, 3)), 8 * 24, Workers(client))
+    some = rng.integers(0, 50, 20)
+    np.testing.assert_array_equal(rows[some], X[some])
+    for part in (slice(3, 30), slice(0, 8), slice(45, 80), slice(8, 8)):
+        np.testing.assert_array_equal(rows[part], X[part])
+    np.testing.assert_array_equal(np.asarray(rows), X)
+
+
+def test_equal_points_are_one_cluster(client):
+    with pytest.warns(UserWarning, match="all 40 points are equal"):
+        labels = fit_predict(ektrr(), da.ones((40, 3), chunks=(10, 3)), client=client)
+    assert not labels.any()
+
+
+# ---------------------------------------------------------------- where points come from
+
+
+def test_kinds_of_input(client, rings, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    pytest.importorskip("pyarrow")
+    X = rings[:2000]
+    expected = ektrr().fit_predict(X)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    keep = pd.DataFrame(np.vstack([X, X[:500] + 100]), columns=list("abcd"))
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "columns.npy", np.asfortranarray(X))
+    frame.to_parquet(tmp_path / "X.parquet")
+    stored = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, dtype=X.dtype, chunks=(300, 3))
+    stored[:] = X
+    filtered = dd.from_pandas(keep, npartitions=5)
+    filtered = filtered[filtered.a < 50]  # sizes of its partitions are unknown, the last is empty
+    sources = {
+        "array": X,
+        "zarr": stored,
+        "frame": filtered,
+        "unknown chunks": filtered.to_dask_array(),
+        **{name: tmp_path / name for name in ("X.npy", "columns.npy", "X.parquet", "X.zarr")},
+    }
+    for name, source in sources.items():
+        np.testing.assert_array_equal(fit_predict(ektrr(), source, client=client), expected, err_msg=name)
+    estimator = ektrr()
+    fit_predict(estimator, filtered, client=client)
+    assert list(estimator.feature_names_in_) == list("abcd")
+    np.testing.assert_array_equal(estimator.predict(frame), ektrr().fit(frame).predict(frame))
+    labels = fit_predict(ktrr(), filtered, client=client, checkpoint=tmp_path / "checkpoint")
+    np.testing.assert_array_equal(labels, ktrr().fit_predict(X))
+
+
+@pytest.mark.filterwarnings("default:a point occurs")  # ours, and right about these points
+def test_integers_become_double_precision(client):
+    X = np.arange(400).reshape(100, 4) % 17
+    estimator = ektrr()
+    np.testing.assert_array_equal(
+        fit_predict(estimator, da.from_array(X, chunks=30), client=client), ektrr().fit(X).labels_
+    )
+    assert estimator._predictor.dtype == np.float64
+
+
+def test_what_cannot_be_used_is_named(client, tmp_path):
+    X = np.ones((30, 2))
+    X[12, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN or infinity in its rows"):
+        fit_predict(ektrr(), da.from_array(X, chunks=(10, 2)), client=client)
+    with pytest.raises(ValueError, match="NaN"):
+        fit_predict(ktrr(), da.from_array(X, chunks=(10, 2)), client=client)
+    with pytest.raises(ValueError, match="two dimensions"):
+        fit_predict(ektrr(), da.ones(10), client=client)
+    with pytest.raises(ValueError, match=r"at least 2 points .* \(1, 2\)"):
+        fit_predict(ktrr(), da.ones((1, 2)), client=client)
+    with pytest.raises(ValueError, match="n_clusters=3"):
+        fit_predict(ektrr(), da.ones((2, 2)), client=client)
+    frame = dd.from_pandas(pd.DataFrame({"x": [1.0, 2.0], "name": ["a", "b"]}), npartitions=1)
+    with pytest.raises(ValueError, match=r"not numbers: \['name'\]"):
+        fit_predict(ektrr(), frame, client=client)
+    with pytest.raises(ValueError, match=r"must end in one of .*\.parquet"):
+        fit_predict(ektrr(), "points.txt", client=client)
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        fit_predict(ektrr(), tmp_path / "no.npy", client=client)
+    with pytest.raises(TypeError, match="got TRR"):
+        fit_predict(TRR(3), da.ones((20, 2)), client=client)
+    blind = SimpleNamespace(run=lambda *_: {"tcp://far:1": False}, as_current=client.as_current)
+    with pytest.raises(ValueError, match="not visible to 1 of the workers"):
+        fit_predict(ektrr(), da.ones((20, 2)), client=blind, checkpoint=tmp_path)
+
+
+def test_connect(client):
+    with connect(client.scheduler.address) as other:
+        assert len(other.scheduler_info()["workers"]) == 2
+    with pytest.raises(ValueError, match="n_workers=2 has no meaning"), connect("tcp://127.0.0.1:1", n_workers=2):
+        pass
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}),
+        pytest.raises(ConnectionError, match="no Dask scheduler answers"),
+        connect("tcp://127.0.0.1:1"),
+    ):
+        pass
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_spark_recipe_of_the_guide(rings):
+    """The recipe as it is printed, with a stand-in for Spark that hands it batches of pandas frames."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "distributed.md").read_text(encoding="utf-8")
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "mapInPandas" in block]
+    frame = pd.DataFrame(rings[:2000], columns=list("abcd")).assign(id=np.arange(2000) + 7)
+
+    class Table:
+        columns = frame.columns
+
+        def sample(self, fraction, seed):
+            return self
+
+        def limit(self, n):
+            return self
+
+        def toPandas(self):
+            return frame
+
+        def mapInPandas(self, function, schema):
+            assert schema == "id long, label long"
+            return pd.concat(function(iter([frame[:900], frame[900:901], frame[901:]])))
+
+    spark = SimpleNamespace(
+        read=SimpleNamespace(parquet=lambda path: Table()),
+        sparkContext=SimpleNamespace(broadcast=lambda value: SimpleNamespace(value=value)),
+    )
+    names = {"spark": spark}
+    exec(code, names)
+    found = names["labels"]
+    assert list(found.columns) == ["id", "label"]
+    np.testing.assert_array_equal(found["label"], names["model"].predict(frame[list("abcd")]))

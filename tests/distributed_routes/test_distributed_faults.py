@@ -1,0 +1,182 @@
+"""Cases 61 and 64 on workers: the scheduler is lost, two runs share a checkpoint, the disk is full, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed", reason="Dask is not installed: pip install subspaces[dask]")
+pytest.importorskip("dask.dataframe", reason="Dask DataFrames are not installed: pip install subspaces[dask]")
+
+
+import subspaces
+from subspaces import KTRR
+from subspaces.distributed import _files, _graph, _sampled, connect, fit_predict
+from subspaces.estimators.ektrr import EKTRR
+from subspaces.io.writing import unfinished
+from subspaces.representation.two_scale import prepare
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(Path(subspaces.__file__).parents[1]),
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+N_TASKS = 8
+
+
+@pytest.fixture
+def rings(rng, tmp_path) -> Path:
+    """Three rings in four dimensions, in a file."""
+    n = 250 * N_TASKS
+    angle, radius = rng.uniform(0, 2 * np.pi, n), rng.integers(1, 4, n)
+    X = np.c_[radius * np.cos(angle), radius * np.sin(angle), 0.1 * rng.normal(size=(n, 2))]
+    np.save(tmp_path / "rings.npy", X.astype(np.float32))
+    return tmp_path / "rings.npy"
+
+
+@pytest.fixture
+def small_tasks(monkeypatch) -> None:
+    monkeypatch.setattr(_graph, "ROWS_PER_TASK", 256)
+    monkeypatch.setattr(_sampled, "TASK_BYTES", 2**12)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and a worker, each a process of its own; the scheduler's process and address."""
+    file, module = tmp_path / "scheduler.json", [sys.executable, "-m"]
+    options = {"env": ENVIRONMENT, "stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+    place = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
+    scheduler = subprocess.Popen([*module, "distributed.cli.dask_scheduler", *place], **options)
+    while not (file.exists() and file.read_text()):
+        assert scheduler.poll() is None
+        time.sleep(0.05)
+    address = json.loads(file.read_text())["address"]
+    alone = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path / "worker")]
+    worker = subprocess.Popen([*module, "distributed.cli.dask_worker", address, *alone], **options)
+    yield scheduler, address
+    for process in (worker, scheduler):
+        process.kill()
+        process.wait()
+
+
+def ktrr() -> KTRR:
+    return KTRR(n_clusters=3, solver="two_scale", partition="modularity")
+
+
+def ektrr() -> EKTRR:
+    estimator = EKTRR(n_clusters=3, n_landmarks=100)
+    estimator._block_bytes = 2**12
+    return estimator
+
+
+@pytest.mark.usefixtures("small_tasks")
+@pytest.mark.parametrize("make", [ktrr, ektrr])
+def test_case_64_the_scheduler_is_lost(make, cluster, rings, tmp_path):
+    """64: an error that says so, soon; the same call goes on from what was finished, with the labels of memory."""
+    scheduler, address = cluster
+    seen: list[int] = []
+    killed: list[float] = []
+
+    def kill(done: int, total: int) -> None:
+        seen.append(total)
+        if done == 3:
+            scheduler.kill()
+            killed.append(time.monotonic())
+
+    folder = tmp_path / "checkpoint"
+    with connect(address) as client:
+        client.wait_for_workers(1, timeout=120)
+        with pytest.raises(ConnectionError, match=r"scheduler at tcp://127.0.0.1:\d+ was lost .* is kept there"):
+            fit_predict(make(), rings, client=client, checkpoint=folder, progress=kill)
+        assert time.monotonic() - killed[0] < 60
+    assert not list(folder.rglob(".*"))
+    left: list[int] = []
+    with connect(n_workers=1) as client:
+        labels = fit_predict(
+            make(), rings, client=client, checkpoint=folder, progress=lambda done, total: left.append(total)
+        )
+    np.testing.assert_array_equal(labels, make().fit_predict(np.load(rings)))
+    if make is ktrr:
+        assert set(left) <= set(range(seen[0] - 2))
+
+
+RUN = """
+    import sys
+    from subspaces import KTRR
+    from subspaces.distributed import _graph, connect, fit_predict
+    import dask.array as da, numpy as np
+
+    if __name__ == "__main__":
+        _graph.ROWS_PER_TASK = 256
+        estimator = KTRR(n_clusters=3, solver="two_scale", partition="modularity")
+        with connect(n_workers=1) as client:
+            print("ready", flush=True)
+            sys.stdin.readline()
+            X = da.from_array(np.load(sys.argv[1]), chunks=(int(sys.argv[3]), 4))
+            labels = fit_predict(estimator, X, client=client, checkpoint=sys.argv[2])
+        print(labels.tolist())
+"""
+
+
+def test_case_64_two_runs_on_one_checkpoint(rings, tmp_path):
+    """64: two runs begin at the same moment; neither removes what the other is writing; both have the right labels."""
+    script = tmp_path / "run.py"
+    script.write_text(textwrap.dedent(RUN), encoding="utf-8")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, str(script), str(rings), str(tmp_path / "checkpoint")]
+    runs = [subprocess.Popen([*command, chunk], text=True, env=ENVIRONMENT, **pipes) for chunk in ("300", "700")]
+    for run in runs:
+        assert run.stdout.readline() == "ready\n"
+    for run in runs:
+        run.stdin.write("\n")
+        run.stdin.flush()
+    ends = [run.communicate(timeout=600) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], ends
+    expected = ktrr().fit_predict(np.load(rings)).tolist()
+    assert [json.loads(out.splitlines()[-1]) for out, _ in ends] == [expected, expected]
+    assert not list((tmp_path / "checkpoint").rglob(".*"))
+    assert len(list((tmp_path / "checkpoint").glob("graph-*"))) == 1
+    assert len(list((tmp_path / "checkpoint").glob("data-*.npy"))) == 1
+
+
+def test_case_64_what_another_run_is_writing_is_left_alone(tmp_path):
+    """64: only what the dead were writing is removed; that of other programs' names as before."""
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    child.wait()
+    (tmp_path / "graph-1").mkdir()
+    with unfinished(tmp_path / "data") as mine, unfinished(tmp_path / "graph-2") as folder:
+        mine.write_bytes(b"half")
+        folder.mkdir()
+        dead = mine.with_name(mine.name.replace(f"-{os.getpid()}-", f"-{child.pid}-"))
+        rows = tmp_path / "graph-1" / dead.name.replace(".data", ".rows-0-256.npz")
+        for path in (dead, rows, tmp_path / ".data-1.tmp"):
+            path.write_bytes(b"half")
+        _files.remove_leftovers(tmp_path)
+        assert {path for path in tmp_path.rglob("*") if ".tmp" in path.name} == {mine, folder}
+    assert {path.name for path in tmp_path.rglob("*")} == {"graph-1"}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_case_61_preparing_fails(error, rings, tmp_path, monkeypatch):
+    """59, 61: an interruption or a full disk while the points are prepared leaves no half folder."""
+    X = np.load(rings)
+
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(_graph.files, "save_rows", fail)
+    settings = {"seed": 0, "reg": 1.0, "n_landmarks": 50, "n_candidates": 5}
+    kernel = ktrr().fit(X[:300]).kernel_
+    with pytest.raises(type(error) if isinstance(error, OSError) else error):
+        _graph.written(lambda store: prepare(X, kernel, **settings, store=store), settings, tmp_path / "..")
+    assert not list((tmp_path / "..").glob(".graph*"))

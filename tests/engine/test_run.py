@@ -1,0 +1,536 @@
+"""One run from points to labels: cached, stopped, shuffled, by hand, and what it keeps of C."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import FrozenInstanceError, replace
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from method_data import ALL, GRAPH, METHODS, quiet, union_of_subspaces
+from subspaces import KTRR, SSC, TRR, registry
+from subspaces.engine import run as engine
+from subspaces.engine import stages
+from subspaces.engine.plan import STAGES
+from subspaces.engine.run import Cache, run
+from subspaces.kernels import as_kernel
+from subspaces.numerics.copies import fingerprints
+from subspaces.numerics.ordering import canonical_order
+from subspaces.representation.block_diagonal import block_diagonal
+from subspaces.representation.elastic_net import elastic_net
+from subspaces.representation.kernel_low_rank import kernel_lrr
+from subspaces.representation.latent_low_rank import latent_lrr
+from subspaces.representation.low_rank import lrr
+from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
+from subspaces.representation.ridge import ridge, ridge_unconstrained
+from subspaces.representation.smce import smce
+from subspaces.representation.sparse import kssc, ssc
+
+WITHOUT_COEFFICIENTS = ("lsa", "tsc", "sc")
+SETTINGS = {
+    "default": {},
+    "printed": {"graph": "column", "kernel": "quadratic"},
+    "low rank": {"kernel": "linear", "solver": "low_rank", "scaling": "unit"},
+    "two scales": {"solver": "two_scale"},
+    "coarse": {"solver": "two_scale", "spectral": "coarse"},
+    "coarse, dense": {"solver": "dense", "spectral": "coarse"},
+    "modularity": {"partition": "modularity"},
+    "free modularity": {"n_clusters": None, "partition": "modularity"},
+    "discretize": {"partition": "discretize", "connect": False},
+    "all pairs": {"graph": "row_space", "n_nonzero": None},
+    "mass": {"graph": "mass", "graph_params": {"share": 0.5}},
+}
+every_setting = pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+
+
+@pytest.fixture
+def X(seed):
+    return union_of_subspaces(seed, (80, 80, 80))[0]
+
+
+def model_of(settings):
+    return KTRR(**{"n_clusters": 3, **settings})
+
+
+def same_sparse(one, two):
+    assert type(one) is type(two)
+    if one is not None:
+        for name in ("indptr", "indices", "data"):
+            assert_array_equal(getattr(one, name), getattr(two, name))
+
+
+def same_journey(one, two):
+    """Bit for bit."""
+    same_sparse(one.graph.W, two.graph.W)
+    same_sparse(one.graph.coefficients, two.graph.coefficients)
+    assert one.graph.n_components == two.graph.n_components
+    assert_array_equal(one.graph.isolated, two.graph.isolated)
+    assert one.graph.evidence.penalty == two.graph.evidence.penalty
+    assert one.graph.evidence.kernel == two.graph.evidence.kernel
+    assert (one.embedding is None) == (two.embedding is None)
+    if one.embedding is not None:
+        assert_array_equal(one.embedding.rows, two.embedding.rows)
+        assert_array_equal(one.embedding.eigenvalues, two.embedding.eigenvalues)
+        assert (one.embedding.groups is None) == (two.embedding.groups is None)
+    assert_array_equal(one.labels, two.labels)
+    assert_array_equal(one.order, two.order)
+    assert_array_equal(one.prints, two.prints)
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """How often each stage was computed."""
+    counts = Counter()
+
+    def counted(owner, name, stage):
+        real = getattr(owner, name)
+
+        def call(*args, **options):
+            counts[stage] += 1
+            return real(*args, **options)
+
+        monkeypatch.setattr(owner, name, call)
+
+    counted(stages, "see", "kernel")
+    counted(engine._Run, "_represent", "coefficients")
+    counted(stages, "graph", "graph")
+    counted(stages, "embed", "embedding")
+    counted(stages, "embed_coarsely", "embedding")
+    counted(stages, "cut", "cut")
+    return counts
+
+
+def once(settings):
+    return {stage: 1 for stage in STAGES if stage != "embedding" or settings.get("partition") != "modularity"}
+
+
+# ------------------------------------------------------------------ the cache
+
+
+@every_setting
+def test_with_a_cache_each_stage_is_computed_once_and_nothing_changes(settings, X, computed):
+    plan, cache = model_of(settings).plan(X), Cache()
+    first = run(plan, X, cache=cache)
+    second = run(plan, X, cache=cache)
+    assert computed == once(settings)
+    assert set(first.timings) == set(once(settings))
+    assert not second.timings or set(second.timings) == {"graph"}  # a join is made anew
+    lone = run(plan, X)
+    same_journey(first, second)
+    same_journey(first, lone)
+
+
+@pytest.mark.parametrize("cls", GRAPH)
+def test_every_method_with_a_cache(cls, X, computed):
+    with quiet():
+        plan, cache = cls(3).plan(X), Cache()
+        first, second = (run(plan, X, cache=cache) for _ in range(2))
+        assert computed == once({})
+        lone = run(plan, X)
+    assert_array_equal(first.labels, second.labels)
+    assert_array_equal(first.graph.W.toarray(), lone.graph.W.toarray())
+    assert_array_equal(second.graph.W.toarray(), lone.graph.W.toarray())
+    assert_array_equal(first.labels, lone.labels)
+
+
+@pytest.mark.parametrize("changed", [{"n_init": 2}, {"random_state": 5}, {"init": "random"}, {"partition": "qr"}])
+def test_another_cut_recomputes_the_cut_alone(changed, X, computed):
+    cache = Cache()
+    run(KTRR(3).plan(X), X, cache=cache)
+    computed.clear()
+    plan = KTRR(3, **changed).plan(X)
+    found = run(plan, X, cache=cache)
+    assert computed == {"cut": 1}
+    same_journey(found, run(plan, X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "again"),
+    [
+        ({"solver": "two_scale"}, {"coefficients", "graph", "embedding", "cut"}),
+        ({"spectral": "coarse"}, {"embedding", "cut"}),
+        ({"solver": "dense"}, {"cut"}),
+    ],
+    ids=["two_scale", "coarse", "dense"],
+)
+def test_another_seed_recomputes_all_that_is_drawn(settings, again, X, computed):
+    """What landmarks were drawn with an earlier seed is no result of this one."""
+    X = np.vstack([X, X + 0.01])  # more points than landmarks
+    cache = Cache()
+    run(KTRR(3, random_state=0, **settings).plan(X), X, cache=cache)
+    computed.clear()
+    plan = KTRR(3, random_state=1, **settings).plan(X)
+    found = run(plan, X, cache=cache)
+    assert set(computed) == again
+    same_journey(found, run(plan, X))
+
+
+def test_settings_in_turn_with_one_cache_are_those_without(X):
+    cache = Cache()
+    for _ in range(2):
+        for settings in SETTINGS.values():
+            plan = model_of(settings).plan(X)
+            same_journey(run(plan, X, cache=cache), run(plan, X))
+
+
+def test_a_fit_from_the_cache_is_a_fit(X):
+    by_cache = partial(run, cache=Cache())
+    lone = KTRR(3).fit(X)
+    for _ in range(2):
+        model = KTRR(3).fit_by(X, by_cache)
+        assert {name for name in vars(model) if name.endswith("_")} == {
+            name for name in vars(lone) if name.endswith("_")
+        }
+        assert_array_equal(model.labels_, lone.labels_)
+        assert_array_equal(model.eigenvalues_, lone.eigenvalues_)
+        assert_array_equal(model.predict(X * 0.99), lone.predict(X * 0.99))
+
+
+def test_a_cache_keeps_as_much_as_it_may(X, computed):
+    cache = Cache(kernel=1, coefficients=0, graph=1)
+    regs = (0.5, 1.0, 0.5)
+    for reg in regs:
+        run(KTRR(3, reg=reg).plan(X), X, cache=cache)
+    assert computed == {"kernel": 1, "coefficients": 3, "graph": 3, "embedding": 2, "cut": 2}
+    assert cache.find(KTRR(3, reg=1.0).plan(X).key("graph")) is None
+    assert cache.find(KTRR(3, reg=0.5).plan(X).key("graph")) is not None
+    assert not cache.keeps("coefficients")
+
+
+def test_the_kernel_matrix_in_the_cache_is_not_overwritten(X):
+    cache = Cache()
+    for reg in (0.1, 1.0, 10.0):
+        plan = KTRR(3, reg=reg).plan(X)
+        same_journey(run(plan, X, cache=cache), run(plan, X))
+    (seen,) = cache._kept["kernel"].values()
+    assert_array_equal(seen.source, seen.kernel.gram(X[canonical_order(X, fingerprints(X))]))
+
+
+# ------------------------------------------------------------------ stages
+
+
+@pytest.mark.parametrize(("until", "last"), [("graph", 3), ("embedding", 4), ("cut", 5)])
+def test_a_run_ends_where_it_is_told_to(until, last, X, computed):
+    found = run(KTRR(3).plan(X), X, until=until)
+    assert list(found.timings) == list(STAGES[:last])
+    assert set(computed) == set(STAGES[:last])
+    assert (found.embedding is None) == (until == "graph")
+    assert (found.labels is None) == (until != "cut")
+    assert_array_equal(found.graph.W.toarray(), KTRR(3).fit(X).affinity_matrix_.toarray())
+
+
+@every_setting
+def test_stages_are_announced_in_order(settings, X):
+    told = []
+
+    class Stage:
+        def __init__(self, name):
+            self.name = name
+
+        def __enter__(self):
+            told.append(("begin", self.name))
+
+        def __exit__(self, *_):
+            told.append(("end", self.name))
+
+    found = run(model_of(settings).plan(X), X, listen=Stage)
+    names = [name for what, name in told if what == "begin"]
+    assert list(dict.fromkeys(names)) == list(once(settings)) == list(found.timings)
+    assert told == [(what, name) for name in names for what in ("begin", "end")]  # one after the other
+    assert min(found.timings.values()) >= 0
+
+
+class Watch:
+    """A callback that writes down what it is told, and the parameters at that moment."""
+
+    def __init__(self):
+        self.told, self.parameters = [], []
+
+    def setup(self, estimator, context):
+        self.parameters.append(estimator.get_params())
+
+    teardown = setup
+
+    def on_fit_task_begin(self, estimator, context, **_):
+        self.told.append(("begin", context.task_name))
+        self.parameters.append(estimator.get_params())
+
+    def on_fit_task_end(self, estimator, context, **_):
+        self.told.append(("end", context.task_name))
+        self.parameters.append(estimator.get_params())
+
+
+def watched(model, X):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
+    watch = Watch()
+    model.set_callbacks(watch).fit(X)
+    return watch
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KTRR("auto", kernel="auto", reg="auto", n_nonzero="auto", scaling="auto", partition="auto"),
+        KTRR(3, reg="auto", partition="kmeans"),
+        TRR("auto", reg="auto", partition="kmeans"),
+    ],
+    ids=str,
+)
+def test_parameters_stay_what_the_user_gave_in_every_stage_of_an_automatic_fit(model, X):
+    given = model.get_params()
+    watch = watched(model, X[::2])
+    assert len(watch.parameters) > 8
+    assert all(seen == given for seen in watch.parameters)
+    assert model.get_params() == given
+
+
+@every_setting
+def test_callbacks_are_told_of_every_stage_and_of_the_end(settings, X):
+    told = watched(model_of(settings), X).told
+    inside = [(what, name) for name in once(settings) for what in ("begin", "end")]
+    assert told == [("begin", "fit"), *inside, ("end", "fit")]
+
+
+def test_callbacks_are_told_of_the_end_where_nothing_is_computed(X):
+    assert watched(KTRR(1), np.ones((10, 3))).told == [("begin", "fit"), ("end", "fit")]
+    by_cache = partial(run, cache=Cache())
+    KTRR(3).fit_by(X, by_cache)
+    watch = Watch()
+    KTRR(3).set_callbacks(watch).fit_by(X, by_cache)
+    assert watch.told == [("begin", "fit"), ("end", "fit")]
+
+
+# ------------------------------------------------------------------ journeys
+
+
+def test_a_journey_is_frozen(X):
+    found = run(KTRR(3).plan(X), X)
+    for name in ("plan", "graph", "embedding", "labels", "timings", "order", "prints"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(found, name, None)
+    for part, name in ((found.graph, "W"), (found.embedding, "rows"), (found.graph.evidence, "penalty")):
+        with pytest.raises(AttributeError):
+            setattr(part, name, None)
+
+
+@every_setting
+def test_the_order_of_the_rows_does_not_matter(settings, X, rng):
+    order = rng.permutation(len(X))
+    model = model_of(settings)
+    one, two = run(model.plan(X), X), run(model.plan(X), X[order])
+    assert adjusted_rand_score(one.labels[order], two.labels) == 1
+    same = np.unique(np.stack([one.labels[order], two.labels]), axis=1)
+    assert same.shape[1] == one.n_clusters == two.n_clusters
+    assert_array_equal(one.graph.W[order][:, order].toarray(), two.graph.W.toarray())
+    assert_array_equal(two.labels[np.sort(np.unique(two.labels, return_index=True)[1])], np.arange(two.n_clusters))
+
+
+@pytest.mark.parametrize("cls", GRAPH)
+def test_the_order_of_the_rows_does_not_matter_to_any_method(cls, X, rng):
+    order = rng.permutation(len(X))
+    with quiet():
+        one, two = run(cls(3).plan(X), X), run(cls(3).plan(X), X[order])
+    assert adjusted_rand_score(one.labels[order], two.labels) == 1
+
+
+@every_setting
+def test_a_run_by_hand_is_the_fit(settings, X):
+    model = model_of(settings)
+    found = run(model.plan(X), X)
+    model.fit(X)
+    assert_array_equal(found.labels, model.labels_)
+    same_sparse(found.graph.W, model.affinity_matrix_)
+    if found.graph.coefficients is None:
+        assert not hasattr(model, "coefficients_")
+    else:
+        same_sparse(found.graph.coefficients, model.coefficients_)
+    if found.embedding is not None:
+        assert_array_equal(found.embedding.of_points(X.dtype), model.embedding_)
+        assert_array_equal(found.embedding.eigenvalues, model.eigenvalues_)
+    assert found.n_clusters == model.n_clusters_
+    assert found.graph.n_components == model.n_components_
+    assert found.graph.evidence.penalty == model.penalty_
+    assert found.graph.evidence.kernel == model.kernel_
+    assert found.plan.solver == model.solver_
+    assert set(found.timings) == set(model.timings_)
+
+
+def test_points_that_are_all_equal_are_one_cluster_without_any_stage(computed):
+    found = run(KTRR(1).plan(np.ones((9, 2))), np.ones((9, 2)))
+    assert found.all_equal
+    assert found.n_clusters == 1
+    assert not found.timings
+    assert not computed
+
+
+# ------------------------------------------------------------------ coefficients (eq. 3.9)
+
+
+def literal_coefficients(X, kernel, reg):
+    """C = I − U diag(U)⁻¹ with U = (K + λI)⁻¹, by a dense inverse."""
+    K = as_kernel(kernel).fit(X).gram(X)
+    U = np.linalg.inv(K + reg * K.diagonal().mean() * np.eye(len(K)))
+    return np.eye(len(K)) - U / U.diagonal()
+
+
+def truncated_columns(C, n_nonzero):
+    """The η entries of largest magnitude of each column, with sign."""
+    out = np.zeros_like(C)
+    np.fill_diagonal(C, 0)
+    for i in range(len(C)):
+        kept = np.argsort(-np.abs(C[:, i]), kind="stable")[:n_nonzero]
+        out[kept, i] = C[kept, i]
+    return out
+
+
+@pytest.mark.parametrize("reg", [0.05, 1.0])
+@pytest.mark.parametrize("n_nonzero", [1, 5, None])
+@pytest.mark.parametrize("graph", ["symmetric", "column"])
+@pytest.mark.parametrize(
+    ("kernel", "solver"),
+    [("rbf", "dense"), ("linear", "dense"), ("linear", "low_rank"), ("quadratic", "low_rank"), ("cosine", "low_rank")],
+)
+def test_coefficients_are_equation_3_9_truncated_with_sign(kernel, solver, graph, n_nonzero, reg, seed):
+    X = union_of_subspaces(seed, ambient=8)[0]
+    model = KTRR(3, kernel=kernel, solver=solver, graph=graph, n_nonzero=n_nonzero, reg=reg, connect=False)
+    with quiet():
+        model.fit(X)
+    expected = truncated_columns(literal_coefficients(X, kernel, reg), n_nonzero or len(X))
+    found = model.coefficients_.toarray()
+    if n_nonzero is not None:
+        assert_array_equal(found != 0, expected != 0)
+    assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+    if kernel == "linear":
+        assert (found < 0).any()
+        assert (found > 0).any()
+    if graph == "column":
+        assert_allclose(model.affinity_matrix_.toarray(), np.abs(expected) + np.abs(expected).T, atol=1e-8)
+
+
+def test_two_scale_coefficients_are_equation_3_9_where_all_points_are_landmarks(seed):
+    X = union_of_subspaces(seed)[0]
+    model = KTRR(3, solver="two_scale", n_nonzero=3, reg=0.3).fit(X)
+    C = literal_coefficients(X, "rbf", 0.3)
+    found = model.coefficients_.toarray()
+    assert (np.count_nonzero(found, axis=0) == 3).all()
+    assert_allclose(found[found != 0], C[found != 0], atol=1e-7)
+
+
+def offset_points(X):
+    return np.column_stack([X, np.full(len(X), 0.1 * np.sqrt((X**2).sum(axis=1).mean()))])
+
+
+def unit(X):
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def gaussian(X):
+    return as_kernel("rbf").fit(X).gram(X)
+
+
+SOLVERS = {
+    "ktrr": lambda X: ridge(gaussian(X), reg=1.0),
+    "trr": lambda X: ridge(X @ X.T, reg=0.1),
+    "lsr1": lambda X: ridge(unit(X) @ unit(X).T, reg=0.1),
+    "lsr2": lambda X: ridge_unconstrained(unit(X) @ unit(X).T, reg=0.1),
+    "ssc": lambda X: ssc(unit(X), alpha=20.0, tol=1e-4, max_iter=200),
+    "kssc": lambda X: kssc(gaussian(X), alpha=20.0, tol=1e-4, max_iter=200),
+    "ensc": lambda X: elastic_net(X, gamma=50.0, l1_ratio=0.9, tol=1e-6, max_iter=100),
+    "sscomp": lambda X: orthogonal_matching_pursuit(offset_points(X), n_nonzero=5, tol=1e-6),
+    "lrr1": lambda X: lrr(unit(X), reg=0.1, error="l1", tol=0.05, max_iter=1000),
+    "lrr2": lambda X: lrr(unit(X), reg=1.0, error="l21", tol=1e-3, max_iter=1000),
+    "latlrr": lambda X: latent_lrr(unit(X), reg=0.1, tol=0.05, max_iter=1000),
+    "klrr": lambda X: kernel_lrr(gaussian(X), **_klrr()),
+    "bdr": lambda X: block_diagonal(unit(X), n_blocks=3, coupling=0.3, block_weight=0.02, tol=1e-3, max_iter=1000),
+    "smce": lambda X: smce(X, reg=10.0, n_neighbors=20, tol=1e-6, max_iter=10_000),
+}
+"""The solver of each method on the points, with the method's defaults."""
+
+
+def _klrr():
+    model = METHODS["klrr"]()
+    return {"reg": model.error_weight, "error": model.error, "tol": model.tol, "max_iter": model.max_iter}
+
+
+def test_every_method_with_coefficients_has_a_solver_here():
+    assert set(SOLVERS) | set(WITHOUT_COEFFICIENTS) == set(registry.names("graph"))
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_coefficients_are_those_of_the_solver(name, seed):
+    """Entry by entry; of those that were left out none is larger than one of the same column that was kept."""
+    X = union_of_subspaces(seed)[0]
+    order = canonical_order(X, fingerprints(X))
+    with quiet():
+        model = METHODS[name](3).fit(X)
+        C = SOLVERS[name](X[order]).dense()
+    found = model.coefficients_.toarray()[np.ix_(order, order)]
+    assert isinstance(model.coefficients_, sparse.csc_array)
+    kept = found != 0
+    assert_allclose(found[kept], C[kept], atol=1e-8 * np.abs(C).max())
+    least = np.where(kept, np.abs(found), np.inf).min(axis=0)
+    assert (np.where(kept, 0, np.abs(C)).max(axis=0) <= least * (1 + 1e-8)).all()
+    if name in ("ktrr", "trr", "bdr"):
+        assert (kept.sum(axis=0) == 5).all()
+    elif name != "smce":  # keeps 95 % of a column
+        assert_allclose(found, C, atol=1e-8 * np.abs(C).max())
+
+
+# ------------------------------------------------------------------ what there is, and what not
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_a_method_has_what_means_something(cls, X):
+    """Coefficients and explanations where points are represented by others, coordinates where there is an embedding."""
+    name = next(key for key, value in METHODS.items() if value is cls)
+    is_graph = name in registry.names("graph")
+    samples = name in ("ektrr", "sssc", "slsr", "slrr")
+    represents = is_graph and name not in WITHOUT_COEFFICIENTS
+    with quiet():
+        fresh = cls(3) if is_graph else cls(3, n_landmarks=60)
+        assert not hasattr(fresh, "coefficients_")
+        assert hasattr(fresh, "explain") == (represents or samples)
+        assert hasattr(fresh, "transform") == hasattr(fresh, "fit_transform") == is_graph
+        model = fresh.fit(X)
+    assert hasattr(model, "coefficients_") == represents
+    assert hasattr(model, "explain") == (represents or samples)
+    assert hasattr(model, "transform") == is_graph
+    assert hasattr(model, "affinity_matrix_") == is_graph
+    if hasattr(model, "explain"):
+        i = int(model.landmarks_[0]) if samples else 0
+        C = model.clusterer_.coefficients_ if samples else model.coefficients_
+        column = C.toarray()[:, 0]
+        explanation = model.explain(i, n=len(X))
+        assert explanation.n_representers == np.count_nonzero(column)
+        assert_array_equal(np.sort(explanation.coefficients), np.sort(column[column != 0]))
+    if hasattr(model, "transform"):
+        assert_array_equal(model.transform(X), model.embedding_)
+
+
+@pytest.mark.parametrize("cls", [METHODS["ktrr"], SSC])
+def test_graphs_that_keep_no_coefficients_have_none_to_explain(cls, X):
+    own = {"n_nonzero": None} if hasattr(cls, "n_nonzero") else {}
+    model = cls(3, graph="row_space", **own)
+    assert hasattr(model, "explain")  # before a fit nobody knows
+    model.fit(X)
+    assert not hasattr(model, "coefficients_")
+    assert not hasattr(model, "explain")
+    with pytest.raises(AttributeError, match="keeps none of them"):
+        _ = model.coefficients_
+    if own:
+        kept = cls(3, graph="row_space", n_nonzero=4).fit(X)
+        assert (np.diff(kept.coefficients_.indptr) == 4).all()
+        assert kept.explain(0).n_representers == 4
+
+
+def test_a_plan_can_be_run_again(X):
+    """The plan's seed is drawn once: two runs of one plan are the same even where the estimator's generator goes on."""
+    plan = KTRR(3, random_state=np.random.RandomState(3)).plan(X)
+    same_journey(run(plan, X), run(plan, X))
+    other = replace(plan, seed=plan.seed + 1)
+    assert adjusted_rand_score(run(other, X).labels, run(plan, X).labels) == 1

@@ -1,0 +1,329 @@
+"""What the explorer computes: the estimator's labels, reusing what a moved slider does not change."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import subspaces.explorer.session as session_module
+from subspaces import KTRR
+from subspaces.datasets import make_subspaces
+from subspaces.engine import stages
+from subspaces.engine.plan import STAGES
+from subspaces.engine.run import Cache
+from subspaces.estimators import ridge as routes
+from subspaces.explorer.session import EXPLORED_KERNELS, N_CELLS, Session, Settings
+from subspaces.partition import PARTITIONS
+from subspaces.plots.matrices import cells_of
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_subspaces(4, 2, 12, 30, noise=0.05, random_state=0)
+
+
+def fitted(session, settings, **more):
+    parameters = vars(settings) | {"n_init": session.n_init, "random_state": session.seed} | more
+    return KTRR(**parameters).fit(session.X)
+
+
+# ---------------------------------------------------------------- the same labels as the estimator
+
+
+@pytest.mark.parametrize("kernel", EXPLORED_KERNELS)
+@pytest.mark.parametrize("scaling", [None, "unit"])
+def test_same_labels_for_every_kernel(data, kernel, scaling):
+    session = Session(data[0])
+    settings = Settings(4, kernel=kernel, scaling=scaling)
+    for reg in (1.0, 0.1, 1.0):  # there and back again: what is kept must not have been overwritten
+        view = session.compute(replace(settings, reg=reg))
+        expected = fitted(session, replace(settings, reg=reg))
+        np.testing.assert_array_equal(view.labels, expected.labels_)
+        np.testing.assert_array_equal(view.model.affinity_matrix_.toarray(), expected.affinity_matrix_.toarray())
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize(("n_nonzero", "n_clusters"), [(3, 4), (8, 2), (1, 6)])
+def test_same_labels_for_every_cut(data, partition, n_nonzero, n_clusters):
+    session = Session(data[0])
+    session.compute(Settings(4))
+    settings = Settings(n_clusters, n_nonzero=n_nonzero, partition=partition)
+    np.testing.assert_array_equal(session.compute(settings).labels, fitted(session, settings).labels_)
+
+
+def test_exported_line_gives_the_same_labels(data):
+    X, _ = data
+    session = Session(X, seed=3)
+    view = session.compute(Settings(4, kernel="quadratic", scaling="unit", reg=0.01))
+    names: dict[str, object] = {"X": X}
+    exec(session.python(view), names)
+    np.testing.assert_array_equal(names["labels"], view.labels)
+
+
+def test_exported_line_of_a_sample_says_so(data):
+    session = Session(data[0], max_points=50)
+    assert "50 sampled rows" in session.python(session.compute(Settings(3)))
+
+
+def test_exported_command_is_understood(data, tmp_path):
+    from typer.testing import CliRunner
+
+    from subspaces.cli.main import app
+
+    X, _ = data
+    np.save(tmp_path / "points.npy", X)
+    settings = Settings(4, kernel="quadratic", reg=0.01)
+    command = settings.command(str(tmp_path / "points.npy"), seed=0).replace("labels.csv", str(tmp_path / "labels.csv"))
+    result = CliRunner().invoke(app, command.split()[1:])
+    assert result.exit_code == 0, result.output
+    with open(tmp_path / "labels.csv", newline="") as stream:
+        found = [int(row["label"]) for row in csv.DictReader(stream)]
+    assert found == KTRR(4, kernel="quadratic", reg=0.01).fit(X).labels_.tolist()
+
+
+# ---------------------------------------------------------------- what is kept
+
+
+def test_only_what_changed_is_computed(data, monkeypatch):
+    calls: list[str] = []
+    ridge, see = routes.ridge, stages.see
+    monkeypatch.setattr(routes, "ridge", lambda *args, **kw: calls.append("ridge") or ridge(*args, **kw))
+    monkeypatch.setattr(stages, "see", lambda *args: calls.append("kernel") or see(*args))
+    session = Session(data[0])
+    settings = Settings(4)
+    for changed in ({}, {"n_nonzero": 3}, {"n_clusters": 5}, {"partition": "qr"}):
+        session.compute(replace(settings, **changed))
+    assert calls == ["kernel", "ridge"]
+    session.compute(replace(settings, reg=0.3))
+    assert calls == ["kernel", "ridge", "ridge"]
+    session.compute(settings)
+    assert len(calls) == 3
+    session.compute(replace(settings, kernel="exponential"))
+    assert calls[3:] == ["kernel", "ridge"]
+
+
+def test_the_cache_forgets_the_oldest():
+    cache = Cache(kernel=2, cut=0)
+    made = []
+
+    def get(key):
+        found = cache.find(("kernel", key))
+        if found is None:
+            made.append(key)
+            cache.put(("kernel", key), key)
+        return found or key
+
+    for key in "aabaca":  # c pushes b out, not a
+        assert get(key) == key
+    get("b")
+    assert made == ["a", "b", "c", "b"]
+    assert cache.keeps("kernel")
+    assert cache.keeps("graph")
+    assert not cache.keeps("cut")
+
+
+def test_a_session_keeps_as_many_matrices_as_fit(data, monkeypatch):
+    n = len(data[0])
+    for squares, kept in ((0, 1), (40, 5), (10**6, 6)):
+        monkeypatch.setattr(session_module, "available_bytes", lambda squares=squares: squares * 8 * n**2)
+        session, made = Session(data[0]), []
+        see = stages.see
+        with monkeypatch.context() as patched:
+            patched.setattr(stages, "see", lambda *args, see=see, made=made: made.append(1) or see(*args))
+            for _ in range(2):
+                for kernel in EXPLORED_KERNELS[:kept]:
+                    session.compute(Settings(4, kernel=kernel))
+            assert len(made) == kept
+            for kernel in EXPLORED_KERNELS[: kept + 1]:
+                session.compute(Settings(4, kernel=kernel, reg=0.3))
+        assert len(made) > kept
+
+
+def test_callers_arrays_stay_as_they_are(data):
+    X = data[0].copy()
+    session = Session(X)
+    session.compute(Settings(4))
+    session.compute(Settings(4, scaling="standard", kernel="linear"))
+    np.testing.assert_array_equal(X, data[0])
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def test_view_is_of_one_piece(data):
+    X, y = data
+    session = Session(X, y)
+    view = session.compute(session.first_settings)
+    assert session.first_settings.n_clusters == 4
+    assert view.sizes.sum() == len(X)
+    assert view.points.shape == (len(X), 2)
+    assert view.centres.shape == (4, 2)
+    np.testing.assert_array_equal(view.cells, cells_of(view.model.affinity_matrix_, view.labels, N_CELLS))
+    for cluster, members in enumerate(view.members):
+        assert (view.labels[members] == cluster).all()
+    assert set(view.quality) == {"separation", "modularity", "components", "accuracy", "nmi"}
+    assert set(view.seconds) >= {*STAGES, "prepare"}
+
+
+def test_number_of_clusters_is_found_where_no_class_is_known(data):
+    assert Session(data[0]).first_settings.n_clusters >= 2
+    assert "accuracy" not in Session(data[0]).compute(Settings(4)).quality
+
+
+def test_choose_for_me(data):
+    session = Session(data[0])
+    chosen = session.choose()
+    auto = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
+    assert vars(chosen) == KTRR("auto", **auto).fit(data[0]).selection_.parameters
+    assert len(session.compute(chosen).sizes) == chosen.n_clusters
+
+
+def test_representers_are_the_column(data):
+    session = Session(data[0])
+    view = session.compute(Settings(4))
+    found = session.explain(view, 7)
+    column = view.model.coefficients_.toarray()[:, 7]
+    np.testing.assert_array_equal(found.coefficients, column[found.points])
+
+
+def test_labels_table(data):
+    names = ["=1+1", *(f"point {i}" for i in range(119))]
+    session = Session(data[0], ids=names)
+    view = session.compute(Settings(4))
+    rows = list(csv.DictReader(session.labels_table(view).splitlines()))
+    assert [int(row["label"]) for row in rows] == view.labels.tolist()
+    assert rows[0]["id"] == "'=1+1"  # no spreadsheet computes it
+    assert rows[5] == {"row": "5", "id": "point 4", "label": str(view.labels[5])}
+
+
+def test_labels_table_starts_no_row_inside_a_name(data):
+    names = ["x\r=HYPERLINK(1)", "y\u2028=1+1", "z\n=1+1", *(f"point {i}" for i in range(117))]
+    session = Session(data[0], ids=names)
+    table = session.labels_table(session.compute(Settings(4)))
+    rows = list(csv.reader(io.StringIO(table, newline=""), strict=True))
+    assert [row[1] for row in rows[1:]] == names
+    assert '"x\r=HYPERLINK(1)"' in table
+    assert '"y\u2028=1+1"' in table
+
+
+def test_more_points_than_the_page_can_follow(data):
+    X, y = data
+    session = Session(X, y, ids=[f"p{i}" for i in range(120)], max_points=60)
+    assert session.X.shape == (60, 12)
+    np.testing.assert_array_equal(session.X, X[session.rows])
+    np.testing.assert_array_equal(session.y, y[session.rows])
+    assert session.ids == [f"p{i}" for i in session.rows]
+    again = Session(X, max_points=60)
+    np.testing.assert_array_equal(again.rows, session.rows)
+
+
+def test_warnings_come_with_the_view(data):
+    twice = np.vstack([data[0], data[0]])  # a singular kernel matrix
+    view = Session(twice).compute(Settings(4, reg=1e-17))
+    assert any("λ" in message for message in view.messages)
+
+
+def test_sparse_points(data):
+    X = np.where(np.abs(data[0]) < 0.1, 0, data[0])
+    view = Session(sparse.csr_array(X)).compute(Settings(4))
+    np.testing.assert_array_equal(view.labels, Session(X).compute(Settings(4)).labels)
+
+
+def test_wrong_arguments(data):
+    with pytest.raises(ValueError, match="y must have one entry for each of the 120 points; got 3"):
+        Session(data[0], [1, 2, 3])
+    with pytest.raises(ValueError, match="image_shape"):
+        Session(data[0], image_shape=(5, 5))
+
+
+# ---------------------------------------------------------------- the page, without a browser
+
+NO_PANEL = "Panel is not installed: pip install subspaces[explore]"
+
+
+@pytest.fixture
+def explorer(data):
+    pytest.importorskip("panel", reason=NO_PANEL)
+    from subspaces.explorer.app import Explorer
+
+    ids = ["<img src=x onerror=alert(1)>", *(f"p{i}" for i in range(119))]
+    return Explorer(Session(*data, ids=ids, image_shape=(3, 4)))
+
+
+def test_widgets_move_the_page(explorer):
+    before = explorer.current
+    explorer.widgets["n_clusters"].value = 6
+    assert len(explorer.current.sizes) == 6
+    assert "6 clusters" in explorer.quality.object
+    assert explorer.gallery.object.count('class="card"') == 6
+    assert explorer.map.points.data["label"].tolist() == explorer.current.labels.tolist()
+    assert len(explorer.graph.frames.data["start"]) == 6
+    assert explorer.current is not before
+    explorer.widgets["scaling"].value = "unit"
+    assert explorer.current.settings.scaling == "unit"
+    assert "scaling=&#x27;unit&#x27;" in explorer.code.object
+
+
+def test_click_shows_representers(explorer):
+    explorer.map.points.selected.indices = [0]
+    found = explorer.session.explain(explorer.current, 0)
+    assert explorer.detail.object.count("<tr>") == len(found.points)
+    assert len(explorer.map.links.data["x1"]) == len(found.points)
+    assert "&lt;img src=x onerror" in explorer.detail.object
+    assert "<img src=x" not in explorer.detail.object + explorer.gallery.object
+    explorer.widgets["n_nonzero"].value = 2  # the point stays chosen
+    assert len(explorer.map.links.data["x1"]) == len(explorer.session.explain(explorer.current, 0).points)
+
+
+def test_choice_moves_the_widgets(explorer):
+    chosen = Settings(5, kernel="cubic", scaling=None, reg=0.123, n_nonzero=9, partition="modularity")
+    explorer._take(chosen)
+    assert explorer.settings == chosen
+    assert explorer.current.settings == chosen
+
+
+def test_what_cannot_be_computed_is_said(explorer, monkeypatch):
+    def fail(settings):
+        raise ValueError("no <b>such</b> thing")
+
+    monkeypatch.setattr(explorer.session, "compute", fail)
+    explorer.widgets["n_clusters"].value = 3
+    assert "no &lt;b&gt;such" in explorer.quality.object
+
+
+def test_choice_that_fails_is_said_and_can_be_made_again(explorer, monkeypatch):
+    def fail():
+        raise ValueError("too <few> points")
+
+    monkeypatch.setattr(explorer.session, "choose", fail)
+    explorer.choose.clicks += 1
+    assert "too &lt;few&gt; points" in explorer.quality.object
+    assert not explorer.choose.disabled
+    assert explorer.choose.label == "Choose for me"
+    monkeypatch.setattr(explorer.session, "choose", lambda: Settings(5, n_nonzero=9))
+    explorer.choose.clicks += 1
+    assert explorer.settings == Settings(5, n_nonzero=9)
+
+
+def test_points_that_are_no_images(data):
+    pytest.importorskip("panel", reason=NO_PANEL)
+    import subspaces
+
+    page = subspaces.explore(data[0])
+    assert type(page).__name__ == "Column"
+    from subspaces.explorer.app import Explorer
+
+    explorer = Explorer(Session(data[0]))
+    assert explorer.gallery.object.count("<svg") == len(explorer.current.sizes)
+    assert "thumb" not in explorer.map.points.data
+    assert callable(subspaces.explore)  # still the function, after its modules were imported
+
+
+def test_labels_are_saved(explorer):
+    saved = explorer._table().read().decode()
+    assert saved == explorer.session.labels_table(explorer.current)

@@ -1,0 +1,354 @@
+"""What fuzzing and thought found in the readers: attacks are refused, findings stay fixed, and atheris is not needed.
+
+`tests/fuzz/run.py` looks for more; here every target runs on its seeds, whole and cut short.
+"""
+
+from __future__ import annotations
+
+import bz2
+import os
+import pickle
+import struct
+import warnings
+import zipfile
+from contextlib import suppress
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from fuzz.attack_data import npy, npy_header, write_zip
+from fuzz.harness import Watch
+from fuzz.seeds import seeds_of
+from fuzz.targets import MAT_HEADER, TARGETS
+from io_data import Bomb, refusal
+from subspaces import datasets
+from subspaces.io import FileError, read_table
+from subspaces.io.image_files import MARKER
+from subspaces.io.sorting import check_target
+from subspaces.reproduce import cells, plan, statistics
+from subspaces.reproduce.page import write_page
+from subspaces.reproduce.run import Settings
+
+linux = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="the targets watch a Linux process")
+NEEDS = {"mat73": "h5py", "parquet": "pyarrow", "images": "PIL", "png": "PIL", "coil": "PIL", "coil_raw": "PIL"}
+NEEDS |= {"checkpoint": "distributed", "dask_npy": "distributed", "zarr": "zarr", "torch_checkpoint": "torch"}
+
+
+@pytest.fixture(scope="module")
+def watch():
+    watch = Watch()
+    yield watch
+    watch.close()
+
+
+@linux
+@pytest.mark.parametrize("name", TARGETS)
+def test_targets_find_nothing_in_seeds_whole_and_cut(watch, name):
+    if find_spec(NEEDS.get(name, "numpy")) is None or (name == "zarr" and find_spec("distributed") is None):
+        pytest.skip(f"needs {NEEDS[name]}")
+    seeds = seeds_of(name)[:: 3 if name in ("images", "dask_npy", "png") else 1]
+    for seed in seeds[:3]:  # imports what is imported late, before anything is watched
+        with suppress(Exception):
+            TARGETS[name](watch, seed)
+    for seed in seeds:
+        TARGETS[name](watch, seed)
+        TARGETS[name](watch, seed[: len(seed) // 2])
+    TARGETS[name](watch, b"")
+
+
+def test_streamed_arrays_with_a_header_of_gigabytes(tmp_path):
+    """14 bytes of a file asked for 1.8 GB, and the error had no reason."""
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    from subspaces.distributed._files import mapped
+
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"\x93NUMPY\x03\x00\xff\xff\xab\x6c")
+    with pytest.raises(FileError, match="a header of 1823211519 bytes, more than 10000"):
+        mapped(path)
+
+
+@linux
+def test_a_tall_image_takes_no_more_than_allowed(watch):
+    """2 x 16,318,208 pixels with a palette and transparency in 82 bytes: it took a gigabyte."""
+    pytest.importorskip("PIL")
+    content = bytes.fromhex("000d000000000200f8ff000103000000060074524e530000100000000000000000000000000000000000")
+    TARGETS["png"](watch, content)
+
+
+# ------------------------------------------------------------------ numbers at the edge
+
+
+@pytest.mark.parametrize("how", ["mean", "median"])
+@pytest.mark.parametrize("text", ["1.7e308,1\n1.7e308,2\n,3\n", "-1.7e308,1\n-1.7e308,2\nNA,3\n1.7e308,4\n"])
+def test_means_of_the_largest_numbers_are_finite(tmp_path, how, text):
+    """Found by the fuzzer (csv): the sum behind the mean overflowed, and infinity was put in."""
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    data = read_table(path, missing=how, header=False)
+    assert np.isfinite(data.X).all()
+    expected = getattr(np, f"nan{how}")(
+        np.array([float(line.split(",")[0] or "nan") for line in text.replace("NA", "nan").split()]) / 4
+    )
+    np.testing.assert_allclose(data.X[2, 0] / 4, expected)
+
+
+def test_scale_that_overflows_is_refused(tmp_path):
+    """Found by the fuzzer (npz): infinite and missing points, and warnings of NumPy."""
+    path = tmp_path / "x.npz"
+    for X, scale in ((np.eye(3, dtype="f4"), 1e300), (np.full((3, 3), 1e200), 1e200), (np.eye(3, dtype="f2"), 1e6)):
+        np.savez(path, X=X, scale=scale)
+        assert "'scale'" in refusal(path)
+
+
+def test_scale_is_one_number_in_whole_numbers(tmp_path):
+    """3 times this number is 1 modulo 2**64: an array of that shape passed for a scalar, and was read unchecked."""
+    members = {"X.npy": npy(np.eye(3)), "scale.npy": npy_header((3, 12297829382473034411))}
+    assert read_table(write_zip(tmp_path / "x.npz", members)).X.max() == 1
+
+
+@pytest.mark.parametrize("label", [1e300, -1e19, 2.0**63, np.inf])
+def test_huge_labels_and_identifiers_stay_what_they_are(tmp_path, label):
+    np.savez(tmp_path / "x.npz", X=np.eye(3), y=[0.0, label, 1.0], id=[0.0, label, 1.0])
+    data = read_table(tmp_path / "x.npz", label="y", id="id")
+    assert len(data.classes) == 3
+    assert str(label) in data.classes
+    assert data.ids[1] == label
+
+
+def test_payloads_of_nan_are_missing_values(tmp_path):
+    for dtype, bits in (("f4", 0x7FA00001), ("f8", 0xFFF4DEADBEEF0001), ("f2", 0x7D01)):
+        X = np.ones((4, 2), dtype=dtype)
+        X.view(dtype.replace("f", "u"))[1, 0] = bits  # a signalling NaN with a payload
+        np.save(tmp_path / "x.npy", X)
+        assert "X[1, 0] is missing (NaN)" in refusal(tmp_path / "x.npy")
+        for how in ("drop", "mean", "median"):
+            assert np.isfinite(read_table(tmp_path / "x.npy", missing=how).X).all()
+
+
+def test_enormous_whole_numbers(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n3," + "9" * 5000 + "\n")
+    assert "not finite" in refusal(tmp_path / "x.csv")
+    np.save(tmp_path / "x.npy", np.full((3, 2), 2**64 - 1, dtype=np.uint64))
+    assert read_table(tmp_path / "x.npy").X.dtype == np.uint64
+    (tmp_path / "digits.npy").write_bytes(npy_header((3, 10**200)))
+    assert "cut short" in refusal(tmp_path / "digits.npy")
+    members = {"X.npy": npy_header((10**200, 10**200))}
+    assert "of memory may be used" in refusal(write_zip(tmp_path / "x.npz", members))
+
+
+def test_images_darker_than_black(tmp_path):
+    """Found by the fuzzer's seeds (images): far below 0 the grey values overflowed and became NaN when resized."""
+    image = pytest.importorskip("PIL.Image")
+    for i, lowest in enumerate((-3e38, -1.0)):
+        values = np.linspace(lowest, 1, 200, dtype=np.float32).reshape(10, 20)
+        image.fromarray(values).save(tmp_path / f"{i}.tif")
+    for size in (None, (4, 4)):
+        X = read_table(tmp_path, image_size=size).X
+        assert np.isfinite(X).all()
+        assert X.min() >= 0
+        assert X.max() <= 1
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "\u00a0", "# 1 2 3\n", "nan " * 257, "1e300 " * 257, "1 2 3\n4 5\n"])
+def test_text_of_usps_that_is_none(tmp_path, text):
+    """NaN and infinity came back as points; no numbers or comments only made NumPy warn."""
+    for name in ("zip.train", "zip.test"):
+        (tmp_path / name).write_text(text)
+    with pytest.raises(FileError, match=r"zip\.train"):
+        datasets.load_usps(data_home=tmp_path)
+
+
+@pytest.mark.parametrize("change", [(b"4), }", b"4L),}"), (b"'fortran", b"7fo.ran")])
+def test_headers_of_arrays_without_warnings(tmp_path, change):
+    """Found by the fuzzer (npy): NumPy warned of headers that Python 2 wrote, Python of literals in broken ones."""
+    content = npy(np.zeros((3, 4))).replace(*change)
+    path = tmp_path / "x.npy"
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if b"4L" in content:
+            assert read_table(path).X.shape == (3, 4)
+        else:
+            refusal(path)
+        if find_spec("distributed") is not None:
+            from subspaces.distributed import _files
+
+            assert (_files.load(path) is not None) == (b"4L" in content)
+
+
+@pytest.mark.parametrize("shape", [(3,) * 2000, (1,) * 3000])
+def test_errors_stay_short_whatever_the_file_says(tmp_path, shape):
+    refusal(write_zip(tmp_path / "x.npz", {"X.npy": npy_header(shape)}), max_bytes=2**20)
+    many = {f"a{i}.npy": npy(np.eye(2)) for i in range(100)}
+    assert "and 92 more" in refusal(write_zip(tmp_path / "many.npz", many))
+    assert "and 88 more" in refusal(tmp_path / "many.npz", array="a0", label="y")
+    fields = [(f"field{i}", "<f8") for i in range(300)]
+    np.save(tmp_path / "x.npy", np.zeros(3, dtype=fields))
+    assert "of type" in refusal(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize("name", ["double", b"double", 7, [1, 2], None])
+def test_matlab_classes_may_be_written_in_any_way(tmp_path, name):
+    """Found by reading: the name of a class as text, as h5py writes it, made the file 'damaged'."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.mat", "w") as file:
+        attributes = file.create_dataset("X", data=np.eye(3)).attrs
+        if name is not None:
+            attributes["MATLAB_class"] = np.bytes_(name) if isinstance(name, bytes) else name
+        file.create_dataset("word", data=np.zeros((3, 3), "u2")).attrs["MATLAB_class"] = "char"
+    assert read_table(tmp_path / "x.mat").X.shape == (3, 3)
+    assert "class char" in refusal(tmp_path / "x.mat", array="word")
+
+
+def test_names_of_control_characters_stay_short(tmp_path):
+    """Found by the fuzzer (csv): each became four letters after the name had been cut, in an error that repeats it."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(bytes(72) + b"0,1\n,\n7,8\n" + b"1,1\n,\n,18\n" * 3)
+    assert len(refusal(path, header=True)) < 900 + len(str(path))
+
+
+def test_matlab_objects_are_left_out(tmp_path):
+    """MATLAB's own objects (class 17) have neither dimensions nor values; a data set beside one is read."""
+    opaque = struct.pack("<II", 6, 8) + struct.pack("<II", 17, 0) + bytes(64)
+    path = tmp_path / "x.mat"
+    path.write_bytes(MAT_HEADER + struct.pack("<II", 14, len(opaque)) + opaque)
+    assert "the file holds nothing" in refusal(path)
+
+
+# ------------------------------------------------------------------ what our own runs leave behind
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"\xff", b"null", b"[]", b'{"files": 1}', b"1" * 5000])
+def test_results_that_cannot_be_trusted_are_computed_again(tmp_path, content):
+    """Found by reading: deeply nested JSON ended in RecursionError."""
+    cell = {"points": {"name": "yaleb"}, "method": "ktrr", "parameters": {}}
+    cells.cell_path(tmp_path, cell).write_bytes(content)
+    assert cells.read_result(tmp_path, cell) is None
+    target = tmp_path / "sorted"
+    target.mkdir()
+    (target / MARKER).write_bytes(content)
+    with pytest.raises(FileError, match="not made by sort_into"):
+        check_target(target, source=tmp_path / "photos")
+
+
+@pytest.mark.parametrize("text", ["n\n1,2,3\n", "n,best,dagger\nx,1,1\n", "panel\n1\n", '"\n', "n,best,dagger\n"])
+def test_tables_of_results_that_are_none(tmp_path, text):
+    """Found by the fuzzer (results_csv): TypeError and KeyError without a file."""
+    for stop in (None, 3):
+        with suppress(ValueError):
+            statistics.from_csv(text[:stop])
+    (tmp_path / "out").mkdir()
+    name = plan.experiment_names()[0]
+    (tmp_path / "out" / f"{name}.csv").write_text("n\n1,2,3\n" + text)
+    with pytest.raises(FileError, match=rf"{name}\.csv: not a table of results"):
+        write_page(Settings(output=tmp_path / "out", cache=tmp_path))
+
+
+GOOD = "title='t'\npaper='p'\nstyle='table'\nmetrics=['AC']\n[[panels]]\nname='n'\ndata={name='yaleb'}\nrows=['ktrr']\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a = ", "not TOML"),
+        ("a = " + "[" * 50_000, "not TOML"),
+        ("\ud800", "not TOML"),
+        ("title = 1", "not an experiment"),
+        ("quick = 1\n" + GOOD, "not an experiment"),
+        (GOOD, "not an experiment"),  # no protocol
+        (GOOD + "[protocol]\n", "not as expected"),
+        (GOOD + "[protocol]\ncuts=[{name='k', runs=1}]\nrows=3\n", "not as expected"),
+        (GOOD.replace("'ktrr'", "'other'") + "[protocol]\ncuts=[]\n", "not as expected"),
+        (GOOD + "[protocol]\ncuts=[{name='k', runs=1000000000000}]\n", "more than 1000"),
+        (GOOD.replace("'yaleb'", "'yaleb', per_class=1") + "[protocol]\ndraws=1000000000\ncuts=[]\n", "more than 1000"),
+    ],
+)
+def test_experiments_that_are_none(tmp_path, monkeypatch, text, problem):
+    """Errors of every kind without a file, and lists of 10**12 seeds, when the file is not ours."""
+    monkeypatch.setattr(plan, "MAX_CELLS", 1000)
+    (tmp_path / "wild.toml").write_bytes(text.encode(errors="surrogatepass"))
+    rows = {"ktrr": {"label": "KTRR", "method": "ktrr"}}
+    with pytest.raises(ValueError, match=rf"wild.*{problem}"):
+        plan.plan(plan.load_experiment("wild", tmp_path), rows)
+
+
+def test_damaged_checkpoints_of_distributed_runs(tmp_path):
+    """Found by reading: damaged bytes ended in zlib.error, other members came back as bytes, an archive as objects."""
+    pytest.importorskip("dask.array")
+    pytest.importorskip("distributed")
+    from subspaces.distributed import _files
+
+    path = tmp_path / "x.npz"
+    _files.save_several(path, a=np.arange(3))
+    assert _files.load_several(path)["a"].tolist() == [0, 1, 2]
+    for members, method in (
+        ({"a.npy": npy([1])}, zipfile.ZIP_DEFLATED),
+        ({"a.txt": b"text"}, zipfile.ZIP_STORED),
+        ({"a.npy": b"\x93NUMPY\x01\x00"}, zipfile.ZIP_STORED),
+        ({"a.npy": npy_header((10**15,))}, zipfile.ZIP_STORED),
+    ):
+        write_zip(path, members, method)
+        assert _files.load_several(path) is None
+    for content in (b"", npy(1)[:50], path.read_bytes(), npy_header((10**15,)), pickle.dumps([1])):
+        (tmp_path / "x.npy").write_bytes(content)
+        assert _files.load(tmp_path / "x.npy") is None
+        assert _files.load_several(tmp_path / "x.npy") is None
+        with pytest.raises(FileError, match=r"x\.npy"):
+            _files.mapped(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "?", "f2", ">f4", "g"])
+def test_workers_get_floats_whatever_the_file_stores(tmp_path, dtype):
+    """Found by the fuzzer (dask_npy): blocks stayed whole numbers under an array that said float64."""
+    pytest.importorskip("dask.array")
+    pytest.importorskip("distributed")
+    from subspaces.distributed._input import as_dask_array
+
+    X = np.arange(12).reshape(4, 3).astype(dtype)
+    np.save(tmp_path / "x.npy", X)
+    array = as_dask_array(tmp_path / "x.npy", None).array
+    found = array.compute(scheduler="synchronous")
+    assert found.dtype == array.dtype == (np.float32 if dtype == ">f4" else np.float64)
+    np.testing.assert_array_equal(found, X)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros((0, 3)), np.zeros((3, 0)), np.zeros(3), np.array([["a"]]), np.zeros((3, 3)) * 1j, np.zeros((2, 2, 2))],
+)
+def test_streamed_files_that_hold_no_points_are_named(tmp_path, array):
+    pytest.importorskip("dask.array")
+    pytest.importorskip("distributed")
+    from subspaces.distributed._input import as_dask_array
+
+    np.save(tmp_path / "x.npy", array)
+    with pytest.raises(FileError, match=r"x\.npy"):
+        as_dask_array(tmp_path / "x.npy", None)
+
+
+def test_checkpoints_of_deep_methods_that_are_none(tmp_path):
+    """Found by the fuzzer's seeds (torch_checkpoint): KeyError, and tensors that cannot be compared."""
+    torch = pytest.importorskip("torch")
+    from subspaces.deep.checkpoint import Checkpoint
+
+    kept = Checkpoint(tmp_path, "dsc_net", {"a": "1"})
+    kept.save({"epoch": 3})
+    assert kept.load()["epoch"] == 3
+    tensor = torch.zeros(3)
+    for state in ({"format": 1}, {"format": tensor}, {"format": 1, "identity": {"a": tensor}}, [1], tensor):
+        torch.save(state, kept.path)
+        with pytest.raises(ValueError, match=r"dsc_net-.*delete it"):
+            kept.load()
+    announced = b"\x80\x02X\xff\xff\xff\xff.npy"  # of the fuzzer: PyTorch's old format, a text of 4 GB
+    for content in (b"", pickle.dumps(Bomb(tmp_path / "trace")), bz2.compress(b"x"), announced):
+        kept.path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"dsc_net-.*delete it"):
+            kept.load()
+    assert not (tmp_path / "trace").exists()
+    torch.save({"format": 1, "identity": {"a": "1"}}, kept.path)
+    with zipfile.ZipFile(kept.path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    write_zip(kept.path, members)  # the same, but packed
+    with pytest.raises(ValueError, match="delete it"):
+        kept.load()

@@ -1,0 +1,275 @@
+"""The graph W = |C| + |C|ᵀ, its components, and the repair of graphs with too many of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from subspaces.graphs.affinity import affinity, components, join_components
+from subspaces.graphs.truncation import truncate
+from subspaces.representation.coefficients import from_dense, from_sparse
+
+
+def flood_fill(W: np.ndarray) -> list[list[int]]:
+    """Components with at least one edge, largest first, ties by first point."""
+    seen: set[int] = set()
+    found = []
+    for start in range(len(W)):
+        if start in seen or not W[start].any():
+            continue
+        members, todo = {start}, [start]
+        while todo:
+            for j in np.flatnonzero(W[todo.pop()]):
+                if int(j) not in members:
+                    members.add(int(j))
+                    todo.append(int(j))
+        seen |= members
+        found.append(sorted(members))
+    return sorted(found, key=lambda members: (-len(members), members[0]))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_affinity_is_the_sum_of_magnitudes(dtype, rng):
+    C = (rng.standard_normal((50, 50)) * (rng.random((50, 50)) < 0.2)).astype(dtype)
+    np.fill_diagonal(C, 0)
+    for convert in (sparse.csc_array, sparse.csr_array):
+        W = affinity(convert(C))
+        assert isinstance(W, sparse.csr_array)
+        assert W.dtype == dtype
+        assert W.has_canonical_format
+        assert_array_equal(W.toarray(), np.abs(C) + np.abs(C).T)
+        assert_array_equal(W.toarray(), W.T.toarray())
+
+
+@given(arrays(np.float64, st.integers(1, 14).map(lambda n: (n, n)), elements=st.sampled_from([0.0] * 12 + [1.0, 0.5])))
+def test_components_are_those_of_a_flood_fill(A):
+    W = A + A.T
+    np.fill_diagonal(W, 0)
+    n_found, labels = components(sparse.csr_array(W))
+    expected = flood_fill(W)
+    assert n_found == len(expected)
+    assert_array_equal(labels == -1, ~W.any(axis=1))
+    for number, members in enumerate(expected):
+        assert_array_equal(np.flatnonzero(labels == number), members)
+
+
+def test_stored_zeros_are_no_edges():
+    i, j = np.array([0, 1, 2, 3, 1, 2, 4, 5]), np.array([1, 0, 3, 2, 2, 1, 5, 4])
+    W = sparse.csr_array((np.array([0.5, 0.5, 2, 2, 0, 0, 0, 0]), (i, j)), shape=(6, 6))
+    n_found, labels = components(W)
+    assert n_found == 2
+    assert_array_equal(labels, [0, 0, 1, 1, -1, -1])
+
+
+def test_many_components_of_one_size_are_numbered_by_their_first_points(rng):
+    partner = np.arange(500).reshape(250, 2)[:, ::-1].ravel()  # pairs
+    order = rng.permutation(500)
+    W = sparse.csr_array((np.ones(500), (order, order[partner])), shape=(500, 500))
+    n_found, labels = components(W)
+    assert n_found == 250
+    first = np.array([np.flatnonzero(labels == number)[0] for number in range(250)])
+    assert (np.diff(first) > 0).all()
+
+
+def test_a_point_with_a_loop_is_a_component():
+    n_found, labels = components(sparse.csr_array(np.diag([0.0, 2, 0, 3])))
+    assert n_found == 2
+    assert_array_equal(labels, [-1, 0, -1, 1])
+
+
+def test_no_edge_at_all():
+    n_found, labels = components(sparse.csr_array((5, 5)))
+    assert n_found == 0
+    assert_array_equal(labels, [-1] * 5)
+
+
+# ------------------------------------------------------------------ joining
+
+
+def blocks_with_weak_ties(sizes, rng, weak=1e-3, n_zero=0):
+    """Coefficients strong within blocks and weak between them, and points (last) without any coefficient."""
+    n = sum(sizes) + n_zero
+    block = np.repeat(np.arange(len(sizes)), sizes)
+    C = np.zeros((n, n))
+    used = slice(0, sum(sizes))
+    C[used, used] = weak * (0.5 + rng.random((sum(sizes),) * 2))
+    C[used, used][block[:, None] == block] += 0.5 + rng.random(int((np.bincount(block) ** 2).sum()))
+    C *= rng.choice([-1, 1], (n, n))
+    np.fill_diagonal(C, 0)
+    return C, block
+
+
+def strong_graph(C: np.ndarray, threshold: float = 0.1) -> sparse.csr_array:
+    return affinity(sparse.csc_array(np.where(np.abs(C) > threshold, C, 0)))
+
+
+def check_only_added_edges(before, after):
+    assert isinstance(after, sparse.csr_array)
+    assert after.dtype == before.dtype
+    assert_array_equal(after.toarray(), after.T.toarray())
+    change = after.toarray() - before.toarray()
+    assert (change >= 0).all()
+    assert_array_equal(before.toarray()[change > 0], 0)
+    assert (after.diagonal() == 0).all()
+    return change
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_clusters", [1, 2, 3, 5, 6])
+def test_joined_graph_has_n_clusters_components(n_clusters, dtype, rng):
+    C, _ = blocks_with_weak_ties([3, 9, 4, 4, 12, 6], rng)
+    W = strong_graph(C).astype(dtype)
+    assert components(W)[0] == 6
+    joined = join_components(W, from_dense(C.astype(dtype)), n_clusters)
+    change = check_only_added_edges(W, joined)
+    assert components(joined)[0] == n_clusters
+    assert np.count_nonzero(change) == 2 * (6 - n_clusters)  # a forest: no edge more than needed
+
+
+@given(st.lists(st.integers(2, 6), min_size=1, max_size=12), st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_joining_reaches_the_number_for_any_blocks(sizes, n_clusters, seed):
+    C, _ = blocks_with_weak_ties(sizes, np.random.default_rng(seed))
+    W = strong_graph(C)
+    joined = join_components(W, from_dense(C), n_clusters)
+    check_only_added_edges(W, joined)
+    assert components(joined)[0] == min(n_clusters, len(sizes))
+
+
+def test_smallest_piece_is_tied_by_its_strongest_coefficient(rng):
+    C, block = blocks_with_weak_ties([8, 2, 7, 5], rng)
+    i, j = 8, 17  # from the block of two into the block of five
+    C[j, i] = 0.02
+    joined = join_components(strong_graph(C), from_dense(C), 3)
+    change = joined.toarray() - strong_graph(C).toarray()
+    assert_array_equal(np.argwhere(change), [[i, j], [j, i]])
+    labels = components(joined)[1]
+    assert labels[i] == labels[j]
+    assert len({labels[block == b][0] for b in (0, 2, 3)}) == 3
+
+
+def test_weight_of_an_added_edge_is_the_documented_one(rng):
+    C, _ = blocks_with_weak_ties([8, 2, 7, 5], rng)
+    A = np.abs(C)
+    joined = join_components(strong_graph(C), from_dense(C), 3)
+    change = joined.toarray() - strong_graph(C).toarray()
+    i, j = np.argwhere(change)[0]
+    assert_allclose(change[i, j], A[i, j] / A[:, j].max() + A[j, i] / A[:, i].max(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_clusters", [4, 5, 40])
+def test_few_components_are_left_alone(n_clusters, rng):
+    C, _ = blocks_with_weak_ties([5, 6, 7, 8], rng)
+    W = strong_graph(C)
+    assert_array_equal(join_components(W, from_dense(C), n_clusters).toarray(), W.toarray())
+
+
+def test_points_without_edges_are_tied_too(rng):
+    C, _ = blocks_with_weak_ties([6, 6, 6, 1, 1], rng)
+    W = strong_graph(C)
+    assert components(W)[0] == 3
+    joined = join_components(W, from_dense(C), 3)
+    n_found, labels = components(joined)
+    assert n_found == 3
+    assert (labels >= 0).all()
+    assert len(set(labels[[0, 6, 12]])) == 3  # the real blocks are not what was joined
+
+
+def test_loose_points_that_prefer_each_other_do_not_join_real_blocks(rng):
+    """Two loose points tied to each other are still the smallest piece: that pair is next, not a block of six."""
+    C, _ = blocks_with_weak_ties([6, 6, 6, 1, 1], rng)
+    C[18, 19] = C[19, 18] = 0.05
+    joined = join_components(strong_graph(C), from_dense(C), 3)
+    n_found, labels = components(joined)
+    assert n_found == 3
+    assert (labels >= 0).all()
+    assert len(set(labels[[0, 6, 12]])) == 3
+
+
+@pytest.mark.parametrize("n_zero", [1, 5, 20])
+def test_points_that_nothing_can_tie_do_not_pull_the_others_together(n_zero, rng):
+    """Zero rows of the data have no coefficients: they stay loose and must not cost real components."""
+    C, _ = blocks_with_weak_ties([6, 7, 8, 9], rng, n_zero=n_zero)
+    W = strong_graph(C)
+    joined = join_components(W, from_dense(C), 3)
+    n_found, labels = components(joined)
+    assert n_found == 3
+    assert_array_equal(np.flatnonzero(labels < 0), np.arange(30, 30 + n_zero))
+    C, _ = blocks_with_weak_ties([6, 7, 8], rng, n_zero=n_zero)
+    W = strong_graph(C)
+    assert_array_equal(join_components(W, from_dense(C), 3).toarray(), W.toarray())
+
+
+def test_pieces_without_ties_stay(rng):
+    C, _ = blocks_with_weak_ties([5, 6, 7, 8], rng, weak=0.0)
+    W = strong_graph(C)
+    assert_array_equal(join_components(W, from_dense(C), 2).toarray(), W.toarray())
+    # two of them can be tied, the other two not
+    C[0, 5] = 1e-4
+    joined = join_components(W, from_dense(C), 2)
+    assert components(joined)[0] == 3
+
+
+def test_joining_in_blocks_gives_the_same(rng, monkeypatch):
+    from subspaces.graphs import affinity as module
+
+    C, _ = blocks_with_weak_ties([3, 9, 4, 4, 12, 6], rng)
+    W = affinity(truncate(from_dense(C), 2))
+    expected = join_components(W, from_dense(C), 3).toarray()
+    real = module.row_blocks
+    monkeypatch.setattr(module, "row_blocks", lambda n, size: real(n, size, 5 * size))
+    assert_array_equal(join_components(W, from_dense(C), 3).toarray(), expected)
+
+
+def join_by_hand(W: np.ndarray, C: np.ndarray, n_clusters: int) -> np.ndarray:
+    """What join_components promises, with lists and loops: pieces, their strongest ways out, the smallest first."""
+    W, A = W.copy(), np.abs(C)
+    scaled = np.array([column / column.max() if column.any() else column for column in A.T]).T
+    S = scaled + scaled.T
+    while True:
+        pieces = flood_fill(W) + [[i] for i in range(len(W)) if not W[i].any() and A[:, i].any()]
+        n_joins = len(pieces) - n_clusters
+        piece_of = {i: number for number, members in enumerate(pieces) for i in members}
+        ways_out = []
+        for number, members in enumerate(pieces):
+            out = [(S[i, j], -i, -j) for i in members for j in piece_of if piece_of[j] != number and S[i, j] > 0]
+            if out:  # of equal ones the first
+                weight, i, j = max(out)
+                ways_out.append((len(members), -weight, number, -i, -j))
+        if n_joins <= 0 or not ways_out:
+            return W
+        group = list(range(len(pieces)))
+        for size, minus_weight, number, i, j in sorted(ways_out):
+            mine, other = group[number], group[piece_of[j]]
+            if size <= 2 * min(ways_out)[0] and n_joins > 0 and mine != other:
+                W[i, j] = W[j, i] = -minus_weight
+                group = [other if g == mine else g for g in group]
+                n_joins -= 1
+
+
+@pytest.mark.parametrize("wrap", [from_dense, lambda C: from_sparse(sparse.csr_array(C))])
+@pytest.mark.parametrize("density", [0.04, 0.1, 0.4])
+def test_joining_is_what_it_promises(wrap, density, rng):
+    """Random coefficients, a graph of the largest few: pairs, loose points, pieces that nothing leaves."""
+    for _ in range(60):
+        n = int(rng.integers(6, 25))
+        C = rng.standard_normal((n, n)) * (rng.random((n, n)) < density)
+        np.fill_diagonal(C, 0)
+        W = strong_graph(C, rng.uniform(0.5, 2.5))
+        n_clusters = int(rng.integers(1, 6))
+        joined = join_components(W, wrap(C), n_clusters)
+        assert_allclose(joined.toarray(), join_by_hand(W.toarray(), C, n_clusters), rtol=1e-12)
+
+
+@pytest.mark.parametrize("wrap", [from_dense, lambda C: from_sparse(sparse.csr_array(C))])
+def test_a_point_that_is_used_but_not_represented_does_not_stop_the_joining(wrap):
+    """The loose point 6 leans most on 7, which has no coefficients of its own; the next best is the first block."""
+    C = np.zeros((8, 8))
+    C[:3, :3] = C[3:6, 3:6] = 1 - np.eye(3)
+    C[7, 6], C[0, 6] = 0.09, 0.05
+    _, labels = components(join_components(strong_graph(C), wrap(C), 2))
+    assert_array_equal(labels, [0, 0, 0, 1, 1, 1, 0, -1])

@@ -1,0 +1,130 @@
+"""The residual classifier equals its definition in both of its forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from subspaces.landmarks import collaborative
+from subspaces.landmarks.collaborative import CollaborativeClassifier, ridge_operator
+
+SHAPES = [
+    (12, 30, 3),
+    (40, 7, 3),
+    (60, 20, 4),
+    (9, 9, 3),
+    (25, 6, 2),
+    (200, 5, 5),
+]  # training points, features, classes
+
+
+def naive_residuals(A, labels, Y, kappa, normalize):
+    """Point by point and class by class, as in the papers."""
+    out = []
+    for y in Y:
+        a = np.linalg.solve(A @ A.T + kappa * np.eye(len(A)), A @ y)
+        row = []
+        for c in np.unique(labels):
+            member = labels == c
+            residual = ((y - a[member] @ A[member]) ** 2).sum()
+            row.append(residual / (a[member] ** 2).sum() if normalize else residual)
+        out.append(row)
+    return np.array(out)
+
+
+def problem(rng, p, m, n_classes):
+    A, Y = rng.standard_normal((p, m)), rng.standard_normal((50, m))
+    labels = np.r_[np.arange(n_classes), rng.integers(0, n_classes, p - n_classes)]
+    return A, labels, Y
+
+
+@parametrize_with_checks([CollaborativeClassifier(), CollaborativeClassifier(kappa=0.1, normalize_residual=True)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("kappa", [1e-3, 1.0])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_is_the_definition(shape, kappa, normalize, rng):
+    A, labels, Y = problem(rng, *shape)
+    expected = naive_residuals(A, labels, Y, kappa, normalize)
+    model = CollaborativeClassifier(kappa, normalize).fit(A, labels)
+    assert_allclose(model.residuals(Y), expected, rtol=1e-8)
+    assert_array_equal(model.predict(Y), expected.argmin(axis=1))
+
+
+def test_is_the_definition_at_the_authors_kappa(rng):
+    """Their p × p system is singular to 1e-6 there: compare with its solution in the m × m form."""
+    A, labels, Y = problem(rng, 60, 6, 3)
+    P = A @ np.linalg.inv(A.T @ A + 1e-6 * np.eye(6))
+    a = Y @ P.T
+    expected = np.column_stack([((Y - a[:, labels == c] @ A[labels == c]) ** 2).sum(axis=1) for c in range(3)])
+    assert_allclose(CollaborativeClassifier().fit(A, labels).residuals(Y), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_both_forms_agree_and_the_cheaper_is_taken(normalize, rng):
+    A, labels, Y = problem(rng, 30, 20, 3)
+    model = CollaborativeClassifier(1e-6, normalize).fit(A, labels)
+    assert not model._by_codes  # 2·30 ≥ 3·20
+    P = ridge_operator(A, 1e-6)
+    by_matrices = model.residuals(Y)
+    model._by_codes, model._parts = True, [(P[labels == c].T, A[labels == c]) for c in range(3)]
+    assert_allclose(model.residuals(Y), by_matrices, rtol=1e-8)
+    assert CollaborativeClassifier().fit(A[:29], labels[:29])._by_codes
+
+
+def test_blocks_change_nothing(rng, monkeypatch):
+    A, labels, Y = problem(rng, 40, 7, 3)
+    model = CollaborativeClassifier().fit(A, labels)
+    whole = model.residuals(Y)
+    monkeypatch.setattr(collaborative, "_BLOCK_BYTES", 1000)
+    assert_allclose(model.residuals(Y), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ambient", [12, 200])
+def test_subspaces_are_told_apart(ambient, rng):
+    bases = [np.linalg.qr(rng.standard_normal((ambient, 3)))[0] for _ in range(3)]
+    points = [rng.standard_normal((400, 3)) @ basis.T for basis in bases]
+    X = np.vstack([block / np.linalg.norm(block, axis=1, keepdims=True) for block in points])
+    y = np.repeat(["a", "b", "c"], 400)
+    train = rng.permutation(1200)[:90]
+    for dtype in (np.float64, np.float32):
+        model = CollaborativeClassifier().fit(X[train].astype(dtype), y[train])
+        assert (model.predict(X.astype(dtype)) == y).mean() > 0.99
+
+
+def test_float32_is_computed_in_float64(rng):
+    A, labels, Y = problem(rng, 60, 20, 3)
+    A, Y = A.astype(np.float32), Y.astype(np.float32)
+    single = CollaborativeClassifier().fit(A, labels).residuals(Y)
+    double = CollaborativeClassifier().fit(A.astype(np.float64), labels).residuals(Y.astype(np.float64))
+    assert_allclose(single, double, rtol=1e-10)
+
+
+def test_rank_deficient_points(rng):
+    """Equal points and points in a plane: finite residuals, and the plane's points have none."""
+    A = np.vstack(
+        [np.repeat(rng.standard_normal((1, 5)), 4, axis=0), rng.standard_normal((6, 2)) @ rng.standard_normal((2, 5))]
+    )
+    labels = np.r_[np.zeros(4), np.ones(6)]
+    residuals = CollaborativeClassifier(1e-8).fit(A, labels).residuals(A)
+    assert np.isfinite(residuals).all()
+    assert_array_equal(residuals.argmin(axis=1), labels)
+
+
+def test_a_class_of_zeros_never_wins_when_normalised(rng):
+    A = np.vstack([np.zeros((3, 4)), rng.standard_normal((3, 4))])
+    model = CollaborativeClassifier(normalize_residual=True).fit(A, [0, 0, 0, 1, 1, 1])
+    assert_array_equal(model.predict(rng.standard_normal((10, 4))), 1)
+
+
+def test_unfitted_and_wrong_parameters():
+    with pytest.raises(NotFittedError):
+        CollaborativeClassifier().residuals([[1.0]])
+    with pytest.raises(ValueError, match="kappa"):
+        CollaborativeClassifier(kappa=0).fit([[1.0], [2.0]], [0, 1])

@@ -1,0 +1,194 @@
+"""The house is built as docs/architecture.md says: layers, private names, names of modules, sizes, depth of classes."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from subspaces import registry
+from subspaces.estimators.base import SubspaceClusterer
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS, SOURCE = ROOT / "docs", ROOT / "src"
+PAGE = DOCS / "architecture.md"
+sys.path.insert(0, str(DOCS / "_ext"))
+
+import architecture  # noqa: E402
+import imports  # noqa: E402
+
+MODULES = imports.modules_of(SOURCE)
+
+# File names that several packages have: the same thing of each package, or the mathematics and the estimators of it.
+SHARED_NAMES = {
+    "__init__": "every package has one",
+    "base": "the base class of the package",
+    "ridge": "the closed form, and the routes of its estimators",
+    "local": "graphs of neighbours, and their estimators",
+    "figures": "the drawings of an application",
+    # of different meaning: to be renamed
+    "cells": "groups of near points in numerics, an entry of a table in reproduce",
+    "plan": "of a fit in engine, of an experiment in reproduce",
+    "run": "of a plan in engine, of an experiment in reproduce",
+}
+
+MAX_FILE, MAX_FUNCTION = 420, 70
+LONG_FUNCTIONS = {  # mostly docstrings and lists of options
+    "subspaces.cli.cluster.cluster",
+    "subspaces.cli.reproduce.reproduce",
+    "subspaces.description.describe",
+    "subspaces.io.reading.read_table",
+    "subspaces.representation.low_rank.lrr",
+    "subspaces.selection.search.choose",
+}
+
+MAX_DEPTH = {"graph": 3, "large": 3, "deep": 4}
+DEEPER = {"dasc": 5, "structae": 5, "aessc": 5, "aektrr": 5}  # a network's method built on another network's
+
+
+def functions() -> dict[str, int]:
+    """Lines of every function, from its first line to its last, docstring included."""
+    found = {}
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found[f"{module}.{node.name}"] = (node.end_lineno or node.lineno) - node.lineno + 1
+    return found
+
+
+def private_imports() -> set[tuple[str, str]]:
+    """Packages, and the modules or names with an underscore that they take from another one."""
+    found = set()
+    for module, name in imports.imports_of(SOURCE):
+        parts = name.split(".")
+        private = [k for k, part in enumerate(parts) if part.startswith("_") and not part.startswith("__")]
+        if private and imports.part_of(module) != imports.part_of(name):
+            found.add((imports.part_of(module) or "subspaces", ".".join(parts[: private[0] + 1])))
+    return found
+
+
+def test_no_private_name_crosses_packages():
+    assert not private_imports(), "make these public where they are, or move them below both packages"
+
+
+def test_no_two_modules_share_a_name():
+    places = defaultdict(list)
+    for module, path in MODULES.items():
+        places[path.stem].append(module)
+    shared = {name: modules for name, modules in places.items() if len(modules) > 1}
+    assert not {name: modules for name, modules in shared.items() if name not in SHARED_NAMES}
+    assert not set(SHARED_NAMES) - set(shared), "these share nothing any more: take them off the list"
+
+
+def test_every_part_has_its_layer():
+    layers = imports.layers_of(ROOT / "pyproject.toml")
+    named = [name for row in layers for name in row]
+    parts = {imports.part_of(module) for module in MODULES} - {""}
+    assert len(named) == len(set(named)), "a part stands in one layer"
+    assert set(named) == parts, "[tool.importlinter] in pyproject.toml must name every package and module"
+
+
+def test_imports_go_down():
+    """What ``lint-imports`` checks as well, where it is installed; here without it."""
+    row = {name: i for i, names in enumerate(imports.layers_of(ROOT / "pyproject.toml")) for name in names}
+    assert not {(a, b) for a, b in imports.arrows_of(SOURCE) if row[a] >= row[b]}
+
+
+def test_files_and_functions_are_short():
+    lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in MODULES.items()}
+    assert not {name: n for name, n in lines.items() if n > MAX_FILE}
+    long = {name: n for name, n in functions().items() if n > MAX_FUNCTION}
+    assert not {name: n for name, n in long.items() if name not in LONG_FUNCTIONS}
+    assert not LONG_FUNCTIONS - set(long), "these became short: take them off the list"
+
+
+def depth(cls: type) -> int:
+    """Classes from one of ours up to the base of all estimators, both counted; mixins stand beside that line."""
+    if cls is SubspaceClusterer:
+        return 1
+    return 1 + max((depth(base) for base in cls.__bases__ if issubclass(base, SubspaceClusterer)), default=-1)
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_classes_are_shallow(name):
+    entry = registry.entry_of(name)
+    if entry.needs:
+        pytest.importorskip("torch", reason="PyTorch is not installed: pip install subspaces[deep]")
+    cls = registry.load(name)
+    line = [f"{base.__module__}.{base.__qualname__}" for base in cls.__mro__ if base.__module__.startswith("subspaces")]
+    assert issubclass(cls, SubspaceClusterer), line
+    allowed = DEEPER.get(name, MAX_DEPTH[entry.kind])
+    assert depth(cls) <= allowed, f"{depth(cls)} classes deep, {allowed} allowed: {' < '.join(line)}"
+    assert name not in DEEPER or depth(cls) == DEEPER[name], "became shallower: take it off the list"
+
+
+# ---------------------------------------------------------------- the page and its picture
+
+
+def named_files(text: str) -> set[str]:
+    """Files and folders of the package that a page names in code, not as links; those are tested like all links."""
+    return {
+        name for name in re.findall(r"`([\w./]+)`", text) if name.endswith(("/", ".py", ".toml", ".md")) or "/" in name
+    }
+
+
+def test_every_file_that_the_page_names_exists():
+    text = PAGE.read_text(encoding="utf-8")
+    links = {target.partition("#")[0] for target in re.findall(r"\]\(([^()\s]+)\)", text) if ":" not in target}
+    assert not [target for target in links if not (DOCS / target).exists()]
+    places = (SOURCE / "subspaces", ROOT)
+    assert not [name for name in named_files(text) if not any((place / name).exists() for place in places)]
+
+
+def test_the_page_is_found():
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+        assert "](docs/architecture.md)" in page.read_text(encoding="utf-8")
+    assert re.search(r"^architecture$", (DOCS / "index.md").read_text(encoding="utf-8"), flags=re.M)
+    assert architecture.MARK in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_engine_has_these_users():
+    assert imports.users_of_engine(SOURCE) == set(architecture.USERS)
+
+
+def test_picture_is_drawn_from_the_imports(tmp_path):
+    pytest.importorskip("matplotlib", reason='the picture is drawn: pip install "subspaces[report]"')
+    rows, drawn, small = architecture.facts()
+    shown = {arrow for arrows in drawn.values() for arrow in arrows}
+    assert shown <= imports.arrows_of(SOURCE)
+    assert {name for name, _ in drawn["runs"]} == set(architecture.USERS)
+    placed, lines = architecture.layout(rows, drawn, small)
+    assert {(line.nodes[0].name, line.nodes[-1].name) for line in lines} == shown
+    for row in placed:
+        boxes = sorted((node.x - node.width / 2, node.x + node.width / 2) for node in row)
+        assert boxes[0][0] >= 0
+        assert boxes[-1][1] <= architecture.WIDTH, "the picture is too narrow for a row"
+        assert all(a[1] < b[0] for a, b in pairwise(boxes)), "boxes or lines overlap"
+    first, second = tmp_path / "a.svg", tmp_path / "b.svg"
+    architecture.draw(first)
+    architecture.draw(second)
+    assert first.read_bytes() == second.read_bytes()
+    assert b"<svg" in first.read_bytes()
+
+
+def test_the_checks_can_fail(tmp_path):
+    package = tmp_path / "subspaces"
+    (package / "a").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "a" / "__init__.py").write_text("from subspaces.b import _x\nimport subspaces.b\n")
+    (package / "b.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from subspaces.a import y\n"
+        "def f():\n    import subspaces.engine.run\n"
+    )
+    assert imports.imports_of(tmp_path) == {
+        ("subspaces.a", "subspaces.b._x"),
+        ("subspaces.a", "subspaces.b"),
+        ("subspaces.b", "subspaces.engine.run"),
+    }
+    assert imports.arrows_of(tmp_path) == {("a", "b")}
+    assert imports.shortest({("a", "b"), ("b", "c"), ("a", "c")}) == {("a", "b"), ("b", "c")}

@@ -1,0 +1,280 @@
+"""Elastic-net self-expression against independent solvers and its own optimality conditions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import ElasticNet
+
+from solved import sparse_and_trace
+from subspaces.numerics.types import Array
+from subspaces.representation import _elastic_net_newton
+from subspaces.representation import elastic_net as module
+from subspaces.representation.elastic_net import elastic_net, elastic_net_path
+
+
+@pytest.fixture(params=[0, 1], ids="seed={}".format)
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    return np.random.default_rng(request.param)
+
+
+def unit(X: Array) -> Array:
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def cloud(rng: np.random.Generator, n_points: int, n_features: int) -> Array:
+    """Coherent points, so that the first working sets are not the last ones."""
+    return unit(rng.standard_normal((n_points, n_features)) + 0.5)
+
+
+def weights(X: Array, gamma: float, l1_ratio: float) -> Array:
+    gram = np.abs(X @ X.T)
+    np.fill_diagonal(gram, 0)
+    return gamma * l1_ratio / gram.max(axis=0)
+
+
+def objectives(X: Array, C: Array, gamma: float, l1_ratio: float) -> Array:
+    fit = weights(X, gamma, l1_ratio) / 2 * ((X.T - X.T @ C) ** 2).sum(axis=0)
+    return l1_ratio * np.abs(C).sum(axis=0) + (1 - l1_ratio) / 2 * (C**2).sum(axis=0) + fit
+
+
+def largest_violation(X: Array, C: Array, gamma: float, l1_ratio: float) -> float:
+    """Distance of the scaled correlations from the subdifferential of the penalty, relative to τ."""
+    correlations = X @ (X.T - X.T @ C) * weights(X, gamma, l1_ratio)
+    on = np.abs(correlations - l1_ratio * np.sign(C) - (1 - l1_ratio) * C)
+    off = np.maximum(np.abs(correlations) - l1_ratio, 0)
+    violation = np.where(C != 0, on, off)
+    np.fill_diagonal(violation, 0)
+    return float(violation.max() / l1_ratio)
+
+
+@pytest.mark.parametrize("shape", [(40, 6), (25, 60)])
+@pytest.mark.parametrize("l1_ratio", [0.3, 0.9, 1.0])
+def test_same_minimum_as_coordinate_descent(rng: np.random.Generator, shape: tuple[int, int], l1_ratio: float) -> None:
+    X = cloud(rng, *shape)
+    C = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio).sparse().toarray()
+    expected = np.zeros_like(C)
+    alphas = 1 / (weights(X, 20.0, l1_ratio) * X.shape[1])
+    for i, alpha in enumerate(alphas):
+        others = np.arange(len(X)) != i
+        model = ElasticNet(alpha, l1_ratio=l1_ratio, fit_intercept=False, tol=1e-12, max_iter=100_000)
+        expected[others, i] = model.fit(X[others].T, X[i]).coef_
+    ours, theirs = objectives(X, C, 20.0, l1_ratio), objectives(X, expected, 20.0, l1_ratio)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    if l1_ratio < 1:  # unique
+        np.testing.assert_allclose(C, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(14, 4), (8, 20)])
+@pytest.mark.parametrize("l1_ratio", [0.5, 0.9, 1.0])
+def test_same_minimum_as_cvxpy(rng: np.random.Generator, shape: tuple[int, int], l1_ratio: float) -> None:
+    cvxpy = pytest.importorskip("cvxpy")
+    X = cloud(rng, *shape)
+    C = elastic_net(X, l1_ratio=l1_ratio).sparse().toarray()
+    Z = cvxpy.Variable(C.shape)
+    errors = cvxpy.multiply(np.sqrt(weights(X, 50.0, l1_ratio))[None, :], X.T - X.T @ Z)
+    penalty = l1_ratio * cvxpy.sum(cvxpy.abs(Z)) + (1 - l1_ratio) / 2 * cvxpy.sum_squares(Z)
+    problem = cvxpy.Problem(cvxpy.Minimize(penalty + cvxpy.sum_squares(errors) / 2), [cvxpy.diag(Z) == 0])
+    problem.solve(solver=cvxpy.CLARABEL)
+    np.testing.assert_allclose(objectives(X, C, 50.0, l1_ratio).sum(), problem.value, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(300, 12), (60, 80)])
+@pytest.mark.parametrize(("gamma", "l1_ratio"), [(1.5, 0.9), (50.0, 0.2), (50.0, 0.9), (50.0, 1.0), (2000.0, 0.95)])
+def test_optimal_to_the_tolerance(
+    rng: np.random.Generator, shape: tuple[int, int], gamma: float, l1_ratio: float
+) -> None:
+    X = cloud(rng, *shape)
+    C, trace = sparse_and_trace(elastic_net(X, gamma=gamma, l1_ratio=l1_ratio, tol=1e-7))
+    assert trace.converged
+    assert trace.primal[-1] < 1.01e-7
+    assert largest_violation(X, C.toarray(), gamma, l1_ratio) < 1.1e-7
+
+
+def test_trace_tells_violation_and_objective(rng: np.random.Generator) -> None:
+    X = cloud(rng, 400, 20)
+    C, trace = sparse_and_trace(elastic_net(X))
+    assert trace.n_iter == len(trace.primal) == len(trace.objective) > 1
+    assert trace.primal[0] > 1e-6
+    np.testing.assert_allclose(trace.objective[-1], objectives(X, C.toarray(), 50.0, 0.9).sum(), rtol=1e-10)
+    assert np.all(np.diff(trace.objective) <= 1e-10 * trace.objective[-1])
+
+
+def test_warns_how_many_points_are_not_optimal(rng: np.random.Generator) -> None:
+    X = cloud(rng, 400, 20)
+    with pytest.warns(ConvergenceWarning, match=r"[1-9]\d* of 400 points are not optimal") as record:
+        C, trace = sparse_and_trace(elastic_net(X, max_iter=1))
+    assert not trace.converged
+    correlations = X @ (X.T - X.T @ C) * weights(X, 50.0, 0.9)
+    np.fill_diagonal(correlations, 0)
+    n_unfinished = int((np.abs(correlations * (C.toarray() == 0)).max(axis=0) > 0.9 * (1 + 1e-6)).sum())
+    assert f"{n_unfinished} of 400" in str(record[0].message)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.9, 1.0])
+def test_orthogonal_subspaces_give_a_block_diagonal_matrix(rng: np.random.Generator, l1_ratio: float) -> None:
+    basis = np.linalg.qr(rng.standard_normal((15, 15)))[0]
+    X = unit(np.vstack([rng.standard_normal((30, 3)) @ basis[3 * k : 3 * k + 3] for k in range(5)]))
+    labels = np.repeat(np.arange(5), 30)
+    C = elastic_net(X, l1_ratio=l1_ratio).sparse().tocoo()
+    assert np.all(labels[C.row] == labels[C.col])
+    assert np.all(np.bincount(C.col, minlength=150) >= 1)
+
+
+def test_independent_subspaces_give_a_block_diagonal_matrix(rng: np.random.Generator) -> None:
+    X = unit(np.vstack([rng.standard_normal((40, 3)) @ rng.standard_normal((3, 100)) for _ in range(5)]))
+    labels = np.repeat(np.arange(5), 40)
+    C = elastic_net(X).sparse().tocoo()
+    assert np.all(labels[C.row] == labels[C.col])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_form_of_the_result(rng: np.random.Generator, dtype: type) -> None:
+    X = cloud(rng, 80, 10).astype(dtype)
+    before = X.copy()
+    X.setflags(write=False)
+    C = elastic_net(X).sparse()
+    assert isinstance(C, sparse.csc_array)
+    assert C.dtype == dtype
+    assert C.shape == (80, 80)
+    assert np.all(C.diagonal() == 0)
+    assert C.nnz < 40 * 80
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.9, 1.0])
+def test_float32_is_as_good_as_its_rounding(rng: np.random.Generator, l1_ratio: float) -> None:
+    X = cloud(rng, 150, 10).astype(np.float32)
+    C, trace = sparse_and_trace(elastic_net(X, l1_ratio=l1_ratio))
+    assert trace.converged
+    X, C = X.astype(np.float64), C.toarray().astype(np.float64)
+    assert largest_violation(X, C, 50.0, l1_ratio) < 100 * 50 * np.finfo(np.float32).eps
+    best = objectives(X, elastic_net(X, l1_ratio=l1_ratio).sparse().toarray(), 50.0, l1_ratio)
+    np.testing.assert_allclose(objectives(X, C, 50.0, l1_ratio), best, rtol=1e-4)
+
+
+def test_permutation_of_points_permutes_coefficients(rng: np.random.Generator) -> None:
+    X = cloud(rng, 300, 12)
+    order = rng.permutation(300)
+    C, permuted = elastic_net(X).sparse().toarray(), elastic_net(X[order]).sparse().toarray()
+    np.testing.assert_allclose(permuted, C[np.ix_(order, order)], atol=1e-7)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.9, 1.0])
+def test_batches_do_not_matter(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, l1_ratio: float) -> None:
+    X = cloud(rng, 61, 12)
+    C, trace = sparse_and_trace(elastic_net(X, l1_ratio=l1_ratio))
+    monkeypatch.setattr(module, "MAX_BATCH", 25)
+    monkeypatch.setattr(module, "MIN_BATCH", 1)
+    monkeypatch.setattr(_elastic_net_newton, "NEWTON_BYTES", 10 * 30 * 12 * 8)
+    small, small_trace = sparse_and_trace(elastic_net(X, l1_ratio=l1_ratio))
+    np.testing.assert_allclose(small.toarray(), C.toarray(), atol=1e-7)
+    np.testing.assert_allclose(small_trace.objective, trace.objective, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [(np.float64, 1e-150), (np.float64, 1e200), (np.float32, 1e30)])
+def test_a_common_factor_changes_nothing(rng: np.random.Generator, dtype: type, factor: float) -> None:
+    X = cloud(rng, 60, 8).astype(dtype)
+    tolerance = 1e-3 if dtype == np.float32 else 1e-8
+    expected = elastic_net(X).sparse().toarray()
+    np.testing.assert_allclose(elastic_net(X * dtype(factor)).sparse().toarray(), expected, atol=tolerance)
+
+
+def test_lengths_of_points_matter_and_are_handled(rng: np.random.Generator) -> None:
+    X = cloud(rng, 120, 10) * 10.0 ** rng.uniform(-2, 2, (120, 1))
+    C, trace = sparse_and_trace(elastic_net(X))
+    assert trace.converged
+    assert largest_violation(X, C.toarray(), 50.0, 0.9) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("l1_ratio", [0.9, 1.0])
+def test_duplicates_and_zero_rows(rng: np.random.Generator, l1_ratio: float, dtype: type) -> None:
+    X = np.repeat(cloud(rng, 30, 8), 3, axis=0).astype(dtype)
+    X[[4, 50]] = 0
+    X[7] = -X[6]
+    C, trace = sparse_and_trace(elastic_net(X, l1_ratio=l1_ratio))
+    assert trace.converged
+    assert np.all(np.isfinite(C.data))
+    assert C[:, [4, 50]].nnz == 0
+    assert C[[4, 50]].nnz == 0
+    rest = np.setdiff1d(np.arange(90), [4, 50])
+    tolerance = 100 * 50 * np.finfo(np.float32).eps if dtype == np.float32 else 1.1e-6
+    C = C.toarray()[np.ix_(rest, rest)].astype(np.float64)
+    assert largest_violation(X[rest].astype(np.float64), C, 50.0, l1_ratio) < tolerance
+
+
+@pytest.mark.parametrize("X", [np.eye(5), np.zeros((4, 3)), np.ones((1, 3)), np.zeros((1, 1))])
+def test_nothing_to_represent_with(X: Array) -> None:
+    C, trace = sparse_and_trace(elastic_net(X))
+    assert C.shape == (len(X), len(X))
+    assert C.nnz == 0
+    assert trace.converged
+
+
+def test_two_equal_points_represent_each_other() -> None:
+    C = elastic_net(np.ones((2, 3))).sparse().toarray()
+    # min over c of 0.9 |c| + 0.05 c² + 45 (1 − c)²/2
+    np.testing.assert_allclose(C, np.array([[0.0, 1.0], [1.0, 0.0]]) * (45 - 0.9) / (45 + 0.1), rtol=1e-12)
+
+
+def test_first_coefficient_is_the_most_coherent_point(rng: np.random.Generator) -> None:
+    X = cloud(rng, 50, 6)
+    C = elastic_net(X, gamma=1 + 1e-4).sparse().toarray()
+    gram = np.abs(X @ X.T)
+    np.fill_diagonal(gram, 0)
+    np.testing.assert_array_equal(np.abs(C).argmax(axis=0), gram.argmax(axis=0))
+
+
+def test_integers_and_columns_in_memory_order(rng: np.random.Generator) -> None:
+    X = rng.integers(0, 9, (40, 5))
+    expected = elastic_net(X.astype(np.float64)).sparse().toarray()
+    np.testing.assert_allclose(elastic_net(X).sparse().toarray(), expected, atol=1e-9)
+    np.testing.assert_allclose(elastic_net(np.asfortranarray(X, dtype=float)).sparse().toarray(), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"gamma": 1.0}, "gamma must be above 1"),
+        ({"l1_ratio": 0.0}, "l1_ratio must be in"),
+        ({"l1_ratio": 1.1}, "l1_ratio must be in"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"X": np.ones(3)}, "X must be a two-dimensional array"),
+        ({"X": np.array([[1.0, np.nan]])}, "X must be finite"),
+        ({"start": np.ones((2, 2))}, r"start must be of shape \(3, 3\)"),
+        ({"start": np.full((3, 3), np.nan)}, "start must be finite"),
+    ],
+)
+def test_errors_name_the_argument(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        elastic_net(**{"X": np.eye(3), **arguments})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("l1_ratio", [0.5, 0.9, 1.0])
+def test_path_agrees_with_single_runs_and_saves_tests(rng: np.random.Generator, l1_ratio: float) -> None:
+    X = cloud(rng, 150, 20)
+    gammas = [20.0, 24.0, 29.0, 35.0]
+    n_cold, n_warm = 0, 0
+    for gamma, found in zip(gammas, elastic_net_path(X, gammas, l1_ratio=l1_ratio), strict=True):
+        C, trace = sparse_and_trace(found)
+        expected, cold = sparse_and_trace(elastic_net(X, gamma=gamma, l1_ratio=l1_ratio))
+        assert trace.converged
+        np.testing.assert_allclose(C.toarray(), expected.toarray(), atol=1e-5)
+        n_cold, n_warm = n_cold + cold.n_iter, n_warm + trace.n_iter
+    assert n_warm < n_cold
+
+
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+def test_any_start_leads_to_the_same_codes(rng: np.random.Generator, l1_ratio: float) -> None:
+    X = cloud(rng, 60, 15)
+    expected = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio).sparse()
+    assert elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, start=expected).trace.n_iter == 1
+    for start in (rng.normal(size=(60, 60)), np.zeros((60, 60)), expected.toarray() * -1e6):
+        before = start.copy()
+        C, trace = sparse_and_trace(elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, start=start))
+        assert trace.converged
+        np.testing.assert_allclose(C.toarray(), expected.toarray(), atol=1e-5)
+        np.testing.assert_array_equal(start, before)

@@ -1,0 +1,181 @@
+"""Orthogonal matching pursuit for all points at once against scikit-learn, point by point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import orthogonal_mp
+
+from solved import sparse_and_trace
+from subspaces.numerics.types import Array
+from subspaces.representation import matching_pursuit as module
+from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
+
+
+@pytest.fixture(params=[0, 1], ids="seed={}".format)
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    return np.random.default_rng(request.param)
+
+
+def unit(X: Array) -> Array:
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def reference(X: Array, n_nonzero: int) -> Array:
+    C = np.zeros((len(X), len(X)))
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        C[others, i] = orthogonal_mp(X[others].T, X[i], n_nonzero_coefs=n_nonzero)
+    return C
+
+
+@pytest.mark.parametrize("shape", [(120, 15), (30, 50)])
+@pytest.mark.parametrize("n_nonzero", [1, 5, 10])
+def test_same_as_scikit_learn(rng: np.random.Generator, shape: tuple[int, int], n_nonzero: int) -> None:
+    X = unit(rng.standard_normal(shape))
+    C = orthogonal_matching_pursuit(X, n_nonzero=n_nonzero).sparse().toarray()
+    expected = reference(X, n_nonzero)
+    np.testing.assert_array_equal(C != 0, expected != 0)
+    np.testing.assert_allclose(C, expected, atol=1e-9 * np.abs(expected).max())
+
+
+def test_longer_atoms_are_chosen_as_in_scikit_learn(rng: np.random.Generator) -> None:
+    X = rng.standard_normal((60, 10)) * rng.uniform(0.1, 10, (60, 1))
+    np.testing.assert_allclose(
+        orthogonal_matching_pursuit(X, n_nonzero=4).sparse().toarray(), reference(X, 4), rtol=1e-6, atol=1e-9
+    )
+
+
+def test_codes_are_least_squares_on_their_support(rng: np.random.Generator) -> None:
+    X = unit(rng.standard_normal((80, 20)))
+    C, trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=6))
+    residuals = X.T - X.T @ C
+    np.testing.assert_allclose(X @ residuals * (C.toarray() != 0), 0, atol=1e-12)
+    np.testing.assert_allclose(trace.primal[-1], np.linalg.norm(residuals, axis=0).max(), rtol=1e-10)
+    assert trace.n_iter == len(trace.primal) == 6
+    assert np.all(np.diff(trace.primal) <= 0)
+    assert trace.converged
+
+
+def test_stops_when_nothing_is_left(rng: np.random.Generator) -> None:
+    basis = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+    X = unit(np.vstack([rng.standard_normal((25, 3)) @ basis[3 * k : 3 * k + 3] for k in range(4)]))
+    labels = np.repeat(np.arange(4), 25)
+    C, trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=10))
+    assert trace.primal[-1] <= 1e-6
+    assert np.all(np.count_nonzero(C.toarray(), axis=0) <= 3)
+    C = C.tocoo()
+    assert np.all(labels[C.row] == labels[C.col])
+
+
+def test_independent_subspaces_give_a_block_diagonal_matrix(rng: np.random.Generator) -> None:
+    X = unit(np.vstack([rng.standard_normal((40, 3)) @ rng.standard_normal((3, 100)) for _ in range(5)]))
+    labels = np.repeat(np.arange(5), 40)
+    C = orthogonal_matching_pursuit(X, n_nonzero=3).sparse().tocoo()
+    assert np.all(labels[C.row] == labels[C.col])
+
+
+def test_tolerance_stops_each_point_at_its_own_step(rng: np.random.Generator) -> None:
+    X = unit(rng.standard_normal((100, 10)))
+    counts = np.count_nonzero(orthogonal_matching_pursuit(X, n_nonzero=9, tol=0.3).sparse().toarray(), axis=0)
+    codes = [orthogonal_matching_pursuit(X, n_nonzero=k).sparse() for k in range(1, 10)]
+    short = np.array([np.linalg.norm(X.T - X.T @ C, axis=0) <= 0.3 for C in codes])
+    np.testing.assert_array_equal(counts, np.where(short.any(axis=0), short.argmax(axis=0) + 1, 9))
+    assert counts.min() < counts.max()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_form_of_the_result(rng: np.random.Generator, dtype: type) -> None:
+    X = rng.standard_normal((50, 8)).astype(dtype)
+    before = X.copy()
+    X.setflags(write=False)
+    C = orthogonal_matching_pursuit(X, n_nonzero=4).sparse()
+    assert isinstance(C, sparse.csc_array)
+    assert C.dtype == dtype
+    assert C.indices.dtype == np.int32
+    assert C.has_sorted_indices
+    assert C.shape == (50, 50)
+    assert np.all(C.diagonal() == 0)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_float32_close_to_float64(rng: np.random.Generator) -> None:
+    X = unit(rng.standard_normal((80, 20))).astype(np.float32)
+    C, exact = (
+        orthogonal_matching_pursuit(X, n_nonzero=5).sparse(),
+        orthogonal_matching_pursuit(X.astype(np.float64), n_nonzero=5).sparse(),
+    )
+    np.testing.assert_allclose(C.toarray(), exact.toarray(), atol=1e-4)
+
+
+def test_permutation_of_points_permutes_coefficients(rng: np.random.Generator) -> None:
+    X = unit(rng.standard_normal((300, 12)))
+    order = rng.permutation(300)
+    C, permuted = (orthogonal_matching_pursuit(Z, n_nonzero=5).sparse().toarray() for Z in (X, X[order]))
+    np.testing.assert_allclose(permuted, C[np.ix_(order, order)], atol=1e-8)
+
+
+def test_batches_do_not_matter(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = unit(rng.standard_normal((101, 12)))
+    C, trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=5))
+    monkeypatch.setattr(module, "MAX_BATCH", 7)
+    monkeypatch.setattr(module, "MIN_BATCH", 1)
+    small, small_trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=5))
+    np.testing.assert_allclose(small.toarray(), C.toarray(), atol=1e-8)
+    np.testing.assert_allclose(small_trace.primal, trace.primal, rtol=1e-8)
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [(np.float64, 1e-150), (np.float64, 1e200), (np.float32, 1e30)])
+def test_a_common_factor_changes_nothing(rng: np.random.Generator, dtype: type, factor: float) -> None:
+    X = unit(rng.standard_normal((60, 8))).astype(dtype)
+    expected = orthogonal_matching_pursuit(X, n_nonzero=3).sparse().toarray()
+    tolerance = 1e-4 if dtype == np.float32 else 1e-10
+    np.testing.assert_allclose(
+        orthogonal_matching_pursuit(X * dtype(factor), n_nonzero=3).sparse().toarray(), expected, atol=tolerance
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_duplicates_and_zero_rows(rng: np.random.Generator, dtype: type) -> None:
+    X = np.repeat(unit(rng.standard_normal((20, 6))), 2, axis=0).astype(dtype)
+    X[10] = 0
+    X[13] = -X[12]
+    C = orthogonal_matching_pursuit(X, n_nonzero=4).sparse().toarray()
+    assert np.all(np.isfinite(C))
+    assert not C[:, 10].any()
+    assert not C[10].any()
+    twins = np.setdiff1d(np.arange(40), [10, 11])
+    expected = np.where(np.isin(twins, [12, 13]), -1.0, 1.0)
+    np.testing.assert_allclose(C[twins ^ 1, twins], expected, rtol=10 * np.finfo(dtype).eps)
+    assert np.all(np.count_nonzero(C[:, twins], axis=0) == 1)
+
+
+@pytest.mark.parametrize("X", [np.eye(5), np.zeros((4, 3)), np.ones((1, 3))])
+def test_nothing_to_represent_with(X: Array) -> None:
+    C = orthogonal_matching_pursuit(X).sparse()
+    assert C.shape == (len(X), len(X))
+    assert C.nnz == 0
+
+
+@pytest.mark.parametrize("shape", [(4, 9), (30, 3), (10, 1)])
+def test_more_atoms_asked_for_than_there_are(rng: np.random.Generator, shape: tuple[int, int]) -> None:
+    X = unit(rng.standard_normal(shape))
+    C = orthogonal_matching_pursuit(X, n_nonzero=100).sparse()
+    assert np.all(np.isfinite(C.data))
+    assert np.all(np.count_nonzero(C.toarray(), axis=0) <= min(shape[0] - 1, shape[1]))
+    if shape[0] > shape[1]:
+        np.testing.assert_allclose(X.T @ C, X.T, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_nonzero": 0}, "n_nonzero must be at least 1"),
+        ({"X": np.ones(3)}, "X must be a two-dimensional array"),
+        ({"X": np.array([[1.0, np.inf]])}, "X must be finite"),
+    ],
+)
+def test_errors_name_the_argument(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        orthogonal_matching_pursuit(**{"X": np.eye(3), **arguments})  # type: ignore[arg-type]

@@ -1,0 +1,279 @@
+"""The whole KTRR graph without an n × n matrix, against the dense closed form; coarse cuts."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.linalg import block_diag
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from subspaces import KTRR, TRR
+from subspaces.embedding.coarse import coarse_embedding, contract, smooth_labels
+from subspaces.estimators import ridge as ridge_estimator
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.truncation import truncate, truncate_symmetric
+from subspaces.kernels import KERNELS, as_kernel
+from subspaces.numerics.cells import build_cells
+from subspaces.representation import ridge_search as low_rank
+from subspaces.representation.coefficients import from_dense, from_sparse
+from subspaces.representation.ridge import ridge, ridge_low_rank
+from subspaces.representation.two_scale import fit_global_part, pair_score, prepare, represent_new, two_scale
+
+DISTANCE_KERNELS = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
+
+
+def dense_coefficients(X, kernel, reg):
+    return ridge(kernel.gram(X), reg=reg).columns(0, len(X)).T
+
+
+def recall(C, D, k):
+    """Share of the k largest entries of each column of D that are among the k largest of C."""
+    best = [np.argsort(-np.abs(M), axis=0, kind="stable")[:k] for M in (C, D)]
+    return np.mean([len(set(a) & set(b)) / k for a, b in zip(best[0].T, best[1].T, strict=True)])
+
+
+# ---------------------------------------------------------------- two scales
+
+
+@pytest.mark.parametrize("name", DISTANCE_KERNELS)
+@pytest.mark.parametrize("reg", [0.05, 5.0])
+def test_exact_when_candidates_are_all_points(name, reg, seed):
+    X = np.random.default_rng(seed).standard_normal((90, 4))
+    kernel = as_kernel(name).fit(X)
+    C = two_scale(X, kernel=kernel, reg=reg, n_landmarks=11, n_candidates=89).matrix.toarray()
+    np.testing.assert_allclose(C, dense_coefficients(X, kernel, reg), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", DISTANCE_KERNELS)
+def test_exact_when_landmarks_carry_everything(name, seed):
+    X = np.random.default_rng(seed).standard_normal((90, 4))
+    kernel = as_kernel(name).fit(X)
+    C = two_scale(X, kernel=kernel, reg=0.3, n_landmarks=90, n_candidates=7).matrix.toarray()
+    D = dense_coefficients(X, kernel, 0.3)
+    np.testing.assert_allclose(C[C != 0], D[C != 0], atol=1e-8)
+    assert ((C != 0).sum(axis=0) == 7).all()
+
+
+@pytest.mark.parametrize(("reg", "least"), [(1.0, 0.88), (10.0, 0.95)])
+def test_finds_the_dense_neighbours_of_digits(reg, least):
+    X = load_digits().data / 16
+    kernel = as_kernel("rbf").fit(X)
+    D = dense_coefficients(X, kernel, reg)
+    for dtype in (np.float64, np.float32):
+        found = two_scale(X.astype(dtype), kernel=kernel, reg=reg)
+        assert found.matrix.dtype == dtype
+        assert recall(found.matrix.toarray(), D, 5) > least
+
+
+def test_more_landmarks_and_candidates_come_nearer(seed):
+    X = load_digits().data[:600] / 16
+    kernel = as_kernel("rbf").fit(X)
+    D = dense_coefficients(X, kernel, 1.0)
+    few, more = (
+        two_scale(X, kernel=kernel, reg=1.0, n_landmarks=r, n_candidates=s).matrix.toarray()
+        for r, s in ((16, 8), (300, 60))
+    )
+    assert recall(more, D, 5) > recall(few, D, 5)
+    assert np.abs(more - D)[more != 0].max() < np.abs(few - D)[few != 0].max()
+
+
+def test_leverages_and_pair_scores(seed):
+    X = np.random.default_rng(seed).standard_normal((200, 3))
+    kernel = as_kernel("rbf").fit(X)
+    model = fit_global_part(X, kernel, 0.5, n_landmarks=200)
+    H = model.rows(X)
+    leverage = (H**2).sum(axis=1)
+    assert (leverage > 0).all()
+    assert (leverage < 1).all()
+    np.testing.assert_allclose(leverage.sum(), model.effective_dimension)
+    K = kernel.gram(X)
+    np.testing.assert_allclose((H * model.spectrum) @ H.T, K, atol=1e-7)
+    # all directions of 100 landmarks: the score is R_ij + λ h_iᵀh_j, a point's own −∞
+    prepared = prepare(X, kernel, 0.5, n_landmarks=100, n_candidates=20, seed=seed)
+    score = pair_score(prepared)(slice(3, 8), np.arange(5, 200))
+    model, points = prepared.model, X[prepared.cells.order]
+    H = model.rows(points)
+    expected = kernel.gram(points) - (H * (model.spectrum - model.penalty)) @ H.T
+    np.fill_diagonal(expected, -np.inf)
+    np.testing.assert_allclose(score, expected[3:8, 5:], atol=1e-7)
+
+
+@pytest.mark.parametrize("n_landmarks", [20, 300])
+def test_new_points_get_their_ridge_code(n_landmarks, seed):
+    rng = np.random.default_rng(seed)
+    X, new = rng.standard_normal((300, 3)), rng.standard_normal((20, 3))
+    kernel = as_kernel("rbf").fit(X)
+    model, cells = fit_global_part(X, kernel, 0.2, n_landmarks=n_landmarks), build_cells(X)
+    candidates, values = represent_new(new, X, cells, model, 300)
+    # the ridge code over all training points, one by one
+    K, to_train = kernel.gram(np.vstack([new, X])), np.arange(20, 320)
+    for i in range(20):
+        k = K[i, to_train]
+        expected = np.linalg.solve(K[20:, 20:] + 0.2 * np.eye(300), k)
+        np.testing.assert_allclose(values[i], expected[candidates[i]], atol=1e-8)
+
+
+def test_no_square_array(seed):
+    X = np.random.default_rng(seed).standard_normal((6000, 5)).astype(np.float32)
+    kernel = as_kernel("rbf").fit(X)
+    tracemalloc.start()
+    two_scale(X, kernel=kernel, reg=1.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6000**2 * 4
+
+
+# ---------------------------------------------------------------- exact feature maps, many points
+
+
+def test_search_among_rows_of_h_agrees_with_all_products(seed):
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.standard_normal((200, 3)) @ rng.standard_normal((3, 12)) for _ in range(4)])
+    D = ridge_low_rank(X, reg=0.1).columns(0, len(X)).T
+    found = low_rank.ridge_search(X, reg=0.1, n_candidates=10, seed=seed)
+    C = found.matrix.toarray()
+    np.testing.assert_allclose(C[C != 0], D[C != 0], atol=1e-10)
+    assert recall(C, D, 5) == 1  # everything is probed at this size
+    assert found.penalty == ridge_low_rank(X, reg=0.1).penalty
+
+
+@pytest.mark.parametrize("kernel", ["linear", "quadratic"])
+def test_low_rank_route_gives_the_dense_graph(kernel, seed):
+    X = np.random.default_rng(seed).standard_normal((300, 6))
+    dense, low = (KTRR(3, kernel=kernel, reg=0.1, solver=solver).fit(X) for solver in ("dense", "low_rank"))
+    assert (dense.coefficients_.indices == low.coefficients_.indices).all()
+    np.testing.assert_allclose(dense.coefficients_.data, low.coefficients_.data, rtol=1e-6)
+
+
+# ---------------------------------------------------------------- sparse coefficients in the later legs
+
+
+@pytest.mark.parametrize("graph", ["column", "symmetric"])
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_truncation_of_sparse_and_dense_coefficients_is_the_same(graph, k, seed):
+    rng = np.random.default_rng(seed)
+    C = rng.standard_normal((60, 60)) * (rng.random((60, 60)) < rng.random(60) * 0.5)
+    np.fill_diagonal(C, 0)
+    C[:, 7] = 0
+    cut = {"column": truncate, "symmetric": lambda C, k: truncate_symmetric(C, k).symmetric}[graph]
+    sparse_result, dense_result = (
+        cut(make(value), k).toarray() for make, value in ((from_sparse, sparse.csc_array(C)), (from_dense, C))
+    )
+    np.testing.assert_allclose(sparse_result, dense_result, rtol=1e-12)
+
+
+# ---------------------------------------------------------------- coarse graphs
+
+
+def test_contraction_sums_edges_between_groups(seed):
+    rng = np.random.default_rng(seed)
+    W = sparse.random_array((40, 40), density=0.2, rng=rng)
+    W = sparse.csr_array(W + W.T)
+    groups = rng.integers(0, 6, 40)
+    groups[:6] = np.arange(6)
+    coarse = contract(W, groups).toarray()
+    dense = W.toarray()
+    for a in range(6):
+        for b in range(6):
+            expected = dense[np.ix_(groups == a, groups == b)].sum() if a != b else 0
+            assert coarse[a, b] == pytest.approx(expected)
+
+
+def test_blobs_with_outliers_are_three_clusters(seed):
+    X, y = make_blobs([400, 400, 400], centers=[[0, 0], [9, 0], [0, 9]], cluster_std=0.8, random_state=seed)
+    outliers = np.random.default_rng(seed).uniform(-60, 60, (20, 2))
+    model = KTRR(3, solver="two_scale", spectral="coarse", bandwidth=3.0, random_state=seed).fit(
+        np.vstack([X, outliers])
+    )
+    assert adjusted_rand_score(y, model.labels_[:1200]) > 0.95
+    assert model.n_clusters_ == 3
+
+
+def test_small_loose_pieces_follow_the_nearest(seed):
+    blocks = [np.ones((30, 30)), np.ones((30, 30)), np.ones((2, 2))]
+    W = sparse.csr_array(block_diag(*blocks))
+    W.setdiag(0)
+    groups = np.r_[np.repeat(np.arange(20), 3), 20, 21]
+    centroids = np.r_[np.zeros((10, 1)), np.full((10, 1), 9.0), [[8.0]], [[8.5]]]
+    big = sparse.csr_array(sparse.block_diag([W, sparse.csr_array((600, 600))]))  # makes the third piece small
+    groups = np.r_[groups, np.full(600, 0)]
+    found = coarse_embedding(big, groups, centroids, 2)
+    assert not found.kept[20:].any()
+    np.testing.assert_array_equal(found.rows[20], found.rows[19])
+
+
+def test_smoothing_repairs_single_wrong_labels_and_loses_no_cluster():
+    W = sparse.csr_array(block_diag(np.ones((20, 20)), np.ones((20, 20))))
+    W.setdiag(0)
+    labels = np.repeat([0, 1], 20)
+    labels[3], labels[30] = 1, 0
+    assert (smooth_labels(W, labels, 2) == np.repeat([0, 1], 20)).all()
+    alone = np.zeros(40, dtype=int)
+    alone[5] = 1
+    assert set(smooth_labels(W, alone, 2)) == {0, 1}
+
+
+# ---------------------------------------------------------------- the estimator
+
+
+def test_auto_takes_the_route_that_fits_and_says_why(seed, monkeypatch):
+    X = np.random.default_rng(seed).standard_normal((120, 3))
+    assert KTRR(2).fit(X).solver_ == "dense"
+    assert TRR(2).fit(X).solver_ == "low_rank"
+    monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 100)
+    model = KTRR(2).fit(X)
+    assert model.solver_ == "two_scale"
+    assert "more than 100" in model.solver_reason_
+    monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 10_000)
+    monkeypatch.setattr(ridge_estimator.memory, "available_bytes", lambda: 20 * 2**20)
+    model = KTRR(2).fit(np.random.default_rng(seed).standard_normal((1800, 3)))  # K takes 26 MB
+    assert model.solver_ == "two_scale"
+    assert "free" in model.solver_reason_
+
+
+@pytest.mark.parametrize("partition", ["kmeans", "modularity"])
+@pytest.mark.parametrize("spectral", ["full", "coarse"])
+def test_two_scale_estimator_finds_what_the_dense_one_finds(partition, spectral, seed):
+    X, y = make_blobs(600, 8, centers=4, cluster_std=0.7, random_state=seed)
+    model = KTRR(4, solver="two_scale", spectral=spectral, partition=partition, random_state=seed).fit(X[:500])
+    dense = KTRR(4, solver="dense", partition=partition, random_state=seed).fit(X[:500])
+    assert adjusted_rand_score(y[:500], dense.labels_) == 1
+    assert adjusted_rand_score(y[:500], model.labels_) == 1
+    assert adjusted_rand_score(y[500:], model.predict(X[500:])) == 1
+    assert (model.predict(X[:500]) == model.labels_).all()
+    assert model.transform(X[500:]).shape == (100, model.embedding_.shape[1])
+
+
+def test_two_scale_is_the_same_for_every_number_of_threads(seed):
+    X = load_digits().data[:900].astype(np.float32)
+    labels = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            labels.append(KTRR(10, solver="two_scale", partition="modularity").fit(X).labels_)
+    assert (labels[0] == labels[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("params", "X", "word"),
+    [
+        ({"solver": "two_scale", "kernel": "linear"}, np.eye(30), "two_scale"),
+        ({"solver": "two_scale"}, sparse.csr_array(np.eye(30)), "two_scale"),
+        ({"spectral": "coarse"}, sparse.csr_array(np.eye(30)), "spectral"),
+    ],
+)
+def test_routes_that_cannot_be_taken(params, X, word):
+    with pytest.raises(ValueError, match=word):
+        KTRR(2, **params).fit(X)
+
+
+def test_graph_of_two_scale_coefficients_is_symmetric(seed):
+    X = np.random.default_rng(seed).standard_normal((400, 3))
+    C = two_scale(X, kernel=as_kernel("rbf").fit(X), reg=1.0)
+    W = affinity(truncate_symmetric(C, 5).symmetric)
+    assert abs(W - W.T).max() == 0
+    assert W.diagonal().max() == 0

@@ -1,0 +1,324 @@
+"""``subspaces reproduce``: plans, cells, statistics, tables; what needs a process of its own is in the other file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import ranksums
+
+from subspaces.reproduce import cells, compute, data, plan, statistics, tables
+from subspaces.reproduce.run import Settings, check_needs, list_experiments, run_experiment
+from subspaces.reproduce.runner import Outcome, run_cells
+
+PARAMETERS = plan.load_parameters()
+EXPERIMENT = """
+title = "A tiny table"
+paper = "Table 0"
+style = "table"
+metrics = ["AC", "NMI"]
+full = { runs = 3, restarts = 5 }
+
+[[panels]]
+name = "curves"
+data = { name = "curves" }
+rows = ["good", "constant", "k-means"]
+
+[protocol]
+cuts = [{ name = "k-means", restarts = 5, runs = 3 }]
+
+[quick]
+rows = ["good"]
+runs = 1
+"""
+ROWS = """
+[good]
+label = "KTRR & friends_1"
+method = "ktrr"
+common = { reg = 0.01 }
+[good.chosen]
+curves = { n_nonzero = 8 }
+
+[bad]
+label = "bad"
+method = "ktrr"
+common = { reg = -1.0 }
+
+[constant]
+label = "constant label"
+method = "constant"
+deterministic = true
+
+[k-means]
+label = "k-means"
+method = "k-means"
+"""
+
+
+@pytest.fixture
+def settings(tmp_path):
+    folder = tmp_path / "experiments"
+    folder.mkdir()
+    (folder / "tiny.toml").write_text(EXPERIMENT)
+    (tmp_path / "parameters.toml").write_text(ROWS)
+    return Settings(
+        output=tmp_path / "out",
+        cache=tmp_path / "cells",
+        experiments=folder,
+        parameters=tmp_path / "parameters.toml",
+    )
+
+
+def a_cell(**changes):
+    cell = {
+        "kind": "cut",
+        "points": {"name": "curves"},
+        "method": "ktrr",
+        "parameters": {"reg": 0.01, "n_nonzero": 8},
+        "cuts": [{"name": "k-means", "restarts": 3, "init": "k-means++", "seeds": [0, 1]}],
+        "version": "1",
+        "code": 1,
+    }
+    return {**cell, **changes}
+
+
+# ---------------------------------------------------------------- experiments and parameters as they are shipped
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("name", plan.experiment_names())
+def test_every_experiment_is_planned(name, quick):
+    experiment = plan.load_experiment(name, quick=quick)
+    planned = plan.plan(experiment, PARAMETERS)
+    assert planned
+    assert len(planned) <= len(plan.plan(plan.load_experiment(name), PARAMETERS))
+    assert all(item.cell["points"]["name"] in data.SOURCES for item in planned)
+    assert all(json.loads(cells.canonical(item.cell)) == item.cell for item in planned)
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(statistics.PAPER.glob("*.csv"))])
+def test_every_published_number_has_its_place(name):
+    experiment = plan.load_experiment(name)
+    planned = {(item.panel, item.row, item.x) for item in plan.plan(experiment, PARAMETERS)}
+    for panel, row, x, metric in statistics.read_paper(name):
+        assert (panel, row, x) in planned
+        assert metric in experiment.metrics
+
+
+def test_chosen_settings_are_of_the_grid():
+    for name, row in PARAMETERS.items():
+        if "grid" not in row:
+            continue
+        settings = list(plan.grid(row))
+        for chosen in row.get("chosen", {}).values():
+            assert any(chosen.items() <= setting.items() for setting in settings), name
+
+
+def test_most_special_setting_wins():
+    row = {"common": {"a": 1}, "chosen": {"yaleb": {"b": 1}, "yaleb-10": {"b": 2}, "yaleb-10-gaussian": {"b": 3}}}
+    assert plan.chosen(row, {"name": "yaleb"}) == {"a": 1, "b": 1}
+    assert plan.chosen(row, {"name": "yaleb", "first": 10}) == {"a": 1, "b": 2}
+    assert plan.chosen(row, {"name": "yaleb", "first": 10, "corruption": "gaussian"}) == {"a": 1, "b": 3}
+    assert plan.chosen(row, {"name": "coil20"}) == {"a": 1}
+
+
+def test_unknown_experiment_names_the_nearest():
+    with pytest.raises(ValueError, match="did you mean table3"):
+        plan.load_experiment("tabel3")
+
+
+# ---------------------------------------------------------------- cells
+
+
+def test_name_follows_every_input(tmp_path):
+    base = a_cell()
+    changed = [
+        a_cell(method="trr"),
+        a_cell(parameters={"reg": 0.02, "n_nonzero": 8}),
+        a_cell(points={"name": "digits"}),
+        a_cell(version="2"),
+        a_cell(code=2),
+        a_cell(cuts=[{**base["cuts"][0], "seeds": [0, 2]}]),
+    ]
+    paths = {cells.cell_path(tmp_path, cell) for cell in [base, *changed]}
+    assert len(paths) == 1 + len(changed)
+    reordered = dict(reversed(base.items()))
+    assert cells.cell_path(tmp_path, reordered) == cells.cell_path(tmp_path, base)
+
+
+def test_a_damaged_file_is_not_believed(tmp_path):
+    cell, result = a_cell(), {"scores": {"k-means": {"AC": [1.5]}}}
+    assert cells.read_result(tmp_path, cell) is None
+    cells.write_result(tmp_path, cell, result)
+    assert cells.read_result(tmp_path, cell) == result
+    path = cells.cell_path(tmp_path, cell)
+    whole = path.read_text()
+    for damaged in (whole[: len(whole) // 2], whole.replace("1.5", "9.5"), "", "[]", whole.replace("ktrr", "trr")):
+        path.write_text(damaged)
+        assert cells.read_result(tmp_path, cell) is None
+
+
+def test_a_cell_is_the_fit_it_describes():
+    """The graph is computed once and cut with other seeds: the same labels as whole fits give."""
+    from subspaces import KTRR
+    from subspaces.engine.run import run
+    from subspaces.metrics import accuracy
+
+    cell = a_cell(parameters={"reg": 0.01, "n_nonzero": 8})
+    X, y = data.load_points(cell["points"])
+    result = compute.compute(cell)
+    plan = KTRR(3, reg=0.01, n_nonzero=8, n_init=3).plan(X)
+    for seed, found in zip([0, 1], result["scores"]["k-means"]["AC"], strict=True):
+        labels = run(replace(plan, seed=seed), X).labels
+        assert found == pytest.approx(100 * accuracy(y, labels), abs=1e-4)
+    assert 0 <= result["t1"] <= result["t2"]
+    assert result["n"] == 300
+    assert result["classes"] == 3
+
+
+def test_constant_label():
+    result = compute.compute(a_cell(method="constant", parameters={}))
+    assert result["scores"]["k-means"]["AC"] == [pytest.approx(100 / 3, abs=1e-3)] * 2
+
+
+def test_points_of_a_cell():
+    X, y = data.load_points({"name": "digits", "first": 3, "per_class": 20, "draw": 1})
+    assert np.bincount(y).tolist() == [20, 20, 20]
+    same, _ = data.load_points({"name": "digits", "first": 3, "per_class": 20, "draw": 1})
+    other, _ = data.load_points({"name": "digits", "first": 3, "per_class": 20, "draw": 2})
+    assert np.array_equal(X, same)
+    assert not np.array_equal(X, other)
+    noisy = {"name": "digits", "first": 3, "corruption": "salt_and_pepper", "level": 25, "noise_seed": 0}
+    clean, _ = data.load_points({"name": "digits", "first": 3})
+    damaged, _ = data.load_points(noisy)
+    assert 0.1 < np.mean(damaged != clean) <= 0.25
+    with pytest.raises(ValueError, match="corruption must be"):
+        data.load_points({**noisy, "corruption": "rain"})
+
+
+def test_an_error_leaves_the_other_cells_alone(tmp_path):
+    good, bad = a_cell(), a_cell(parameters={"reg": -1.0})
+    outcome = run_cells([bad, good], tmp_path)
+    assert outcome.result(good) is not None
+    assert outcome.result(bad) is None
+    assert ["'reg'" in error for error in outcome.errors.values()] == [True]
+    again = run_cells([bad, good], tmp_path)
+    assert (again.n_found, again.n_computed, len(again.errors)) == (1, 0, 1)
+
+
+# ---------------------------------------------------------------- statistics and tables
+
+
+def records_of(samples, paper=None, metric="AC"):
+    planned, outcome = [], Outcome()
+    for row, values in samples.items():
+        cell = a_cell(method=row)
+        planned.append(plan.Planned("panel", row, None, cell))
+        outcome.results[cells.digest(cell)] = {"scores": {"k-means": {metric: values}}}
+    experiment = plan.Experiment("none", "t", "p", "table", [metric], [], {})
+    return experiment, statistics.make_records(experiment, planned, outcome)
+
+
+def test_mean_spread_best_and_dagger(rng):
+    high, low, near = rng.normal(90, 1, 10).tolist(), rng.normal(50, 1, 10).tolist(), rng.normal(60, 5, 10).tolist()
+    _, records = records_of({"a": high, "b": low, "c": near})
+    by_row = {record.row: record for record in records}
+    assert by_row["a"].mean == pytest.approx(np.mean(high))
+    assert by_row["a"].sd == pytest.approx(np.std(high))
+    assert [record.best for record in records] == [True, False, False]
+    assert by_row["a"].dagger == (max(ranksums(high, other).pvalue for other in (low, near)) < 0.05)
+    _, records = records_of({"a": [90.0, 80.0], "b": [84.0, 85.0]})  # two runs can never be significant
+    assert [record.dagger for record in records] == [False, False]
+
+
+def test_missing_results_are_shown_as_missing():
+    experiment, records = records_of({"a": [90.0, 80.0], "b": []})
+    assert records[1].mean is None
+    assert "| b | – |" in tables.markdown(experiment, records)
+    assert "b & -- " in tables.latex(experiment, records)
+
+
+def test_times_as_multiples_of_the_first_row():
+    records = [
+        statistics.Record("p", row, None, "c", metric, mean=mean, n=1, paper=paper)
+        for row, time, printed in (("KTRR", 2.0, 10.0), ("SSC", 3.0, 50.0))
+        for metric, mean, paper in (("t2", time, printed), (statistics.RATIO, None, None))
+    ]
+    statistics._fill_ratios(records)
+    ratios = [(record.mean, record.paper) for record in records if record.metric == statistics.RATIO]
+    assert ratios == [(1.0, 1.0), (1.5, 5.0)]
+
+
+def test_csv_goes_there_and_back(rng):
+    _, records = records_of({"a, b": rng.uniform(0, 100, 5).tolist(), "c": []})
+    again = statistics.from_csv(statistics.to_csv(records))
+    assert [record.row for record in again] == ["a, b", "c"]
+    assert again[0].mean == pytest.approx(records[0].mean, rel=1e-4)
+    assert again[1].mean is None
+
+
+def test_latex_is_balanced_and_escaped():
+    assert tables.escape("50% & η_1 {x}") == r"50\% \& $\eta$\_1 \{x\}"
+    experiment, records = records_of({"a_b & c": [90.0, 80.0], "1/d²": [1.0, 2.0]})
+    text = tables.latex(experiment, records)
+    assert text.count("{") == text.count("}")
+    assert text.count(r"\begin") == text.count(r"\end")
+    assert text.isascii()
+
+
+# ---------------------------------------------------------------- whole runs
+
+
+def test_run_writes_everything_and_the_second_is_instant(settings):
+    first = run_experiment("tiny", settings)
+    assert (first.outcome.n_found, first.outcome.n_computed) == (0, 3)
+    assert {file.suffix for file in first.files} == {".csv", ".md", ".tex"}
+    assert all(file.exists() for file in first.files)
+    second = run_experiment("tiny", settings)
+    assert (second.outcome.n_found, second.outcome.n_computed) == (3, 0)
+    assert statistics.to_csv(second.records) == statistics.to_csv(first.records)
+    (line,) = list_experiments(settings)
+    assert (line.n_cells, line.n_cached, line.data) == (3, 3, ["three curves"])
+
+
+def test_quick_never_takes_the_place_of_the_real_thing(settings):
+    run = run_experiment("tiny", Settings(**{**vars(settings), "quick": True}))
+    assert {file.stem for file in run.files} == {"tiny-quick"}
+    assert run.records[0].mark == "1 run"
+
+
+def test_missing_data_says_what_to_do(tmp_path, settings):
+    experiment = plan.load_experiment("table3")
+    with pytest.raises(FileNotFoundError, match=r"table3 needs Extended Yale B: .*Put .*yaleb_32x32\.npz"):
+        check_needs(experiment, tmp_path)
+
+
+def test_deep_experiment_without_torch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    experiment = plan.load_experiment("fig9")
+    monkeypatch.setattr(data, "load_whole", lambda name, home: None)
+    with pytest.raises(ImportError, match=r"fig9 trains networks: .*pip install subspaces"):
+        check_needs(experiment, None)
+
+
+@pytest.mark.parametrize("name", ["fig1", "fig2", "fig4", "fig7", "fig5", "fig9"])
+def test_figures_are_drawn_even_of_nothing(name):
+    pytest.importorskip("matplotlib")
+    from subspaces.reproduce.figures import draw
+
+    experiment = plan.load_experiment(name, quick=True)
+    planned = plan.plan(experiment, PARAMETERS)
+    records = statistics.make_records(experiment, planned, Outcome())
+    assert draw(experiment, records, planned, Outcome()) is not None
+
+
+def test_real_data(data_home, tmp_path):
+    """COIL20 as in Table 4, small: KTRR's row is the paper's within its spread."""
+    settings = Settings(output=tmp_path / "out", cache=tmp_path / "cells", data_home=data_home, quick=True)
+    run = run_experiment("table4", settings)
+    ktrr = next(record for record in run.records if record.row == "KTRR" and record.metric == "AC")
+    assert ktrr.difference is not None
+    assert abs(ktrr.difference) < 3

@@ -1,0 +1,31 @@
+"""What a solver returns as a pair, for tests that look at both C and its trace."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from subspaces.numerics.types import Array, Sparse
+from subspaces.representation.coefficients import Coefficients, Trace
+from subspaces.representation.latent_low_rank import latent_lrr_factors
+
+
+def dense_and_trace(found: Coefficients) -> tuple[Array, Trace]:
+    assert found.trace is not None
+    return found.dense(), found.trace
+
+
+def sparse_and_trace(found: Coefficients) -> tuple[Sparse, Trace]:
+    assert found.trace is not None
+    return found.sparse(), found.trace
+
+
+class Latent(NamedTuple):
+    coefficients: Array
+    salient: Array
+    trace: Trace
+
+
+def latent_dense(X: Array, **options: Any) -> Latent:
+    """What LatLRR finds, Z and L as matrices."""
+    found = latent_lrr_factors(X, **options)
+    return Latent(found.coefficients.dense(), found.salient.dense(), found.trace)

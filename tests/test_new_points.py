@@ -1,0 +1,230 @@
+"""Labels of new points against ridge problems solved one by one, and the recognition of training points."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from subspaces import new_points as out_of_sample
+from subspaces.new_points import (
+    find_training_points,
+    fingerprints,
+    fit_network,
+    neighbor_codes,
+    residual_scores,
+    vote,
+)
+
+
+def ridge_value(x: np.ndarray, basis: np.ndarray, lam: float) -> float:
+    """min ‖x − basisᵀc‖² + λ‖c‖² by stacked least squares."""
+    stacked = np.vstack([basis.T, np.sqrt(lam) * np.eye(len(basis))])
+    target = np.r_[x, np.zeros(len(basis))]
+    c = np.linalg.lstsq(stacked, target, rcond=None)[0]
+    return float(((stacked @ c - target) ** 2).sum())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_residual_scores_are_ridge_residuals_in_the_feature_space(kernel, dtype, rng):
+    X, new = rng.standard_normal((30, 6)).astype(dtype), rng.standard_normal((8, 6)).astype(dtype)
+    labels = rng.integers(0, 3, 30)
+    both = np.vstack([X, new]).astype(np.float64)
+    if kernel == "linear":
+        K, Z = both @ both.T, both
+    else:
+        K = np.exp(-(cdist(both, both) ** 2) / 9)
+        values, vectors = np.linalg.eigh(K)
+        Z = vectors * np.sqrt(values.clip(0))  # coordinates of the points in the kernel space
+    train, lam = K[:30, :30].astype(dtype), 0.7
+    scores = residual_scores(K[30:, :30].astype(dtype), lambda m: train[np.ix_(m, m)].copy(), labels, 4, lam)
+    assert scores.shape == (8, 4)
+    assert (scores[:, 3] == -np.inf).all()  # a cluster without points never wins
+    for i in range(8):
+        for label in range(3):
+            expected = ridge_value(Z[30 + i], Z[:30][labels == label], lam)
+            assert_allclose(K[30 + i, 30 + i] - scores[i, label], expected, rtol=1e-8 if dtype == np.float64 else 1e-3)
+
+
+def test_residual_scores_find_the_subspace(rng):
+    bases = [np.linalg.qr(rng.standard_normal((20, 3)))[0] for _ in range(4)]
+    X = np.vstack([rng.standard_normal((15, 3)) @ basis.T for basis in bases])
+    new = np.vstack([rng.standard_normal((6, 3)) @ basis.T for basis in bases])
+    scores = residual_scores(new @ X.T, lambda m: X[m] @ X[m].T, np.repeat(np.arange(4), 15), 4, 1e-3)
+    assert_array_equal(scores.argmax(axis=1), np.repeat(np.arange(4), 6))
+
+
+# ------------------------------------------------------------------ neighbour codes
+
+
+def direct_code(k: np.ndarray, K: np.ndarray, candidates: np.ndarray, lam: float, n_nonzero: int) -> np.ndarray:
+    code = np.zeros(len(k))
+    inner = K[np.ix_(candidates, candidates)] + lam * np.eye(len(candidates))
+    code[candidates] = np.linalg.inv(inner) @ k[candidates]
+    code[np.argsort(-np.abs(code), kind="stable")[n_nonzero:]] = 0
+    return code
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("n", "n_new", "n_nonzero"), [(20, 5, 3), (50, 130, 4), (45, 3, 100), (180, 70, 5), (200, 9, 20)]
+)
+def test_neighbor_codes_are_truncated_ridge_codes(n, n_new, n_nonzero, dtype, rng):
+    """Up to 50 training points all are candidates; 130 new points need several blocks."""
+    X, new = rng.standard_normal((n, 4)), rng.standard_normal((n_new, 4))
+    K, to_train = np.exp(-(cdist(X, X) ** 2) / 4).astype(dtype), np.exp(-(cdist(new, X) ** 2) / 4).astype(dtype)
+    before = to_train.copy()
+    asked = []
+
+    def gram_of(members):
+        asked.append(members)
+        return K[np.ix_(members, members)].copy()
+
+    codes = neighbor_codes(to_train, gram_of, 0.5, n_nonzero)
+    assert isinstance(codes, sparse.csr_array)
+    assert codes.shape == (n_new, n)
+    assert codes.dtype == dtype
+    assert_array_equal(to_train, before)
+    n_candidates = min(n, max(50, 4 * n_nonzero))
+    expected = np.array(
+        [direct_code(k, K.astype(float), np.sort(np.argsort(-k)[:n_candidates]), 0.5, n_nonzero) for k in to_train]
+    )
+    assert_allclose(codes.toarray(), expected, rtol=0, atol=1e-10 if dtype == np.float64 else 1e-4)
+    assert (np.diff(codes.indptr) <= n_nonzero).all()
+    assert all(len(members) <= n for members in asked)
+
+
+def test_codes_without_a_gram_matrix_are_the_largest_kernel_values(rng):
+    to_train = rng.standard_normal((6, 30))
+    codes = neighbor_codes(to_train, None, 1.0, 4).toarray()
+    for row, code in zip(to_train, codes, strict=True):
+        kept = np.argsort(-np.abs(row))[:4]
+        assert_array_equal(np.flatnonzero(code), np.sort(kept))
+        assert_array_equal(code[kept], row[kept])
+
+
+def test_codes_of_no_points():
+    assert neighbor_codes(np.zeros((0, 5)), None, 1.0, 2).shape == (0, 5)
+
+
+def test_vote_is_a_sum_of_magnitudes(rng):
+    C = rng.standard_normal((7, 20)) * (rng.random((7, 20)) < 0.4)
+    labels = rng.integers(0, 3, 20)
+    expected = np.array([[np.abs(row[labels == label]).sum() for label in range(4)] for row in C])
+    assert_allclose(vote(sparse.csr_array(C), labels, 4), expected, rtol=1e-12)
+
+
+# ------------------------------------------------------------------ training points
+
+
+values = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 255.0, 1e-300, 1e300, 3.14159, 5e-324])
+
+
+@given(arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(1, 6)), elements=values))
+def test_fingerprints_depend_on_values_only(X):
+    expected = fingerprints(X)
+    assert expected.dtype == np.uint64
+    assert_array_equal(fingerprints(sparse.csr_array(X)), expected)
+    assert_array_equal(fingerprints(sparse.csc_array(X)), expected)
+    assert_array_equal(fingerprints(np.asfortranarray(X)), expected)
+    assert_array_equal(fingerprints(X + 0.0), expected)  # −0.0 becomes 0.0
+    assert_array_equal(np.concatenate([fingerprints(row[None]) for row in X]), expected)
+    stored = sparse.csr_array((X.ravel(), np.indices(X.shape).reshape(2, -1)), shape=X.shape)  # zeros stored
+    assert_array_equal(fingerprints(stored), expected)
+
+
+def test_fingerprints_over_several_blocks(rng):
+    X = rng.standard_normal((40, 2**16))  # 16 rows per block
+    assert_array_equal(fingerprints(X), fingerprints(sparse.csr_array(X)))
+    single = X[:, :50].astype(np.float32)
+    assert_array_equal(fingerprints(single), fingerprints(single.astype(np.float64)))
+
+
+@pytest.mark.parametrize("data", ["binary", "pixels", "halves", "normal"])
+def test_different_rows_have_different_fingerprints(data, rng):
+    """64 bits: among 3000 rows a collision has a chance of 1e-12, whatever the values are."""
+    X = {
+        "binary": lambda: (rng.random((3000, 60)) < 0.3).astype(float),
+        "pixels": lambda: rng.integers(0, 256, (3000, 60)).astype(float),
+        "halves": lambda: rng.integers(0, 8, (3000, 60)) / 2,
+        "normal": lambda: rng.standard_normal((3000, 60)),
+    }[data]()
+    assert len(np.unique(fingerprints(X))) == len(np.unique(X, axis=0))
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "dense new", "sparse new"])
+def test_training_points_are_found(form, rng):
+    X = rng.integers(0, 3, (200, 12)).astype(float)
+    new = np.vstack([X[rng.permutation(200)[:50]], rng.random((30, 12))])
+    train_sparse, new_sparse = form in ("sparse", "dense new"), form in ("sparse", "sparse new")
+    A = sparse.csr_array(X) if train_sparse else X
+    B = sparse.csr_array(new) if new_sparse else new
+    found = find_training_points(B, A, fingerprints(A))
+    assert found.dtype == np.intp
+    assert_array_equal(X[found[:50]], new[:50])
+    assert (found[:50] >= 0).all()
+    assert_array_equal(found[50:], -1)
+
+
+def test_duplicates_find_one_of_their_copies(rng):
+    X = np.repeat(rng.standard_normal((10, 3)), 4, axis=0)
+    found = find_training_points(X, X, fingerprints(X))
+    assert_array_equal(X[found], X)
+
+
+def test_negative_zero_is_zero():
+    X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    assert_array_equal(find_training_points(np.array([[-0.0, 1.0]]), X, fingerprints(X)), [0])
+
+
+def collide(monkeypatch, n_prints):
+    """Make all rows share `n_prints` fingerprints."""
+    real = fingerprints
+    monkeypatch.setattr(out_of_sample, "fingerprints", lambda X: real(X) % np.uint64(n_prints))
+    return out_of_sample.fingerprints
+
+
+@pytest.mark.parametrize("n_prints", [1, 3])
+def test_a_collision_never_gives_a_wrong_point(n_prints, rng, monkeypatch):
+    prints = collide(monkeypatch, n_prints)
+    X = rng.standard_normal((20, 3))
+    new = rng.standard_normal((20, 3))
+    assert_array_equal(find_training_points(new, X, prints(X)), -1)
+    found = find_training_points(X, X, prints(X))
+    assert_array_equal(X[found[found >= 0]], X[found >= 0])
+
+
+@pytest.mark.parametrize("n_prints", [1, 3])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_a_collision_hides_no_training_point(n_prints, convert, rng, monkeypatch):
+    """'A point that is a training point keeps its label under every rule.'"""
+    prints = collide(monkeypatch, n_prints)
+    X = convert(rng.standard_normal((20, 3)))
+    assert_array_equal(find_training_points(X, X, prints(X)), np.arange(20))
+
+
+# ------------------------------------------------------------------ network
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_network_learns_separated_clusters(convert, seed, rng):
+    centres = 10 * np.eye(3, 6)
+    labels = np.repeat(np.arange(3), 30)
+    X = centres[labels] + rng.standard_normal((90, 6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = fit_network(convert(X), labels, seed)
+    assert_array_equal(model.predict(convert(X)), labels)
+    new = centres[[2, 0, 1]] + 0.1
+    assert_array_equal(model.predict(convert(new)), [2, 0, 1])
+    again = fit_network(convert(X), labels, seed)
+    assert_array_equal(model.predict_proba(convert(X)), again.predict_proba(convert(X)))
+    assert model[-1].hidden_layer_sizes == (10,)
