@@ -21,6 +21,7 @@ from subspaces.engine.plan import Plan
 from subspaces.engine.stages import Evidence
 from subspaces.kernels import Linear
 from subspaces.numerics.decompositions import svd
+from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Labels
 from subspaces.representation.coefficients import Coefficients, from_dense
 from subspaces.scaling import Scaling
@@ -164,7 +165,8 @@ def labels_of(coefficients: Coefficients, plan: Plan) -> Labels:
     """The stages from C to labels."""
     assert plan.n_clusters is not None
     graph = stages.graph(coefficients, Evidence(Scaling(), Linear()), plan)
-    embedding = None if plan.cut.method == "modularity" else stages.embed(graph.W, plan.n_clusters)
+    with quiet():  # of a graph in pieces: it is cut many times before the one that counts
+        embedding = None if plan.cut.method == "modularity" else stages.embed(graph.W, plan.n_clusters)
     return stages.cut(graph, embedding, plan)
 
 
