@@ -6,17 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from sklearn.utils._param_validation import StrOptions
-
 from subspaces.engine.plan import Plan
 from subspaces.engine.run import Journey
 from subspaces.estimators.automatic import AUTOMATIC, keep_choice, settle
 from subspaces.estimators.graph import GraphClusterer
-from subspaces.estimators.ridge import SOLVERS, ridge_plan
+from subspaces.estimators.ridge import ROUTES, ridge_plan
 from subspaces.kernels import Kernel
 from subspaces.numerics.types import Array, Data
-
-_ROUTES = {"solver": [StrOptions(set(SOLVERS))], "spectral": [StrOptions({"auto", "full", "coarse"})]}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -127,7 +123,7 @@ class KTRR(GraphClusterer):
     solver: str = "auto"
     spectral: str = "auto"
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {**AUTOMATIC, **_ROUTES}
+    _constraints: ClassVar[dict[str, list[Any]]] = {**AUTOMATIC, **ROUTES}
     cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"
     reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
@@ -181,7 +177,7 @@ class TRR(GraphClusterer):
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: rule for name, rule in AUTOMATIC.items() if name != "kernel"},
-        **_ROUTES,
+        **ROUTES,
     }
     cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
     reference: ClassVar[str] = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"

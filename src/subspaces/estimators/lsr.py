@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import StrOptions
-
 from subspaces.engine.plan import Plan
 from subspaces.estimators.graph import GraphClusterer
-from subspaces.estimators.ridge import SOLVERS, ridge_plan
+from subspaces.estimators.ridge import ROUTES, ridge_plan
 from subspaces.numerics.types import Data
 
 _REFERENCE = "Lu, Min, Zhao, Zhu, Huang, Yan: Robust and efficient subspace segmentation via least squares, ECCV 2012"
-_ROUTES = {"solver": [StrOptions(set(SOLVERS))], "spectral": [StrOptions({"auto", "full", "coarse"})]}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -53,7 +50,7 @@ class LSR1(GraphClusterer):
     solver: str = "auto"
     spectral: str = "auto"
 
-    _constraints: ClassVar[dict[str, list[Any]]] = _ROUTES
+    _constraints: ClassVar[dict[str, list[Any]]] = ROUTES
     cost: ClassVar[str] = "one inverse, O(n³); O(n² m) with few features"
     reference: ClassVar[str] = _REFERENCE
 
@@ -96,7 +93,7 @@ class LSR2(GraphClusterer):
     solver: str = "auto"
     spectral: str = "auto"
 
-    _constraints: ClassVar[dict[str, list[Any]]] = _ROUTES
+    _constraints: ClassVar[dict[str, list[Any]]] = ROUTES
     cost: ClassVar[str] = "one inverse, O(n³); O(n² m) with few features"
     reference: ClassVar[str] = _REFERENCE
 

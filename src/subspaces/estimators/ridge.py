@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine import stages
 from subspaces.engine.plan import Context, Plan, Shape, require_squares
@@ -26,6 +27,8 @@ from subspaces.representation.ridge import (
 )
 
 SOLVERS = ("auto", "dense", "low_rank", "two_scale")
+ROUTES = {"solver": [StrOptions(set(SOLVERS))], "spectral": [StrOptions({"auto", "full", "coarse"})]}
+"""What the parameters of these methods that choose a route may be."""
 DENSE_SIZE = 10_000
 """Points up to which ``solver="auto"`` inverts the kernel matrix: above, two-scale is at least ten times faster."""
 COARSE_SIZE = 30_000
