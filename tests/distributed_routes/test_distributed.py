@@ -9,11 +9,13 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install subspaces[dask]")
@@ -187,15 +189,23 @@ KILLED_RUN = """
 """
 
 
+def wait_until_all_ended(group: int) -> None:
+    """Workers get the signal together with their caller, and may need a moment to end."""
+    for process in psutil.process_iter(["status"]):
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
+            while os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                time.sleep(0.05)
+
+
 @pytest.mark.usefixtures("small_tasks")
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 def test_a_killed_run_goes_on_from_its_checkpoint(client, rings, tmp_path):
     script, data, folder = tmp_path / "run.py", tmp_path / "rings.npy", tmp_path / "checkpoint"
     script.write_text(textwrap.dedent(KILLED_RUN), encoding="utf-8")
     np.save(data, rings)
-    run = subprocess.run([sys.executable, script, data, folder], start_new_session=True, check=False)
-    assert run.returncode == -signal.SIGKILL
-    time.sleep(0.2)  # its workers got the signal at the same time, and may need a moment to end
+    run = subprocess.Popen([sys.executable, script, data, folder], start_new_session=True)
+    assert run.wait() == -signal.SIGKILL
+    wait_until_all_ended(run.pid)
     finished = rows_files(folder)
     assert 3 <= len(finished) < N_TASKS
     (folder / ".data-1.tmp").write_bytes(b"half of a file")

@@ -192,7 +192,7 @@ def test_case_59_handlers_of_others_are_put_back_or_left_alone(photos, capsys):
 def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path):
     """64: what a killed process was writing is removed by the next run, what a living one writes is not."""
     child = subprocess.Popen([sys.executable, "-c", "pass"])
-    child.wait()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # dead, and nobody has asked how it ended: a zombie
     dead = tmp_path / writing.temporary_name("a.npy").replace(f"-{os.getpid()}-", f"-{child.pid}-")
     folder = dead.with_name(dead.name.replace("a.npy", "folder"))
     elsewhere = tmp_path / f".a.npy.{'0000' if writing._host() != '0000' else '1111'}-{child.pid}-abcdef.tmp"
@@ -206,6 +206,10 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path):
         writing.remove_leftovers(tmp_path)
         assert len(list(tmp_path.glob(".b.npy.*.tmp"))) == 1
     assert set(tmp_path.iterdir()) == {elsewhere, *strangers, tmp_path / "b.npy"}
+    child.wait()
+    dead.touch()
+    writing.remove_leftovers(tmp_path)
+    assert not dead.exists()
 
 
 # ---------------------------------------------------------------- processes

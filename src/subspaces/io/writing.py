@@ -84,12 +84,22 @@ def remove_leftovers(folder: Path, pattern: str = ".*.????-*-??????.tmp") -> Non
     with suppress(OSError):
         for path in list(folder.glob(pattern)):
             owner = re.search(r"\.([0-9a-f]{4})-(\d+)-[0-9a-f]{6}\.tmp$", path.name)
-            if owner is not None and (owner[1] != _host() or psutil.pid_exists(int(owner[2]))):
+            if owner is not None and (owner[1] != _host() or _is_alive(int(owner[2]))):
                 continue
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether a process can still write; one that was killed and that nobody waited for (a zombie) cannot."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:  # somebody else's
+        return True
 
 
 def _host() -> str:
