@@ -21,15 +21,19 @@ _OTHERS = {
 __all__ = [*_CLASSES, *_OTHERS, "__version__"]
 
 if TYPE_CHECKING:
-    from subspaces.estimators.akk import AKK as AKK
     from subspaces.estimators.bdr import BDR as BDR
     from subspaces.estimators.ektrr import EKTRR as EKTRR
     from subspaces.estimators.ektrr import SLRR as SLRR
     from subspaces.estimators.ektrr import SLSR as SLSR
     from subspaces.estimators.ektrr import SSSC as SSSC
-    from subspaces.estimators.kasp import KASP as KASP
     from subspaces.estimators.ktrr import KTRR as KTRR
     from subspaces.estimators.ktrr import TRR as TRR
+    from subspaces.estimators.large import AKK as AKK
+    from subspaces.estimators.large import KASP as KASP
+    from subspaces.estimators.large import LSC as LSC
+    from subspaces.estimators.large import SEC as SEC
+    from subspaces.estimators.large import USPEC as USPEC
+    from subspaces.estimators.large import NystromSC as NystromSC
     from subspaces.estimators.local import LSA as LSA
     from subspaces.estimators.local import SC as SC
     from subspaces.estimators.local import SMCE as SMCE
@@ -38,17 +42,13 @@ if TYPE_CHECKING:
     from subspaces.estimators.lrr import LRR1 as LRR1
     from subspaces.estimators.lrr import LRR2 as LRR2
     from subspaces.estimators.lrr import LatLRR as LatLRR
-    from subspaces.estimators.lsc import LSC as LSC
     from subspaces.estimators.lsr import LSR1 as LSR1
     from subspaces.estimators.lsr import LSR2 as LSR2
-    from subspaces.estimators.nystrom import NystromSC as NystromSC
     from subspaces.estimators.sampled import SampledClusterer as SampledClusterer
-    from subspaces.estimators.sec import SEC as SEC
     from subspaces.estimators.ssc import KSSC as KSSC
     from subspaces.estimators.ssc import SSC as SSC
     from subspaces.estimators.ssc import SSCOMP as SSCOMP
     from subspaces.estimators.ssc import EnSC as EnSC
-    from subspaces.estimators.uspec import USPEC as USPEC
     from subspaces.explorer import explore as explore
     from subspaces.plots import show as show
 

@@ -260,7 +260,7 @@ sys.path[:0] = sys.argv[1:]
 from subspaces import LRR1, SC
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.partition import cut_embedding
-from subspaces.estimators.kasp import KASP
+from subspaces import KASP
 from test_degenerate_spectra import GRAPHS
 warnings.simplefilter("ignore")
 for n in (13, 17, 32):

@@ -212,7 +212,7 @@ def test_names_that_grow_when_escaped_stay_below_it_too(no_plots, rng, monkeypat
 def test_methods_without_a_graph_have_a_report(points, monkeypatch):
     from sklearn.cluster import KMeans
 
-    from subspaces.estimators.kasp import KASP
+    from subspaces import KASP
 
     for model in (KMeans(3, random_state=0), KASP(3)):
         content = Content.from_estimator(model.fit(points), points)

@@ -53,7 +53,13 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "out_of_sample": [StrOptions(set(RULES))],
     "tol": [POSITIVE],
     "max_iter": [COUNT],
+    "epochs": [COUNT],
     "affine": ["boolean"],
+    "alpha": [POSITIVE],
+    "error_weight": [POSITIVE],
+    "self_expression": [POSITIVE],
+    "solver": [StrOptions({"auto", "dense", "low_rank", "two_scale"})],
+    "spectral": [StrOptions({"auto", "full", "coarse"})],
     "n_neighbors": [COUNT],
     "n_landmarks": [COUNT],
     "checkpoints": [str, PathLike, None],
@@ -85,10 +91,11 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Gather what the parameters may be."""
         super().__init_subclass__(**keywords)
-        own = {name: CONSTRAINTS[name] for name in vars(cls).get("__annotations__", {}) if name in CONSTRAINTS}
-        inherited = {"n_clusters": CONSTRAINTS["n_clusters"], "scaling": CONSTRAINTS["scaling"]}
-        inherited |= {"random_state": CONSTRAINTS["random_state"], **cls._parameter_constraints}
-        cls._parameter_constraints = {**inherited, **own, **vars(cls).get("_constraints", {})}
+        parts = [vars(base) for base in reversed(cls.__mro__)]
+        names = {name for part in parts for name in part.get("__annotations__", ())}
+        cls._parameter_constraints = {name: CONSTRAINTS[name] for name in CONSTRAINTS if name in names}
+        for part in parts:
+            cls._parameter_constraints |= part.get("_constraints", {})
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)

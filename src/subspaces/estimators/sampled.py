@@ -19,7 +19,7 @@ from subspaces.estimators.base import COUNT, SubspaceClusterer
 from subspaces.estimators.callbacks import announced
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.ktrr import KTRR
-from subspaces.estimators.model_fit import keep_outcome
+from subspaces.estimators.large import keep_outcome
 from subspaces.kernels import as_kernel
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.sample_cluster_classify import SampledModel, asked, sample_cluster_classify

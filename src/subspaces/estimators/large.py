@@ -1,0 +1,412 @@
+"""The methods with landmarks: KASP, NystromSC, SEC, AKK, LSC and USPEC.
+
+Each is a function of :mod:`subspaces.landmarks` from all points in canonical order to a frozen model; what a fit
+checks, runs and keeps (:mod:`subspaces.engine.landmark_run`) is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from subspaces.engine.landmark_run import Outcome, check_count, check_landmarks, require_landmarks, run_landmarks
+from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
+from subspaces.estimators.callbacks import announced
+from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel, KernelLike, as_kernel
+from subspaces.landmarks import bipartite, centroid_graph, kernel_kmeans, nystrom_features
+from subspaces.landmarks.points import InMemory
+from subspaces.landmarks.spectral_embedded import sec
+from subspaces.numerics.listening import Listener
+from subspaces.numerics.types import Array
+
+AFFINITIES = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
+"""Kernels that are never negative, as a graph needs them."""
+SPACES = tuple(name for name, kind in KERNELS.items() if issubclass(kind, DistanceKernel | DotKernel))
+"""Kernels of a space in which k-means has centres."""
+
+
+def keep_outcome(estimator: Any, found: Outcome, keeps: tuple[str, ...]) -> None:
+    """Fitted attributes from an outcome; `keeps` are those of the model, whose names get an underscore."""
+    estimator.labels_ = found.labels
+    estimator.n_clusters_ = found.n_clusters
+    estimator.timings_ = dict(found.timings)
+    estimator._predictor = found.predictor
+    for name in keeps if found.model is not None else ():
+        setattr(estimator, f"{name}_", getattr(found.model, name))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ByLandmarks:
+    """Beside :class:`SubspaceClusterer`, the fit of these methods; a class says what solves it and what is kept."""
+
+    n_landmarks: int = 1000
+    n_init: int = 10
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"n_clusters": [COUNT]}
+    _method: ClassVar[Callable[..., Any]]
+    """Points and the parameters of its signature → a model."""
+    _keeps: ClassVar[tuple[str, ...]]
+    _kernels: ClassVar[tuple[str, ...]] = ()
+    """Names of the kernels that the method can use."""
+    _n_squares: ClassVar[float] = 2
+    """p × p arrays in float64 that a fit holds at its peak. Measured (``benchmarks/memory.py``)."""
+
+    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
+        """Memory of the method besides those and the embedding."""
+        return 0
+
+    def _keep(self, found: Outcome) -> None:
+        keep_outcome(self, found, self._keeps)
+
+    def _fit(self: Any, X: Array) -> None:
+        method = type(self)._method
+        own = {name: getattr(self, name) for name in signature(method).parameters if hasattr(self, name)}
+        kernel = as_kernel(self.kernel, self.bandwidth) if self._kernels else None
+        if kernel is not None and kernel.name in KERNELS and kernel.name not in self._kernels:
+            raise ValueError(f"kernel={kernel!r} is none for {type(self).__name__}, which takes {self._kernels}.")
+        n, k, p = len(X), int(self.n_clusters), min(int(self.n_landmarks), len(X))
+        check_count(k, n)
+        check_landmarks(k, self.n_landmarks)
+        work = 4 * n * k * X.itemsize + self._work_bytes(n, p, X.itemsize)
+        require_landmarks(p, type(self).__name__, self._n_squares, work)
+        seed = self._drawn_seed()
+
+        def solve(points: InMemory, stage: Listener) -> Any:
+            exponent = points.scaling.exponent  # the points were divided by 2 to this power: so are given lengths
+            if kernel is not None:
+                own["kernel"] = kernel.scaled(exponent)
+            elif not isinstance(own.get("bandwidth", ""), str):
+                own["bandwidth"] = float(np.ldexp(own["bandwidth"], -exponent))
+            model = method(points.in_order(), **own, seed=seed, stage=stage)
+            return replace(model, labels=points.as_given(model.labels))
+
+        units = kernel is not None and kernel.sees_units
+        with announced(self) as listen:
+            found = run_landmarks(X, solve, n_clusters=k, scaling=self.scaling, units=units, listen=listen)
+        self._keep(found)
+        if found.model is not None:  # else it has been said
+            self._warn_if_fewer(found.n_clusters, "too few points differ, or too few landmarks stand for them")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KASP(ByLandmarks, SubspaceClusterer):
+    """K-means-based approximate spectral clustering (KASP): cluster the centroids, copy their labels to the points.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    n_landmarks : int, default=1000
+        p, number of centroids. With as many as there are points the labels are those of :class:`~subspaces.SC`.
+    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"}, callable or Kernel
+        Affinity of two centroids.
+    bandwidth : {"rms", "mean", "median"} or float
+        σ of the kernel, taken from the centroids; see :class:`~subspaces.kernels.DistanceKernel`.
+    n_init : int, default=10
+        Starts of the final k-means.
+    scaling, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, timings_
+    landmarks_ : array of shape (at most p, m), the centroids, as scaled
+    landmark_labels_ : their labels
+    kernel_ : the kernel with its bandwidth
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import KASP
+    >>> X = np.random.default_rng(0).normal(size=(500, 2)) + np.repeat([[0, 0], [9, 9]], 250, axis=0)
+    >>> labels = KASP(n_clusters=2, n_landmarks=20).fit_predict(X)
+    >>> len(set(labels[:250])), len(set(labels[250:]))
+    (1, 1)
+    """
+
+    kernel: KernelLike = "rbf"
+    bandwidth: float | str = "rms"
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(AFFINITIES)), callable, Kernel]}
+    _method, _n_squares, _kernels = centroid_graph.kasp, centroid_graph.SQUARES, AFFINITIES
+    _keeps = ("landmarks", "landmark_labels", "kernel")
+    cost = "k-means with p centroids, O(n p m), and O(p³)"
+    reference = "Yan, Huang, Jordan: Fast approximate spectral clustering, KDD 2009"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NystromSC(ByLandmarks, SubspaceClusterer):
+    """Nyström spectral clustering: eigenvectors of the full kernel graph from its columns at p random points.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    n_landmarks : int, default=1000
+        p, columns of the kernel matrix used. With all of them the eigenvectors are exact.
+    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"}, callable or Kernel
+        Affinity of two points; must not be negative.
+    bandwidth : {"rms", "mean", "median"} or float
+        σ of the kernel, taken from the landmarks; see :class:`~subspaces.kernels.DistanceKernel`.
+    n_init : int, default=10
+        Starts of the final k-means.
+    scaling, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, timings_
+    landmarks_ : array of shape (p, m), as scaled
+    kernel_ : the kernel with its bandwidth
+    eigenvalues_ : of the approximated normalised affinity, largest (about 1) first
+    cluster_centers_ : centres of the embedded points
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import NystromSC
+    >>> X = np.random.default_rng(0).normal(size=(500, 2)) + np.repeat([[0, 0], [9, 9]], 250, axis=0)
+    >>> labels = NystromSC(n_clusters=2, n_landmarks=50).fit_predict(X)
+    >>> len(set(labels[:250])), len(set(labels[250:]))
+    (1, 1)
+    """
+
+    kernel: KernelLike = "rbf"
+    bandwidth: float | str = "rms"
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(AFFINITIES)), callable, Kernel]}
+    _method, _n_squares, _kernels = nystrom_features.nystrom_sc, nystrom_features.SQUARES, AFFINITIES
+    _keeps = ("landmarks", "kernel", "eigenvalues", "cluster_centers")
+    cost = "O(n p (m + p)), three passes, no n × p array"
+    reference = "Fowlkes, Belongie, Chung, Malik: Spectral grouping using the Nyström method, IEEE TPAMI 26 (2004)"
+
+    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
+        return nystrom_features.row_bytes(n, p, itemsize)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SEC(ByLandmarks, SubspaceClusterer):
+    """Spectral embedded clustering (SEC): a sample is embedded, all other points follow by a linear map.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    n_landmarks : int, default=1000
+        p, points drawn at random whose graph is cut; as many as there are points is the method without sampling.
+    n_neighbors : int, default=5
+        Neighbours each landmark is joined to.
+    fidelity : float, default=1
+        μ, how much the linear map counts against the graph.
+    reg : float, default=0.01
+        Ridge penalty of the map: γ is `reg` times the mean diagonal entry of X_cᵀX_c, so that units do not matter.
+    n_init : int, default=10
+        Starts of the final k-means.
+    scaling, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, timings_
+    landmarks_ : indices of the landmarks
+    penalty_ : γ
+    embedding_map_ : the map and the landmarks' embedding
+        A :class:`~subspaces.landmarks.spectral_embedded.LinearEmbedding`.
+    cluster_centers_ : centres of the clusters among the mapped landmarks
+
+    Notes
+    -----
+    ``labels_`` of the landmarks come from their embedding, as published; ``predict`` knows the map only and may
+    disagree there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import SEC
+    >>> X = np.random.default_rng(0).normal(size=(500, 2)) + np.repeat([[0, 0], [9, 9]], 250, axis=0)
+    >>> labels = SEC(n_clusters=2, n_landmarks=50).fit_predict(X)
+    >>> len(set(labels[:250])), len(set(labels[250:]))
+    (1, 1)
+    """
+
+    n_neighbors: int = 5
+    fidelity: float = 1.0
+    reg: float = 0.01
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"fidelity": [POSITIVE]}
+    _method, _keeps = sec, ("penalty", "embedding_map", "cluster_centers")
+    cost = "O(p³ + p m²) and one product, O(n m n_clusters)"
+    reference = "Nie, Zeng, Tsang, Xu, Zhang: Spectral embedded clustering, IEEE Trans. Neural Networks 22 (2011)"
+
+    def _keep(self, found: Outcome) -> None:
+        super()._keep(found)
+        if found.model is not None:
+            self.landmarks_ = found.order[found.model.rows]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class AKK(ByLandmarks, SubspaceClusterer):
+    """Approximate kernel k-means (AKK): k-means in a kernel space, centres spanned by p landmarks.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    n_landmarks : int, default=1000
+        p, random points that span the centres. With all points this is kernel k-means.
+    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance", "linear", "cosine", "quadratic", "cubic", \
+"polynomial"}, callable or Kernel
+    bandwidth : {"rms", "mean", "median"} or float
+        σ of the kernel, taken from the landmarks; see :class:`~subspaces.kernels.DistanceKernel`.
+    n_init : int, default=10
+        Starts by k-means++ on 10,000 points; the best goes on with all points.
+    max_iter : int, default=50
+        Passes over all points.
+    scaling, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, timings_
+    landmarks_ : array of shape (p, m), as scaled
+    kernel_ : the kernel with its bandwidth
+    centres_ : weights of the landmarks in the centres
+    n_iter_ : passes over all points
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import AKK
+    >>> X = np.random.default_rng(0).normal(size=(500, 2)) + np.repeat([[0, 0], [9, 9]], 250, axis=0)
+    >>> labels = AKK(n_clusters=2, n_landmarks=50).fit_predict(X)
+    >>> len(set(labels[:250])), len(set(labels[250:]))
+    (1, 1)
+    """
+
+    kernel: KernelLike = "rbf"
+    bandwidth: float | str = "rms"
+    max_iter: int = 50
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(SPACES)), callable, Kernel]}
+    _method, _kernels = kernel_kmeans.akk, SPACES
+    _keeps = ("landmarks", "kernel", "centres", "n_iter")
+    cost = "O(n p (m + n_clusters)) per pass, no n × p array"
+    reference = "Chitta, Jin, Havens, Jain: Approximate kernel k-means, KDD 2011"
+
+    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
+        return kernel_kmeans.work_bytes(n, p, itemsize)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LSC(ByLandmarks, SubspaceClusterer):
+    """Landmark-based spectral clustering (LSC): points coded over their few nearest landmarks.
+
+    With Z the codes (rows sum to 1) the graph is Z D⁻¹ Zᵀ; its eigenvectors are the left singular vectors of Z D^(−½),
+    which come from p × p. The first one is constant and left out, as in the authors' program.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    n_landmarks : int, default=1000
+        p; with more than there are points every point is one.
+    landmarks : {"kmeans", "random"}
+        Centroids of k-means (LSC-K) or points drawn at random (LSC-R).
+    n_neighbors : int, default=5
+        Landmarks each point is coded over.
+    bandwidth : "neighbors" or float, default="neighbors"
+        σ of the weights exp(−d²/σ²); ``"neighbors"`` is √2 times the mean distance between points and the landmarks
+        they are coded over.
+    n_init : int, default=10
+        Starts of the final k-means.
+    scaling, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, timings_
+    landmarks_ : array of shape (at most p, m), as scaled
+    bandwidth_ : σ
+    cluster_centers_ : centres of the embedded points
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import LSC
+    >>> angle = np.linspace(0, 2 * np.pi, 300, endpoint=False)
+    >>> ring = np.c_[np.cos(angle), np.sin(angle)]
+    >>> labels = LSC(n_clusters=2, n_landmarks=100).fit_predict(np.vstack([ring, 3 * ring]))
+    >>> len(set(labels[:300])), len(set(labels[300:]))
+    (1, 1)
+    """
+
+    n_neighbors: int = 5
+    bandwidth: float | str = "neighbors"
+    landmarks: str = "kmeans"
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "bandwidth": [StrOptions({"neighbors"}), POSITIVE],
+        "landmarks": [StrOptions({"kmeans", "random"})],
+    }
+    _method, _n_squares = bipartite.lsc, bipartite.SQUARES
+    _keeps = ("landmarks", "bandwidth", "cluster_centers")
+    cost = "O(n p m), no n × p array"
+    reference = "Chen, Cai: Large scale spectral clustering with landmark-based representation, AAAI 2011"
+
+    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
+        return bipartite.work_bytes(n, self.n_neighbors, itemsize)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class USPEC(ByLandmarks, SubspaceClusterer):
+    """Ultra-scalable spectral clustering (U-SPEC): near representatives found without looking at all of them.
+
+    10p points are drawn and k-means makes p representatives of them; each point is tied to `n_neighbors` near ones,
+    found through √p groups; the bipartite graph is cut by a p × p eigenproblem.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    n_landmarks : int, default=1000
+        p, number of representatives; with more than there are points every point is one.
+    n_neighbors : int, default=5
+        Representatives each point is tied to.
+    bandwidth : "neighbors" or float, default="neighbors"
+        σ of the weights exp(−d²/σ²); ``"neighbors"`` is √2 times the mean distance between points and the
+        representatives they are tied to, as in the paper.
+    n_init : int, default=10
+        Starts of the final k-means.
+    scaling, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, timings_
+    landmarks_ : array of shape (at most p, m), as scaled
+    bandwidth_ : σ
+    cluster_centers_ : centres of the embedded points
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import USPEC
+    >>> angle = np.linspace(0, 2 * np.pi, 300, endpoint=False)
+    >>> ring = np.c_[np.cos(angle), np.sin(angle)]
+    >>> labels = USPEC(n_clusters=2, n_landmarks=100).fit_predict(np.vstack([ring, 3 * ring]))
+    >>> len(set(labels[:300])), len(set(labels[300:]))
+    (1, 1)
+    """
+
+    n_neighbors: int = 5
+    bandwidth: float | str = "neighbors"
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"bandwidth": [StrOptions({"neighbors"}), POSITIVE]}
+    _method, _n_squares = bipartite.uspec, bipartite.SQUARES
+    _keeps = ("landmarks", "bandwidth", "cluster_centers")
+    cost = "O(n √p m), no n × p array"
+    reference = (
+        "Huang, Wang, Wu, Lai, Kwoh: Ultra-scalable spectral clustering and ensemble clustering, IEEE TKDE 32 (2020)"
+    )
+
+    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
+        return bipartite.work_bytes(n, self.n_neighbors, itemsize)
