@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from subspaces.estimators.ektrr import SLSR as SLSR
     from subspaces.estimators.ektrr import SSSC as SSSC
     from subspaces.estimators.ktrr import KTRR as KTRR
+    from subspaces.estimators.ktrr import LSR1 as LSR1
+    from subspaces.estimators.ktrr import LSR2 as LSR2
     from subspaces.estimators.ktrr import TRR as TRR
     from subspaces.estimators.large import AKK as AKK
     from subspaces.estimators.large import KASP as KASP
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from subspaces.estimators.lrr import LRR1 as LRR1
     from subspaces.estimators.lrr import LRR2 as LRR2
     from subspaces.estimators.lrr import LatLRR as LatLRR
-    from subspaces.estimators.lsr import LSR1 as LSR1
-    from subspaces.estimators.lsr import LSR2 as LSR2
     from subspaces.estimators.sampled import SampledClusterer as SampledClusterer
     from subspaces.estimators.ssc import KSSC as KSSC
     from subspaces.estimators.ssc import SSC as SSC

@@ -31,8 +31,8 @@ class Entry(NamedTuple):
 METHODS = (
     Entry("ktrr", "KTRR", "subspaces.estimators.ktrr", "graph"),
     Entry("trr", "TRR", "subspaces.estimators.ktrr", "graph"),
-    Entry("lsr1", "LSR1", "subspaces.estimators.lsr", "graph"),
-    Entry("lsr2", "LSR2", "subspaces.estimators.lsr", "graph"),
+    Entry("lsr1", "LSR1", "subspaces.estimators.ktrr", "graph"),
+    Entry("lsr2", "LSR2", "subspaces.estimators.ktrr", "graph"),
     Entry("ssc", "SSC", "subspaces.estimators.ssc", "graph"),
     Entry("kssc", "KSSC", "subspaces.estimators.ssc", "graph"),
     Entry("ensc", "EnSC", "subspaces.estimators.ssc", "graph"),

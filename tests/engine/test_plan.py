@@ -198,6 +198,20 @@ def test_a_seed_changes_the_keys_of_all_that_is_drawn(parameters, stage):
         assert (one.key(other) == two.key(other)) == (STAGES.index(other) < STAGES.index(stage)), other
 
 
+def test_the_content_of_long_arrays_is_in_the_key():
+    def weighted(A, B, weights, **_):
+        return (A * weights[: A.shape[1]]) @ B.T
+
+    one, two = np.ones(5000), np.ones(5000)
+    two[2500] = 2  # where a printed array has dots
+    keys = [
+        KTRR(3, kernel=weighted, kernel_params={"weights": one, "more": [other]}).plan(X).key("kernel")
+        for other in (one, one.copy(), two, one.astype(np.float32), np.array([None, 1]))
+    ]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 4
+
+
 def test_a_rank_that_follows_from_the_number_of_clusters_is_in_the_key_of_the_graph():
     plan = KTRR(3, graph="dscnet").plan(X)
     assert plan.key("graph") != replace(plan, n_clusters=4).key("graph")

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from torch import Tensor
 
 from subspaces.deep.autoencoder import Autoencoder
-from subspaces.deep.base import COUNT, DeepClusterer
+from subspaces.deep.base import DeepClusterer
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
 from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel, KernelLike, as_kernel
@@ -83,14 +83,11 @@ class AESSC(EncodedClusterer):
     max_iter: int = 200
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [POSITIVE],
-        "affine": ["boolean"],
         "ssc_tol": [POSITIVE],
-        "max_iter": [COUNT],
     }
-    _n_squares: ClassVar[float] = 2.25
-    cost: ClassVar[str] = "an autoencoder, O(n) per epoch, then SSC"
-    reference: ClassVar[str] = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
+    _n_squares = 2.25
+    cost = "an autoencoder, O(n) per epoch, then SSC"
+    reference = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
 
     def _represent_codes(self, codes: Array) -> Coefficients:
         return ssc(codes, alpha=self.alpha, affine=self.affine, tol=self.ssc_tol, max_iter=self.max_iter)
@@ -137,9 +134,9 @@ class AEKTRR(EncodedClusterer):
         "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
         "kernel_params": [dict, None],
     }
-    _n_squares: ClassVar[float] = 1.25
-    cost: ClassVar[str] = "an autoencoder, O(n) per epoch, then one Cholesky inverse"
-    reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
+    _n_squares = 1.25
+    cost = "an autoencoder, O(n) per epoch, then one Cholesky inverse"
+    reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
     def _represent_codes(self, codes: Array) -> Coefficients:
         kernel = as_kernel(self.kernel, self.bandwidth, self.kernel_params).fit(codes)

@@ -107,8 +107,8 @@ class DASC(DSCNet):
         "discriminator_steps": [COUNT],
         "separation": [Interval(Real, 0, None, closed="left")],
     }
-    cost: ClassVar[str] = "DSC-Net, and a spectral clustering every few epochs"
-    reference: ClassVar[str] = "Zhou, Hou, Feng: Deep adversarial subspace clustering, CVPR 2018"
+    cost = "DSC-Net, and a spectral clustering every few epochs"
+    reference = "Zhou, Hou, Feng: Deep adversarial subspace clustering, CVPR 2018"
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> AdversarialAutoencoder:
         if self.norm != "l2":

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 from torch import Tensor, nn
 
 from subspaces.deep.autoencoder import Autoencoder
-from subspaces.deep.base import COUNT, DeepClusterer
+from subspaces.deep.base import DeepClusterer
 from subspaces.deep.layers import SelfExpression
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
@@ -114,12 +114,10 @@ class DSCNet(DeepClusterer):
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "norm": [StrOptions({"l1", "l2"})],
         "norm_weight": [POSITIVE],
-        "self_expression": [POSITIVE],
-        "epochs": [COUNT],
     }
-    _n_squares: ClassVar[float] = 6
-    cost: ClassVar[str] = "O(n² q) per epoch, q the length of a code; six n × n arrays"
-    reference: ClassVar[str] = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
+    _n_squares = 6
+    cost = "O(n² q) per epoch, q the length of a code; six n × n arrays"
+    reference = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> SelfExpressiveAutoencoder:
         expression = SelfExpression(len(rows), hollow=self.norm == "l1", dtype=rows.dtype)

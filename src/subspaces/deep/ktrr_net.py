@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import StrOptions
 from torch import Tensor, nn
 
 from subspaces.deep.autoencoder import Autoencoder
-from subspaces.deep.base import COUNT, DeepClusterer
+from subspaces.deep.base import DeepClusterer
 from subspaces.deep.layers import KTRRLayer, unit_rows
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
@@ -81,12 +81,10 @@ class KTRRNet(DeepClusterer):
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"linear", "rbf"})],
         "reg": [POSITIVE],
-        "self_expression": [POSITIVE],
-        "epochs": [COUNT],
     }
-    _n_squares: ClassVar[float] = 16
-    cost: ClassVar[str] = "O(n³ + n² q) per epoch, q the length of a code; 16 n × n arrays, none kept between epochs"
-    reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
+    _n_squares = 16
+    cost = "O(n³ + n² q) per epoch, q the length of a code; 16 n × n arrays, none kept between epochs"
+    reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> ClosedFormAutoencoder:
         return ClosedFormAutoencoder(autoencoder, KTRRLayer(self.kernel, self.reg))

@@ -122,11 +122,10 @@ class StructAE(EncodedClusterer):
         "reg": [POSITIVE],
         "n_prior": [COUNT],
         "update_every": [Interval(Integral, 1, None, closed="left"), None],
-        "epochs": [COUNT],
     }
-    _n_squares: ClassVar[float] = 1.25
-    cost: ClassVar[str] = "a Cholesky inverse for each prior and O(η n) network passes per epoch"
-    reference: ClassVar[str] = "Peng, Feng, Xiao, Yau, Zhou, Yang: Structured autoencoders, TIP 27 (2018) 5076-5086"
+    _n_squares = 1.25
+    cost = "a Cholesky inverse for each prior and O(η n) network passes per epoch"
+    reference = "Peng, Feng, Xiao, Yau, Zhou, Yang: Structured autoencoders, TIP 27 (2018) 5076-5086"
 
     def _autoencoder(self, X: Array) -> Autoencoder:
         return dense(X.shape[1], self.hidden) if len(self.hidden) else Autoencoder()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -154,7 +155,7 @@ class Plan:
             own = (*own, self.cut)
         if self.draws in upto:
             own = (*own, self.seed)
-        return (stage, self.method, self.solver, repr(sorted(chosen.items())), own)
+        return (stage, self.method, self.solver, _named(chosen), own)
 
     def check(self) -> None:
         """Refuse what cannot be done, with a reason."""
@@ -163,6 +164,18 @@ class Plan:
         if self.pairwise and n != self.shape.m:
             raise ValueError(f"the precomputed kernel matrix must be square; got shape {(n, self.shape.m)}.")
         self.graph.check(self.n_clusters)
+
+
+def _named(value: Any) -> str:
+    """Content of a setting; the repr of a long array shows only its ends."""
+    if isinstance(value, np.ndarray):
+        content = (
+            hashlib.sha256(np.ascontiguousarray(value).data).hexdigest() if value.dtype.kind != "O" else value.tolist()
+        )
+        return f"{value.dtype.str} {value.shape} {content}"
+    if isinstance(value, Mapping):
+        return repr(sorted((str(name), _named(item)) for name, item in value.items()))
+    return repr([_named(item) for item in value]) if isinstance(value, list | tuple) else repr(value)
 
 
 def check_clusters(n_clusters: int | None, partition: str, scaling: str | None, n: int, pairwise: bool) -> None:

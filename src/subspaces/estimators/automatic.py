@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from subspaces.engine.plan import check_clusters
+from subspaces.engine.plan import Plan
+from subspaces.engine.run import Journey
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.base import CONSTRAINTS
-from subspaces.kernels import is_precomputed
+from subspaces.estimators.ridge import choose_solver, is_coarse, mapped_kernel
 from subspaces.numerics.types import Data
 from subspaces.selection import AUTO, Selection, choose
 
@@ -39,10 +40,7 @@ def settle(estimator: T, X: Data) -> tuple[T, Selection | None]:
     defaults = {name: OTHERWISE[name] for name in asked}
     if "partition" in defaults and estimator.n_clusters is None:
         defaults["partition"] = "modularity"
-    pairwise = is_precomputed(values["kernel"])
-    given = {**values, **defaults}
-    check_clusters(given["n_clusters"], given["partition"], given["scaling"], X.shape[0], pairwise)
-    if all_equal(X, pairwise):
+    if all_equal(X, _checked(estimator, X, defaults).pairwise):
         return _with(estimator, defaults), None
     selection = choose(
         X,
@@ -68,10 +66,29 @@ def _with(estimator: T, values: dict[str, Any]) -> T:
     return settled
 
 
-def keep_choice(estimator: Any, settled: Any, selection: Selection | None) -> None:
-    """The values used, given or chosen, as fitted attributes."""
-    for name in ("reg", "n_nonzero", "scaling", "partition"):
-        setattr(estimator, f"{name}_", getattr(settled, name))
-    estimator.selection_ = selection
-    if selection is not None:
-        estimator.timings_ = {"selection": selection.seconds, **estimator.timings_}
+def _checked(estimator: Any, X: Data, defaults: dict[str, Any]) -> Plan:
+    """A plan with the defaults: what no choice can make right is refused before the search."""
+    one = _with(estimator, {**defaults, "random_state": 0})  # a generator must not be drawn from
+    plan: Plan = one._outline(X)
+    if "kernel" not in defaults:
+        choose_solver(one.solver, mapped_kernel(plan, X), plan.shape)
+    if "partition" not in defaults and plan.cut.method != "modularity":
+        is_coarse(one.spectral, plan.shape, plan.pairwise, plan.n_clusters)
+    return plan
+
+
+class Choosing:
+    """Beside :class:`~subspaces.estimators.graph.GraphClusterer`: some parameters may be ``"auto"``."""
+
+    _constraints: ClassVar[dict[str, list[Any]]] = AUTOMATIC
+
+    def _settled(self, X: Data) -> Self:
+        settled, self.selection_ = settle(self, X)
+        return settled
+
+    def _keep(self: Any, journey: Journey, X: Data, settled: Any) -> None:
+        super()._keep(journey, X, settled)  # type: ignore[misc]
+        for name in ("reg", "n_nonzero", "scaling", "partition"):
+            setattr(self, f"{name}_", getattr(settled, name))
+        if self.selection_ is not None:
+            self.timings_ = {"selection": self.selection_.seconds, **self.timings_}

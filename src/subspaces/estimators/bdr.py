@@ -72,11 +72,9 @@ class BDR(GraphClusterer):
         "variant": [StrOptions(set(VARIANTS))],
         "n_blocks": [COUNT, None],
     }
-    _n_squares: ClassVar[float] = 9
-    cost: ClassVar[str] = "50 to 300 steps, each with some eigenvectors of an n × n matrix, O(n³)"
-    reference: ClassVar[str] = (
-        "Lu, Feng, Lin, Mei, Yan: Subspace clustering by block diagonal representation, TPAMI 41 (2019) 487-501"
-    )
+    _n_squares = 9
+    cost = "50 to 300 steps, each with some eigenvectors of an n × n matrix, O(n³)"
+    reference = "Lu, Feng, Lin, Mei, Yan: Subspace clustering by block diagonal representation, TPAMI 41 (2019) 487-501"
 
     def _outline(self, X: Data) -> Plan:
         plan = super()._outline(X)

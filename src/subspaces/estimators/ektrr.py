@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from subspaces.estimators.automatic import AUTOMATIC
-from subspaces.estimators.base import POSITIVE
-from subspaces.estimators.ktrr import KTRR
+from subspaces.estimators.ktrr import KTRR, LSR1
 from subspaces.estimators.lrr import LRR2
-from subspaces.estimators.lsr import LSR1
-from subspaces.estimators.sampled import FRAMEWORK, Sampled, with_own_parameters
+from subspaces.estimators.sampled import FRAMEWORK, Sampled
 from subspaces.estimators.ssc import SSC
 from subspaces.kernels import KernelLike
 from subspaces.landmarks.collaborative import CollaborativeClassifier
-
-_RESIDUAL = CollaborativeClassifier._parameter_constraints
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -65,15 +61,29 @@ class EKTRR(Sampled):
     _constraints: ClassVar[dict[str, list[Any]]] = {
         name: AUTOMATIC[name] for name in ("kernel", "reg", "n_nonzero", "partition")
     }
-    cost: ClassVar[str] = "KTRR on δ points, O(δ³), then O(10 m) per point"
-    reference: ClassVar[str] = KTRR.reference
-
-    def _new_clusterer(self) -> Any:
-        return with_own_parameters(KTRR, self)
+    _method = KTRR
+    cost = "KTRR on δ points, O(δ³), then O(10 m) per point"
+    reference = KTRR.reference
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SSSC(Sampled):
+class ByResiduals:
+    """Beside :class:`Sampled`, what the other three share: ridge residuals classify the points."""
+
+    scaling: str | None = "unit"
+    partition: str = "kmeans"
+    n_init: int = 20
+    kappa: float = 1e-6
+    normalize_residual: bool = False
+
+    _constraints = CollaborativeClassifier._parameter_constraints
+
+    def _new_classifier(self) -> Any:
+        return CollaborativeClassifier(self.kappa, self.normalize_residual)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SSSC(ByResiduals, Sampled):
     """Scalable sparse subspace clustering (SSSC): SSC on a sample, ridge residuals for the rest.
 
     Parameters
@@ -103,28 +113,17 @@ class SSSC(Sampled):
     1.0
     """
 
-    scaling: str | None = "unit"
-    partition: str = "kmeans"
-    n_init: int = 20
-    kappa: float = 1e-6
-    normalize_residual: bool = False
     alpha: float = 20.0
     tol: float = 1e-4
     max_iter: int = 200
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"alpha": [POSITIVE], **_RESIDUAL}
-    cost: ClassVar[str] = "SSC on δ points, then O(L m²) per point"
-    reference: ClassVar[str] = "Peng, Zhang, Yi: Scalable sparse subspace clustering, CVPR 2013"
-
-    def _new_clusterer(self) -> Any:
-        return with_own_parameters(SSC, self)
-
-    def _new_classifier(self) -> Any:
-        return CollaborativeClassifier(self.kappa, self.normalize_residual)
+    _method = SSC
+    cost = "SSC on δ points, then O(L m²) per point"
+    reference = "Peng, Zhang, Yi: Scalable sparse subspace clustering, CVPR 2013"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SLSR(Sampled):
+class SLSR(ByResiduals, Sampled):
     """Scalable least squares regression (SLSR): LSR1 on a sample, ridge residuals for the rest.
 
     Parameters
@@ -150,26 +149,15 @@ class SLSR(Sampled):
     1.0
     """
 
-    scaling: str | None = "unit"
-    partition: str = "kmeans"
-    n_init: int = 20
-    kappa: float = 1e-6
-    normalize_residual: bool = False
     reg: float = 0.1
 
-    _constraints: ClassVar[dict[str, list[Any]]] = _RESIDUAL
-    cost: ClassVar[str] = "LSR1 on δ points, O(δ³), then O(L m²) per point"
-    reference: ClassVar[str] = FRAMEWORK
-
-    def _new_clusterer(self) -> Any:
-        return with_own_parameters(LSR1, self)
-
-    def _new_classifier(self) -> Any:
-        return CollaborativeClassifier(self.kappa, self.normalize_residual)
+    _method = LSR1
+    cost = "LSR1 on δ points, O(δ³), then O(L m²) per point"
+    reference = FRAMEWORK
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SLRR(Sampled):
+class SLRR(ByResiduals, Sampled):
     """Scalable low-rank representation (SLRR): LRR2 on a sample, ridge residuals for the rest.
 
     Parameters
@@ -195,21 +183,10 @@ class SLRR(Sampled):
     1.0
     """
 
-    scaling: str | None = "unit"
-    partition: str = "kmeans"
-    n_init: int = 20
-    kappa: float = 1e-6
-    normalize_residual: bool = False
     error_weight: float = 1.0
     tol: float = 1e-3
     max_iter: int = 1000
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"error_weight": [POSITIVE], **_RESIDUAL}
-    cost: ClassVar[str] = "LRR2 on δ points, tens of SVDs, then O(L m²) per point"
-    reference: ClassVar[str] = FRAMEWORK
-
-    def _new_clusterer(self) -> Any:
-        return with_own_parameters(LRR2, self)
-
-    def _new_classifier(self) -> Any:
-        return CollaborativeClassifier(self.kappa, self.normalize_residual)
+    _method = LRR2
+    cost = "LRR2 on δ points, tens of SVDs, then O(L m²) per point"
+    reference = FRAMEWORK

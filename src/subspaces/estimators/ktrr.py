@@ -1,22 +1,42 @@
-"""KTRR and TRR: ridge self-representation in a kernel space or in the input space, truncated."""
+"""KTRR, TRR, LSR1 and LSR2: ridge self-representation in a kernel space or in the input space, truncated or not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from subspaces.engine.plan import Plan
-from subspaces.engine.run import Journey
-from subspaces.estimators.automatic import AUTOMATIC, keep_choice, settle
+from subspaces.estimators.automatic import Choosing
 from subspaces.estimators.graph import GraphClusterer
-from subspaces.estimators.ridge import ROUTES, ridge_plan
+from subspaces.estimators.ridge import ridge_plan
 from subspaces.kernels import Kernel
 from subspaces.numerics.types import Array, Data
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KTRR(GraphClusterer):
+class ByRidge:
+    """Beside :class:`GraphClusterer`, what these methods share: truncation, and the routes to their coefficients."""
+
+    reg: float | str = 0.1
+    n_nonzero: int | str | None = 5
+    by: str = "magnitude"
+    graph: str = "symmetric"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    solver: str = "auto"
+    spectral: str = "auto"
+
+    _constrained: ClassVar[bool] = True
+    """Whether no point represents itself."""
+
+    def _plan(self: Any, X: Data) -> Plan:
+        routes = {"solver": self.solver, "spectral": self.spectral, "constrained": self._constrained}
+        return ridge_plan(self._outline(X), X, reg=self.reg, **routes)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KTRR(Choosing, ByRidge, GraphClusterer):
     """Kernel truncated regression representation (KTRR), Algorithm 1 of the paper.
 
     Each point is written as a ridge combination of all others in a kernel space (closed form), only the strongest
@@ -115,32 +135,13 @@ class KTRR(GraphClusterer):
     bandwidth: float | str = "rms"
     kernel_params: Mapping[str, Any] | None = None
     reg: float | str = 1.0
-    n_nonzero: int | str | None = 5
-    by: str = "magnitude"
-    graph: str = "symmetric"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
-    solver: str = "auto"
-    spectral: str = "auto"
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {**AUTOMATIC, **ROUTES}
-    cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"
-    reference: ClassVar[str] = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
-
-    def _settled(self, X: Data) -> Self:
-        settled, self.selection_ = settle(self, X)
-        return settled
-
-    def _plan(self, X: Data) -> Plan:
-        return ridge_plan(self._outline(X), X, reg=self.reg, solver=self.solver, spectral=self.spectral)  # type: ignore[arg-type]
-
-    def _keep(self, journey: Journey, X: Data, settled: Self) -> None:
-        super()._keep(journey, X, settled)
-        keep_choice(self, settled, self.selection_)
+    cost = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"
+    reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TRR(GraphClusterer):
+class TRR(Choosing, ByRidge, GraphClusterer):
     """Truncated regression representation (TRR): KTRR with the linear kernel, for unions of linear subspaces.
 
     Parameters
@@ -166,29 +167,76 @@ class TRR(GraphClusterer):
     """
 
     n_clusters: int | str | None = field(default=8, kw_only=False)  # type: ignore[assignment]
-    reg: float | str = 0.1
-    n_nonzero: int | str | None = 5
-    by: str = "magnitude"
-    graph: str = "symmetric"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
-    solver: str = "auto"
-    spectral: str = "auto"
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: rule for name, rule in AUTOMATIC.items() if name != "kernel"},
-        **ROUTES,
-    }
-    cost: ClassVar[str] = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
-    reference: ClassVar[str] = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"
+    cost = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
+    reference = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"
 
-    def _settled(self, X: Data) -> Self:
-        settled, self.selection_ = settle(self, X)
-        return settled
 
-    def _plan(self, X: Data) -> Plan:
-        return ridge_plan(self._outline(X), X, reg=self.reg, solver=self.solver, spectral=self.spectral)  # type: ignore[arg-type]
+@dataclass(eq=False, repr=False, kw_only=True)
+class LSR1(ByRidge, GraphClusterer):
+    """Least squares regression with a zero diagonal (LSR1): TRR that keeps every coefficient.
 
-    def _keep(self, journey: Journey, X: Data, settled: Self) -> None:
-        super()._keep(journey, X, settled)
-        keep_choice(self, settled, self.selection_)
+    min ‖X − XZ‖² + λ‖Z‖², diag(Z) = 0, in closed form. Assumes linear subspaces and little noise: every pair of points
+    is joined, so weak coefficients between subspaces add up.
+
+    Parameters
+    ----------
+    reg : float, default=0.1
+        λ divided by the mean squared length of a point.
+    n_clusters, scaling, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
+        As in :class:`~subspaces.KTRR`; ``n_nonzero=None`` and ``graph="column"`` keep all coefficients.
+    out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import LSR1
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = LSR1(n_clusters=2).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    scaling: str | None = "unit"
+    n_nonzero: int | None = None
+    graph: str = "column"
+
+    cost = "one inverse, O(n³); O(n² m) with few features"
+    reference = (
+        "Lu, Min, Zhao, Zhu, Huang, Yan: Robust and efficient subspace segmentation via least squares, ECCV 2012"
+    )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LSR2(ByRidge, GraphClusterer):
+    """Least squares regression without the diagonal constraint (LSR2): Z = (XᵀX + λI)⁻¹XᵀX.
+
+    As :class:`LSR1`, but a point may represent itself; its diagonal grows with small λ and then hides the rest.
+
+    Parameters
+    ----------
+    reg : float, default=0.1
+        λ divided by the mean squared length of a point.
+    n_clusters, scaling, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
+        As in :class:`LSR1`.
+    out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces import LSR2
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = LSR2(n_clusters=2).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    scaling: str | None = "unit"
+    n_nonzero: int | None = None
+    graph: str = "column"
+
+    _constrained = False
+    cost = LSR1.cost
+    reference = LSR1.reference

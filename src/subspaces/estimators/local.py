@@ -34,11 +34,9 @@ class SMCE(GraphClusterer):
         Candidates per point.
     tol, max_iter
         Bound on the residuals of the small problems, and after how many steps to give up.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
         As in :class:`~subspaces.KTRR`; with ``graph="larger"`` the weights of each point up to 95 % of their sum are
         kept and the larger of both directions counts, as in the authors' program.
-    out_of_sample, random_state
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -60,10 +58,10 @@ class SMCE(GraphClusterer):
     max_iter: int = 10_000
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"sparsity": [POSITIVE]}
-    _n_squares: ClassVar[float] = 0
-    _is_sparse: ClassVar[bool] = True
-    cost: ClassVar[str] = "neighbour search, then n small problems at once"
-    reference: ClassVar[str] = "Elhamifar, Vidal: Sparse manifold clustering and embedding, NIPS 2011"
+    _n_squares = 0
+    _is_sparse = True
+    cost = "neighbour search, then n small problems at once"
+    reference = "Elhamifar, Vidal: Sparse manifold clustering and embedding, NIPS 2011"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         n_neighbors = min(self.n_neighbors, X.shape[0] - 1)
@@ -84,9 +82,7 @@ class LSA(GraphClusterer):
         Neighbours that span them.
     rank : int or None
         Dimension the data is projected to first; None keeps 98 % of its energy.
-    n_clusters, scaling, partition, n_init, init
-        As in :class:`~subspaces.KTRR`.
-    out_of_sample, random_state
+    n_clusters, scaling, partition, n_init, init, out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
 
     Examples
@@ -104,9 +100,9 @@ class LSA(GraphClusterer):
     rank: int | None = None
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"subspace_dim": [COUNT], "rank": [COUNT, None]}
-    _represents: ClassVar[bool] = False
-    cost: ClassVar[str] = "one SVD, n small SVDs and O(n² d² r)"
-    reference: ClassVar[str] = "Yan, Pollefeys: A general framework for motion segmentation, ECCV 2006"
+    _represents = False
+    cost = "one SVD, n small SVDs and O(n² d² r)"
+    reference = "Yan, Pollefeys: A general framework for motion segmentation, ECCV 2006"
 
     def _affinity(self, X: Array, exponent: int) -> Array:
         n, m = X.shape
@@ -127,9 +123,7 @@ class TSC(GraphClusterer):
     ----------
     n_nonzero : int, default=10
         η, neighbours per point.
-    n_clusters, scaling, partition, n_init, init
-        As in :class:`~subspaces.KTRR`.
-    out_of_sample, random_state
+    n_clusters, scaling, partition, n_init, init, out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
 
     Examples
@@ -145,11 +139,11 @@ class TSC(GraphClusterer):
     n_nonzero: int = 10
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"n_nonzero": [COUNT]}
-    _represents: ClassVar[bool] = False
-    _n_squares: ClassVar[float] = 0
-    _n_copies: ClassVar[float] = 1.25
-    cost: ClassVar[str] = "one product XXᵀ in blocks, no n × n array"
-    reference: ClassVar[str] = "Heckel, Bölcskei: Robust subspace clustering via thresholding, IEEE Trans. IT 61 (2015)"
+    _represents = False
+    _n_squares = 0
+    _n_copies = 1.25
+    cost = "one product XXᵀ in blocks, no n × n array"
+    reference = "Heckel, Bölcskei: Robust subspace clustering via thresholding, IEEE Trans. IT 61 (2015)"
 
     def _affinity(self, X: Array, exponent: int) -> Sparse:
         return affinity(tsc(X, n_neighbors=min(self.n_nonzero, X.shape[0] - 1)).sparse())
@@ -167,9 +161,7 @@ class SC(GraphClusterer):
         σ, as in :class:`~subspaces.KTRR`.
     n_neighbors : int or None
         Join each point to this many neighbours only; None joins all pairs.
-    n_clusters, scaling, partition, n_init, init
-        As in :class:`~subspaces.KTRR`.
-    out_of_sample, random_state
+    n_clusters, scaling, partition, n_init, init, out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
 
     Examples
@@ -187,9 +179,9 @@ class SC(GraphClusterer):
     n_neighbors: int | None = None
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"n_neighbors": [COUNT, None]}
-    _represents: ClassVar[bool] = False
-    cost: ClassVar[str] = "one product XXᵀ and n² exponentials"
-    reference: ClassVar[str] = "Ng, Jordan, Weiss: On spectral clustering, NIPS 2001"
+    _represents = False
+    cost = "one product XXᵀ and n² exponentials"
+    reference = "Ng, Jordan, Weiss: On spectral clustering, NIPS 2001"
 
     def _squares(self) -> float:
         return self._n_squares if self.n_neighbors is None else 0

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.plan import Context
-from subspaces.estimators.base import POSITIVE
 from subspaces.estimators.graph import GraphClusterer
 from subspaces.kernels import Kernel
 from subspaces.numerics.types import Array
@@ -31,10 +30,8 @@ class LRR2(GraphClusterer):
         λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
     tol, max_iter
         Bound on the primal and dual residuals, and after how many steps to give up.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
         As in :class:`~subspaces.KTRR`; ``graph="row_space"`` is the authors' affinity.
-    out_of_sample, random_state
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -54,9 +51,8 @@ class LRR2(GraphClusterer):
     tol: float = 1e-3
     max_iter: int = 1000
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"error_weight": [POSITIVE]}
-    cost: ClassVar[str] = "one SVD of the data, then tens of steps O(n m r), r the rank of Z; the graph is n × n"
-    reference: ClassVar[str] = "Liu, Lin, Yan, Sun, Yu, Ma: Robust recovery of subspace structures, TPAMI 35 (2013)"
+    cost = "one SVD of the data, then tens of steps O(n m r), r the rank of Z; the graph is n × n"
+    reference = "Liu, Lin, Yan, Sun, Yu, Ma: Robust recovery of subspace structures, TPAMI 35 (2013)"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         return lrr(X, reg=self.error_weight, error="l21", tol=self.tol, max_iter=self.max_iter)
@@ -75,10 +71,8 @@ class LRR1(GraphClusterer):
     tol : float, default=0.05
         Bound on the primal and dual residuals; at 0.05 the objective is within about 0.5 % of its minimum, at 0.001
         within 0.05 %, in three times the iterations.
-    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
         As in :class:`LRR2`.
-    out_of_sample, random_state
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -98,9 +92,8 @@ class LRR1(GraphClusterer):
     tol: float = 0.05
     max_iter: int = 1000
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"error_weight": [POSITIVE]}
-    cost: ClassVar[str] = LRR2.cost
-    reference: ClassVar[str] = LRR2.reference
+    cost = LRR2.cost
+    reference = LRR2.reference
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         return lrr(X, reg=self.error_weight, error="l1", tol=self.tol, max_iter=self.max_iter)
@@ -119,10 +112,8 @@ class LatLRR(GraphClusterer):
     tol : float, default=0.05
         Bound on the primal and dual residuals; at 0.05 the objective is within about 0.5 % of its minimum, at 0.001
         within 0.05 %, in three times the iterations.
-    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
         As in :class:`LRR2`.
-    out_of_sample, random_state
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -142,9 +133,8 @@ class LatLRR(GraphClusterer):
     tol: float = 0.05
     max_iter: int = 1000
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"error_weight": [POSITIVE]}
-    cost: ClassVar[str] = "as LRR1 with twice the work per step"
-    reference: ClassVar[str] = "Liu, Yan: Latent low-rank representation, ICCV 2011"
+    cost = "as LRR1 with twice the work per step"
+    reference = "Liu, Yan: Latent low-rank representation, ICCV 2011"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         return latent_lrr(X, reg=self.error_weight, tol=self.tol, max_iter=self.max_iter)
@@ -166,10 +156,8 @@ class KLRR(GraphClusterer):
         As in :class:`LRR2`; no meaning for the closed form.
     kernel, bandwidth, kernel_params
         As in :class:`~subspaces.KTRR`.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
         As in :class:`LRR2`.
-    out_of_sample, random_state
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -193,11 +181,10 @@ class KLRR(GraphClusterer):
     max_iter: int = 500
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
-        "error_weight": [POSITIVE],
         "error": [StrOptions({"l21", "fro"})],
     }
-    cost: ClassVar[str] = "one eigendecomposition of K; tens of SVDs of its rank more for the l21 error"
-    reference: ClassVar[str] = "Xiao, Tan, Xu, Dong: Robust kernel low-rank representation, TNNLS 27 (2016)"
+    cost = "one eigendecomposition of K; tens of SVDs of its rank more for the l21 error"
+    reference = "Xiao, Tan, Xu, Dong: Robust kernel low-rank representation, TNNLS 27 (2016)"
 
     def _represent(self, K: Array, context: Context) -> Coefficients:
         return kernel_lrr(K, reg=self.error_weight, error=self.error, tol=self.tol, max_iter=self.max_iter)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine import stages
 from subspaces.engine.plan import Context, Plan, Shape, require_squares
@@ -26,9 +25,6 @@ from subspaces.representation.ridge import (
     ridge_unconstrained_low_rank,
 )
 
-SOLVERS = ("auto", "dense", "low_rank", "two_scale")
-ROUTES = {"solver": [StrOptions(set(SOLVERS))], "spectral": [StrOptions({"auto", "full", "coarse"})]}
-"""What the parameters of these methods that choose a route may be."""
 DENSE_SIZE = 10_000
 """Points up to which ``solver="auto"`` inverts the kernel matrix: above, two-scale is at least ten times faster."""
 COARSE_SIZE = 30_000
@@ -43,10 +39,7 @@ _SOURCES = {"dense": "gram", "low_rank": "features", "two_scale": "points"}
 
 def ridge_plan(plan: Plan, X: Data, *, reg: float, solver: str, spectral: str, constrained: bool = True) -> Plan:
     """A plan with the route to the coefficients, and what is embedded, decided."""
-    shape, kernel, n_nonzero = plan.shape, plan.kernel, plan.graph.n_nonzero
-    if kernel.features_depend_on_data:  # how many there are follows from the range of the points
-        points, scaling = stages.scaled(X, plan)
-        kernel = kernel.scaled(scaling.exponent).fit(points)
+    shape, kernel, n_nonzero = plan.shape, mapped_kernel(plan, X), plan.graph.n_nonzero
     chosen, reason = choose_solver(solver, kernel, shape)
     if chosen == "two_scale":
         _require_two_scale(plan, n_nonzero)
@@ -66,6 +59,14 @@ def ridge_plan(plan: Plan, X: Data, *, reg: float, solver: str, spectral: str, c
         solver=chosen,
         solver_reason=reason,
     )
+
+
+def mapped_kernel(plan: Plan, X: Data) -> Kernel:
+    """The kernel, fitted where the number of its features follows from the range of the points."""
+    if not plan.kernel.features_depend_on_data:
+        return plan.kernel
+    points, scaling = stages.scaled(X, plan)
+    return plan.kernel.scaled(scaling.exponent).fit(points)
 
 
 def represent(

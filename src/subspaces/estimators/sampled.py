@@ -33,7 +33,7 @@ FRAMEWORK = "Peng, Tang, Zhang, Yi, Xiao: A unified framework for representation
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Sampled(SubspaceClusterer):
-    """Algorithm 2 with any parts. A subclass says which: ``_new_clusterer`` and ``_new_classifier``."""
+    """Algorithm 2 with any parts. A subclass says which: ``_method`` or ``_new_clusterer``, and ``_new_classifier``."""
 
     n_landmarks: int = 1000
     sampler: str | Sampler = "uniform"
@@ -46,9 +46,15 @@ class Sampled(SubspaceClusterer):
         "n_draws": [COUNT],
     }
     _block_bytes: ClassVar[int] = 4 * 2**20  # stays in cache from scaling to label
+    _method: ClassVar[type[SubspaceClusterer]]
+    """What clusters the landmarks in a named method."""
 
     def _new_clusterer(self) -> Any:
-        raise NotImplementedError
+        """The unfitted clusterer; what has the name of one of its parameters is handed on."""
+        shared = {field.name for field in fields(self._method)} & {field.name for field in fields(self)}
+        shared -= {"scaling", "random_state"}  # scaled before, for the classifier too; seeded by the draw
+        own = {name: getattr(self, name) for name in shared}
+        return self._method(**own, scaling=None, random_state=None)
 
     def _new_classifier(self) -> Any:
         """The unfitted classifier; None is the paper's network."""
@@ -123,14 +129,6 @@ class Sampled(SubspaceClusterer):
         return explained(i, n, self.clusterer_.coefficients_, self.labels_[self.landmarks_], names=self.landmarks_)
 
 
-def with_own_parameters(method: type[SubspaceClusterer], estimator: Sampled) -> Any:
-    """The clusterer of a named method: what has the name of one of its parameters is handed on."""
-    shared = {field.name for field in fields(method)} & {field.name for field in fields(estimator)}
-    shared -= {"scaling", "random_state"}  # scaled before, for the classifier too; seeded by the draw
-    own = {name: getattr(estimator, name) for name in shared}
-    return method(**own, scaling=None, random_state=None)
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class SampledClusterer(Sampled):
     """Sample, cluster, classify: makes any clusterer linear in n.
@@ -194,8 +192,8 @@ class SampledClusterer(Sampled):
         "clusterer": [HasMethods("fit_predict"), None],
         "classifier": [HasMethods(["fit", "predict"]), None],
     }
-    cost: ClassVar[str] = "the clusterer on n_landmarks points, the classifier on all"
-    reference: ClassVar[str] = FRAMEWORK
+    cost = "the clusterer on n_landmarks points, the classifier on all"
+    reference = FRAMEWORK
 
     def _new_clusterer(self) -> Any:
         clusterer = KTRR(random_state=None) if self.clusterer is None else clone(self.clusterer)

@@ -40,10 +40,8 @@ class SSC(GraphClusterer):
         Allow sparse large errors E in the data (corrupted features).
     tol, max_iter
         When the optimality conditions count as met, and after how many rounds to give up.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
         As in :class:`~subspaces.KTRR`; ``graph="mass"`` is the authors' treatment of C.
-    out_of_sample, random_state
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -65,10 +63,10 @@ class SSC(GraphClusterer):
     tol: float = 1e-4
     max_iter: int = 200
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"alpha": [POSITIVE], "outliers": ["boolean"]}
-    _n_squares: ClassVar[float] = 2.25
-    cost: ClassVar[str] = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
-    reference: ClassVar[str] = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
+    _constraints: ClassVar[dict[str, list[Any]]] = {"outliers": ["boolean"]}
+    _n_squares = 2.25
+    cost = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
+    reference = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         return ssc(
@@ -88,10 +86,8 @@ class KSSC(GraphClusterer):
         As in :class:`SSC`, with kernel values for inner products.
     kernel, bandwidth, kernel_params
         As in :class:`~subspaces.KTRR`.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
         As in :class:`SSC`.
-    out_of_sample, random_state
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -114,10 +110,9 @@ class KSSC(GraphClusterer):
     tol: float = 1e-4
     max_iter: int = 200
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"alpha": [POSITIVE]}
-    _n_squares: ClassVar[float] = 2.25
-    cost: ClassVar[str] = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
-    reference: ClassVar[str] = "Patel, Vidal: Kernel sparse subspace clustering, ICIP 2014"
+    _n_squares = 2.25
+    cost = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
+    reference = "Patel, Vidal: Kernel sparse subspace clustering, ICIP 2014"
 
     def _represent(self, K: Array, context: Context) -> Coefficients:
         found = kssc(K, alpha=self.alpha, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
@@ -141,10 +136,8 @@ class EnSC(GraphClusterer):
         τ; 1 is SSC.
     tol, max_iter
         When the optimality conditions count as met, and after how many rounds to give up.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
         As in :class:`~subspaces.KTRR`; ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
-    out_of_sample, random_state
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -168,10 +161,10 @@ class EnSC(GraphClusterer):
         "gamma": [POSITIVE],
         "l1_ratio": [Interval(Real, 0, 1, closed="right")],
     }
-    _n_squares: ClassVar[float] = 0
-    _is_sparse: ClassVar[bool] = True
-    cost: ClassVar[str] = "a few seconds at n = 2000; O(n² m) per round of the active set, no n × n array"
-    reference: ClassVar[str] = "You, Li, Robinson, Vidal: Oracle based active set algorithm, CVPR 2016"
+    _n_squares = 0
+    _is_sparse = True
+    cost = "a few seconds at n = 2000; O(n² m) per round of the active set, no n × n array"
+    reference = "You, Li, Robinson, Vidal: Oracle based active set algorithm, CVPR 2016"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         return elastic_net(X, gamma=self.gamma, l1_ratio=self.l1_ratio, tol=self.tol, max_iter=self.max_iter)
@@ -192,10 +185,8 @@ class SSCOMP(GraphClusterer):
         origin are then told apart, and subspaces need not quite contain it. 0 is the authors' program.
     tol : float, default=1e-6
         A point is done when what is left of it is shorter than this.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
         As in :class:`~subspaces.KTRR`; ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
-    out_of_sample, random_state
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -218,11 +209,11 @@ class SSCOMP(GraphClusterer):
         "n_nonzero": [COUNT],
         "offset": [Interval(Real, 0, None, closed="left")],
     }
-    _n_squares: ClassVar[float] = 0
-    _is_sparse: ClassVar[bool] = True
-    _n_copies: ClassVar[float] = 2
-    cost: ClassVar[str] = "O(η n² m), no n × n array"
-    reference: ClassVar[str] = "You, Robinson, Vidal: Scalable SSC by orthogonal matching pursuit, CVPR 2016"
+    _n_squares = 0
+    _is_sparse = True
+    _n_copies = 2
+    cost = "O(η n² m), no n × n array"
+    reference = "You, Robinson, Vidal: Scalable SSC by orthogonal matching pursuit, CVPR 2016"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         if self.offset:
