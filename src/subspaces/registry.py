@@ -56,12 +56,12 @@ METHODS = (
     Entry("akk", "AKK", "subspaces.estimators.large", "large"),
     Entry("lsc", "LSC", "subspaces.estimators.large", "large"),
     Entry("uspec", "USPEC", "subspaces.estimators.large", "large"),
-    Entry("dscnet", "DSCNet", "subspaces.deep.dsc_net", "deep", "deep"),
+    Entry("dscnet", "DSCNet", "subspaces.deep.self_expressive", "deep", "deep"),
     Entry("dasc", "DASC", "subspaces.deep.dasc", "deep", "deep"),
-    Entry("structae", "StructAE", "subspaces.deep.struct_ae", "deep", "deep"),
-    Entry("aessc", "AESSC", "subspaces.deep.ae_shallow", "deep", "deep"),
-    Entry("ktrrnet", "KTRRNet", "subspaces.deep.ktrr_net", "deep", "deep"),
-    Entry("aektrr", "AEKTRR", "subspaces.deep.ae_shallow", "deep", "deep"),
+    Entry("structae", "StructAE", "subspaces.deep.encoded", "deep", "deep"),
+    Entry("aessc", "AESSC", "subspaces.deep.encoded", "deep", "deep"),
+    Entry("ktrrnet", "KTRRNet", "subspaces.deep.self_expressive", "deep", "deep"),
+    Entry("aektrr", "AEKTRR", "subspaces.deep.encoded", "deep", "deep"),
 )
 """The methods, in the order of the paper."""
 

@@ -9,17 +9,16 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 
 from subspaces.deep.autoencoder import convolutional, default_layers, dense  # noqa: E402
 from subspaces.deep.dasc import cluster_bases, discriminator_step, energies, orthonormal, sample_fakes  # noqa: E402
-from subspaces.deep.dsc_net import SelfExpressiveAutoencoder  # noqa: E402
-from subspaces.deep.layers import (  # noqa: E402
+from subspaces.deep.encoded import StructuredAutoencoder  # noqa: E402
+from subspaces.deep.self_expressive import (  # noqa: E402
     KTRRLayer,
     SelfExpression,
+    SelfExpressiveAutoencoder,
     linear_kernel,
     rbf_kernel,
-    ridge_coefficients,
     ridge_inverse,
     unit_rows,
 )
-from subspaces.deep.struct_ae import StructuredAutoencoder  # noqa: E402
 from subspaces.graphs.truncation import truncate  # noqa: E402
 from subspaces.kernels import as_kernel  # noqa: E402
 from subspaces.representation.ridge import ridge, ridge_unconstrained  # noqa: E402
@@ -50,7 +49,7 @@ def test_gradient_of_the_ktrr_layer(codes, kernel, reg):
     layer = KTRRLayer(kernel, reg)
     codes.requires_grad_()
     assert torch.autograd.gradcheck(layer, (codes,))
-    assert torch.autograd.gradcheck(layer.coefficients, (codes,))
+    assert torch.autograd.gradcheck(layer.inverse, (codes,))
 
 
 @pytest.mark.parametrize("function", [linear_kernel, rbf_kernel, unit_rows])
@@ -118,13 +117,9 @@ def test_ktrr_layer_is_ridge(rng, kernel, reg):
     shallow = ridge(as_kernel(kernel).fit(Z).gram(Z), reg=reg).columns(0, 60).T
     layer = KTRRLayer(kernel, reg)
     codes = torch.from_numpy(Z)
-    np.testing.assert_allclose(layer.coefficients(codes).numpy(), shallow, atol=1e-8)
+    U = layer.inverse(codes)
+    np.testing.assert_allclose((torch.eye(60) - U / U.diagonal()).numpy(), shallow, atol=1e-8)
     np.testing.assert_allclose(layer(codes).numpy(), shallow.T @ Z, atol=1e-8)
-
-
-def test_ridge_coefficients_have_no_diagonal(codes):
-    C = ridge_coefficients(ridge_inverse(linear_kernel(codes), 0.2))
-    assert (C.diagonal() == 0).all()
 
 
 def test_ridge_solution_is_the_optimum_of_the_l2_loss(rng):

@@ -48,7 +48,6 @@ LONG_FUNCTIONS = {  # mostly docstrings and lists of options
 }
 
 MAX_DEPTH = {"graph": 3, "large": 3, "deep": 4}
-DEEPER = {"dasc": 5, "structae": 5, "aessc": 5, "aektrr": 5}  # a network's method built on another network's
 
 
 def functions() -> dict[str, int]:
@@ -122,9 +121,8 @@ def test_classes_are_shallow(name):
     cls = registry.load(name)
     line = [f"{base.__module__}.{base.__qualname__}" for base in cls.__mro__ if base.__module__.startswith("subspaces")]
     assert issubclass(cls, SubspaceClusterer), line
-    allowed = DEEPER.get(name, MAX_DEPTH[entry.kind])
+    allowed = MAX_DEPTH[entry.kind]
     assert depth(cls) <= allowed, f"{depth(cls)} classes deep, {allowed} allowed: {' < '.join(line)}"
-    assert name not in DEEPER or depth(cls) == DEEPER[name], "became shallower: take it off the list"
 
 
 # ---------------------------------------------------------------- the page and its picture

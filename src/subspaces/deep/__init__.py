@@ -14,12 +14,12 @@ _CLASSES = {registry.entry_of(name).class_name: name for name in registry.names(
 __all__ = list(_CLASSES)
 
 if TYPE_CHECKING:
-    from subspaces.deep.ae_shallow import AEKTRR as AEKTRR
-    from subspaces.deep.ae_shallow import AESSC as AESSC
     from subspaces.deep.dasc import DASC as DASC
-    from subspaces.deep.dsc_net import DSCNet as DSCNet
-    from subspaces.deep.ktrr_net import KTRRNet as KTRRNet
-    from subspaces.deep.struct_ae import StructAE as StructAE
+    from subspaces.deep.encoded import AEKTRR as AEKTRR
+    from subspaces.deep.encoded import AESSC as AESSC
+    from subspaces.deep.encoded import StructAE as StructAE
+    from subspaces.deep.self_expressive import DSCNet as DSCNet
+    from subspaces.deep.self_expressive import KTRRNet as KTRRNet
 
 
 def __getattr__(name: str) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +12,14 @@ from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from subspaces.deep.autoencoder import Autoencoder
-from subspaces.deep.base import COUNT
-from subspaces.deep.dsc_net import DSCNet, SelfExpressiveAutoencoder, coefficient_matrix
-from subspaces.deep.layers import SelfExpression, unit_rows
+from subspaces.deep.base import COUNT, DeepClusterer
+from subspaces.deep.self_expressive import (
+    SelfExpression,
+    SelfExpressive,
+    SelfExpressiveAutoencoder,
+    coefficient_matrix,
+    unit_rows,
+)
 from subspaces.deep.training import Training
 from subspaces.engine import stages
 from subspaces.engine.plan import Plan
@@ -46,7 +51,7 @@ class AdversarialAutoencoder(SelfExpressiveAutoencoder):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DASC(DSCNet):
+class DASC(SelfExpressive, DeepClusterer):
     """Deep adversarial subspace clustering (DASC): DSC-Net against a discriminator made of subspaces.
 
     After DSC-Net's training, the current clusters get a basis U_k each. Random combinations of the codes of a cluster
@@ -98,7 +103,7 @@ class DASC(DSCNet):
     separation: float = 0.1
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [COUNT],
         "adversarial": [Interval(Real, 0, None, closed="left")],
         "adversarial_epochs": [COUNT],
         "interval": [COUNT],

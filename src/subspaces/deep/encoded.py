@@ -1,27 +1,144 @@
-"""StructAE: an autoencoder whose codes keep the linear relations the images have among each other."""
+"""AE+SSC, AE+KTRR and StructAE: an autoencoder, alone or bound to a prior, then a shallow method on its codes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
-from subspaces.deep.ae_shallow import EncodedClusterer
 from subspaces.deep.autoencoder import Autoencoder, dense
-from subspaces.deep.base import COUNT
+from subspaces.deep.base import COUNT, DeepClusterer
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
 from subspaces.graphs.truncation import truncate
+from subspaces.kernels import KERNELS, Kernel, KernelLike, as_kernel
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
-from subspaces.scaling import apply_scaling, fit_scaling
+from subspaces.representation.sparse import ssc
+from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class OnCodes:
+    """Beside :class:`DeepClusterer`: train first, then represent; ``_represent_codes`` makes coefficients of codes."""
+
+    code_scaling: str | None = "unit"
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"code_scaling": [StrOptions(set(SCALINGS)), None]}
+
+    def _train(self, training: Training, rows: Tensor, network: Any) -> Coefficients:
+        return self._represent_codes(self._scaled_codes(network, rows))
+
+    def _scaled_codes(self, network: Autoencoder, rows: Tensor) -> Array:
+        with torch.no_grad():
+            return self._scaled(network.encode(rows).cpu().numpy())
+
+    def _scaled(self, codes: Array) -> Array:
+        scaled: Array = apply_scaling(codes, fit_scaling(codes, self.code_scaling))
+        return scaled
+
+    def _represent_codes(self, codes: Array) -> Coefficients:
+        raise NotImplementedError
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class AESSC(OnCodes, DeepClusterer):
+    """SSC on the codes of an autoencoder (AE+SSC).
+
+    Without layers (``channels=()``) it is :class:`~subspaces.SSC` itself.
+
+    Parameters
+    ----------
+    alpha, affine, max_iter
+        As in :class:`~subspaces.SSC`; ``ssc_tol`` is its `tol`.
+    code_scaling : {"unit", "max", "standard", None}, default="unit"
+        Scaling of the codes before SSC.
+    image_shape, channels, kernel_sizes, pretrain_epochs, batch_size, learning_rate, tol, patience
+        As in :class:`DSCNet`.
+    device, checkpoints, save_every, progress, scaling
+        As in :class:`DSCNet`.
+    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`; ``graph="mass"`` is SSC's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.deep import AESSC
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = AESSC(n_clusters=2, channels=()).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    scaling: str | None = "max"
+    graph: str = "mass"
+    n_nonzero: int | None = None
+    alpha: float = 20.0
+    affine: bool = False
+    ssc_tol: float = 1e-4
+    max_iter: int = 200
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"ssc_tol": [POSITIVE]}
+    _n_squares = 2.25
+    cost = "an autoencoder, O(n) per epoch, then SSC"
+    reference = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
+
+    def _represent_codes(self, codes: Array) -> Coefficients:
+        return ssc(codes, alpha=self.alpha, affine=self.affine, tol=self.ssc_tol, max_iter=self.max_iter)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class AEKTRR(OnCodes, DeepClusterer):
+    """KTRR on the codes of an autoencoder (AE+KTRR).
+
+    Without layers (``channels=()``) it is :class:`~subspaces.KTRR` itself.
+
+    Parameters
+    ----------
+    reg, kernel, bandwidth, kernel_params
+        As in :class:`~subspaces.KTRR`, for the codes.
+    code_scaling : {"unit", "max", "standard", None}, default="unit"
+        Scaling of the codes before the kernel.
+    image_shape, channels, kernel_sizes, pretrain_epochs, batch_size, learning_rate, tol, patience
+        As in :class:`DSCNet`.
+    device, checkpoints, save_every, progress, scaling
+        As in :class:`DSCNet`.
+    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.deep import AEKTRR
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
+    >>> labels = AEKTRR(n_clusters=2, channels=()).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    scaling: str | None = "max"
+    reg: float = 1.0
+    kernel: KernelLike = "rbf"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, Kernel]
+    }
+    _n_squares = 1.25
+    cost = "an autoencoder, O(n) per epoch, then one Cholesky inverse"
+    reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
+
+    def _represent_codes(self, codes: Array) -> Coefficients:
+        kernel = as_kernel(self.kernel, self.bandwidth, self.kernel_params).fit(codes)
+        return ridge(kernel.gram(codes), reg=self.reg, overwrite=True)
 
 
 class StructuredAutoencoder(nn.Module):
@@ -62,7 +179,7 @@ class StructuredAutoencoder(nn.Module):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class StructAE(EncodedClusterer):
+class StructAE(OnCodes, DeepClusterer):
     """Structured autoencoder (StructAE): codes that are rebuilt by the same neighbours as the images.
 
     min over the network:  Σᵢ ½‖xᵢ − x̂ᵢ‖² + ½λ₁‖hᵢ − H cᵢ‖² + ½λ₂‖weights‖²,  H the codes. The prior C holds the η
@@ -119,9 +236,8 @@ class StructAE(EncodedClusterer):
         "hidden": ["array-like"],
         "structure": [Interval(Real, 0, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "reg": [POSITIVE],
         "n_prior": [COUNT],
-        "update_every": [Interval(Integral, 1, None, closed="left"), None],
+        "update_every": [COUNT, None],
     }
     _n_squares = 1.25
     cost = "a Cholesky inverse for each prior and O(η n) network passes per epoch"
@@ -152,8 +268,7 @@ class StructAE(EncodedClusterer):
         return self._represent_codes(self._scaled_codes(autoencoder, rows))
 
     def _prior(self, points: Array) -> Sparse:
-        points = apply_scaling(points, fit_scaling(points, self.code_scaling))
-        return truncate(self._represent_codes(points), self.n_prior)
+        return truncate(self._represent_codes(self._scaled(points)), self.n_prior)
 
     def _represent_codes(self, codes: Array) -> Coefficients:
         return ridge(codes @ codes.T, reg=self.reg, overwrite=True)

@@ -1,0 +1,311 @@
+"""DSC-Net and KTRRNet: an autoencoder with a layer between its halves that represents each code by the others.
+
+The layer is a free matrix C (DSC-Net) or KTRR's closed form. Codes Z are rows, column i of C represents point i, so the
+rebuilt codes are CᵀZ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from sklearn.utils._param_validation import StrOptions
+from torch import Tensor, nn
+
+from subspaces.deep.autoencoder import Autoencoder
+from subspaces.deep.base import DeepClusterer
+from subspaces.deep.training import Training
+from subspaces.estimators.base import POSITIVE
+from subspaces.kernels import as_kernel
+from subspaces.numerics.types import Array
+from subspaces.representation.coefficients import Coefficients, from_dense
+from subspaces.representation.ridge import ridge
+
+
+class SelfExpression(nn.Module):
+    """Codes rebuilt as CᵀZ with an n × n matrix C of free parameters.
+
+    Parameters
+    ----------
+    n_points : n
+    hollow : keep diag(C) = 0; needed with an ℓ1 penalty, under which C would become the identity
+    initial : value every entry of C starts from
+    """
+
+    def __init__(self, n_points: int, *, hollow: bool, initial: float = 1e-8, dtype: torch.dtype = torch.float32):
+        super().__init__()
+        start = torch.full((n_points, n_points), initial, dtype=dtype)
+        if hollow:
+            start.fill_diagonal_(0)
+        self.coefficients = nn.Parameter(start)
+        if hollow:  # a diagonal without gradient stays zero, and no step needs a second n × n matrix
+            self.coefficients.register_hook(_without_diagonal)
+
+    def forward(self, codes: Tensor) -> Tensor:
+        """CᵀZ."""
+        return self.coefficients.T @ codes
+
+
+def _without_diagonal(gradient: Tensor) -> Tensor:
+    return gradient.clone().fill_diagonal_(0)
+
+
+class KTRRLayer(nn.Module):
+    """Codes rebuilt by KTRR's closed form: no free coefficients, so no n × n optimiser state.
+
+    Parameters
+    ----------
+    kernel : "linear", or "rbf" with σ the root mean squared distance between codes
+    reg : λ divided by the mean diagonal of K, as in :func:`subspaces.representation.ridge.ridge`
+    """
+
+    def __init__(self, kernel: str = "linear", reg: float = 1.0):
+        super().__init__()
+        self.kernel = kernel
+        self.reg = reg
+
+    def forward(self, codes: Tensor) -> Tensor:
+        """CᵀZ = Z − diag(U)⁻¹ U Z; C itself is not needed."""
+        U = self.inverse(codes)
+        return codes - (U @ codes) / U.diagonal()[:, None]
+
+    def inverse(self, codes: Tensor) -> Tensor:
+        """U of the codes' kernel matrix."""
+        return ridge_inverse(linear_kernel(codes) if self.kernel == "linear" else rbf_kernel(codes), self.reg)
+
+
+def ridge_inverse(K: Tensor, reg: float) -> Tensor:
+    """U = (K + λI)⁻¹, λ = reg × mean diagonal of K, through a Cholesky factor that autograd follows back.
+
+    Where rounding makes the factorisation fail (codes that have become equal, a small reg), λ is raised in steps of
+    ten, from the rounding of K on, up to √ε of the mean diagonal.
+    """
+    scale, eps = K.diagonal().mean(), torch.finfo(K.dtype).eps
+    jitter = 0.0
+    while True:
+        shift = (reg + jitter) * scale
+        factor, failed = torch.linalg.cholesky_ex(K + torch.diag(shift.expand(len(K))))
+        if not failed:
+            return torch.cholesky_inverse(factor)
+        if not jitter < eps**0.5:
+            raise ValueError(
+                f"K + λI (λ = {float(shift):.3g}) is not positive definite in {K.dtype}: increase reg, or lower the "
+                "learning rate if the codes are no longer finite."
+            )
+        jitter = min(max(10 * jitter, len(K) * eps), eps**0.5)
+
+
+def linear_kernel(codes: Tensor) -> Tensor:
+    """ZZᵀ."""
+    return codes @ codes.T
+
+
+def rbf_kernel(codes: Tensor) -> Tensor:
+    """exp(−‖z − z'‖²/σ²), σ² the mean of the squared distances over all n² pairs, itself differentiated."""
+    products = linear_kernel(codes)
+    squared_norms = products.diagonal()
+    squared = (squared_norms[:, None] + squared_norms - 2 * products).clamp_min(0)
+    squared = squared - torch.diag(squared.diagonal())
+    return torch.exp(-squared / squared.mean().clamp_min(torch.finfo(codes.dtype).tiny))
+
+
+def unit_rows(codes: Tensor) -> Tensor:
+    """Rows scaled to length 1; zero rows stay. Blocks the way out of shrinking all codes (Haeffele et al. 2021)."""
+    return nn.functional.normalize(codes, dim=1)
+
+
+class SelfExpressiveAutoencoder(nn.Module):
+    """Autoencoder and self-expression layer, and the loss that joins them."""
+
+    def __init__(self, autoencoder: Autoencoder, expression: SelfExpression, norm: str) -> None:
+        super().__init__()
+        self.autoencoder = autoencoder
+        self.expression = expression
+        self.norm = norm
+
+    def loss(self, rows: Tensor, norm_weight: float, self_expression: float) -> Tensor:
+        """½‖X − dec(CᵀZ)‖² + norm_weight ‖C‖₁ or ‖C‖² + ½ self_expression ‖Z − CᵀZ‖², Z = enc(X)."""
+        codes = self.autoencoder.encode(rows)
+        rebuilt = self.expression(codes)
+        C = self.expression.coefficients
+        size = C.abs().sum() if self.norm == "l1" else C.square().sum()
+        return (
+            0.5 * (self.autoencoder.decode(rebuilt) - rows).square().sum()
+            + norm_weight * size
+            + 0.5 * self_expression * (codes - rebuilt).square().sum()
+        )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SelfExpressive:
+    """Beside :class:`DeepClusterer`, what DSC-Net and DASC share: free coefficients, trained with the network."""
+
+    scaling: str | None = "max"
+    graph: str = "dscnet"
+    partition: str = "discretize"
+    norm: str = "l2"
+    norm_weight: float = 0.5
+    self_expression: float = 75.0
+    epochs: int = 30
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"norm": [StrOptions({"l1", "l2"})], "norm_weight": [POSITIVE]}
+    _n_squares: ClassVar[float] = 6
+
+    def _train(self, training: Training, rows: Tensor, network: SelfExpressiveAutoencoder) -> Coefficients:
+        training.stage(
+            "self-expression", lambda _: network.loss(rows, self.norm_weight, self.self_expression), self.epochs
+        )
+        return from_dense(coefficient_matrix(network.expression))
+
+
+def coefficient_matrix(expression: SelfExpression) -> Array:
+    """C as an array of its own, with the diagonal it was trained with."""
+    C: Array = expression.coefficients.detach().cpu().numpy().copy()
+    return C
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DSCNet(SelfExpressive, DeepClusterer):
+    """Deep subspace clustering network (DSC-Net): codes that represent each other, learnt with their coefficients.
+
+    min over network and C:  ½‖X − dec(CᵀZ)‖² + λ₁‖C‖ + ½λ₂‖Z − CᵀZ‖²,  Z = enc(X), by Adam on all images at once,
+    after the autoencoder has been trained alone. C is a free n × n parameter.
+
+    Parameters
+    ----------
+    norm : {"l2", "l1"}, default="l2"
+        ‖C‖² with a free diagonal, as in the authors' program, or ‖C‖₁ with a zero diagonal.
+    norm_weight : float, default=0.5
+        λ₁, of the norm of C.
+    self_expression : float, default=75
+        λ₂. Both weights depend on the scale of the pixels and on n; the defaults are the authors' for COIL20
+        (pixels in [0, 1]), divided by the 2 their program leaves out of the reconstruction term.
+    epochs : int, default=30
+        Largest number of steps with C.
+    image_shape : (height, width) or (height, width, channels), optional
+        Needed if X has flat rows, channels last; images may also be (n, h, w), (n, h, w, c) or (n, c, h, w).
+    channels, kernel_sizes : sequences of int, optional
+        Of the encoder's layers, each of stride 2; by default what the authors used for the image size, else halvings
+        down to 16 × 16 with 15 channels. ``channels=()``: no autoencoder, the pixels are the codes.
+    pretrain_epochs, batch_size
+        Largest number of epochs of the autoencoder alone, and the images per step there (None: all).
+    learning_rate : float, default=0.001
+        Of Adam.
+    tol, patience
+        A stage ends early when its lowest loss fell by less than `tol` of itself in `patience` epochs; None: never.
+        Labels are never looked at.
+    device : str, default="cpu"
+        Any device of PyTorch.
+    checkpoints, save_every
+        Folder for the state of the training, saved every so many epochs; a run that was interrupted continues from
+        there, with the result it would have had. One file for the autoencoder, shared by all methods, one for the rest;
+        what was trained once serves every graph and cut.
+    progress : bool or callable, default=False
+        Show bars, or call ``progress(stage, epoch, epochs, loss)``.
+    scaling : default="max"
+        Largest pixel 1.
+    graph, graph_params, partition
+        ``"dscnet"`` and ``"discretize"`` are the authors' choice; look at other graphs as well, much of the published
+        accuracy comes from this one.
+    n_clusters, n_nonzero, by, n_init, init, connect, out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`. Networks are trained in the precision of X; whole numbers become float32.
+
+    Attributes
+    ----------
+    losses_ : dict of the losses of each stage
+    image_shape_ : (height, width, channels)
+    labels_, coefficients_, affinity_matrix_, embedding_, n_clusters_, timings_
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.deep import DSCNet
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.kron(np.eye(2), rng.uniform(size=(20, 3)))
+    >>> labels = DSCNet(n_clusters=2, channels=(), graph="symmetric").fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    cost = "O(n² q) per epoch, q the length of a code; six n × n arrays"
+    reference = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
+
+    def _network(self, autoencoder: Autoencoder, rows: Tensor) -> SelfExpressiveAutoencoder:
+        expression = SelfExpression(len(rows), hollow=self.norm == "l1", dtype=rows.dtype)
+        return SelfExpressiveAutoencoder(autoencoder, expression, self.norm)
+
+
+class ClosedFormAutoencoder(nn.Module):
+    """Autoencoder whose codes, scaled to unit length, are rebuilt by KTRR before they are decoded."""
+
+    def __init__(self, autoencoder: Autoencoder, layer: KTRRLayer) -> None:
+        super().__init__()
+        self.autoencoder = autoencoder
+        self.layer = layer
+
+    def loss(self, rows: Tensor, self_expression: float) -> Tensor:
+        """½‖X − dec(s CᵀZ)‖² + ½ self_expression ‖Z − CᵀZ‖², Z the unit codes and s their lengths before."""
+        raw = self.autoencoder.encode(rows)
+        codes = unit_rows(raw)
+        rebuilt = self.layer(codes)
+        # the decoder learnt codes with lengths
+        images = self.autoencoder.decode(rebuilt * raw.norm(dim=1, keepdim=True))
+        return 0.5 * (images - rows).square().sum() + 0.5 * self_expression * (codes - rebuilt).square().sum()
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KTRRNet(DeepClusterer):
+    """KTRR trained end to end (KTRRNet): codes whose closed-form coefficients rebuild the images.
+
+    min over the network:  ½‖X − dec(CᵀZ)‖² + ½λ₂‖Z − CᵀZ‖²,  C = I − U diag(U)⁻¹,  U = (K(Z) + λI)⁻¹,  Z = enc(X) with
+    unit rows, differentiated through the Cholesky factor of K + λI. There are no free coefficients: nothing to
+    initialise, no n × n optimiser state, and after training the coefficients are those of KTRR on the codes.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf"}, default="rbf"
+        Of the codes; σ of the Gaussian is their root mean squared distance.
+    reg : float, default=1
+        λ divided by the mean diagonal of K, as in :class:`~subspaces.KTRR`.
+    self_expression : float, default=75
+        λ₂, relative to squared pixels.
+    epochs : int, default=30
+        Largest number of steps through the closed form.
+    image_shape, channels, kernel_sizes, pretrain_epochs, batch_size, learning_rate, tol, patience
+        As in :class:`DSCNet`.
+    device, checkpoints, save_every, progress, scaling
+        As in :class:`DSCNet`.
+    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+        As in :class:`~subspaces.KTRR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subspaces.deep import KTRRNet
+    >>> X = np.kron(np.eye(2), np.random.default_rng(0).uniform(size=(20, 3)))
+    >>> labels = KTRRNet(n_clusters=2, channels=()).fit_predict(X)
+    >>> len(set(labels[:20])), len(set(labels[20:]))
+    (1, 1)
+    """
+
+    scaling: str | None = "max"
+    kernel: str = "rbf"
+    reg: float = 1.0
+    self_expression: float = 75.0
+    epochs: int = 30
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions({"linear", "rbf"})]}
+    _n_squares = 16
+    cost = "O(n³ + n² q) per epoch, q the length of a code; 16 n × n arrays, none kept between epochs"
+    reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
+
+    def _network(self, autoencoder: Autoencoder, rows: Tensor) -> ClosedFormAutoencoder:
+        return ClosedFormAutoencoder(autoencoder, KTRRLayer(self.kernel, self.reg))
+
+    def _train(self, training: Training, rows: Tensor, network: ClosedFormAutoencoder) -> Coefficients:
+        training.stage("closed form", lambda _: network.loss(rows, self.self_expression), self.epochs)
+        with torch.no_grad():
+            codes = unit_rows(network.autoencoder.encode(rows)).cpu().numpy()
+        return ridge(as_kernel(self.kernel).fit(codes).gram(codes), reg=self.reg, overwrite=True)
