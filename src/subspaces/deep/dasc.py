@@ -85,13 +85,10 @@ class DASC(SelfExpressive, DeepClusterer):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from subspaces.deep import DASC
-    >>> X = np.kron(np.eye(2), np.random.default_rng(0).uniform(size=(20, 3)))
-    >>> model = DASC(n_clusters=2, channels=(), rank=2, graph="symmetric", adversarial_epochs=5)
-    >>> labels = model.fit_predict(X)
-    >>> len(set(labels[:20])), len(set(labels[20:]))
-    (1, 1)
+    >>> X = [[1, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]]
+    >>> DASC(n_clusters=2, channels=(), rank=1, graph="symmetric", adversarial_epochs=5).fit_predict(X)
+    array([0, 0, 0, 1, 1, 1])
     """
 
     adversarial: float = 1.0

@@ -41,7 +41,7 @@ class EKTRR(Sampled):
     Examples
     --------
     >>> import numpy as np
-    >>> from subspaces.estimators.ektrr import EKTRR
+    >>> from subspaces import EKTRR
     >>> angle = np.linspace(0, 2 * np.pi, 10_000)
     >>> ring = np.c_[np.cos(angle), np.sin(angle)]
     >>> labels = EKTRR(n_clusters=2, n_landmarks=300).fit_predict(np.vstack([ring, 3 * ring]))
@@ -107,7 +107,7 @@ class SSSC(ByResiduals, Sampled):
     --------
     >>> from subspaces.datasets import make_subspaces
     >>> from subspaces.metrics import accuracy
-    >>> from subspaces.estimators.ektrr import SSSC
+    >>> from subspaces import SSSC
     >>> X, y = make_subspaces(3, dimension=3, ambient=20, n_points=1000, random_state=0)
     >>> accuracy(y, SSSC(n_clusters=3, n_landmarks=150).fit_predict(X))
     1.0
@@ -141,12 +141,9 @@ class SLSR(ByResiduals, Sampled):
 
     Examples
     --------
-    >>> from subspaces.datasets import make_subspaces
-    >>> from subspaces.metrics import accuracy
-    >>> from subspaces.estimators.ektrr import SLSR
-    >>> X, y = make_subspaces(3, dimension=3, ambient=20, n_points=1000, random_state=0)
-    >>> accuracy(y, SLSR(n_clusters=3, n_landmarks=150).fit_predict(X))
-    1.0
+    >>> from subspaces import SLSR
+    >>> SLSR(n_clusters=2).fit_predict([[1, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
+    array([0, 0, 0, 1, 1, 1])
     """
 
     reg: float = 0.1
@@ -175,12 +172,9 @@ class SLRR(ByResiduals, Sampled):
 
     Examples
     --------
-    >>> from subspaces.datasets import make_subspaces
-    >>> from subspaces.metrics import accuracy
-    >>> from subspaces.estimators.ektrr import SLRR
-    >>> X, y = make_subspaces(3, dimension=3, ambient=20, n_points=1000, random_state=0)
-    >>> accuracy(y, SLRR(n_clusters=3, n_landmarks=150).fit_predict(X))
-    1.0
+    >>> from subspaces import SLRR
+    >>> SLRR(n_clusters=2).fit_predict([[1, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
+    array([0, 0, 0, 1, 1, 1])
     """
 
     error_weight: float = 1.0

@@ -175,7 +175,7 @@ class SampledClusterer(Sampled):
     >>> from sklearn.cluster import SpectralClustering
     >>> from sklearn.datasets import make_moons
     >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from subspaces.estimators.sampled import SampledClusterer
+    >>> from subspaces import SampledClusterer
     >>> X, y = make_moons(20_000, noise=0.05, random_state=0)
     >>> clusterer = SpectralClustering(2, gamma=20)
     >>> model = SampledClusterer(clusterer=clusterer, classifier=KNeighborsClassifier()).fit(X)
