@@ -15,7 +15,7 @@ from subspaces.distributed._files import digest, load, save
 from subspaces.distributed._tasks import Workers
 from subspaces.engine.landmark_run import Outcome, one_cluster, run_points
 from subspaces.estimators.sampled import Sampled
-from subspaces.landmarks.points import label_blocks
+from subspaces.landmarks.points import Points, label_blocks
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.copies import fingerprints
 from subspaces.numerics.ordering import order_of_keys, row_keys
@@ -26,8 +26,8 @@ TASK_BYTES = 64 * 2**20
 """Points that one task labels, about."""
 
 
-class Rows:
-    """Rows of a dask array, fetched when they are asked for; :class:`~subspaces.landmarks.points.Points` on workers.
+class Rows(Points):
+    """Rows of a dask array, fetched when they are asked for.
 
     The array is cut into blocks that do not depend on its chunks: whole multiples of the block that the estimator
     labels at a time in memory, because the rounding of a matrix product depends on its size.
@@ -41,11 +41,9 @@ class Rows:
     """
 
     def __init__(self, array: Any, block_bytes: int, workers: Workers, folder: Path | None = None) -> None:
-        n, m = array.shape
-        self.shape: tuple[int, int] = (n, m)
-        self.dtype: np.dtype[Any] = array.dtype
-        self.scaling, self.order = Scaling(), np.zeros(0, dtype=np.intp)
-        self.block_bytes, self.workers, self.folder = block_bytes, workers, folder
+        super().__init__(array, Scaling(), np.zeros(0, dtype=np.intp), block_bytes)
+        self.workers, self.folder = workers, folder
+        n, m = self.shape
         row_bytes = m * array.dtype.itemsize
         at_once = row_blocks(n, row_bytes, block_bytes)[0][1]
         per_task = at_once * max(1, TASK_BYTES // (at_once * row_bytes))

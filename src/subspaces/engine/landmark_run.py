@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from subspaces.engine.predict import ByModel
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
-from subspaces.landmarks.points import BLOCK_BYTES, InMemory, Points
+from subspaces.landmarks.points import BLOCK_BYTES, Points
 from subspaces.numerics import memory
 from subspaces.numerics.copies import fingerprints, label_of_most_copies
 from subspaces.numerics.listening import Listener, Timer
@@ -19,8 +19,6 @@ from subspaces.numerics.ordering import canonical_order
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, fit_scaling
-
-P = TypeVar("P", bound=Points)
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Outcome:
 
 def run_landmarks(
     X: Array,
-    solve: Callable[[InMemory, Listener], Any],
+    solve: Callable[[Points, Listener], Any],
     *,
     n_clusters: int | None,
     scaling: str | None = None,
@@ -75,13 +73,13 @@ def run_landmarks(
     warn_of_bad_numbers(X, scaling)
     prints = fingerprints(X)
     fitted = fit_scaling(X, scaling, units=units)
-    points = InMemory(X, fitted, canonical_order(X, prints), block_bytes)
+    points = Points(X, fitted, canonical_order(X, prints), block_bytes)
     return run_points(points, solve, float(max(-X.min(), X.max())), prints, listen)
 
 
 def run_points(
-    points: P,
-    solve: Callable[[P, Listener], Any],
+    points: Points,
+    solve: Callable[[Points, Listener], Any],
     largest: float,
     prints: Array | None = None,
     listen: Listener | None = None,

@@ -19,7 +19,7 @@ from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
 from subspaces.estimators.callbacks import announced
 from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel, KernelLike, as_kernel
 from subspaces.landmarks import bipartite, centroid_graph, kernel_kmeans, nystrom_features
-from subspaces.landmarks.points import InMemory
+from subspaces.landmarks.points import Points
 from subspaces.landmarks.spectral_embedded import sec
 from subspaces.numerics.listening import Listener
 from subspaces.numerics.types import Array
@@ -76,7 +76,7 @@ class ByLandmarks:
         require_landmarks(p, type(self).__name__, self._n_squares, work)
         seed = self._drawn_seed()
 
-        def solve(points: InMemory, stage: Listener) -> Any:
+        def solve(points: Points, stage: Listener) -> Any:
             exponent = points.scaling.exponent  # the points were divided by 2 to this power: so are given lengths
             if kernel is not None:
                 own["kernel"] = kernel.scaled(exponent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,44 +17,19 @@ BLOCK_BYTES = 64 * 2**20
 """Points that are scaled and labelled at a time."""
 
 
-class Points(Protocol):
-    """Points in the units of the method; row numbers are those in which they were given."""
+@dataclass(eq=False)
+class Points:
+    """Points of an array; a subclass may leave them elsewhere.
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of points and of features."""
+    Attributes
+    ----------
+    X : the points as given
+    scaling : what makes them, and new points, those that the method sees
+    order : row numbers in canonical order (:mod:`subspaces.numerics.ordering`)
+    block_bytes : of points that are scaled and labelled at a time
+    """
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
-
-    @property
-    def scaling(self) -> Scaling:
-        """What makes new points the same."""
-
-    @property
-    def order(self) -> Labels:
-        """Row numbers in canonical order (:mod:`subspaces.numerics.ordering`)."""
-
-    @property
-    def block_bytes(self) -> int:
-        """Of points that are scaled and labelled at a time."""
-
-    def take(self, rows: Labels) -> Array:
-        """Some rows."""
-
-    def whole(self) -> Array:
-        """All rows in the order given, or what looks like them to a sampler."""
-
-    def label(self, function: Callable[[Array], Labels]) -> Labels:
-        """A function of rows applied to all of them, block by block, so that no scaled copy of all exists."""
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """Points of an array."""
-
-    X: Array
+    X: Any
     scaling: Scaling
     order: Labels
     block_bytes: int = BLOCK_BYTES
@@ -68,14 +43,14 @@ class InMemory:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the numbers."""
-        return self.X.dtype
+        return np.dtype(self.X.dtype)
 
     def take(self, rows: Labels) -> Array:
         """Some rows."""
         return np.asarray(apply_scaling(self.X[rows], self.scaling))
 
     def whole(self) -> Array:
-        """All rows."""
+        """All rows in the order given, or what looks like them to a sampler."""
         return np.asarray(apply_scaling(self.X, self.scaling))
 
     def in_order(self) -> Array:
@@ -87,7 +62,7 @@ class InMemory:
         return labels[inverse_of(self.order)]
 
     def label(self, function: Callable[[Array], Labels]) -> Labels:
-        """A function of rows, block by block."""
+        """A function of rows applied to all of them, block by block, so that no scaled copy of all exists."""
         return label_blocks(self.X, self.scaling, function, self.block_bytes)
 
 
