@@ -98,7 +98,7 @@ def with_threads(n: int) -> None:
 def preload() -> None:
     """Import what the methods need, once: each run is a fork of this process and starts at once."""
     for name in sorted(
-        {method.needs for method in METHODS.values() if not method.missing()} | {"subspaces.estimators.ektrr"}
+        {method.needs for method in METHODS.values() if not method.missing()} | {"subspaces.estimators.sampled"}
     ):
         with suppress(Exception):  # a broken peer is reported by its own run
             import_module(name)

@@ -22,10 +22,6 @@ __all__ = [*_CLASSES, *_OTHERS, "__version__"]
 
 if TYPE_CHECKING:
     from subspaces.estimators.bdr import BDR as BDR
-    from subspaces.estimators.ektrr import EKTRR as EKTRR
-    from subspaces.estimators.ektrr import SLRR as SLRR
-    from subspaces.estimators.ektrr import SLSR as SLSR
-    from subspaces.estimators.ektrr import SSSC as SSSC
     from subspaces.estimators.ktrr import KTRR as KTRR
     from subspaces.estimators.ktrr import LSR1 as LSR1
     from subspaces.estimators.ktrr import LSR2 as LSR2
@@ -44,6 +40,10 @@ if TYPE_CHECKING:
     from subspaces.estimators.lrr import LRR1 as LRR1
     from subspaces.estimators.lrr import LRR2 as LRR2
     from subspaces.estimators.lrr import LatLRR as LatLRR
+    from subspaces.estimators.sampled import EKTRR as EKTRR
+    from subspaces.estimators.sampled import SLRR as SLRR
+    from subspaces.estimators.sampled import SLSR as SLSR
+    from subspaces.estimators.sampled import SSSC as SSSC
     from subspaces.estimators.sampled import SampledClusterer as SampledClusterer
     from subspaces.estimators.ssc import KSSC as KSSC
     from subspaces.estimators.ssc import SSC as SSC

@@ -32,8 +32,7 @@ from subspaces import KTRR, TRR
 from subspaces.distributed import _graph, _sampled, connect, fit_predict
 from subspaces.distributed._sampled import Rows
 from subspaces.distributed._tasks import Workers
-from subspaces.estimators.ektrr import EKTRR, SSSC
-from subspaces.estimators.sampled import SampledClusterer
+from subspaces.estimators.sampled import EKTRR, SSSC, SampledClusterer
 from subspaces.kernels import RBF, DistanceKernel, as_kernel
 from subspaces.representation import two_scale
 

@@ -20,7 +20,7 @@ pytest.importorskip("dask.dataframe", reason="Dask DataFrames are not installed:
 import subspaces
 from subspaces import KTRR
 from subspaces.distributed import _files, _graph, _sampled, connect, fit_predict
-from subspaces.estimators.ektrr import EKTRR
+from subspaces.estimators.sampled import EKTRR
 from subspaces.io.writing import unfinished
 from subspaces.representation.two_scale import prepare
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -23,7 +23,7 @@ from subspaces.deep.training import Progress, Training, progress_bars, reproduci
 from subspaces.engine.plan import Context, Plan
 from subspaces.estimators.base import COUNT as COUNT
 from subspaces.estimators.base import POSITIVE
-from subspaces.estimators.graph import GraphClusterer
+from subspaces.estimators.graph import GraphClusterer, WithGraph
 from subspaces.numerics.types import Array, Data
 from subspaces.representation.coefficients import Coefficients, Trace
 
@@ -38,7 +38,7 @@ _PRETRAINING = ("pretrain_epochs", "batch_size", "learning_rate", "tol", "patien
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DeepClusterer(GraphClusterer):
+class DeepClusterer(WithGraph, GraphClusterer):
     """Base of the deep methods: the stage of the coefficients trains a network.
 
     The autoencoder is trained alone first. A subclass gives ``_train`` (what follows, up to the coefficients) and,
@@ -48,9 +48,6 @@ class DeepClusterer(GraphClusterer):
 
     n_nonzero: int | None = 5
     by: str = "magnitude"
-    graph: str = "symmetric"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     image_shape: Sequence[int] | None = None
     channels: Sequence[int] | None = None
     kernel_sizes: Sequence[int] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -16,8 +16,9 @@ from subspaces.deep.autoencoder import Autoencoder, dense
 from subspaces.deep.base import COUNT, DeepClusterer
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
+from subspaces.estimators.graph import WithKernel
 from subspaces.graphs.truncation import truncate
-from subspaces.kernels import KERNELS, Kernel, KernelLike, as_kernel
+from subspaces.kernels import KERNELS, Kernel, as_kernel
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
@@ -92,7 +93,7 @@ class AESSC(OnCodes, DeepClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class AEKTRR(OnCodes, DeepClusterer):
+class AEKTRR(WithKernel, OnCodes, DeepClusterer):
     """KTRR on the codes of an autoencoder (AE+KTRR).
 
     Without layers (``channels=()``) it is :class:`~subspaces.KTRR` itself.
@@ -119,9 +120,6 @@ class AEKTRR(OnCodes, DeepClusterer):
 
     scaling: str | None = "max"
     reg: float = 1.0
-    kernel: KernelLike = "rbf"
-    bandwidth: float | str = "rms"
-    kernel_params: Mapping[str, Any] | None = None
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, Kernel]

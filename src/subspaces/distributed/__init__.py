@@ -70,7 +70,7 @@ def fit_predict(
     --------
     >>> import dask.array as da
     >>> from subspaces.distributed import connect, fit_predict
-    >>> from subspaces.estimators.ektrr import EKTRR
+    >>> from subspaces import EKTRR
     >>> X = da.random.default_rng(0).normal(size=(20_000, 3), chunks=(5_000, 3))
     >>> with connect(n_workers=1) as client:
     ...     labels = fit_predict(EKTRR(n_clusters=2, n_landmarks=100), X, client=client)

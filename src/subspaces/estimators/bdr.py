@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,14 +9,14 @@ from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.plan import Context, Plan
 from subspaces.estimators.base import COUNT, POSITIVE
-from subspaces.estimators.graph import GraphClusterer
+from subspaces.estimators.graph import GraphClusterer, WithGraph
 from subspaces.numerics.types import Array, Data
 from subspaces.representation.block_diagonal import VARIANTS, block_diagonal
 from subspaces.representation.coefficients import Coefficients
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BDR(GraphClusterer):
+class BDR(WithGraph, GraphClusterer):
     """Block diagonal representation (BDR): the coefficients are drawn towards one block for each cluster.
 
     min ½‖X − XZ‖² + ½λ‖Z − B‖² + γ‖B‖_[k], B symmetric and nonnegative with zero diagonal; ‖B‖_[k] is the sum of the k
@@ -58,8 +57,6 @@ class BDR(GraphClusterer):
     n_nonzero: int | None = 5
     by: str = "magnitude"
     graph: str = "column"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     tol: float = 1e-3
     max_iter: int = 1000
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -18,9 +18,27 @@ from subspaces.estimators.base import SubspaceClusterer
 from subspaces.estimators.callbacks import announced, with_callbacks
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
-from subspaces.kernels import Linear, as_kernel, is_precomputed
+from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
 from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation.coefficients import Coefficients, Factors
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class WithKernel:
+    """Parameters of a method that sees the data through a kernel; stands beside its base."""
+
+    kernel: KernelLike = "rbf"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class WithGraph:
+    """Parameters of a method whose coefficients can become a graph in several ways; stands beside its base."""
+
+    graph: str = "symmetric"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -28,7 +46,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
     """Base of the methods that cut a graph between all points.
 
     A subclass gives ``_represent`` (points or kernel matrix → coefficients), or ``_affinity`` where it represents no
-    point by others, and where it sees the data through a kernel the parameters `kernel`, `bandwidth`, `kernel_params`.
+    point by others, and where it sees the data through a kernel the parameters of :class:`WithKernel`.
     """
 
     partition: str = "kmeans"

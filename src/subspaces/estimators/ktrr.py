@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from subspaces.engine.plan import Plan
 from subspaces.estimators.automatic import Choosing
-from subspaces.estimators.graph import GraphClusterer
+from subspaces.estimators.graph import GraphClusterer, WithGraph, WithKernel
 from subspaces.estimators.ridge import ridge_plan
-from subspaces.kernels import Kernel
-from subspaces.numerics.types import Array, Data
+from subspaces.numerics.types import Data
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ByRidge:
+class ByRidge(WithGraph):
     """Beside :class:`GraphClusterer`, what these methods share: truncation, and the routes to their coefficients."""
 
     reg: float | str = 0.1
     n_nonzero: int | str | None = 5
     by: str = "magnitude"
-    graph: str = "symmetric"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     solver: str = "auto"
     spectral: str = "auto"
 
@@ -36,7 +31,7 @@ class ByRidge:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KTRR(Choosing, ByRidge, GraphClusterer):
+class KTRR(Choosing, ByRidge, WithKernel, GraphClusterer):
     """Kernel truncated regression representation (KTRR), Algorithm 1 of the paper.
 
     Each point is written as a ridge combination of all others in a kernel space (closed form), only the strongest
@@ -131,9 +126,6 @@ class KTRR(Choosing, ByRidge, GraphClusterer):
     """
 
     n_clusters: int | str | None = field(default=8, kw_only=False)  # type: ignore[assignment]
-    kernel: str | Callable[[Array, Array], Array] | Kernel = "rbf"
-    bandwidth: float | str = "rms"
-    kernel_params: Mapping[str, Any] | None = None
     reg: float | str = 1.0
 
     cost = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"

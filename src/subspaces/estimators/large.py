@@ -144,14 +144,8 @@ class NystromSC(ByLandmarks, SubspaceClusterer):
     n_clusters : int, default=8
     n_landmarks : int, default=1000
         p, columns of the kernel matrix used. With all of them the eigenvectors are exact.
-    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"}, callable or Kernel
-        Affinity of two points; must not be negative.
-    bandwidth : {"rms", "mean", "median"} or float
-        σ of the kernel, taken from the landmarks; see :class:`~subspaces.kernels.DistanceKernel`.
-    n_init : int, default=10
-        Starts of the final k-means.
-    scaling, random_state
-        As in :class:`~subspaces.KTRR`.
+    kernel, bandwidth, n_init, scaling, random_state
+        As in :class:`KASP`, with landmarks for centroids.
 
     Attributes
     ----------
@@ -196,10 +190,8 @@ class SEC(ByLandmarks, SubspaceClusterer):
         μ, how much the linear map counts against the graph.
     reg : float, default=0.01
         Ridge penalty of the map: γ is `reg` times the mean diagonal entry of X_cᵀX_c, so that units do not matter.
-    n_init : int, default=10
-        Starts of the final k-means.
-    scaling, random_state
-        As in :class:`~subspaces.KTRR`.
+    n_init, scaling, random_state
+        As in :class:`KASP`.
 
     Attributes
     ----------
@@ -248,14 +240,12 @@ class AKK(ByLandmarks, SubspaceClusterer):
         p, random points that span the centres. With all points this is kernel k-means.
     kernel : {"rbf", "exponential", "inverse_square", "inverse_distance", "linear", "cosine", "quadratic", "cubic", \
 "polynomial"}, callable or Kernel
-    bandwidth : {"rms", "mean", "median"} or float
-        σ of the kernel, taken from the landmarks; see :class:`~subspaces.kernels.DistanceKernel`.
     n_init : int, default=10
         Starts by k-means++ on 10,000 points; the best goes on with all points.
     max_iter : int, default=50
         Passes over all points.
-    scaling, random_state
-        As in :class:`~subspaces.KTRR`.
+    bandwidth, scaling, random_state
+        As in :class:`KASP`, with landmarks for centroids.
 
     Attributes
     ----------
@@ -305,10 +295,8 @@ class LSC(ByLandmarks, SubspaceClusterer):
     bandwidth : "neighbors" or float, default="neighbors"
         σ of the weights exp(−d²/σ²); ``"neighbors"`` is √2 times the mean distance between points and the landmarks
         they are coded over.
-    n_init : int, default=10
-        Starts of the final k-means.
-    scaling, random_state
-        As in :class:`~subspaces.KTRR`.
+    n_init, scaling, random_state
+        As in :class:`KASP`.
 
     Attributes
     ----------
@@ -319,13 +307,9 @@ class LSC(ByLandmarks, SubspaceClusterer):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from subspaces import LSC
-    >>> angle = np.linspace(0, 2 * np.pi, 300, endpoint=False)
-    >>> ring = np.c_[np.cos(angle), np.sin(angle)]
-    >>> labels = LSC(n_clusters=2, n_landmarks=100).fit_predict(np.vstack([ring, 3 * ring]))
-    >>> len(set(labels[:300])), len(set(labels[300:]))
-    (1, 1)
+    >>> LSC(n_clusters=2, n_landmarks=4).fit_predict([[0, 0], [0, 1], [1, 0], [9, 9], [9, 8], [8, 9]])
+    array([0, 0, 0, 1, 1, 1])
     """
 
     n_neighbors: int = 5
@@ -357,15 +341,8 @@ class USPEC(ByLandmarks, SubspaceClusterer):
     n_clusters : int, default=8
     n_landmarks : int, default=1000
         p, number of representatives; with more than there are points every point is one.
-    n_neighbors : int, default=5
-        Representatives each point is tied to.
-    bandwidth : "neighbors" or float, default="neighbors"
-        σ of the weights exp(−d²/σ²); ``"neighbors"`` is √2 times the mean distance between points and the
-        representatives they are tied to, as in the paper.
-    n_init : int, default=10
-        Starts of the final k-means.
-    scaling, random_state
-        As in :class:`~subspaces.KTRR`.
+    n_neighbors, bandwidth, n_init, scaling, random_state
+        As in :class:`LSC`, with representatives for landmarks.
 
     Attributes
     ----------
@@ -376,13 +353,9 @@ class USPEC(ByLandmarks, SubspaceClusterer):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from subspaces import USPEC
-    >>> angle = np.linspace(0, 2 * np.pi, 300, endpoint=False)
-    >>> ring = np.c_[np.cos(angle), np.sin(angle)]
-    >>> labels = USPEC(n_clusters=2, n_landmarks=100).fit_predict(np.vstack([ring, 3 * ring]))
-    >>> len(set(labels[:300])), len(set(labels[300:]))
-    (1, 1)
+    >>> USPEC(n_clusters=2, n_landmarks=4).fit_predict([[0, 0], [0, 1], [1, 0], [9, 9], [9, 8], [8, 9]])
+    array([0, 0, 0, 1, 1, 1])
     """
 
     n_neighbors: int = 5

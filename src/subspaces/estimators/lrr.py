@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.plan import Context
-from subspaces.estimators.graph import GraphClusterer
-from subspaces.kernels import Kernel
+from subspaces.estimators.graph import GraphClusterer, WithGraph, WithKernel
 from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.kernel_low_rank import kernel_lrr
@@ -19,7 +17,7 @@ from subspaces.representation.low_rank import lrr
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LRR2(GraphClusterer):
+class LRR2(WithGraph, GraphClusterer):
     """Low-rank representation with column errors (LRR2): whole points may be corrupted.
 
     min ‖Z‖_* + λ‖E‖₂,₁, X = XZ + E, solved in the row space of the data (r × n, not n × n).
@@ -42,8 +40,6 @@ class LRR2(GraphClusterer):
 
     scaling: str | None = "unit"
     graph: str = "row_space"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     error_weight: float = 1.0
     tol: float = 1e-3
     max_iter: int = 1000
@@ -56,7 +52,7 @@ class LRR2(GraphClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LRR1(GraphClusterer):
+class LRR1(WithGraph, GraphClusterer):
     """Low-rank representation with sparse errors (LRR1): single features may be corrupted.
 
     min ‖Z‖_* + λ‖E‖₁, X = XZ + E, solved in the row space of the data.
@@ -80,8 +76,6 @@ class LRR1(GraphClusterer):
 
     scaling: str | None = "unit"
     graph: str = "row_space"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     error_weight: float = 0.1
     tol: float = 0.05
     max_iter: int = 1000
@@ -94,7 +88,7 @@ class LRR1(GraphClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LatLRR(GraphClusterer):
+class LatLRR(WithGraph, GraphClusterer):
     """Latent low-rank representation (LatLRR): rows of the data help where points are few.
 
     min ‖Z‖_* + ‖L‖_* + λ‖E‖₁, X = XZ + LX + E; Z makes the graph.
@@ -118,8 +112,6 @@ class LatLRR(GraphClusterer):
 
     scaling: str | None = "unit"
     graph: str = "row_space"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     error_weight: float = 0.1
     tol: float = 0.05
     max_iter: int = 1000
@@ -132,7 +124,7 @@ class LatLRR(GraphClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KLRR(GraphClusterer):
+class KLRR(WithKernel, WithGraph, GraphClusterer):
     """Kernel low-rank representation (KLRR): LRR in a kernel space.
 
     min ‖Z‖_* + λ‖φ(X)(I − Z)‖₂,₁ ("l21", iterative) or + ½λ‖φ(X)(I − Z)‖²_F ("fro", closed form).
@@ -157,12 +149,7 @@ class KLRR(GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    kernel: str | Callable[[Array, Array], Array] | Kernel = "rbf"
-    bandwidth: float | str = "rms"
-    kernel_params: Mapping[str, Any] | None = None
     graph: str = "row_space"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     error_weight: float = 10.0
     error: str = "fro"
     tol: float = 1e-3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -12,8 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from subspaces.engine.plan import Context
 from subspaces.estimators.base import COUNT, POSITIVE
-from subspaces.estimators.graph import GraphClusterer
-from subspaces.kernels import Kernel
+from subspaces.estimators.graph import GraphClusterer, WithGraph, WithKernel
 from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.elastic_net import elastic_net
@@ -23,7 +21,7 @@ from subspaces.representation.sparse import kssc, ssc
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SSC(GraphClusterer):
+class SSC(WithGraph, GraphClusterer):
     """Sparse subspace clustering (SSC): each point by as few others as possible.
 
     min ‖C‖₁ (+ λ_e‖E‖₁) + ½λ‖X − XC − E‖², diag(C) = 0, and 1ᵀC = 1 for affine subspaces. Solves the stated problem
@@ -52,8 +50,6 @@ class SSC(GraphClusterer):
 
     scaling: str | None = "unit"
     graph: str = "mass"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     alpha: float = 20.0
     affine: bool = False
     outliers: bool = False
@@ -72,7 +68,7 @@ class SSC(GraphClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KSSC(GraphClusterer):
+class KSSC(WithKernel, WithGraph, GraphClusterer):
     """Kernel sparse subspace clustering (KSSC): SSC in a kernel space.
 
     min ‖C‖₁ + ½λ tr((I − C)ᵀK(I − C)), diag(C) = 0. For curved subspaces; needs the kernel matrix only.
@@ -93,12 +89,7 @@ class KSSC(GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    kernel: str | Callable[[Array, Array], Array] | Kernel = "rbf"
-    bandwidth: float | str = "rms"
-    kernel_params: Mapping[str, Any] | None = None
     graph: str = "mass"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     alpha: float = 20.0
     affine: bool = False
     tol: float = 1e-4
@@ -116,7 +107,7 @@ class KSSC(GraphClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class EnSC(GraphClusterer):
+class EnSC(WithGraph, GraphClusterer):
     """Elastic-net subspace clustering (EnSC): sparse like SSC, connected like LSR.
 
     Per point min τ‖c‖₁ + ½(1 − τ)‖c‖² + ½γ‖x − Xᵀc‖², c_i = 0, by an active set over all points at once. The most
@@ -141,8 +132,6 @@ class EnSC(GraphClusterer):
     """
 
     graph: str = "unit"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     gamma: float = 50.0
     l1_ratio: float = 0.9
     tol: float = 1e-6
@@ -162,7 +151,7 @@ class EnSC(GraphClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SSCOMP(GraphClusterer):
+class SSCOMP(WithGraph, GraphClusterer):
     """SSC by orthogonal matching pursuit (SSC-OMP): greedy, fast, for clean data.
 
     Each point picks up to η others, one at a time, the one most correlated with what is left of it.
@@ -188,8 +177,6 @@ class SSCOMP(GraphClusterer):
 
     n_nonzero: int = 5
     graph: str = "unit"
-    graph_params: Mapping[str, Any] | None = None
-    connect: bool = True
     offset: float = 0.1
     tol: float = 1e-6
 
