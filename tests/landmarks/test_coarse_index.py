@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subspaces.landmarks.coarse_index import approximate_nearest, coarse_index
+from subspaces.landmarks.bipartite import approximate_nearest, coarse_index
 from subspaces.numerics.centroids import nearest
 
 

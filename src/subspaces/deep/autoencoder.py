@@ -44,13 +44,11 @@ class Autoencoder(nn.Module):
 
     def encode(self, rows: Tensor) -> Tensor:
         """Codes, one row per point."""
-        codes: Tensor = self.encoder(rows)
-        return codes
+        return self.encoder(rows)
 
     def decode(self, codes: Tensor) -> Tensor:
         """Pixels from codes."""
-        rows: Tensor = self.decoder(codes)
-        return rows
+        return self.decoder(codes)
 
 
 def convolutional(

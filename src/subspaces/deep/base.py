@@ -27,11 +27,10 @@ from subspaces.estimators.graph import GraphClusterer, WithGraph
 from subspaces.numerics.types import Array, Data
 from subspaces.representation.coefficients import Coefficients, Trace
 
-_AFTER_TRAINING = (
-    *("n_clusters", "graph", "graph_params", "n_nonzero", "by", "partition", "n_init", "init", "connect"),
-    *("out_of_sample", "random_state", "progress", "checkpoints", "save_every"),
-)
-"""Parameters that do not change what is trained: one checkpoint serves all their values."""
+ELSEWHERE = ("connect", "out_of_sample", "random_state", "progress", "checkpoints", "save_every")
+"""Parameters that take no part in any training."""
+AFTER_TRAINING = ("n_clusters", "graph", "graph_params", "n_nonzero", "by", "partition", "n_init", "init")
+"""Parameters of graph and cut."""
 
 _PRETRAINING = ("pretrain_epochs", "batch_size", "learning_rate", "tol", "patience", "scaling")
 """Parameters that, with the layers, decide how the autoencoder alone is trained."""
@@ -76,6 +75,8 @@ class DeepClusterer(WithGraph, GraphClusterer):
     }
 
     _kernel_of_points: ClassVar[bool] = False
+    _untrained: ClassVar[tuple[str, ...]] = AFTER_TRAINING + ELSEWHERE
+    """Parameters that do not change what is trained: one checkpoint serves all their values."""
 
     # ---------------------------------------------------------------- images in, rows on
 
@@ -104,12 +105,15 @@ class DeepClusterer(WithGraph, GraphClusterer):
         shown = progress_bars() if self.progress is True else nullcontext(self.progress or None)
         with reproducible(seed), shown as progress:
             autoencoder = self._autoencoder(X).to(device=device, dtype=rows.dtype)
-            shared = self._checkpoint_of_autoencoder(autoencoder, rows, seed)
-            alone = self._training(autoencoder, rows, progress, shared, seed)
+            origin = self._origin(rows, seed)
+            named = {name: repr(value) for name, value in self.get_params(deep=False).items()}
+            # shared by all methods that pre-train the same autoencoder on the same images
+            before = {"layers": str(autoencoder), **{name: named[name] for name in _PRETRAINING}, **origin}
+            alone = self._training(autoencoder, rows, progress, self._checkpoint("autoencoder", before), seed)
             self._pretrain(alone, rows, autoencoder)
             network = self._network(autoencoder, rows).to(device=device, dtype=rows.dtype)
-            own = self._checkpoint(type(self).__name__, self._setting(rows, seed))
-            training = self._training(network, rows, progress, own, seed)
+            own = {name: value for name, value in named.items() if name not in self._untrained} | origin
+            training = self._training(network, rows, progress, self._checkpoint(type(self).__name__, own), seed)
             coefficients = self._train(training, rows, network)
         self.losses_ = {**alone.losses, **training.losses}
         last = next(reversed(self.losses_.values()), [])
@@ -177,26 +181,10 @@ class DeepClusterer(WithGraph, GraphClusterer):
 
         training.stage("pretrain", loss, self.pretrain_epochs, batch_size=self.batch_size)
 
-    def _setting(self, rows: Tensor, seed: int) -> dict[str, str]:
-        """What decides the result of the whole training, as strings."""
-        named = {
-            name: repr(value) for name, value in self.get_params(deep=False).items() if name not in _AFTER_TRAINING
-        }
-        return named | self._origin(rows, seed)
-
     def _origin(self, rows: Tensor, seed: int) -> dict[str, str]:
+        """What besides parameters decides the result of a training, as strings."""
         digest = hashlib.blake2b(rows.cpu().numpy().tobytes(), digest_size=16).hexdigest()
-        return {
-            "seed": str(seed),
-            "image_shape": str(self.image_shape_),
-            "dtype": str(rows.dtype),
-            "data": digest,
-        }
-
-    def _checkpoint_of_autoencoder(self, autoencoder: Autoencoder, rows: Tensor, seed: int) -> Checkpoint | None:
-        """Shared by all methods that pre-train the same autoencoder on the same images."""
-        named = {name: repr(getattr(self, name)) for name in _PRETRAINING}
-        return self._checkpoint("autoencoder", {"layers": str(autoencoder)} | named | self._origin(rows, seed))
+        return {"seed": str(seed), "image_shape": str(self.image_shape_), "dtype": str(rows.dtype), "data": digest}
 
     def _checkpoint(self, method: str, identity: dict[str, str]) -> Checkpoint | None:
         return None if self.checkpoints is None else Checkpoint(Path(self.checkpoints), method, identity)

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from subspaces.deep.autoencoder import Autoencoder
-from subspaces.deep.base import COUNT, DeepClusterer
+from subspaces.deep.base import COUNT, ELSEWHERE, DeepClusterer
 from subspaces.deep.self_expressive import (
     SelfExpression,
     SelfExpressive,
@@ -109,6 +109,7 @@ class DASC(SelfExpressive, DeepClusterer):
         "discriminator_steps": [COUNT],
         "separation": [Interval(Real, 0, None, closed="left")],
     }
+    _untrained = ELSEWHERE  # the graph and the cut take part in the training here
     cost = "DSC-Net, and a spectral clustering every few epochs"
     reference = "Zhou, Hou, Feng: Deep adversarial subspace clustering, CVPR 2018"
 
@@ -145,11 +146,6 @@ class DASC(SelfExpressive, DeepClusterer):
 
         training.stage("adversarial", loss, self.adversarial_epochs, before_epoch=play)
         return from_dense(coefficient_matrix(network.expression))
-
-    def _setting(self, rows: Tensor, seed: int) -> dict[str, str]:
-        """The graph and the cut take part in the training here."""
-        inner = ("n_clusters", "graph", "graph_params", "n_nonzero", "by", "partition", "n_init", "init")
-        return super()._setting(rows, seed) | {name: repr(getattr(self, name)) for name in inner}
 
     def _recluster(self, network: AdversarialAutoencoder, codes: Tensor, plan: Plan, *, first: bool) -> None:
         """New clusters from the current C, unless one would be empty; bases of new clusters from their codes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ Progress = Callable[[str, int, int, float], None]
 """Called after every epoch with the stage, the epoch (from 1), the largest number of epochs and the loss."""
 
 
+@dataclass(eq=False)
 class Training:
     """One run of one module: its random numbers, its losses, and the checkpoint it resumes from.
 
@@ -35,29 +37,21 @@ class Training:
     losses : the loss of every epoch (sum over batches) by stage
     """
 
-    def __init__(
-        self,
-        module: nn.Module,
-        n_points: int,
-        *,
-        seed: int,
-        learning_rate: float = 1e-3,
-        tol: float | None = 0.01,
-        patience: int = 50,
-        checkpoint: Checkpoint | None = None,
-        save_every: int = 10,
-        progress: Progress | None = None,
-    ) -> None:
-        self.module = module
-        self.n_points = n_points
-        self.learning_rate = learning_rate
-        self.tol, self.patience = tol, patience
-        self.progress = progress
-        self.seed = seed
-        self.generator = torch.Generator().manual_seed(seed)
+    module: nn.Module
+    n_points: int
+    _: KW_ONLY
+    seed: int
+    learning_rate: float = 1e-3
+    tol: float | None = 0.01
+    patience: int = 50
+    checkpoint: Checkpoint | None = None
+    save_every: int = 10
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        self.generator = torch.Generator().manual_seed(self.seed)
         self.losses: dict[str, list[float]] = {}
-        self._checkpoint, self._save_every = checkpoint, save_every
-        self._saved = checkpoint.load() if checkpoint is not None else None
+        self._saved = self.checkpoint.load() if self.checkpoint is not None else None
         if self._saved is not None:
             self.module.load_state_dict(self._saved["module"])
             self.generator.set_state(self._saved["generator"])
@@ -79,10 +73,9 @@ class Training:
         batch_size : points per step, None for all of them at once
         before_epoch : called with the number of the epoch (from 0), also when resuming at that epoch
         """
-        if self._is_finished(name):
-            return
+        finished = self._saved is not None and name in self._saved["finished"]
         weights = list(self.module.parameters())
-        if not weights:  # an identity autoencoder has nothing to learn
+        if finished or not weights:  # an identity autoencoder has nothing to learn
             return
         optimiser = torch.optim.Adam(weights, lr=self.learning_rate)
         losses = self.losses.setdefault(name, [])
@@ -96,7 +89,7 @@ class Training:
                 self.progress(name, epoch + 1, epochs, losses[-1])
             if has_converged(losses, self.tol, self.patience):
                 break
-            if (epoch + 1) % self._save_every == 0:
+            if (epoch + 1) % self.save_every == 0:
                 self._save(name, optimiser, finished=False)
         self._save(name, optimiser, finished=True)
 
@@ -125,14 +118,11 @@ class Training:
         order = torch.randperm(self.n_points, generator=self.generator).to(device)
         yield from order.split(batch_size)
 
-    def _is_finished(self, name: str) -> bool:
-        return self._saved is not None and name in self._saved["finished"]
-
     def _save(self, name: str, optimiser: torch.optim.Optimizer, *, finished: bool) -> None:
-        if self._checkpoint is None:
+        if self.checkpoint is None:
             return
         done = [stage for stage in self.losses if stage != name or finished]
-        self._checkpoint.save(
+        self.checkpoint.save(
             {
                 "module": self.module.state_dict(),
                 "optimiser": {} if finished else optimiser.state_dict(),

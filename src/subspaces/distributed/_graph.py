@@ -38,6 +38,8 @@ from subspaces.representation.two_scale import BATCH, SLAB, GlobalPart, Prepared
 ROWS_PER_TASK = 32 * BATCH
 """Points of one task: a few seconds of work. Whole batches, because rounding depends on what is solved together."""
 
+_CELLS = ("order", "bounds", "centroids", "probes")
+_MODEL = ("penalty", "landmarks", "whitening", "spectrum", "effective_dimension")
 _FORMAT = 3  # to be raised when the files or what they depend on change
 
 
@@ -171,17 +173,9 @@ def written(make: Callable[[Store], Prepared], settings: Mapping[str, Any], fold
 
 def _save(prepared: Prepared, folder: Path) -> None:
     """The files beside the large ones, which were stored while they were made."""
-    cells, model = prepared.cells, prepared.model
-    for part in ("order", "bounds", "centroids", "probes"):
-        files.save(folder / f"{part}.npy", getattr(cells, part))
-    files.save_several(
-        folder / "model.npz",
-        penalty=np.array(model.penalty),
-        landmarks=model.landmarks,
-        whitening=model.whitening,
-        spectrum=model.spectrum,
-        effective_dimension=np.array(model.effective_dimension),
-    )
+    for part in _CELLS:
+        files.save(folder / f"{part}.npy", getattr(prepared.cells, part))
+    files.save_several(folder / "model.npz", **{part: np.array(getattr(prepared.model, part)) for part in _MODEL})
     files.save(folder / "squared_norms.npy", prepared.squared_norms)
 
 
@@ -190,24 +184,13 @@ def open_prepared(folder: Path, kernel: Kernel) -> OnFile:
     saved = files.load_several(folder / "model.npz")
     if saved is None:
         raise ValueError(f"the checkpoint {str(folder)!r} is damaged: remove this folder and run again.")
-    model = GlobalPart(
-        kernel,
-        float(saved["penalty"]),
-        saved["landmarks"],
-        saved["whitening"],
-        saved["spectrum"],
-        float(saved["effective_dimension"]),
-    )
-    arrays = {
-        name: files.mapped(folder / f"{name}.npy")
-        for name in ("order", "bounds", "centroids", "probes", "points", "features", "squared_norms")
-    }
-    cells = Cells(arrays["order"], arrays["bounds"], arrays["centroids"], arrays["probes"])
+    parts: list[Any] = [saved[part] if saved[part].ndim else float(saved[part]) for part in _MODEL]
+    model = GlobalPart(kernel, *parts)
+    arrays = [files.mapped(folder / f"{name}.npy") for name in (*_CELLS, "points", "features", "squared_norms")]
+    *cells, points, features, squared_norms = arrays
     settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
-    return OnFile(
-        *(arrays["points"], cells, model, arrays["features"], arrays["squared_norms"], int(settings["n_candidates"])),
-        folder=str(folder),
-    )
+    n_candidates = int(settings["n_candidates"])
+    return OnFile(points, Cells(*cells), model, features, squared_norms, n_candidates, folder=str(folder))
 
 
 def block_path(folder: Path, start: int, stop: int) -> Path:

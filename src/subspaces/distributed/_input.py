@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -135,16 +135,12 @@ def _whole_rows(X: Any, workers: Workers) -> Any:
         raise ValueError("the number of columns of X must be known: call X.compute_chunk_sizes() first.")
     if np.isnan(X.shape[0]):
         lengths = workers.compute([delayed(len)(block) for block in X.to_delayed().ravel()])
-        X = _with_lengths(X, lengths)
+        X = da.Array(X.dask, X.name, (tuple(lengths), X.chunks[1]), dtype=X.dtype, meta=X._meta)
     if X.shape[0] < 2 or X.shape[1] < 1:
         raise ValueError(f"X must have at least 2 points and 1 feature; got the shape {tuple(map(int, X.shape))}.")
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     dtype = dtype.newbyteorder("=")
     return X.map_blocks(_dense, kind=dtype, dtype=dtype, meta=np.empty((0, 0), dtype=dtype))
-
-
-def _with_lengths(X: Any, lengths: Sequence[int]) -> Any:
-    return da.Array(X.dask, X.name, (tuple(lengths), X.chunks[1]), dtype=X.dtype, meta=X._meta)
 
 
 def _check_dimensions(ndim: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ class Rows(Points):
         needed = np.unique(block)
         places = [np.flatnonzero(block == b) for b in needed]
         tasks = [
-            delayed(_take)(self.blocks[b], rows[place] - self.bounds[b])
+            delayed(getitem)(self.blocks[b], rows[place] - self.bounds[b])
             for b, place in zip(needed, places, strict=True)
         ]
         out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
@@ -192,10 +193,6 @@ def label_block(
     labels = label_blocks(block, scaling, function, block_bytes)
     save(path, labels)
     return labels
-
-
-def _take(block: Array, rows: Labels) -> Array:
-    return block[rows]
 
 
 def _range(block: Array) -> tuple[Array, Array]:

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from subspaces.engine.predict import ByModel
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.landmarks.points import BLOCK_BYTES, Points
-from subspaces.numerics import memory
 from subspaces.numerics.copies import fingerprints, label_of_most_copies
 from subspaces.numerics.listening import Listener, Timer
 from subspaces.numerics.ordering import canonical_order
@@ -131,12 +130,6 @@ def check_landmarks(n_clusters: int, n_landmarks: int) -> None:
             f"n_landmarks={n_landmarks} must not be less than n_clusters={n_clusters}: every cluster needs a "
             "landmark, better some dozens of them. Take more landmarks."
         )
-
-
-def require_landmarks(p: int, method: str, n_squares: float, work_bytes: int) -> None:
-    """Refuse, before any arithmetic, p × p arrays in float64 that do not fit beside `work_bytes`."""
-    what = f"the {p} × {p} matrix of {method}"
-    memory.require(int(n_squares * 8 * p**2) + work_bytes, what, "Take fewer landmarks (n_landmarks).")
 
 
 def _count(labels: Labels) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -91,35 +92,41 @@ class ByTrainingPoints:
 
     def label(self, X: Data) -> Labels:
         """Clusters of new points; training points keep theirs."""
-        labels = np.empty(X.shape[0], dtype=np.intp)
-        n_lost = 0
-        for rows, known in self._blocks(X):
-            new = rows[known < 0]
-            labels[rows[known >= 0]] = self.labels[known[known >= 0]]
-            if len(new):
-                points = self._scaled(X[new])
-                labels[new] = self._label(points)
-                lost = np.flatnonzero(labels[new] < 0)
-                labels[new[lost]] = self.labels[self._nearest(points[lost])]
-                n_lost += len(lost)
-        _warn_of_lost(n_lost)
-        return labels
+
+        def by_rule(points: Data) -> tuple[Array, Array]:
+            labels = self._label(points)
+            return labels, labels < 0
+
+        return self._of_points(X, self.labels.astype(np.intp, copy=False), by_rule)
 
     def embed(self, X: Data, Y: Array) -> Array:
         """Coordinates of new points in the embedding Y of the training points."""
-        out = np.zeros((X.shape[0], Y.shape[1]), dtype=Y.dtype)
+
+        def by_codes(points: Data) -> tuple[Array, Array]:
+            codes = abs(self.codes(points))
+            return unit_rows(codes @ Y), codes.sum(axis=1) == 0
+
+        return self._of_points(X, Y, by_codes)
+
+    def _of_points(self, X: Data, known: Array, of_new: Callable[[Data], tuple[Array, Array]]) -> Array:
+        """What is known of training points; of new ones what `of_new` says, or, where lost to it, the nearest's."""
+        out = np.zeros((X.shape[0], *known.shape[1:]), dtype=known.dtype)
         n_lost = 0
-        for rows, known in self._blocks(X):
-            new = rows[known < 0]
-            out[rows[known >= 0]] = Y[known[known >= 0]]
+        for rows, place in self._blocks(X):
+            new = rows[place < 0]
+            out[rows[place >= 0]] = known[place[place >= 0]]
             if len(new):
                 points = self._scaled(X[new])
-                codes = abs(self.codes(points))
-                out[new] = unit_rows(codes @ Y)
-                lost = np.flatnonzero(codes.sum(axis=1) == 0)
-                out[new[lost]] = Y[self._nearest(points[lost])]
+                out[new], is_lost = of_new(points)
+                lost = np.flatnonzero(is_lost)
+                out[new[lost]] = known[self._nearest(points[lost])]
                 n_lost += len(lost)
-        _warn_of_lost(n_lost)
+        if n_lost:
+            who = "1 new point has" if n_lost == 1 else f"{n_lost} new points have"
+            warn_caller(
+                f"{who} no similarity to any training point: every kernel value is 0. The label is that of the nearest "
+                "training point."
+            )
         return out
 
     def codes(self, X: Data) -> Sparse:
@@ -215,12 +222,3 @@ def by_training_points(journey: Journey, X: Data, rule: str) -> ByTrainingPoints
         two_scale=evidence.model,
         network=network,
     )
-
-
-def _warn_of_lost(n_lost: int) -> None:
-    if n_lost:
-        who = "1 new point has" if n_lost == 1 else f"{n_lost} new points have"
-        warn_caller(
-            f"{who} no similarity to any training point: every kernel value is 0. The label is that of the nearest "
-            "training point."
-        )

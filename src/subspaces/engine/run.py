@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -143,6 +143,9 @@ def run_ordered(
     return Journey(plan, graph, embedding, labels, steps.timer.seconds)
 
 
+_Represented: TypeAlias = tuple[Coefficients | Array | Sparse, Evidence]
+
+
 class _Run:
     """One run: each stage asks for the one before it, unless its own result is in the cache."""
 
@@ -152,7 +155,7 @@ class _Run:
         self.plan, self.points, self.cache, self.workers = plan, points, cache, workers
         self.timer = Timer(listen)
         self._scaled: tuple[Data, Scaling] | None = None
-        self._represented: tuple[Coefficients | Array | Sparse, Evidence] | None = None
+        self._represented: _Represented | None = None
 
     def scaled(self) -> tuple[Data, Scaling]:
         """The points in the units of the method; kept while they are the points themselves or will be needed again."""
@@ -163,45 +166,40 @@ class _Run:
 
     def seen(self) -> Seen:
         """Kernel, fitted, and what the representation starts from."""
-        return self._stage("kernel", lambda: (), lambda: stages.see(*self.scaled(), self.plan))
+        return self._stage("kernel", lambda: stages.see(*self.scaled(), self.plan))
 
-    def coefficients(self) -> tuple[Coefficients | Array | Sparse, Evidence]:
+    def coefficients(self) -> _Represented:
         """The coefficients, or the affinity of a method that has none, and how they were reached."""
-        return self._stage("coefficients", lambda: (self.seen(),), self._represent)
+        return self._stage("coefficients", self._represent, self.seen)
 
-    def _represent(self, seen: Seen) -> tuple[Coefficients | Array | Sparse, Evidence]:
+    def _represent(self, seen: Seen) -> _Represented:
         plan = self.plan
         if plan.represent is None:
             assert plan.affinity is not None
             return plan.affinity(seen.source, seen.scaling.exponent), Evidence(seen.scaling, seen.kernel)
         overwrite = self.cache is None or not self.cache.keeps("kernel")
         found = plan.represent(seen.source, Context(seen.kernel, plan.seed, overwrite, self.workers))
-        evidence = Evidence(
-            *(seen.scaling, seen.kernel, found.penalty, found.condition, found.residual, found.trace),
-            *(found.model, found.leave_one_out),
-        )
-        return found, evidence
+        known = {name: getattr(found, name) for name in Evidence._fields[2:]}
+        return found, Evidence(seen.scaling, seen.kernel, **known)
 
-    def reserved(self) -> tuple[Coefficients | Array | Sparse, Evidence]:
+    def reserved(self) -> _Represented:
         """The coefficients that graph and joins may use."""
         if self.plan.reserve is None:
             return self.coefficients()
-        return self._stage("reserve", lambda: self.coefficients(), self._reserve)
+        return self._stage("reserve", self._strongest, self.coefficients)
 
-    def _reserve(self, found: Any, evidence: Evidence) -> tuple[Coefficients, Evidence]:
+    def _strongest(self, represented: _Represented) -> _Represented:
+        found, evidence = represented
+        assert isinstance(found, Coefficients)
         return stages.strongest(found, self.plan), evidence
 
-    def graph(self) -> Graph:
-        """The affinity graph as it is."""
-        return self._stage("graph", self.reserved, self._build)
-
-    def _build(self, found: Coefficients | Array | Sparse, evidence: Evidence) -> Graph:
-        self._represented = found, evidence  # a join may need them
-        return stages.graph(found, evidence, self.plan)
+    def _graph(self, represented: _Represented) -> Graph:
+        self._represented = represented  # a join may need them
+        return stages.graph(*represented, self.plan)
 
     def joined(self) -> Graph:
         """The affinity graph, tied together where it has more pieces than clusters."""
-        graph = self.graph()
+        graph: Graph = self._stage("graph", self._graph, self.reserved)
         if stages.falls_apart(graph, self.plan):
             found, _ = self._represented or self.reserved()
             assert isinstance(found, Coefficients)
@@ -224,25 +222,23 @@ class _Run:
                 return stages.embed(graph.W, k, plan.cut.n_more)
             return stages.embed_coarsely(graph.W, self.scaled()[0], graph.evidence.kernel, plan)
 
-        return self._stage("embedding", lambda: (), make)
+        return self._stage("embedding", make)
 
     def labels(self, graph: Graph, embedding: Embedding | None) -> Labels:
         """The cut."""
         known = None if self.cache is None else self.cache.find(self.plan.key("communities"))
-        return self._stage("cut", lambda: (), lambda: stages.cut(graph, embedding, self.plan, known))
+        return self._stage("cut", lambda: stages.cut(graph, embedding, self.plan, known))
 
-    def _stage(self, name: str, before: Callable[[], tuple[Any, ...]], make: Callable[..., Any]) -> Any:
-        """The result of a stage: from the cache, or made of what the stage before it gives."""
-        keeps = self.cache is not None and self.cache.keeps(name)
-        if self.cache is not None and keeps:
-            found = self.cache.find(self.plan.key(name))
-            if found is not None:
-                return found
-        inputs = before()
-        with self.timer.stage("graph" if name == "reserve" else name):
-            found = make(*inputs)
-        if self.cache is not None and keeps:
-            self.cache.put(self.plan.key(name), found)
+    def _stage(self, name: str, make: Callable[..., Any], before: Callable[[], Any] | None = None) -> Any:
+        """The result of a stage: from the cache, or made of what the stage before it gives, whose time is its own."""
+        cache = self.cache if self.cache is not None and self.cache.keeps(name) else None
+        found = None if cache is None else cache.find(self.plan.key(name))
+        if found is None:
+            inputs = () if before is None else (before(),)
+            with self.timer.stage("graph" if name == "reserve" else name):
+                found = make(*inputs)
+            if cache is not None:
+                cache.put(self.plan.key(name), found)
         return found
 
 

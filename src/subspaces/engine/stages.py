@@ -9,8 +9,7 @@ from scipy import sparse
 
 from subspaces.embedding.coarse import coarse_embedding, smooth_labels
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
-from subspaces.engine.plan import Cut, Plan
-from subspaces.engine.validation import dense_points
+from subspaces.engine.plan import Cut, Plan, Shape, require_dense_points
 from subspaces.graphs.affinity import affinity, components, join_components
 from subspaces.graphs.rules import build_graph
 from subspaces.kernels import Kernel
@@ -113,7 +112,8 @@ def see(points: Data, scaling: Scaling, plan: Plan) -> Seen:
         return Seen(scaling, kernel, kernel.gram(points))
     if plan.source == "features":
         return Seen(scaling, kernel, kernel.features(points))
-    return Seen(scaling, kernel, dense_points(points))
+    require_dense_points(Shape.of(points))
+    return Seen(scaling, kernel, points.toarray() if sparse.issparse(points) else np.asarray(points))
 
 
 def strongest(coefficients: Coefficients, plan: Plan) -> Coefficients:

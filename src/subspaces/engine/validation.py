@@ -10,7 +10,6 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from subspaces import __version__
-from subspaces.numerics import memory
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data
@@ -73,16 +72,6 @@ def _first_not_finite(X: Any) -> tuple[int, int, float] | None:
             row, column = int(rows[0]) + start, int(columns[0])
             return row, column, float(values[row, column])
     return None
-
-
-def dense_points(X: Data) -> Array:
-    """Points as a dense array, refused where that does not fit in memory."""
-    if not sparse.issparse(X):
-        return np.asarray(X)
-    n, m = X.shape
-    remedy = "Use a method that takes sparse points as they are (TRR, KTRR), or fewer features."
-    memory.require(n * m * X.dtype.itemsize, f"the {n} × {m} points as a dense array", remedy)
-    return np.asarray(X.toarray())
 
 
 def all_equal(X: Data, pairwise: bool = False) -> bool:

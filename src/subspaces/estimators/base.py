@@ -141,13 +141,13 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         raise NotImplementedError
 
     def _validated(self, X: Any) -> Data:
-        kinds = {"accept_sparse": "csr"} if self._accepts_sparse else {}
-        return validated(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2, **kinds)
+        kinds = "csr" if self._accepts_sparse else False
+        return validated(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2, accept_sparse=kinds)
 
     def _validated_new(self, X: Any) -> Data:
         check_is_fitted(self, "labels_")
-        kinds = {"accept_sparse": "csr"} if self._accepts_sparse else {}
-        return validated(self, X, dtype=self._predictor.dtype, reset=False, ensure_min_samples=0, **kinds)
+        kinds, dtype = "csr" if self._accepts_sparse else False, self._predictor.dtype
+        return validated(self, X, dtype=dtype, reset=False, ensure_min_samples=0, accept_sparse=kinds)
 
     def _drawn_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(MAX_SEED))

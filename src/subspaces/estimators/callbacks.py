@@ -38,12 +38,6 @@ def announced(estimator: Any, max_stages: int | None = None) -> Iterator[Callabl
     A stage may come in several parts, or not at all.
     """
     context = estimator._init_callback_context(max_subtasks=max_stages)
-    context.call_on_fit_task_begin(estimator=estimator)
-    yield _stages(estimator, context)
-    context.call_on_fit_task_end(estimator=estimator)
-
-
-def _stages(estimator: Any, context: Any) -> Callable[[str], AbstractContextManager[None]]:
     seen: list[str] = []
 
     @contextmanager
@@ -57,7 +51,9 @@ def _stages(estimator: Any, context: Any) -> Callable[[str], AbstractContextMana
         yield
         task.call_on_fit_task_end(estimator=estimator)
 
-    return stage
+    context.call_on_fit_task_begin(estimator=estimator)
+    yield stage
+    context.call_on_fit_task_end(estimator=estimator)
 
 
 __all__ = ["CallbackSupportMixin", "announced", "with_callbacks"]

@@ -60,18 +60,14 @@ def _html(box: Box, total: float) -> str:
     bar = ""
     if box.seconds is not None:
         share = 100 * box.seconds / total if total else 0
+        time = f"{1000 * box.seconds:.0f} ms" if box.seconds < 1 else f"{box.seconds:.1f} s"
         bar = (
-            f'<div style="opacity:.7">{_readable(box.seconds)}</div>'
-            f'<div style="height:3px;background:#0072B2;width:{share:.0f}%"></div>'
+            f'<div style="opacity:.7">{time}</div><div style="height:3px;background:#0072B2;width:{share:.0f}%"></div>'
         )
     return (
         '<div style="border:1px solid currentColor;border-radius:4px;padding:4px 8px;max-width:190px">'
         f"<b>{escape(box.title)}</b><div>{escape(box.detail)}</div>{bar}</div>"
     )
-
-
-def _readable(seconds: float) -> str:
-    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
 def _data(estimator: Any) -> str:

@@ -201,9 +201,7 @@ class LSR2(ByRidge, GraphClusterer):
 
     Parameters
     ----------
-    reg : float, default=0.1
-        λ divided by the mean squared length of a point.
-    n_clusters, scaling, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
+    reg, n_clusters, scaling, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
         As in :class:`LSR1`.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.

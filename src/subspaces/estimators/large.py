@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from subspaces.engine.landmark_run import Outcome, check_count, check_landmarks, require_landmarks, run_landmarks
+from subspaces.engine.landmark_run import Outcome, check_count, check_landmarks, run_landmarks
 from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
 from subspaces.estimators.callbacks import announced
 from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel, KernelLike, as_kernel
 from subspaces.landmarks import bipartite, centroid_graph, kernel_kmeans, nystrom_features
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.spectral_embedded import sec
+from subspaces.numerics import memory
 from subspaces.numerics.listening import Listener
 from subspaces.numerics.types import Array
 
@@ -73,7 +74,8 @@ class ByLandmarks:
         check_count(k, n)
         check_landmarks(k, self.n_landmarks)
         work = 4 * n * k * X.itemsize + self._work_bytes(n, p, X.itemsize)
-        require_landmarks(p, type(self).__name__, self._n_squares, work)
+        needed, what = int(self._n_squares * 8 * p**2) + work, f"the {p} × {p} matrix of {type(self).__name__}"
+        memory.require(needed, what, "Take fewer landmarks (n_landmarks).")
         seed = self._drawn_seed()
 
         def solve(points: Points, stage: Listener) -> Any:

@@ -95,11 +95,8 @@ class LatLRR(WithGraph, GraphClusterer):
 
     Parameters
     ----------
-    error_weight : float, default=0.1
-        λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
-    tol : float, default=0.05
-        Bound on the primal and dual residuals; at 0.05 the objective is within about 0.5 % of its minimum, at 0.001
-        within 0.05 %, in three times the iterations.
+    error_weight, tol
+        As in :class:`LRR1`.
     max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
         As in :class:`LRR2`.
 

@@ -20,14 +20,7 @@ SQUARES = 6
 
 @dataclass(frozen=True)
 class CentroidModel:
-    """What KASP learns.
-
-    Attributes
-    ----------
-    labels : clusters of the points
-    landmarks, landmark_labels : the centroids and their clusters
-    kernel : the kernel with its bandwidth
-    """
+    """What KASP learns: the clusters of the points, the centroids and theirs, and the kernel with its bandwidth."""
 
     labels: Labels
     landmarks: Array

@@ -23,13 +23,7 @@ _CHANGED = 1e-4
 
 @dataclass(frozen=True)
 class KernelCentres:
-    """Centres c_l = Σ_j α_lj φ(z_j) of clusters in a kernel space.
-
-    Attributes
-    ----------
-    weights : α, array of shape (n_clusters, p)
-    squared_norms : ‖c_l‖²
-    """
+    """Centres c_l = Σ_j α_lj φ(z_j) of clusters in a kernel space: `weights` α, shape (n_clusters, p), and ‖c_l‖²."""
 
     weights: Array
     squared_norms: Array
@@ -80,15 +74,7 @@ def kernel_lloyd(
 
 @dataclass(frozen=True)
 class KernelKMeansModel:
-    """What AKK learns.
-
-    Attributes
-    ----------
-    labels : clusters of the points
-    landmarks, kernel : the points that span the centres, and the kernel with its bandwidth
-    centres : weights of the landmarks in the centres
-    n_iter : passes over all points
-    """
+    """What AKK learns: the centres, the landmarks that span them and the kernel, after `n_iter` passes."""
 
     labels: Labels
     landmarks: Array

@@ -102,16 +102,7 @@ def nystrom_directions(rows: KernelRows, n_vectors: int) -> tuple[Array, Array, 
 
 @dataclass(frozen=True)
 class NystromModel:
-    """What Nyström spectral clustering learns.
-
-    Attributes
-    ----------
-    labels : clusters of the points
-    landmarks, kernel : Z and the kernel with its bandwidth
-    directions : M of :func:`nystrom_directions`
-    eigenvalues : of the approximated normalised affinity, largest (about 1) first
-    cluster_centers : centres of the embedded points
-    """
+    """What Nyström spectral clustering learns: `directions` are M of :func:`nystrom_directions`, landmarks Z."""
 
     labels: Labels
     landmarks: Array

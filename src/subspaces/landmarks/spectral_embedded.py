@@ -113,16 +113,7 @@ def _leading_vectors(S: Sparse, Q: Array, share: float, k: int) -> Array:
 
 @dataclass(frozen=True)
 class SpectralEmbeddedModel:
-    """What SEC learns.
-
-    Attributes
-    ----------
-    labels : clusters of the points; of the landmarks those of their embedding, of the others those of the map
-    rows : row numbers of the landmarks
-    penalty : γ
-    embedding_map : the map and the landmarks' embedding
-    cluster_centers : centres of the clusters among the mapped landmarks
-    """
+    """What SEC learns; `rows` are the landmarks, whose labels are those of their embedding, the others' of the map."""
 
     labels: Labels
     rows: Labels
