@@ -117,12 +117,6 @@ def moved(found: Labels, kept: Labels) -> dict[int, int]:
     return {int(label): int(np.bincount(kept[found == label] + 1).argmax()) - 1 for label in empty}
 
 
-def check_count(n_clusters: int | None, n: int) -> None:
-    """Refuse more clusters than points."""
-    if n_clusters is not None and n_clusters > n:
-        raise ValueError(f"n_clusters={n_clusters} must not exceed the number of points, n_samples={n}.")
-
-
 def check_landmarks(n_clusters: int, n_landmarks: int) -> None:
     """Refuse fewer landmarks than clusters."""
     if n_landmarks < n_clusters:

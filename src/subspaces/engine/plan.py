@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from subspaces.engine.validation import check_count
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import Kernel, Precomputed
 from subspaces.numerics import memory
@@ -159,8 +160,14 @@ class Plan:
 
     def check(self) -> None:
         """Refuse what cannot be done, with a reason."""
-        n = self.shape.n
-        check_clusters(self.n_clusters, self.cut.method, self.scaling, n, self.pairwise)
+        n, partition, scaling = self.shape.n, self.cut.method, self.scaling
+        if self.n_clusters is None and partition != "modularity":
+            raise ValueError(
+                f'n_clusters=None needs partition="modularity", which finds the number itself; got {partition!r}.'
+            )
+        check_count(self.n_clusters, n)
+        if scaling is not None and self.pairwise:
+            raise ValueError(f'scaling={scaling!r} has no meaning with kernel="precomputed": scale the points first.')
         if self.pairwise and n != self.shape.m:
             raise ValueError(f"the precomputed kernel matrix must be square; got shape {(n, self.shape.m)}.")
         self.graph.check(self.n_clusters)
@@ -176,18 +183,6 @@ def _named(value: Any) -> str:
     if isinstance(value, Mapping):
         return repr(sorted((str(name), _named(item)) for name, item in value.items()))
     return repr([_named(item) for item in value]) if isinstance(value, list | tuple) else repr(value)
-
-
-def check_clusters(n_clusters: int | None, partition: str, scaling: str | None, n: int, pairwise: bool) -> None:
-    """Refuse a number of clusters, a cut and a scaling that do not go together."""
-    if n_clusters is None and partition != "modularity":
-        raise ValueError(
-            f'n_clusters=None needs partition="modularity", which finds the number itself; got {partition!r}.'
-        )
-    if n_clusters is not None and n_clusters > n:
-        raise ValueError(f"n_clusters={n_clusters} must not exceed the number of points, n_samples={n}.")
-    if scaling is not None and pairwise:
-        raise ValueError(f'scaling={scaling!r} has no meaning with kernel="precomputed": scale the points first.')
 
 
 def require_squares(shape: Shape, method: str, n_squares: float, n_copies: float = 0) -> None:

@@ -74,6 +74,12 @@ def _first_not_finite(X: Any) -> tuple[int, int, float] | None:
     return None
 
 
+def check_count(n_clusters: int | None, n: int) -> None:
+    """Refuse more clusters than points."""
+    if n_clusters is not None and n_clusters > n:
+        raise ValueError(f"n_clusters={n_clusters} must not exceed the number of points, n_samples={n}.")
+
+
 def all_equal(X: Data, pairwise: bool = False) -> bool:
     """Whether all rows are equal (all entries of a matrix between points); ordinary data shows early that not."""
     if sparse.issparse(X):

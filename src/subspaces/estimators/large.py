@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from subspaces.engine.landmark_run import Outcome, check_count, check_landmarks, run_landmarks
+from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
+from subspaces.engine.validation import check_count
 from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
 from subspaces.estimators.callbacks import announced
 from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel, KernelLike, as_kernel
@@ -279,7 +280,22 @@ class AKK(ByLandmarks, SubspaceClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LSC(ByLandmarks, SubspaceClusterer):
+class Bipartite(ByLandmarks):
+    """What the two methods share whose graph is one between points and their near landmarks."""
+
+    n_neighbors: int = 5
+    bandwidth: float | str = "neighbors"
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"bandwidth": [StrOptions({"neighbors"}), POSITIVE]}
+    _keeps = ("landmarks", "bandwidth", "cluster_centers")
+    _n_squares = bipartite.SQUARES
+
+    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
+        return bipartite.work_bytes(n, self.n_neighbors, itemsize)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LSC(Bipartite, SubspaceClusterer):
     """Landmark-based spectral clustering (LSC): points coded over their few nearest landmarks.
 
     With Z the codes (rows sum to 1) the graph is Z D⁻¹ Zᵀ; its eigenvectors are the left singular vectors of Z D^(−½),
@@ -314,25 +330,16 @@ class LSC(ByLandmarks, SubspaceClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    n_neighbors: int = 5
-    bandwidth: float | str = "neighbors"
     landmarks: str = "kmeans"
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {
-        "bandwidth": [StrOptions({"neighbors"}), POSITIVE],
-        "landmarks": [StrOptions({"kmeans", "random"})],
-    }
-    _method, _n_squares = bipartite.lsc, bipartite.SQUARES
-    _keeps = ("landmarks", "bandwidth", "cluster_centers")
+    _constraints: ClassVar[dict[str, list[Any]]] = {"landmarks": [StrOptions({"kmeans", "random"})]}
+    _method = bipartite.lsc
     cost = "O(n p m), no n × p array"
     reference = "Chen, Cai: Large scale spectral clustering with landmark-based representation, AAAI 2011"
 
-    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
-        return bipartite.work_bytes(n, self.n_neighbors, itemsize)
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class USPEC(ByLandmarks, SubspaceClusterer):
+class USPEC(Bipartite, SubspaceClusterer):
     """Ultra-scalable spectral clustering (U-SPEC): near representatives found without looking at all of them.
 
     10p points are drawn and k-means makes p representatives of them; each point is tied to `n_neighbors` near ones,
@@ -360,16 +367,8 @@ class USPEC(ByLandmarks, SubspaceClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    n_neighbors: int = 5
-    bandwidth: float | str = "neighbors"
-
-    _constraints: ClassVar[dict[str, list[Any]]] = {"bandwidth": [StrOptions({"neighbors"}), POSITIVE]}
-    _method, _n_squares = bipartite.uspec, bipartite.SQUARES
-    _keeps = ("landmarks", "bandwidth", "cluster_centers")
+    _method = bipartite.uspec
     cost = "O(n √p m), no n × p array"
     reference = (
         "Huang, Wang, Wu, Lai, Kwoh: Ultra-scalable spectral clustering and ensemble clustering, IEEE TKDE 32 (2020)"
     )
-
-    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
-        return bipartite.work_bytes(n, self.n_neighbors, itemsize)

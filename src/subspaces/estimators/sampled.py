@@ -14,7 +14,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces.engine.landmark_run import Outcome, check_count, check_landmarks, run_landmarks
+from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
+from subspaces.engine.validation import check_count
 from subspaces.estimators.automatic import AUTOMATIC
 from subspaces.estimators.base import COUNT, SubspaceClusterer
 from subspaces.estimators.callbacks import announced
@@ -293,11 +294,6 @@ class SSSC(ByResiduals, Sampled):
     scaling : {None, "unit", "max", "minmax", "standard"}, default="unit"
         The authors scale every point to length 1.
     n_landmarks, sampler, n_draws, random_state
-        As in :class:`SampledClusterer`.
-
-    Attributes
-    ----------
-    labels_, n_clusters_, landmarks_, clusterer_, classifier_, timings_
         As in :class:`SampledClusterer`.
 
     Examples
