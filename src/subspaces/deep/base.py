@@ -160,17 +160,8 @@ class DeepClusterer(WithGraph, GraphClusterer):
     def _training(
         self, network: nn.Module, rows: Tensor, progress: Progress | None, checkpoint: Checkpoint | None, seed: int
     ) -> Training:
-        return Training(
-            network,
-            len(rows),
-            seed=seed,
-            learning_rate=self.learning_rate,
-            tol=self.tol,
-            patience=self.patience,
-            checkpoint=checkpoint,
-            save_every=self.save_every,
-            progress=progress,
-        )
+        own = {name: getattr(self, name) for name in ("learning_rate", "tol", "patience", "save_every")}
+        return Training(network, len(rows), seed=seed, checkpoint=checkpoint, progress=progress, **own)
 
     def _pretrain(self, training: Training, rows: Tensor, autoencoder: Autoencoder) -> None:
         """Reconstruct every image from its own code."""

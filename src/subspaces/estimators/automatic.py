@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from inspect import signature
 from typing import Any, ClassVar, Self, TypeVar
 
 from sklearn.utils._param_validation import StrOptions
@@ -42,21 +43,8 @@ def settle(estimator: T, X: Data) -> tuple[T, Selection | None]:
         defaults["partition"] = "modularity"
     if all_equal(X, _checked(estimator, X, defaults).pairwise):
         return _with(estimator, defaults), None
-    selection = choose(
-        X,
-        n_clusters=estimator.n_clusters,
-        kernel=getattr(estimator, "kernel", "linear"),
-        reg=estimator.reg,
-        n_nonzero=estimator.n_nonzero,
-        scaling=estimator.scaling,
-        partition=estimator.partition,
-        bandwidth=getattr(estimator, "bandwidth", "rms"),
-        kernel_params=getattr(estimator, "kernel_params", None),
-        graph=estimator.graph,
-        by=estimator.by,
-        connect=estimator.connect,
-        seed=estimator._drawn_seed(),
-    )
+    given = {name: getattr(estimator, name) for name in signature(choose).parameters if hasattr(estimator, name)}
+    selection = choose(X, **{"kernel": "linear", **given}, seed=estimator._drawn_seed())
     return _with(estimator, dict(selection.parameters)), selection
 
 

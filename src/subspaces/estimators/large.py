@@ -355,10 +355,8 @@ class USPEC(Bipartite, SubspaceClusterer):
 
     Attributes
     ----------
-    labels_, n_clusters_, timings_
-    landmarks_ : array of shape (at most p, m), as scaled
-    bandwidth_ : σ
-    cluster_centers_ : centres of the embedded points
+    labels_, n_clusters_, timings_, landmarks_, bandwidth_, cluster_centers_
+        As in :class:`LSC`.
 
     Examples
     --------

@@ -73,23 +73,15 @@ def represent(
     source: Any, context: Context, *, solver: str, reg: float, n_nonzero: int | None, constrained: bool = True
 ) -> Coefficients:
     """Ridge coefficients by the chosen route."""
+    drawn: dict[str, Any] = {"n_candidates": two_scale.candidates_for(n_nonzero), "seed": context.seed}
     if solver == "two_scale":
-        n_candidates = two_scale.candidates_for(n_nonzero)
-        return two_scale.two_scale(
-            source,
-            kernel=context.kernel,
-            reg=reg,
-            n_candidates=n_candidates,
-            seed=context.seed,
-            workers=context.workers,
-        )
+        return two_scale.two_scale(source, kernel=context.kernel, reg=reg, workers=context.workers, **drawn)
     if solver == "dense":
         return (ridge if constrained else ridge_unconstrained)(source, reg=reg, overwrite=context.overwrite)
     if not constrained:
         return ridge_unconstrained_low_rank(source, reg=reg)
     if source.shape[0] > ridge_search.EXACT_SIZE and n_nonzero is not None and not sparse.issparse(source):
-        n_candidates = two_scale.candidates_for(n_nonzero)
-        return ridge_search.ridge_search(source, reg=reg, n_candidates=n_candidates, seed=context.seed)
+        return ridge_search.ridge_search(source, reg=reg, **drawn)
     return ridge_low_rank(source, reg=reg)
 
 
