@@ -197,21 +197,28 @@ def memberships(W: Sparse, codes: Labels) -> Memberships:
     # inner products below this are rounding, or (projected profiles) chance: the walks never met
     tiny = 4 * np.finfo(W.dtype).eps if k == n_columns else 1e-6
     for start, stop in row_blocks(n, 8 * k):
-        rows = np.arange(stop - start)
         block, label = profiles[start:stop], codes[start:stop]
-        overlap = block @ centres.T
-        square = lengths - 2 * overlap  # without the constant 1: only the order counts
-        square[rows, label] = np.inf
-        best = square.argmin(axis=1)
+        best, second[start:stop] = _other(block, label, centres, lengths, tiny)
         # differences first: the squares above would lose half of the digits of a small distance
         own[start:stop] = np.linalg.norm(block - centres[label], axis=1)
         other[start:stop] = np.linalg.norm(block - centres[best], axis=1)
-        second[start:stop] = np.where(overlap[rows, best] > tiny, best, -1)
     isolated = degree == 0
     margin = np.where(isolated, 0, other - own)
     confidence = np.clip(margin / np.maximum(np.maximum(own, other), np.finfo(W.dtype).tiny), 0, 1)
     second[isolated] = -1
-    return Memberships(confidence, margin, second, support, _nearest(centres, lengths, tiny))
+    blocks = [np.arange(*bounds) for bounds in row_blocks(k, 8 * k)]
+    nearest = np.concatenate([_other(centres[rows], rows, centres, lengths, tiny)[1] for rows in blocks])
+    return Memberships(confidence, margin, second, support, nearest)
+
+
+def _other(profiles: Array, own: Labels, centres: Array, lengths: Array, tiny: float) -> tuple[Labels, Labels]:
+    """The nearest centre but the own of each profile; and the same, −1 where their walks never met."""
+    rows = np.arange(len(profiles))
+    overlap = profiles @ centres.T
+    square = lengths - 2 * overlap  # without the constant 1: only the order counts
+    square[rows, own] = np.inf
+    best = square.argmin(axis=1)
+    return best, np.where(overlap[rows, best] > tiny, best, -1)
 
 
 def _profiles(step: Sparse, codes: Labels, degree: Array, k: int) -> Array:
@@ -239,18 +246,6 @@ def _support(step: Sparse, codes: Labels, k: int) -> Array:
     once = sparse.csr_array(step @ indicator)
     shares = (once + step @ once) / 2
     return np.asarray(shares.max(axis=1).toarray()).ravel()
-
-
-def _nearest(centres: Array, lengths: Array, tiny: float) -> Labels:
-    nearest = np.empty(len(centres), dtype=np.intp)
-    for start, stop in row_blocks(len(centres), 8 * len(centres)):
-        rows = np.arange(stop - start)
-        overlap = centres[start:stop] @ centres.T
-        square = lengths - 2 * overlap
-        square[rows, np.arange(start, stop)] = np.inf
-        best = square.argmin(axis=1)
-        nearest[start:stop] = np.where(overlap[rows, best] > tiny, best, -1)
-    return nearest
 
 
 def edge_distances(W: Sparse, X: Data) -> Array:

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 
 from subspaces import KTRR, LSR2, SSC, TRR, registry  # noqa: E402
 from subspaces.deep import AEKTRR, AESSC, DASC, DSCNet, KTRRNet, StructAE  # noqa: E402
-from subspaces.deep.images import flatten_images  # noqa: E402
+from subspaces.deep.autoencoder import flatten_images  # noqa: E402
 from subspaces.metrics import accuracy  # noqa: E402
 
 QUICK = {

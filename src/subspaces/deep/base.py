@@ -16,9 +16,8 @@ import torch
 from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
 
-from subspaces.deep.autoencoder import Autoencoder, convolutional, default_layers
+from subspaces.deep.autoencoder import Autoencoder, Shape, convolutional, default_layers, flatten_images
 from subspaces.deep.checkpoint import Checkpoint
-from subspaces.deep.images import Shape, flatten_images
 from subspaces.deep.training import Progress, Training, progress_bars, reproducible
 from subspaces.engine.plan import Context, Plan
 from subspaces.estimators.base import COUNT as COUNT

@@ -13,13 +13,7 @@ from torch import Tensor
 
 from subspaces.deep.autoencoder import Autoencoder
 from subspaces.deep.base import COUNT, ELSEWHERE, DeepClusterer
-from subspaces.deep.self_expressive import (
-    SelfExpression,
-    SelfExpressive,
-    SelfExpressiveAutoencoder,
-    coefficient_matrix,
-    unit_rows,
-)
+from subspaces.deep.self_expressive import SelfExpression, SelfExpressive, SelfExpressiveAutoencoder, unit_rows
 from subspaces.deep.training import Training
 from subspaces.engine import stages
 from subspaces.engine.plan import Plan
@@ -145,13 +139,13 @@ class DASC(SelfExpressive, DeepClusterer):
             return network.loss(rows, self.norm_weight, self.self_expression) + weight * residuals
 
         training.stage("adversarial", loss, self.adversarial_epochs, before_epoch=play)
-        return from_dense(coefficient_matrix(network.expression))
+        return from_dense(network.expression.matrix())
 
     def _recluster(self, network: AdversarialAutoencoder, codes: Tensor, plan: Plan, *, first: bool) -> None:
         """New clusters from the current C, unless one would be empty; bases of new clusters from their codes."""
         assert self.n_clusters is not None
         # in double precision: a label that hangs on the last digit of a float32 would change the rest of the training
-        C = coefficient_matrix(network.expression).astype(np.float64, copy=False)
+        C = network.expression.matrix().astype(np.float64, copy=False)
         labels = labels_of(from_dense(C), plan)
         if not first and len(np.unique(labels)) < self.n_clusters:
             return

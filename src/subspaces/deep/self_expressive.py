@@ -46,6 +46,10 @@ class SelfExpression(nn.Module):
         """CᵀZ."""
         return self.coefficients.T @ codes
 
+    def matrix(self) -> Array:
+        """C as an array of its own, with the diagonal it was trained with."""
+        return self.coefficients.detach().cpu().numpy().copy()
+
 
 def _without_diagonal(gradient: Tensor) -> Tensor:
     return gradient.clone().fill_diagonal_(0)
@@ -156,13 +160,7 @@ class SelfExpressive:
         training.stage(
             "self-expression", lambda _: network.loss(rows, self.norm_weight, self.self_expression), self.epochs
         )
-        return from_dense(coefficient_matrix(network.expression))
-
-
-def coefficient_matrix(expression: SelfExpression) -> Array:
-    """C as an array of its own, with the diagonal it was trained with."""
-    C: Array = expression.coefficients.detach().cpu().numpy().copy()
-    return C
+        return from_dense(network.expression.matrix())
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -72,6 +72,7 @@ class ByLandmarks:
         if kernel is not None and kernel.name in KERNELS and kernel.name not in self._kernels:
             raise ValueError(f"kernel={kernel!r} is none for {type(self).__name__}, which takes {self._kernels}.")
         n, k, p = len(X), int(self.n_clusters), min(int(self.n_landmarks), len(X))
+        own["n_clusters"] = k
         check_count(k, n)
         check_landmarks(k, self.n_landmarks)
         work = 4 * n * k * X.itemsize + self._work_bytes(n, p, X.itemsize)

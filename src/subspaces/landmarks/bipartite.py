@@ -220,11 +220,7 @@ def lsc(
     seed: int = 0,
     stage: Listener = unwatched,
 ) -> BipartiteModel:
-    """Landmark-based spectral clustering.
-
-    With Z the codes (rows sum to 1) the graph is Z D⁻¹ Zᵀ; its eigenvectors are the left singular vectors of Z D^(−½),
-    which come from p × p. The first one is constant and left out, as in the authors' program.
-    """
+    """Landmark-based spectral clustering (:class:`~subspaces.LSC`): the graph is Z D⁻¹ Zᵀ, Z the codes."""
     with stage("landmarks"):
         if landmarks == "kmeans":
             points = centroids(X, n_landmarks, seed, n_iter=5)  # steps of the authors' program
