@@ -13,7 +13,7 @@ from subspaces import KTRR, LRR2, LSR1, SC, SMCE, SSC, SSCOMP, TRR
 from subspaces.engine import run as engine
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES, Shape
-from subspaces.kernels import KERNELS, RBF, Precomputed
+from subspaces.kernels import KERNELS, RBF, FunctionKernel, Precomputed
 from subspaces.numerics import memory
 
 X = np.random.default_rng(0).standard_normal((100, 6))
@@ -206,10 +206,14 @@ def test_the_content_of_long_arrays_is_in_the_key():
     two[2500] = 2  # where a printed array has dots
     keys = [
         KTRR(3, kernel=weighted, kernel_params={"weights": one, "more": [other]}).plan(X).key("kernel")
-        for other in (one, one.copy(), two, one.astype(np.float32), np.array([None, 1]))
+        for other in (one, one.copy(), two, one.astype(np.float32), np.array([None, 1]), np.array(None))
     ]
     assert keys[0] == keys[1]
-    assert len(set(keys)) == 4
+    assert len(set(keys)) == 5
+    kernels = [FunctionKernel(weighted, {"weights": weights}) for weights in (one, one.copy(), two)]
+    given, same, other = (KTRR(3, kernel=kernel).plan(X).key("kernel") for kernel in kernels)
+    assert given == same != other
+    assert KTRR(3, kernel=RBF(2.0)).plan(X).key("kernel") == KTRR(3, kernel=RBF(2.0)).plan(X).key("kernel")
 
 
 def test_a_rank_that_follows_from_the_number_of_clusters_is_in_the_key_of_the_graph():

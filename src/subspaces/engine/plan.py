@@ -174,15 +174,17 @@ class Plan:
 
 
 def _named(value: Any) -> str:
-    """Content of a setting; the repr of a long array shows only its ends."""
+    """A setting in full: the repr of a long array shows only its ends."""
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        digest = hashlib.sha256(np.ascontiguousarray(value).data).hexdigest()
+        return f"{value.dtype.str} {value.shape} {digest}"
     if isinstance(value, np.ndarray):
-        content = (
-            hashlib.sha256(np.ascontiguousarray(value).data).hexdigest() if value.dtype.kind != "O" else value.tolist()
-        )
-        return f"{value.dtype.str} {value.shape} {content}"
+        return _named(value.tolist())
+    if isinstance(value, list | tuple):
+        return repr([_named(item) for item in value])
     if isinstance(value, Mapping):
         return repr(sorted((str(name), _named(item)) for name, item in value.items()))
-    return repr([_named(item) for item in value]) if isinstance(value, list | tuple) else repr(value)
+    return f"{value!r} {_named(vars(value))}" if isinstance(value, Kernel) else repr(value)
 
 
 def require_squares(shape: Shape, method: str, n_squares: float, n_copies: float = 0) -> None:
