@@ -20,8 +20,7 @@ from subspaces.deep.autoencoder import Autoencoder, Shape, convolutional, defaul
 from subspaces.deep.checkpoint import Checkpoint
 from subspaces.deep.training import Progress, Training, progress_bars, reproducible
 from subspaces.engine.plan import Context, Plan
-from subspaces.estimators.base import COUNT as COUNT
-from subspaces.estimators.base import POSITIVE
+from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import GraphClusterer, WithGraph
 from subspaces.numerics.types import Array, Data
 from subspaces.representation.coefficients import Coefficients, Trace

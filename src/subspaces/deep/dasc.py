@@ -12,12 +12,13 @@ from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from subspaces.deep.autoencoder import Autoencoder
-from subspaces.deep.base import COUNT, ELSEWHERE, DeepClusterer
+from subspaces.deep.base import ELSEWHERE, DeepClusterer
 from subspaces.deep.self_expressive import SelfExpression, SelfExpressive, SelfExpressiveAutoencoder, unit_rows
 from subspaces.deep.training import Training
 from subspaces.engine import stages
 from subspaces.engine.plan import Plan
 from subspaces.engine.stages import Evidence
+from subspaces.estimators.base import COUNT
 from subspaces.kernels import Linear
 from subspaces.numerics.decompositions import svd
 from subspaces.numerics.process import quiet

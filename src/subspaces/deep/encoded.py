@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
 from subspaces.deep.autoencoder import Autoencoder, dense
-from subspaces.deep.base import COUNT, DeepClusterer
+from subspaces.deep.base import DeepClusterer
 from subspaces.deep.training import Training
-from subspaces.estimators.base import POSITIVE
+from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import WithKernel
 from subspaces.graphs.truncation import truncate
 from subspaces.kernels import KERNELS, Kernel, as_kernel
