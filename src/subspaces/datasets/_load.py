@@ -212,8 +212,7 @@ def balanced_subset(y: npt.ArrayLike, per_class: int, *, random_state: Seed = No
     shuffled = check_random_state(random_state).permutation(len(labels))
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
     starts = np.cumsum(counts) - counts
-    chosen: Labels = np.sort(by_class[(starts[:, None] + np.arange(per_class)).ravel()]).astype(np.intp, copy=False)
-    return chosen
+    return np.sort(by_class[(starts[:, None] + np.arange(per_class)).ravel()]).astype(np.intp, copy=False)
 
 
 def _positive(name: str, value: int) -> int:

@@ -345,8 +345,7 @@ def _finish(parts: list[Array], ambient: int | None, noise: float, rng: np.rando
 
 def _random_basis(ambient: int, dimension: int, rng: np.random.RandomState) -> Array:
     """Orthonormal columns that span a uniformly distributed subspace."""
-    basis: Array = scipy.linalg.qr(rng.standard_normal((ambient, dimension)), mode="economic")[0]
-    return basis
+    return scipy.linalg.qr(rng.standard_normal((ambient, dimension)), mode="economic")[0]
 
 
 def _bases_at_angle(angle: float, ambient: int, dimensions: list[int], rng: np.random.RandomState) -> list[Array]:
@@ -372,8 +371,7 @@ def _normal_to(basis: Array, rng: np.random.RandomState) -> Array:
     """A random unit vector at right angles to a subspace."""
     vector: Array = rng.standard_normal((basis.shape[0],))
     vector -= basis @ (basis.T @ vector)
-    normal: Array = vector / np.linalg.norm(vector)
-    return normal
+    return vector / np.linalg.norm(vector)
 
 
 def _per_cluster(name: str, value: Counts, n_clusters: int) -> list[int]:

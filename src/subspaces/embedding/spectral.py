@@ -107,8 +107,7 @@ def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:
 def unit_rows(Y: Array) -> Array:
     """Scale each row to length 1 (Ng, Jordan, Weiss); rows of zeros stay zero."""
     norms = np.linalg.norm(Y, axis=1, keepdims=True)
-    scaled: Array = Y / np.where(norms > 0, norms, 1)
-    return scaled
+    return Y / np.where(norms > 0, norms, 1)
 
 
 def _remaining_vectors(S: Sparse, labels: Labels, n_components: int, root: Array, n_vectors: int) -> Pairs:
@@ -247,8 +246,7 @@ def _nearest_to_points(space: Array, count: int) -> Array:
         pivot = int(np.argmax(squares >= (1 - equal) * squares.max()))
         out[:, j] = rest[pivot] / np.sqrt(squares[pivot])
         rest -= np.outer(rest @ out[:, j], out[:, j])
-    chosen: Array = space @ out
-    return chosen
+    return space @ out
 
 
 def _multigrid_pairs(S: Sparse, null: Array, k: int) -> Pairs:

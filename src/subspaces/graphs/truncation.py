@@ -194,16 +194,14 @@ def symmetrised(C: Sparse) -> Sparse:
 def column_peaks(coefficients: Coefficients) -> Array:
     """Largest magnitude of each column of C, or of its symmetric core M: what the symmetric graph divides by."""
     if coefficients.matrix is not None:
-        peaks: Array = abs(coefficients.matrix).max(axis=0).toarray().ravel()
-        return peaks
+        return abs(coefficients.matrix).max(axis=0).toarray().ravel()
     if coefficients.draft is not None:
         return _peaks_by_draft(coefficients, coefficients.draft)[0]
     read = coefficients.core or coefficients.columns
 
     def peaks_of(start: int, stop: int) -> Array:
         columns = read(start, stop)
-        peaks: Array = np.maximum(columns.max(axis=1), -columns.min(axis=1))
-        return peaks
+        return np.maximum(columns.max(axis=1), -columns.min(axis=1))
 
     return np.concatenate(map_blocks(peaks_of, _blocks_of(coefficients, coefficients.dtype)))
 

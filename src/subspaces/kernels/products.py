@@ -21,8 +21,7 @@ def lower_products(X: Data, origin: Array | None = None) -> Array:
     Some columns at a time, so that only they exist a second time; as many as BLAS takes at once itself: no slower.
     """
     if sparse.issparse(X):
-        product: Array = np.ascontiguousarray((X @ X.T).toarray())
-        return product
+        return np.ascontiguousarray((X @ X.T).toarray())
     if origin is None:
         parts = iter([np.ascontiguousarray(X)])
     else:

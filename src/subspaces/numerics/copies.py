@@ -19,8 +19,7 @@ def fingerprints(X: Data) -> Array:
         X = sparse.csr_array(X)
         terms = _bits(X.data) * multipliers[X.indices]
         sums = np.concatenate([[np.uint64(0)], np.cumsum(terms, dtype=np.uint64)])
-        differences: Array = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-        return differences
+        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
     out = np.empty(X.shape[0], dtype=np.uint64)
     step = max(1, 2**20 // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):

@@ -106,8 +106,7 @@ def centred(X: Data) -> Array:
     """X minus its middle: distances do not change and cancellation in ‖x‖² + ‖y‖² − 2xᵀy becomes harmless."""
     if sparse.issparse(X):
         return X
-    centred: Array = X - origin_of(X)
-    return centred
+    return X - origin_of(X)
 
 
 def origin_of(X: Array) -> Array:
@@ -120,8 +119,7 @@ def squared_norms_of(X: Data) -> Array:
     """‖x‖² of each row."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    norms: Array = np.einsum("ij,ij->i", X, X)
-    return norms
+    return np.einsum("ij,ij->i", X, X)
 
 
 def _distance_blocks(X: Data, reduce: Callable[[Array, int], Any]) -> list[Any]:

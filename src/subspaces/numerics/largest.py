@@ -50,8 +50,7 @@ def top_places(keys: Array, k: int) -> Array:
     # the few that are left side by side, each row sorted by itself
     few = np.full((n_rows, counts.max()), np.inf, dtype=keys.dtype)
     few[row, np.arange(len(flat)) - first[row]] = -keys.ravel()[flat]
-    top: Array = flat[(first_smallest(few, k) + first[:, None]).ravel()]
-    return top
+    return flat[(first_smallest(few, k) + first[:, None]).ravel()]
 
 
 def largest_of_few(columns: Array, values: Array, k: int) -> tuple[Array, Array, Array]:

@@ -72,8 +72,7 @@ def _shares(values: Array, largest: float) -> Array:
 
 
 def _cubic(t: Array) -> Array:
-    cubic: Array = ((t + 1) * t + 1) * t
-    return cubic
+    return ((t + 1) * t + 1) * t
 
 
 def order_of_keys(keys: Array, prints: Array) -> Labels:

@@ -120,8 +120,7 @@ def _resolvent(K: Array, lam: float) -> Array:
     """P = λ(K + λI)⁻¹, in the memory of K."""
     K.flat[:: len(K) + 1] += lam
     factor, _ = cholesky(K)
-    P: Array = cho_solve((factor, True), np.diag(np.full(len(K), lam, dtype=K.dtype)), overwrite_b=True)
-    return P
+    return cho_solve((factor, True), np.diag(np.full(len(K), lam, dtype=K.dtype)), overwrite_b=True)
 
 
 def _solve(P: Array, k: int, lam: float, weight: float, tol: float, max_iter: int) -> tuple[Array, Array, Trace]:

@@ -125,8 +125,7 @@ def _pursue(atoms: Array, start: int, stop: int, n_steps: int, tol: float) -> tu
 
 def _norms(vectors: Array) -> Array:
     """Length of each row."""
-    norms: Array = np.sqrt(np.vecdot(vectors, vectors))
-    return norms
+    return np.sqrt(np.vecdot(vectors, vectors))
 
 
 def _most_correlated(atoms: Array, residuals: Array, own: Array, chosen: Array) -> tuple[Array, Array]:

@@ -110,19 +110,16 @@ def from_inverse(U: Array, lam: float) -> Coefficients:
     np.fill_diagonal(U, 0)  # c_ii = 0, once for all blocks
 
     def columns(start: int, stop: int) -> Array:
-        block: Array = U[start:stop] * scale[start:stop, None]
-        return block
+        return U[start:stop] * scale[start:stop, None]
 
     def rows(start: int, stop: int) -> Array:
-        block: Array = U[start:stop] * scale
-        return block
+        return U[start:stop] * scale
 
     def core(start: int, stop: int) -> Array:
         return U[start:stop]
 
     def of_core(values: Array, points: Array) -> Array:
-        entries: Array = values * scale[points]
-        return entries
+        return values * scale[points]
 
     return Coefficients(*(U.shape[0], U.dtype, columns, rows), penalty=lam, core=core, of_core=of_core)
 
@@ -153,8 +150,7 @@ def ridge_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
         return found
 
     def pairs(rows: Array, columns: Array) -> Array:
-        products: Array = (H[rows, None] @ H[columns].transpose(0, 2, 1))[:, 0]
-        return products
+        return (H[rows, None] @ H[columns].transpose(0, 2, 1))[:, 0]
 
     # a common factor, so that no product vanishes in single precision; no second array of H's size on the way
     largest = max(H.max(), -H.min()) or 1.0
@@ -175,8 +171,7 @@ def _from_whitened(H: Array) -> Coefficients:
         return core(start, stop) / unexplained
 
     def of_core(values: Array, points: Array) -> Array:
-        entries: Array = values / unexplained[points]
-        return entries
+        return values / unexplained[points]
 
     return Coefficients(
         *(H.shape[0], H.dtype, columns, rows), core=core, of_core=of_core, enlarge=_enlarged(H.shape[1])
@@ -208,8 +203,7 @@ def ridge_unconstrained_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
     H, lam = whitened(Z, reg)
 
     def columns(start: int, stop: int) -> Array:
-        product: Array = H[start:stop] @ H.T
-        return product
+        return H[start:stop] @ H.T
 
     condition, residual = _low_rank_evidence(Z, H, lam)
     return Coefficients(H.shape[0], H.dtype, columns, columns, penalty=lam, condition=condition, residual=residual)

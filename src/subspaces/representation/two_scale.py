@@ -64,8 +64,7 @@ class GlobalPart:
 
     def rows(self, X: Array) -> Array:
         """Rows of H for any points."""
-        H: Array = self.kernel.cross(X, self.landmarks) @ self.whitening
-        return H
+        return self.kernel.cross(X, self.landmarks) @ self.whitening
 
 
 @dataclass(frozen=True)
@@ -270,8 +269,7 @@ def local_coefficients(points: Array, rows: Labels, candidates: Array, model: Gl
     U = solve_systems(_plus_penalty(B @ residual, model), B[:, :, :1])[:, :, 0]
     # the diagonal of an inverse is at least the inverse of the diagonal, which rounding at small λ forgets
     least = 1 / (model.kernel.diagonal(points[rows]) + points.dtype.type(model.penalty))
-    coefficients: Array = -U[:, 1:] / np.maximum(U[:, :1], least[:, None])
-    return coefficients
+    return -U[:, 1:] / np.maximum(U[:, :1], least[:, None])
 
 
 def new_coefficients(points: Array, rows: Labels, candidates: Array, model: GlobalPart) -> Array:
@@ -283,8 +281,7 @@ def new_coefficients(points: Array, rows: Labels, candidates: Array, model: Glob
     overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
     B = np.eye(candidates.shape[1], dtype=points.dtype) - overlap[:, 1:, 1:]
     right = B @ residual[:, 1:, :1] + points.dtype.type(model.penalty) * overlap[:, 1:, :1]
-    coefficients: Array = solve_systems(_plus_penalty(B @ residual[:, 1:, 1:], model), right)[:, :, 0]
-    return coefficients
+    return solve_systems(_plus_penalty(B @ residual[:, 1:, 1:], model), right)[:, :, 0]
 
 
 def _small_systems(points: Array, together: Array, model: GlobalPart) -> tuple[Array, Array]:
