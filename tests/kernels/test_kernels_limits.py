@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from subspaces.kernels import KERNELS, RBF, Polynomial, as_kernel, given, products
+from subspaces.kernels import KERNELS, RBF, Polynomial, as_kernel, given, profiles
 
 
 def test_defaults_are_those_of_the_paper(rng):
@@ -41,7 +41,7 @@ def test_groups_of_features_add_up(name, rng, monkeypatch):
     kernel = as_kernel(name, 3.0).fit(X)
     expected = kernel.cross(X, X)
     for n_columns in (1, 3, 7, 8):
-        monkeypatch.setattr(products, "_PRODUCT_COLUMNS", n_columns)
+        monkeypatch.setattr(profiles, "_PRODUCT_COLUMNS", n_columns)
         assert_allclose(kernel.gram(X), expected, rtol=1e-7)
 
 

@@ -80,7 +80,6 @@ class Correntropy(Kernel):
     bandwidth: float | str | None = None
     cosine: CosineMap | None = field(default=None, repr=False, compare=False)
 
-    name: ClassVar[str] = "correntropy"
     features_depend_on_data: ClassVar[bool] = True
     sees_units: ClassVar[bool] = False
 

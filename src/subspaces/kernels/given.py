@@ -17,11 +17,9 @@ from subspaces.numerics.blocks import mirror_lower, row_blocks
 from subspaces.numerics.types import Array, Data
 
 
-@dataclass(frozen=True)
 class Precomputed(Kernel):
     """X is the Gram matrix itself; of new points, the kernel values with the training points."""
 
-    name: ClassVar[str] = "precomputed"
     sees_units: ClassVar[bool] = False
 
     def gram(self, X: Data) -> Array:
