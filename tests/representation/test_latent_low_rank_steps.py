@@ -13,16 +13,18 @@ from test_low_rank_steps import n_directions, soft
 
 from solved import latent_dense
 from subspaces.numerics.types import Array
-from subspaces.representation import _entrywise, _nuclear
+from subspaces.representation import _nuclear
 from subspaces.representation import latent_low_rank as module
-from subspaces.representation._entrywise import (
+from subspaces.representation._nuclear import (
     COEFFICIENT_PENALTY,
+    RELAXATION,
     SLACK,
     THRESHOLD_SHARE,
+    LowRank,
+    Shrinkage,
     entrywise_match,
     multipliers_of_errors,
 )
-from subspaces.representation._nuclear import RELAXATION, LowRank, Shrinkage
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
 
 OPTIONS: dict[str, Any] = {"tol": 1e-3, "max_iter": 300}
@@ -194,7 +196,7 @@ def test_best_of_the_stages_is_returned(wide, monkeypatch):
 
     def spoilt(low: LowRank, *rest: Any) -> LowRank:
         worse = 1.0 if len(candidates) < 2 else 1.5
-        candidates.append(_entrywise.refitted(low, *rest))
+        candidates.append(_nuclear.refitted(low, *rest))
         return LowRank(worse * candidates[-1].left, candidates[-1].right, worse * candidates[-1].singular_values)
 
     monkeypatch.setattr(module, "refitted", spoilt)
@@ -220,7 +222,7 @@ def test_stage_needs_both_dictionaries(wide, monkeypatch):
 
         def dictionary(stage: str, basis: Array, *rest: Any, without: Any = without) -> Any:
             is_left_out = stage == "turned" and len(basis) in without
-            return None if is_left_out else _entrywise.stage_dictionary(stage, basis, *rest)
+            return None if is_left_out else _nuclear.stage_dictionary(stage, basis, *rest)
 
         monkeypatch.setattr(module, "stage_dictionary", dictionary)
         found.append(latent_dense(wide, reg=0.06, **OPTIONS))
@@ -243,7 +245,7 @@ def test_each_dictionary_has_room_for_its_own_rank(wide, monkeypatch):
 
     def dictionary(stage: str, basis: Array, singular_values: Array, M: Array, n_kept: int) -> Any:
         asked.append((stage, len(basis), n_kept))
-        return _entrywise.stage_dictionary(stage, basis, singular_values, M, n_kept)
+        return _nuclear.stage_dictionary(stage, basis, singular_values, M, n_kept)
 
     monkeypatch.setattr(module, "stage_dictionary", dictionary)
     latent_lrr(wide, reg=0.06, **OPTIONS)
@@ -286,7 +288,7 @@ def test_last_step_is_exact(wide, monkeypatch):
 def test_steps_keep_the_working_precision(X, rng, monkeypatch, given, single, with_start):
     """`single`: double precision that is iterated on in single, as large data are."""
     if single:
-        monkeypatch.setattr(_entrywise, "SINGLE_PRECISION_SIZE", 1)
+        monkeypatch.setattr(_nuclear, "SINGLE_PRECISION_SIZE", 1)
     types, step = set(), module._step
 
     def watched(constraint: Any, *parts: Any) -> Any:
@@ -303,7 +305,7 @@ def test_steps_keep_the_working_precision(X, rng, monkeypatch, given, single, wi
 
 
 def test_dual_residual_of_nothing_is_zero():
-    atoms = _entrywise.Dictionary(None, np.eye(2), np.ones(2))
+    atoms = _nuclear.Dictionary(None, np.eye(2), np.ones(2))
     constraint = module._Constraint(np.eye(2), atoms, atoms, 1.0)
     parts = np.zeros((2, 2)), np.zeros((2, 2)), np.eye(2)
     nothing = (np.zeros((2, 2)),) * 3
@@ -315,7 +317,7 @@ def test_projection_is_the_nearest_point_of_the_constraint(rng):
     D, G = (np.linalg.qr(rng.normal(size=(size, 3)))[0] * [3.0, 1.0, 0.5] for size in (4, 6))
     lengths = np.array([3.0, 1.0, 0.5])
     constraint = module._Constraint(
-        X, _entrywise.Dictionary(None, D, lengths), _entrywise.Dictionary(None, G, lengths), 0.7
+        X, _nuclear.Dictionary(None, D, lengths), _nuclear.Dictionary(None, G, lengths), 0.7
     )
     parts = rng.normal(size=(6, 3)), rng.normal(size=(4, 3)), rng.normal(size=(6, 4))
     expected = Constraint(X, D, G, 0.7)

@@ -31,7 +31,6 @@ from subspaces.kernels.base import Kernel as Kernel
 from subspaces.kernels.correntropy import Correntropy as Correntropy
 from subspaces.kernels.given import FunctionKernel as FunctionKernel
 from subspaces.kernels.given import Precomputed as Precomputed
-from subspaces.kernels.given import checked_gram as checked_gram
 from subspaces.kernels.profiles import RBF as RBF
 from subspaces.kernels.profiles import Cosine as Cosine
 from subspaces.kernels.profiles import Cubic as Cubic

@@ -16,7 +16,6 @@ from subspaces.representation._nuclear import (
     Shrinkage,
     check_arguments,
     check_start,
-    closed_form_trace,
     levels,
     scaled_copy,
     singular_value_shrinkage,
@@ -95,7 +94,7 @@ def kernel_lrr(
     reg *= scale if error == "fro" else scale**0.5
     V, spectrum = _positive_part(K)
     if np.isinf(reg) or error == "fro" or not len(spectrum):
-        return from_factors(squared_error_coefficients(V, spectrum, reg), closed_form_trace())
+        return from_factors(squared_error_coefficients(V, spectrum, reg), Trace(converged=True, n_iter=0))
     initial = None if start is None else check_start(start, len(K), K.dtype).T @ V
     low, trace = solve_l21(V, spectrum, reg, tol, max_iter, initial)
     return from_factors(low.represented_by(V), trace)

@@ -8,29 +8,26 @@ from typing import NamedTuple
 import numpy as np
 
 from subspaces.numerics.types import Array
-from subspaces.representation._entrywise import (
+from subspaces.representation._nuclear import (
     COEFFICIENT_PENALTY,
+    RELAXATION,
     SLACK,
     STAGES,
     Dictionary,
-    entrywise_match,
-    error_penalty,
-    multipliers_of_errors,
-    refitted,
-    stage_dictionary,
-    working_dtype,
-)
-from subspaces.representation._nuclear import (
-    RELAXATION,
     LowRank,
     Residuals,
     Shrinkage,
     check_arguments,
     check_start,
-    closed_form_trace,
+    entrywise_match,
+    error_penalty,
+    multipliers_of_errors,
+    refitted,
     scaled_copy,
     squared_norm,
+    stage_dictionary,
     thin_svd,
+    working_dtype,
 )
 from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_factors
 
@@ -113,7 +110,7 @@ def latent_lrr_factors(
     V, singular_values, U = thin_svd(X)
     if np.isinf(reg) or not len(singular_values):
         half = np.full_like(singular_values, 0.5)
-        return LatentFactors(Factors(V, half, V), Factors(U, half, U), closed_form_trace())
+        return LatentFactors(Factors(V, half, V), Factors(U, half, U), Trace(converged=True, n_iter=0))
     initial = None
     if start is not None:
         initial = (

@@ -6,29 +6,26 @@ import numpy as np
 
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.types import Array
-from subspaces.representation._entrywise import (
+from subspaces.representation._nuclear import (
     COEFFICIENT_PENALTY,
+    RELAXATION,
     SLACK,
     STAGES,
     Dictionary,
-    entrywise_match,
-    error_penalty,
-    multipliers_of_errors,
-    refitted,
-    stage_dictionary,
-    working_dtype,
-)
-from subspaces.representation._nuclear import (
-    RELAXATION,
     LowRank,
     Residuals,
     Shrinkage,
     check_arguments,
     check_start,
-    closed_form_trace,
+    entrywise_match,
+    error_penalty,
+    multipliers_of_errors,
+    refitted,
     scaled_copy,
     squared_norm,
+    stage_dictionary,
     thin_svd,
+    working_dtype,
 )
 from subspaces.representation.coefficients import Coefficients, Trace, from_factors
 from subspaces.representation.kernel_low_rank import solve_l21, squared_error_coefficients
@@ -106,7 +103,7 @@ def lrr(
     reg *= scale**2 if error == "fro" else scale
     V, singular_values, U = thin_svd(X)
     if np.isinf(reg) or error == "fro" or not len(singular_values):
-        return from_factors(squared_error_coefficients(V, singular_values**2, reg), closed_form_trace())
+        return from_factors(squared_error_coefficients(V, singular_values**2, reg), Trace(converged=True, n_iter=0))
     initial = None if start is None else check_start(start, len(X), X.dtype).T @ V
     if error == "l21":
         low, trace = solve_l21(V, singular_values**2, reg, tol, max_iter, initial)

@@ -108,20 +108,15 @@ def from_inverse(U: Array, lam: float) -> Coefficients:
     """Coefficients C = I − U diag(U)⁻¹ read off U, whose diagonal is overwritten."""
     scale = -1 / U.diagonal()
     np.fill_diagonal(U, 0)  # c_ii = 0, once for all blocks
-
-    def columns(start: int, stop: int) -> Array:
-        return U[start:stop] * scale[start:stop, None]
-
-    def rows(start: int, stop: int) -> Array:
-        return U[start:stop] * scale
-
-    def core(start: int, stop: int) -> Array:
-        return U[start:stop]
-
-    def of_core(values: Array, points: Array) -> Array:
-        return values * scale[points]
-
-    return Coefficients(*(U.shape[0], U.dtype, columns, rows), penalty=lam, core=core, of_core=of_core)
+    return Coefficients(
+        n_points=U.shape[0],
+        dtype=U.dtype,
+        columns=lambda start, stop: U[start:stop] * scale[start:stop, None],
+        rows=lambda start, stop: U[start:stop] * scale,
+        penalty=lam,
+        core=lambda start, stop: U[start:stop],
+        of_core=lambda values, points: values * scale[points],
+    )
 
 
 def ridge_unconstrained(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficients:
@@ -144,37 +139,27 @@ def ridge_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
     for each block of columns asked for, one product with H.
     """
     H, lam = whitened(Z, reg)
-    condition, residual = _low_rank_evidence(Z, H, lam)
-    found = replace(_from_whitened(H), penalty=lam, condition=condition, residual=residual)
-    if H.dtype == np.float32:
-        return found
-
-    def pairs(rows: Array, columns: Array) -> Array:
-        return (H[rows, None] @ H[columns].transpose(0, 2, 1))[:, 0]
-
-    # a common factor, so that no product vanishes in single precision; no second array of H's size on the way
-    largest = max(H.max(), -H.min()) or 1.0
-    single = np.divide(H, largest, out=np.empty(H.shape, dtype=np.float32), casting="same_kind")
-    return replace(found, draft=Draft(_hollow_products(single), pairs))
-
-
-def _from_whitened(H: Array) -> Coefficients:
-    """c_ji = h_jᵀh_i / (1 − ‖h_i‖²), one product per block."""
     # 1 − ‖h‖² is the share of a point that the others cannot explain; rounding must not make it zero
     unexplained = np.maximum(1 - np.einsum("ij,ij->i", H, H), np.finfo(H.dtype).eps)
-    core = _hollow_products(H)
-
-    def columns(start: int, stop: int) -> Array:
-        return core(start, stop) / unexplained[start:stop, None]
-
-    def rows(start: int, stop: int) -> Array:
-        return core(start, stop) / unexplained
-
-    def of_core(values: Array, points: Array) -> Array:
-        return values / unexplained[points]
-
+    core, draft = _hollow_products(H), None
+    if H.dtype != np.float32:
+        # a common factor, so that no product vanishes in single precision; no second array of H's size on the way
+        largest = max(H.max(), -H.min()) or 1.0
+        single = np.divide(H, largest, out=np.empty(H.shape, dtype=np.float32), casting="same_kind")
+        draft = Draft(_hollow_products(single), lambda i, j: (H[i, None] @ H[j].transpose(0, 2, 1))[:, 0])
+    condition, residual = _low_rank_evidence(Z, H, lam)
     return Coefficients(
-        *(H.shape[0], H.dtype, columns, rows), core=core, of_core=of_core, enlarge=_enlarged(H.shape[1])
+        n_points=H.shape[0],
+        dtype=H.dtype,
+        columns=lambda start, stop: core(start, stop) / unexplained[start:stop, None],
+        rows=lambda start, stop: core(start, stop) / unexplained,
+        penalty=lam,
+        condition=condition,
+        residual=residual,
+        core=core,
+        draft=draft,
+        of_core=lambda values, points: values / unexplained[points],
+        enlarge=_enlarged(H.shape[1]),
     )
 
 
@@ -262,20 +247,22 @@ def _invert(K: Array, lam: float) -> Inverse:
     probe = _probe(n, K.dtype)
     image, norm = K @ probe, _one_norm(K)
     K.flat[:: n + 1] += lam
-    potrf, potri = get_lapack_funcs(("potrf", "potri"), (K,))
+    potrf, potri, pocon = get_lapack_funcs(("potrf", "potri", "pocon"), (K,))
     # K.T is K's memory in Fortran's order; only its upper triangle (lower here) is touched, so that a failed
     # attempt can be undone from the other half
     _, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
-    for smallest_of in (_smallest_by_lanczos, _smallest_by_lapack):
+    for smallest_of in (_smallest_by_lanczos, smallest_eigenvalue):
         if info > 0:
-            _restore(K, original)
+            mirror_lower(K.T)
+            np.fill_diagonal(K, original)
             lam = _raised_penalty(K, lam, smallest_of(K))
             K.flat[:: n + 1] += lam
             _, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
     condition = np.inf
     if info == 0:
         _warn_if_ill_conditioned(K.diagonal())
-        condition = _condition(K, norm + lam)
+        reciprocal, _ = pocon(K.T, norm + lam, uplo="U")  # an estimate from the factor, O(n²)
+        condition = float(1 / reciprocal) if reciprocal > 0 else np.inf
         _, info = potri(K.T, lower=0, overwrite_c=1)
     if info != 0 or not np.isfinite(K.diagonal()).all():
         raise ValueError(
@@ -289,13 +276,6 @@ def _one_norm(K: Array) -> float:
     """Largest sum of magnitudes of a row, block by block."""
     blocks = row_blocks(K.shape[0], K.shape[1] * K.itemsize)
     return max(float(np.abs(K[start:stop]).sum(axis=1, dtype=np.float64).max()) for start, stop in blocks)
-
-
-def _condition(factor: Array, norm: float) -> float:
-    """Condition number from a Cholesky factor by LAPACK's estimator, O(n²)."""
-    pocon = get_lapack_funcs("pocon", (factor,))
-    reciprocal, _ = pocon(factor.T, norm, uplo="U")
-    return float(1 / reciprocal) if reciprocal > 0 else np.inf
 
 
 def _probe(n: int, dtype: Any) -> Array:
@@ -344,25 +324,15 @@ def warn_if_indefinite(K: Array) -> None:
         )
 
 
-def _smallest_by_lapack(K: Array) -> float:
-    return smallest_eigenvalue(K)
-
-
 def _smallest_by_lanczos(K: Array) -> float:
     if K.shape[0] < 100:
-        return _smallest_by_lapack(K)
+        return smallest_eigenvalue(K)
     try:
         values, _ = lanczos(K, 1, which="SA", ncv=40, tol=1e-3)
     except LinAlgError:  # many eigenvalues close to the smallest: LAPACK does not mind
-        return _smallest_by_lapack(K)
+        return smallest_eigenvalue(K)
     # a Ritz value lies above the eigenvalue: allow for its tolerance
     return float(values[0]) - 1e-3 * abs(float(values[0]))
-
-
-def _restore(K: Array, diagonal: Array) -> None:
-    """Undo a failed factorisation: its half comes back from the untouched one."""
-    mirror_lower(K.T)
-    np.fill_diagonal(K, diagonal)
 
 
 def _warn_if_ill_conditioned(factor_diagonal: Array) -> None:
