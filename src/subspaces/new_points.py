@@ -22,8 +22,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from subspaces.numerics.copies import fingerprints
 from subspaces.numerics.decompositions import cholesky, eigh, solve_systems
-from subspaces.numerics.largest import largest_per_row
 from subspaces.numerics.process import quiet
+from subspaces.numerics.ties import largest_per_row
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 
 RULES = ("residual", "neighbors", "network")

@@ -15,8 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.numerics.largest import largest_of_few, largest_per_row, top_columns, top_places
-from subspaces.numerics.ties import first_smallest
+from subspaces.numerics.ties import largest_of_few, largest_per_row, top_columns, top_places
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients, Draft
 
@@ -221,11 +220,8 @@ def _peaks_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int = 1
         where = np.take_along_axis(block, columns, axis=1).argmax(axis=1)[:, None]
         top = np.take_along_axis(columns, where, axis=1)
         peaks: Array = np.where(top == rows[:, None], 0, np.abs(draft.pairs(rows, top)))[:, 0]
-        order = np.sort(first_smallest(-np.abs(values), min(n_nonzero, n - 1)), axis=1)
-        values, columns = np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)
-        kept = values != 0
-        counts = kept.sum(axis=1)
-        return peaks, (counts, columns[kept], of_core(values[kept], np.repeat(rows, counts)))
+        counts, columns, values = largest_of_few(columns, values, min(n_nonzero, n - 1))
+        return peaks, (counts, columns, of_core(values, np.repeat(rows, counts)))
 
     parts = map_blocks(one_block, _blocks_of(coefficients, np.dtype(np.float32)))
     return np.concatenate([peaks for peaks, _ in parts]), _from_blocks([entries for _, entries in parts], n)

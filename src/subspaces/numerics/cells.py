@@ -16,8 +16,8 @@ from sklearn.cluster import KMeans
 
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.centroids import first_centres
-from subspaces.numerics.largest import top_columns
 from subspaces.numerics.process import one_thread
+from subspaces.numerics.ties import top_columns
 from subspaces.numerics.types import Array, Labels
 
 Score = Callable[[slice, Array], Array]

@@ -34,13 +34,22 @@ def resolve_bandwidth(X: Data, bandwidth: float | str) -> float:
     """σ from a rule (``"rms"``, ``"mean"``, ``"median"``) or a positive number; see :class:`DistanceKernel`."""
     check_bandwidth(bandwidth)
     if not isinstance(bandwidth, str):
-        return _representable(float(bandwidth), X.dtype)
+        limits, sigma = np.finfo(X.dtype), float(bandwidth)
+        if not float(limits.tiny) ** 0.5 < sigma < float(limits.max) ** 0.5:  # σ² or its inverse is no number
+            raise ValueError(
+                f"bandwidth={sigma:.3g} is out of all proportion to the points: its square has no value in {X.dtype}. "
+                "Give it in the units of the data."
+            )
+        return sigma
     if bandwidth == "rms":
         sigma = float(np.sqrt(2 * _mean_square(X)))
+    elif bandwidth == "mean":
+        sigma = float(sum(_distance_blocks(X, lambda d, start: d.sum(dtype=np.float64))) / X.shape[0] ** 2)
     else:
-        if bandwidth == "median" and X.shape[0] > _MEDIAN_SAMPLE:
+        if X.shape[0] > _MEDIAN_SAMPLE:
             X = X[np.linspace(0, X.shape[0] - 1, _MEDIAN_SAMPLE).astype(int)]
-        sigma = _mean_distance(X) if bandwidth == "mean" else _median_distance(X)
+        pairs = _distance_blocks(X, lambda d, start: d[np.tri(len(d), d.shape[1], start - 1, bool)])
+        sigma = float(np.median(np.concatenate(pairs)))
     if sigma == 0:
         raise ValueError(
             f"bandwidth={bandwidth!r} gave 0: (most) points are equal. Remove duplicates or pass a positive number."
@@ -60,17 +69,6 @@ def _mean_square(X: Data) -> float:
         total += block.sum(axis=0, dtype=np.float64)
     mean = total / X.shape[0]  # ≈ 0: nothing cancels
     return max(squares / X.shape[0] - float(mean @ mean), 0.0)
-
-
-def _representable(sigma: float, dtype: Any) -> float:
-    """σ, if σ² and its inverse are numbers of the given type."""
-    limits = np.finfo(dtype)
-    if not float(limits.tiny) ** 0.5 < sigma < float(limits.max) ** 0.5:
-        raise ValueError(
-            f"bandwidth={sigma:.3g} is out of all proportion to the points: its square has no value in {dtype}. "
-            "Give it in the units of the data."
-        )
-    return sigma
 
 
 def warn_if_blind(X: Data, bandwidth: float, power: int) -> None:
@@ -102,13 +100,6 @@ def to_squared_distances(products: Array, row_norms: Array, column_norms: Array)
     np.maximum(products, 0, out=products)
 
 
-def centred(X: Data) -> Array:
-    """X minus its middle: distances do not change and cancellation in ‖x‖² + ‖y‖² − 2xᵀy becomes harmless."""
-    if sparse.issparse(X):
-        return X
-    return X - origin_of(X)
-
-
 def origin_of(X: Array) -> Array:
     """The median of up to 256 evenly spaced rows: near the bulk of the points even when one of them is far out."""
     middle: Array = np.median(X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], 256)).astype(int)], axis=0)
@@ -123,7 +114,9 @@ def squared_norms_of(X: Data) -> Array:
 
 
 def _distance_blocks(X: Data, reduce: Callable[[Array, int], Any]) -> list[Any]:
-    X = centred(X)
+    """``reduce(distances, start)`` of the rows from `start` on, block by block."""
+    if not sparse.issparse(X):
+        X = X - origin_of(X)  # distances do not change, and cancellation in ‖x‖² + ‖y‖² − 2xᵀy becomes harmless
     norms = squared_norms_of(X)
 
     def block_value(start: int, stop: int) -> Any:
@@ -132,20 +125,7 @@ def _distance_blocks(X: Data, reduce: Callable[[Array, int], Any]) -> list[Any]:
         products[np.arange(stop - start), np.arange(start, stop)] = 0
         return reduce(np.sqrt(products, out=products), start)
 
-    blocks = row_blocks(X.shape[0], X.shape[0] * X.dtype.itemsize, 64 * 2**20)
-    return [block_value(start, stop) for start, stop in blocks]
-
-
-def _mean_distance(X: Data) -> float:
-    sums = _distance_blocks(X, lambda distances, start: distances.sum(dtype=np.float64))
-    return float(sum(sums) / X.shape[0] ** 2)
-
-
-def _median_distance(X: Data) -> float:
-    rows = _distance_blocks(
-        X, lambda distances, start: distances[np.tri(len(distances), distances.shape[1], start - 1, bool)]
-    )
-    return float(np.median(np.concatenate(rows)))
+    return [block_value(*rows) for rows in row_blocks(X.shape[0], X.shape[0] * X.dtype.itemsize, 64 * 2**20)]
 
 
 def unknown_name(argument: str, value: str, known: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from scipy.sparse import csc_array
 from sklearn.utils import check_array
 
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.numerics.largest import top_columns
+from subspaces.numerics.ties import top_columns
 from subspaces.numerics.types import Array, Sparse
 
 

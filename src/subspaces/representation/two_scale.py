@@ -11,7 +11,6 @@ the landmarks carry all of K (R = 0), and when T holds all points. One linear sy
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,8 +22,9 @@ from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.cells import Cells, Score, build_cells, nearest_cell, probed_positions, search
 from subspaces.numerics.centroids import first_centres
 from subspaces.numerics.decompositions import eigh, solve_systems
-from subspaces.numerics.largest import top_columns
+from subspaces.numerics.distances import to_squared_distances
 from subspaces.numerics.process import one_thread
+from subspaces.numerics.ties import top_columns
 from subspaces.numerics.types import Array, Labels
 from subspaces.numerics.workers import HERE, Store, Workers, in_memory
 from subspaces.representation.coefficients import Coefficients, from_sparse
@@ -312,10 +312,7 @@ def pair_score(prepared: Prepared) -> Score:
 
     def score(rows: slice, around: Array) -> Array:
         values: Array = points[rows] @ points[around].T
-        values *= -2
-        values += squared_norms[around]
-        values += squared_norms[rows, None]
-        np.maximum(values, 0, out=values)
+        to_squared_distances(values, squared_norms[rows], squared_norms[around])
         prepared.model.kernel.profile(values)
         values -= features[rows] @ features[around].T
         values[np.arange(rows.start, rows.stop)[:, None] == around] = -np.inf
@@ -328,8 +325,13 @@ def score_parts(points: Array, model: GlobalPart) -> tuple[Array, Array]:
     """What :func:`pair_score` needs of each point: the leading features √(spectrum − λ) h and the squared norm."""
     weights = np.sqrt(np.maximum(model.spectrum - points.dtype.type(model.penalty), 0))
     leading = slice(-min(LEADING, len(weights)), None)
-    features = _in_blocks(points, lambda block: model.rows(block)[:, leading] * weights[leading])
-    return features, np.einsum("ij,ij->i", points, points)
+
+    def one_block(start: int, stop: int) -> Array:
+        return model.rows(points[start:stop])[:, leading] * weights[leading]
+
+    with one_thread("blas"):
+        features = map_blocks(one_block, row_blocks(len(points), 4 * N_LANDMARKS * points.itemsize))
+    return np.concatenate(features), np.einsum("ij,ij->i", points, points)
 
 
 def _small_grams(groups: Array, kernel: Kernel) -> Array:
@@ -345,14 +347,6 @@ def _small_grams(groups: Array, kernel: Kernel) -> Array:
         np.maximum(products, 0, out=products)
     kernel.profile(products)
     return products
-
-
-def _in_blocks(X: Array, function: Callable[[Array], Array]) -> Array:
-    """A function of rows applied block by block, in threads."""
-    with one_thread("blas"):
-        return np.concatenate(
-            map_blocks(lambda start, stop: function(X[start:stop]), row_blocks(len(X), 4 * N_LANDMARKS * X.itemsize))
-        )
 
 
 def _landmarks(X: Array, n_landmarks: int, seed: int) -> Array:
