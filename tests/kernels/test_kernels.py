@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from subspaces.kernels import KERNELS, Kernel, as_kernel, correntropy, profiles
-from subspaces.kernels import given as given_kernels
+from subspaces.kernels import base as base_kernels
 from subspaces.numerics import distances
 
 DISTANCE_KERNELS = [name for name, kind in KERNELS.items() if kind.of_distances]
@@ -334,8 +334,8 @@ def test_callable_faults_name_the_callable(rng):
 
 
 def test_precomputed_faults(rng, monkeypatch):
-    real = given_kernels.row_blocks
-    monkeypatch.setattr(given_kernels, "row_blocks", lambda n, size, *_: real(n, size, 3 * size))
+    real = base_kernels.row_blocks
+    monkeypatch.setattr(base_kernels, "row_blocks", lambda n, size, *_: real(n, size, 3 * size))
     A = rng.standard_normal((10, 10))
     K = A @ A.T
     kernel = as_kernel("precomputed").fit(K)

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from subspaces.kernels import KERNELS, RBF, Polynomial, as_kernel, given, profiles
+from subspaces.kernels import KERNELS, RBF, Polynomial, as_kernel, base, profiles
 
 
 def test_defaults_are_those_of_the_paper(rng):
@@ -91,8 +91,8 @@ def test_symmetry_is_judged_relative_to_the_largest_entry(scale, dtype, rng):
 
 def test_symmetry_is_judged_over_all_blocks(monkeypatch):
     """The difference is in the first block of rows, the largest entry in the last, and the other way round."""
-    real = given.row_blocks
-    monkeypatch.setattr(given, "row_blocks", lambda n, size, *_: real(n, size, 2 * size))
+    real = base.row_blocks
+    monkeypatch.setattr(base, "row_blocks", lambda n, size, *_: real(n, size, 2 * size))
     K = np.eye(6)
     K[5, 5] = 1e6
     K[0, 1] = 1e-4

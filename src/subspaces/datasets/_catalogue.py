@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from subspaces.datasets import _fetch, _formats
 from subspaces.datasets._load import DataSet
 
@@ -22,7 +20,7 @@ YALEB_32 = DataSet(
     title="Extended Yale B (32 x 32)",
     files={
         "yaleb_32x32.npz": _formats.read_arrays,
-        "YaleB_32x32.mat": partial(_formats.read_matlab_images, image_shape=(32, 32)),
+        "YaleB_32x32.mat": _formats.read_matlab_images,
     },
     n_features=1024,
     image_shape=(32, 32),
@@ -43,7 +41,7 @@ COIL20 = DataSet(
     title="COIL-20",
     files={
         "coil20_32x32.npz": _formats.read_arrays,
-        "COIL20.mat": partial(_formats.read_matlab_images, image_shape=(32, 32)),
+        "COIL20.mat": _formats.read_matlab_images,
         "coil-20-proc.zip": _formats.read_coil20,
         "coil-20-proc": _formats.read_coil20,
     },
@@ -65,7 +63,7 @@ COIL100 = DataSet(
     title="COIL-100",
     files={
         "coil100_32x32.npz": _formats.read_arrays,
-        "COIL100.mat": partial(_formats.read_matlab_images, image_shape=(32, 32)),
+        "COIL100.mat": _formats.read_matlab_images,
         "coil-100.zip": _formats.read_coil100,
         "coil-100": _formats.read_coil100,
     },
@@ -149,7 +147,7 @@ ORL = DataSet(
     title="ORL",
     files={
         "orl_32x32.npz": _formats.read_arrays,
-        "ORL_32x32.mat": partial(_formats.read_matlab_images, image_shape=(32, 32)),
+        "ORL_32x32.mat": _formats.read_matlab_images,
     },
     n_features=1024,
     image_shape=(32, 32),

@@ -116,7 +116,7 @@ def _array_names(path: Path) -> list[str]:
     return list(list_matrices(path))
 
 
-def read_matlab_images(path: Path, image_shape: tuple[int, int]) -> Points:
+def read_matlab_images(path: Path, image_shape: tuple[int, int] = (32, 32)) -> Points:
     """Images from a ``.mat`` file. MATLAB stores their columns one after another; here they come out upright."""
     points = read_arrays(path)
     if points.X.shape[1] != math.prod(image_shape):

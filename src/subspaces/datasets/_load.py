@@ -163,11 +163,11 @@ def choose_rows(
 ) -> Array | slice:
     """Rows of the first points, of the first classes among them, and of a balanced subset of those."""
     if first is None and per_class is None:
-        return slice(None if n_images is None else _positive("n_images", n_images))
-    y = points.y if n_images is None else points.y[: _positive("n_images", n_images)]
+        return slice(None if n_images is None else positive("n_images", n_images))
+    y = points.y if n_images is None else points.y[: positive("n_images", n_images)]
     rows: Array = np.arange(len(y))
     if first is not None:
-        if _positive("first", first) > len(points.classes):
+        if positive("first", first) > len(points.classes):
             raise ValueError(f"first must be at most the number of classes, {len(points.classes)}; got {first}")
         rows = rows[y < first]
     if per_class is not None:
@@ -202,7 +202,7 @@ def balanced_subset(y: npt.ArrayLike, per_class: int, *, random_state: Seed = No
     [2, 2]
     """
     labels = np.asarray(y)
-    _positive("per_class", per_class)
+    positive("per_class", per_class)
     classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(classes) and counts.min() < per_class:
         smallest = int(np.argmin(counts))
@@ -215,7 +215,8 @@ def balanced_subset(y: npt.ArrayLike, per_class: int, *, random_state: Seed = No
     return np.sort(by_class[(starts[:, None] + np.arange(per_class)).ravel()]).astype(np.intp, copy=False)
 
 
-def _positive(name: str, value: int) -> int:
+def positive(name: str, value: Any) -> int:
+    """The value of a parameter that must be a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
     return int(value)

@@ -11,12 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from subspaces.graphs.postprocessing import (
-    dscnet_affinity,
-    keep_column_mass,
-    row_space_affinity,
-    scale_columns_to_max,
-)
+from subspaces.graphs.postprocessing import dscnet_affinity, keep_column_mass, row_space_affinity, scale_columns_to_max
 from subspaces.graphs.truncation import RANKINGS, truncate, truncate_symmetric
 from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks, row_blocks

@@ -27,10 +27,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from subspaces.kernels.base import FunctionKernel as FunctionKernel
 from subspaces.kernels.base import Kernel as Kernel
+from subspaces.kernels.base import Precomputed as Precomputed
 from subspaces.kernels.correntropy import Correntropy as Correntropy
-from subspaces.kernels.given import FunctionKernel as FunctionKernel
-from subspaces.kernels.given import Precomputed as Precomputed
 from subspaces.kernels.profiles import RBF as RBF
 from subspaces.kernels.profiles import Cosine as Cosine
 from subspaces.kernels.profiles import Cubic as Cubic

@@ -29,13 +29,7 @@ _INDEFINITE = 1e-4  # of the largest eigenvalue: more than rounding in float32, 
 
 
 def kernel_lrr(
-    K: Array,
-    *,
-    reg: float,
-    error: str = "l21",
-    tol: float = 1e-3,
-    max_iter: int = 500,
-    start: Array | None = None,
+    K: Array, *, reg: float, error: str = "l21", tol: float = 1e-3, max_iter: int = 500, start: Array | None = None
 ) -> Coefficients:
     r"""Low-rank representation of points known by their kernel (KLRR, robust kernel LRR).
 

@@ -44,12 +44,7 @@ class LatentFactors(NamedTuple):
 
 
 def latent_lrr(
-    X: Array,
-    *,
-    reg: float,
-    tol: float = 1e-3,
-    max_iter: int = 1000,
-    start: tuple[Array, Array] | None = None,
+    X: Array, *, reg: float, tol: float = 1e-3, max_iter: int = 1000, start: tuple[Array, Array] | None = None
 ) -> Coefficients:
     r"""Latent low-rank representation (LatLRR).
 

@@ -35,13 +35,7 @@ SWEEP_BYTES = 2 * 2**20
 
 
 def lrr(
-    X: Array,
-    *,
-    reg: float,
-    error: str = "l21",
-    tol: float = 1e-3,
-    max_iter: int = 1000,
-    start: Array | None = None,
+    X: Array, *, reg: float, error: str = "l21", tol: float = 1e-3, max_iter: int = 1000, start: Array | None = None
 ) -> Coefficients:
     r"""Low-rank representation (LRR1, LRR2).
 
@@ -113,14 +107,7 @@ def lrr(
 
 
 def _solve_l1(
-    X: Array,
-    V: Array,
-    singular_values: Array,
-    U: Array,
-    reg: float,
-    tol: float,
-    max_iter: int,
-    initial: Array | None,
+    X: Array, V: Array, singular_values: Array, U: Array, reg: float, tol: float, max_iter: int, initial: Array | None
 ) -> tuple[LowRank, Trace]:
     r"""Minimise :math:`\|B\|_* + reg \sum |F|` over :math:`F = X - B \Sigma U^T`, B with one row per point.
 
@@ -167,15 +154,7 @@ def _with_objective(X: Array, D: Array, reg: float, low: LowRank) -> tuple[float
 
 
 def _l1_sweep(
-    X: Array,
-    atoms: Dictionary,
-    low: LowRank,
-    penalty: float,
-    reg: float,
-    B: Array,
-    F: Array,
-    Y_B: Array,
-    Y_F: Array,
+    X: Array, atoms: Dictionary, low: LowRank, penalty: float, reg: float, B: Array, F: Array, Y_B: Array, Y_F: Array
 ) -> tuple[float, float, float]:
     """Shrink the errors, project on ``X = B @ D.T + F``, update the multipliers: B, F, Y_B and Y_F in place.
 

@@ -76,7 +76,26 @@ class TwoScale:
 
     def represent(self, X: Array, train: Array, k: int) -> tuple[Array, Array]:
         """Nearest training points of new points and the coefficients over them, both of shape (n_new, k)."""
-        return represent_new(X, train, self.cells, self.model, k)
+        cells = self.cells
+        k = min(k, len(train))
+        candidates, values = np.empty((len(X), k), dtype=np.intp), np.empty((len(X), k), dtype=X.dtype)
+        cell = nearest_cell(X, cells.centroids)
+        for c in np.unique(cell):
+            rows = np.flatnonzero(cell == c)
+            around = cells.order[probed_positions(cells, cells.probes[c], k)]
+            database = train[around]
+            nearness = 2 * (X[rows] @ database.T) - np.einsum("ij,ij->i", database, database)
+            candidates[rows] = around[top_columns(nearness, k)]
+
+        def one_block(start: int, stop: int) -> None:
+            used, position = np.unique(candidates[start:stop], return_inverse=True)
+            points = np.concatenate([X[start:stop], train[used]])
+            places = stop - start + position.reshape(stop - start, k)
+            values[start:stop] = new_coefficients(points, np.arange(stop - start), places, self.model)
+
+        with one_thread("blas"):
+            map_blocks(one_block, row_blocks(len(X), 1, BATCH))
+        return candidates, values
 
     def reordered(self, order: Labels) -> TwoScale:
         """The same for training points of which the i-th is now number ``order[i]``."""
@@ -202,29 +221,6 @@ def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty
     C = sparse.csc_array((data.ravel(), indices.ravel(), indptr), shape=(n, n))
     C.sort_indices()
     return replace(from_sparse(C), penalty=penalty)
-
-
-def represent_new(X: Array, train: Array, cells: Cells, model: GlobalPart, k: int) -> tuple[Array, Array]:
-    """Nearest training points of new points and the coefficients over them, both of shape (n_new, k)."""
-    k = min(k, len(train))
-    candidates, values = np.empty((len(X), k), dtype=np.intp), np.empty((len(X), k), dtype=X.dtype)
-    cell = nearest_cell(X, cells.centroids)
-    for c in np.unique(cell):
-        rows = np.flatnonzero(cell == c)
-        around = cells.order[probed_positions(cells, cells.probes[c], k)]
-        database = train[around]
-        nearness = 2 * (X[rows] @ database.T) - np.einsum("ij,ij->i", database, database)
-        candidates[rows] = around[top_columns(nearness, k)]
-
-    def one_block(start: int, stop: int) -> None:
-        used, position = np.unique(candidates[start:stop], return_inverse=True)
-        points = np.concatenate([X[start:stop], train[used]])
-        places = stop - start + position.reshape(stop - start, k)
-        values[start:stop] = new_coefficients(points, np.arange(stop - start), places, model)
-
-    with one_thread("blas"):
-        map_blocks(one_block, row_blocks(len(X), 1, BATCH))
-    return candidates, values
 
 
 def fit_global_part(X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_LANDMARKS, seed: int = 0) -> GlobalPart:
