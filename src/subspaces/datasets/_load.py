@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -15,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 
-from subspaces.datasets._fetch import FETCH_ERRORS
 from subspaces.datasets._formats import Points, names_in_words
 from subspaces.io import FileError, write_atomically
 from subspaces.io.writing import remove_leftovers, unfinished
@@ -25,6 +25,9 @@ Folder = str | PathLike[str] | None
 Seed = int | np.random.RandomState | None
 Loaded = Any
 """A Bunch (scikit-learn has no types), or the points and their labels."""
+
+FETCH_ERRORS = (OSError, ValueError, HTTPException)
+"""What scikit-learn's fetchers and our readers raise when a source is down, changed or damaged."""
 
 VARIABLE = "SUBSPACES_DATA"
 """Environment variable with the folder of the data sets."""

@@ -54,25 +54,17 @@ def row_keys(X: Data, largest: float) -> Array:
     weights = np.random.default_rng(0).random(X.shape[1])
     if sparse.issparse(X):
         X = sparse.csr_array(X)
-        rows, t = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), _shares(X.data, largest)
-        sums = [np.bincount(rows, terms, minlength=X.shape[0]) for terms in (_cubic(t), weights[X.indices] * t)]
-        return np.column_stack(sums)
+        rows, t = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.data.astype(np.float64, copy=False) / largest
+        keys = ((t + 1) * t + 1) * t, weights[X.indices] * t
+        return np.column_stack([np.bincount(rows, key, minlength=X.shape[0]) for key in keys])
     out = np.empty((X.shape[0], 2))
 
     def one_block(start: int, stop: int) -> None:
-        t = _shares(X[start:stop], largest)
-        out[start:stop, 0], out[start:stop, 1] = _cubic(t).sum(axis=1), t @ weights
+        t = np.ascontiguousarray(X[start:stop], dtype=np.float64) / largest
+        out[start:stop, 0], out[start:stop, 1] = (((t + 1) * t + 1) * t).sum(axis=1), t @ weights
 
     map_blocks(one_block, row_blocks(X.shape[0], 8 * max(1, X.shape[1])))
     return out
-
-
-def _shares(values: Array, largest: float) -> Array:
-    return np.ascontiguousarray(values, dtype=np.float64) / largest
-
-
-def _cubic(t: Array) -> Array:
-    return ((t + 1) * t + 1) * t
 
 
 def order_of_keys(keys: Array, prints: Array) -> Labels:

@@ -144,13 +144,10 @@ def _solve_l1(
                 break
         coefficients, rank = atoms.extend(B, U.shape[1]), shrink.rank
         if stage != "leading" and shrink.calls:
-            found.append(_with_objective(X, D, reg, refitted(low, B, atoms, U.shape[1])))
+            fit = refitted(low, B, atoms, U.shape[1])
+            error = float(np.abs(X - fit.left @ (D @ fit.right).T).sum())
+            found.append((float(fit.singular_values.sum()) + reg * error, fit))
     return min(found, key=lambda pair: pair[0])[1], residuals.trace()
-
-
-def _with_objective(X: Array, D: Array, reg: float, low: LowRank) -> tuple[float, LowRank]:
-    errors = X - low.left @ (D @ low.right).T
-    return float(low.singular_values.sum()) + reg * float(np.abs(errors).sum()), low
 
 
 def _l1_sweep(

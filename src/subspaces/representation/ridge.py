@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, get_lapack_funcs
@@ -76,26 +76,8 @@ def ridge(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficient
     exponent = _extreme_exponent(K, reg)
     if exponent:
         np.ldexp(K, -exponent, out=K)
-    found = _invert(K, penalty(K.diagonal(), reg))
-    lam = float(np.ldexp(found.penalty, exponent))
-    return replace(from_inverse(found.matrix, lam), condition=found.condition, residual=found.residual)
-
-
-class Inverse(NamedTuple):
-    """U = (K + λI)⁻¹ with its evidence.
-
-    Attributes
-    ----------
-    matrix : U
-    penalty : λ, larger than asked for where K is indefinite
-    condition : estimated condition number of K + λI (1-norm)
-    residual : ‖U(K + λI)v − v‖/‖v‖ for one random v: the error of U as it is
-    """
-
-    matrix: Array
-    penalty: float
-    condition: float
-    residual: float
+    U, lam, condition, residual = _invert(K, penalty(K.diagonal(), reg))
+    return replace(from_inverse(U, float(np.ldexp(lam, exponent))), condition=condition, residual=residual)
 
 
 def inverse(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> tuple[Array, float]:
@@ -240,8 +222,12 @@ def _extreme_exponent(K: Array, reg: float) -> int:
     return exponent - exponent % 2 if abs(exponent) > _FAR else 0
 
 
-def _invert(K: Array, lam: float) -> Inverse:
-    """(K + λI)⁻¹ in the memory of K, and the λ that made it possible."""
+def _invert(K: Array, lam: float) -> tuple[Array, float, float, float]:
+    """U = (K + λI)⁻¹ in the memory of K, the λ that made it possible, and the evidence.
+
+    That is the estimated condition number of K + λI (1-norm), and ‖U(K + λI)v − v‖/‖v‖ for one random v: the error of
+    U as it is.
+    """
     n = K.shape[0]
     original = K.diagonal().copy()
     probe = _probe(n, K.dtype)
@@ -269,7 +255,7 @@ def _invert(K: Array, lam: float) -> Inverse:
             f"K + λI (λ = {lam:.3g}) cannot be inverted in {K.dtype}: increase reg, or check the kernel's values."
         )
     mirror_lower(K)
-    return Inverse(K, lam, condition, _error(K @ (image + K.dtype.type(lam) * probe), probe))
+    return K, lam, condition, _error(K @ (image + K.dtype.type(lam) * probe), probe)
 
 
 def _one_norm(K: Array) -> float:
