@@ -9,8 +9,6 @@ not computed but written down (D^(1/2) 1 on each component), and each component 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -257,24 +255,15 @@ def _multigrid_pairs(S: Sparse, null: Array, k: int) -> Pairs:
     S = sparse.csr_matrix(S, dtype=np.float64)
     laplacian = sparse.identity(n, format="csr") - S
     shifted = sparse.csr_matrix(laplacian + 1e-5 * sparse.identity(n, format="csr"))
-    with _fixed_global_seed():
-        solver = smoothed_aggregation_solver(shifted, B=null.astype(np.float64)[:, None], max_coarse=500)
-    preconditioner = solver.aspreconditioner()
-    values, vectors = block_pairs(
-        laplacian, k, known=null[:, None], M=preconditioner, largest=False, maxiter=200, n_more=4
-    )
-    return 1 - values, vectors
-
-
-@contextmanager
-def _fixed_global_seed() -> Iterator[None]:
-    """Pyamg draws from NumPy's global generator: give it a fixed state and the caller's back afterwards."""
     state = np.random.get_state()  # noqa: NPY002
-    np.random.seed(0)  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002  # pyamg draws from NumPy's global generator, whose state the caller gets back
     try:
-        yield
+        solver = smoothed_aggregation_solver(shifted, B=null.astype(np.float64)[:, None], max_coarse=500)
     finally:
         np.random.set_state(state)  # noqa: NPY002
+    M = solver.aspreconditioner()
+    values, vectors = block_pairs(laplacian, k, known=null[:, None], M=M, largest=False, maxiter=200, n_more=4)
+    return 1 - values, vectors
 
 
 def _fix_signs(vectors: Array) -> Array:

@@ -74,9 +74,7 @@ def _mean_square(X: Data) -> float:
 def warn_if_blind(X: Data, bandwidth: float, power: int) -> None:
     """Warn where most pairs of points are so close for a bandwidth that their kernel values are 1 to rounding.
 
-    Parameters
-    ----------
-    power : 1 or 2; near 1 the kernel is 1 − (d/σ)^power
+    Near 1 the kernel is 1 − (d/σ)^power, power 1 or 2.
     """
     n = X.shape[0]
     sample = X[np.linspace(0, n - 1, min(n, _BLIND_SAMPLE)).astype(int)]

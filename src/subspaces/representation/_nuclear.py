@@ -97,12 +97,9 @@ def squared_norm(M: Array) -> float:
 
 
 def thin_svd(X: Array) -> tuple[Array, Array, Array]:
-    """Singular value decomposition of `X` up to its numerical rank r.
+    """V (n, r), singular values (r,) and U (m, r) with ``X = V @ diag(singular_values) @ U.T``, r the numerical rank.
 
-    Returns
-    -------
-    V : (n, r), singular_values : (r,) decreasing, U : (m, r)
-        ``X = V @ diag(singular_values) @ U.T``. Points are rows here, so V spans the row space of the papers.
+    The singular values decrease. Points are rows here, so V spans the row space of the papers.
     """
     n, m = X.shape
     epsilon = float(np.finfo(X.dtype).eps)
@@ -215,11 +212,8 @@ def squared_error_match(spectrum: Array, reg: float, n_terms: int) -> tuple[Arra
     An error norm that is a sum of `n_terms` sizes acts like squared errors of weight ``reg / size``. With one
     common size, :math:`\min \|B\|_* + \frac{reg}{2\,size} \|\Sigma(V^T - B)\|_F^2` has the solution
     :math:`B = \mathrm{diag}(kept) V^T`, :math:`kept_k = \max(0, 1 - size / (reg\,\sigma_k^2))`; the size is the root
-    mean square of the errors that solution leaves, found by iteration.
-
-    Returns
-    -------
-    kept : share of every direction that is kept, size : the common size of the errors.
+    mean square of the errors that solution leaves, found by iteration. Returns the share of every direction that is
+    kept, and the common size of the errors.
     """
     scale = float(np.sqrt(spectrum.sum() / n_terms))
     size = 1e-3 * scale
@@ -314,12 +308,8 @@ def entrywise_match(singular_values: Array, reg: float, n_entries: int) -> tuple
     r"""The start, in the bases of the data: the solution of `squared_error_match` once more.
 
     Entrywise errors have heavier tails than one common size has: two to three times the size gave a start with a
-    lower objective on faces.
-
-    Returns
-    -------
-    kept : share of every direction that is kept
-    slopes : singular values of the multiplier :math:`\frac{reg}{size} F`, from a formula without cancellation
+    lower objective on faces. Returns the share of every direction that is kept, and the singular values of the
+    multiplier :math:`\frac{reg}{size} F`, from a formula without cancellation.
     """
     _, size = squared_error_match(singular_values**2, reg, n_entries)
     size *= 2.5

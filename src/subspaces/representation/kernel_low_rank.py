@@ -120,26 +120,13 @@ def squared_error_coefficients(V: Array, spectrum: Array, reg: float) -> Factors
 def metric_shrinkage(
     W: Array, spectrum: Array, reg: float, offset: Array, guess: Array | None = None
 ) -> tuple[Array, Array]:
-    r"""Proximal step of :math:`reg \sqrt{p^T \Lambda p + c}` at every row of `W`, all rows at once.
+    r"""Proximal step of :math:`reg \sqrt{p^T \Lambda p + c}` at every row w of `W`, all rows at once.
 
-    Parameters
-    ----------
-    W : (n, r) array
-    spectrum : (r,) array
-        Diagonal of :math:`\Lambda`, positive, decreasing.
-    reg : float
-    offset : (n,) array
-        The part c of the squared size that does not depend on p.
-    guess : (n,) array, optional
-        Sizes to start from, for instance those of the iteration before.
+    Returns the minimisers p of :math:`reg \sqrt{p^T \Lambda p + c} + \frac12 \|p - w\|^2` and their sizes
+    :math:`s = \sqrt{p^T \Lambda p + c}`. `spectrum` is the diagonal of :math:`\Lambda`, positive and decreasing;
+    `offset` the part c of the squared sizes that does not depend on p; `guess` are sizes to start from, for instance
+    those of the iteration before.
 
-    Returns
-    -------
-    shrunk : (n, r) array, the minimisers of :math:`reg \sqrt{p^T \Lambda p + c} + \frac12 \|p - w\|^2`
-    sizes : (n,) array, their :math:`s = \sqrt{p^T \Lambda p + c}`
-
-    Notes
-    -----
     The minimiser is :math:`p_k = w_k s / (s + reg \Lambda_k)` where s solves
     :math:`f(s) = \sum_k \Lambda_k w_k^2 / (s + reg\Lambda_k)^2 + c / s^2 = 1`; it is zero where c is zero and
     :math:`\sum_k w_k^2 / \Lambda_k \le reg^2`. As in trust-region methods :math:`f^{-1/2}` is concave, so Newton's

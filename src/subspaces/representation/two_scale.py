@@ -198,12 +198,8 @@ def _candidates(prepared: Prepared, start: int, stop: int) -> Labels:
     first = int(np.searchsorted(cells.bounds, start, side="right")) - 1
     last = int(np.searchsorted(cells.bounds, stop, side="left"))
     offset = int(cells.bounds[first])
-    own = Cells(
-        cells.order[offset : cells.bounds[last]],
-        cells.bounds[first : last + 1] - offset,
-        cells.centroids[first:last],
-        cells.probes[first:last],
-    )
+    bounds = cells.bounds[first : last + 1] - offset
+    own = Cells(cells.order[offset:][: bounds[-1]], bounds, cells.centroids[first:last], cells.probes[first:last])
     score = pair_score(prepared)
 
     def shifted(rows: slice, around: Array) -> Array:
@@ -240,25 +236,15 @@ def fit_global_part(X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_L
     lam = above_rounding(penalty(np.array([mean_diagonal], dtype=X.dtype), reg), mean_diagonal, X.dtype, _ROUNDING)
     spectrum, rotation = eigh(np.sum([part[0] for part in parts], axis=0))
     spectrum = np.maximum(spectrum, 0)
-    whitening = (to_features @ rotation) / np.sqrt(spectrum + lam)
-    return GlobalPart(
-        kernel,
-        lam,
-        landmarks,
-        whitening.astype(X.dtype),
-        (spectrum + lam).astype(X.dtype),
-        float((spectrum / (spectrum + lam)).sum()),
-    )
+    raised, effective_dimension = spectrum + lam, float((spectrum / (spectrum + lam)).sum())
+    whitening = (to_features @ rotation) / np.sqrt(raised)
+    return GlobalPart(kernel, lam, landmarks, whitening.astype(X.dtype), raised.astype(X.dtype), effective_dimension)
 
 
 def local_coefficients(points: Array, rows: Labels, candidates: Array, model: GlobalPart) -> Array:
-    """Coefficients of the points `rows` over their candidates: one small system each, solved together.
+    """Coefficients of the points at the positions `rows` (b,) over those at `candidates` (b, s).
 
-    Parameters
-    ----------
-    points : array of shape (n, m)
-    rows : positions of the points to be represented, shape (b,)
-    candidates : positions of what represents them, shape (b, s)
+    One small system each, solved together.
     """
     overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
     B = np.eye(overlap.shape[1], dtype=points.dtype) - overlap
