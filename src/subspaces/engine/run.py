@@ -16,9 +16,8 @@ from subspaces.engine.plan import Context, Plan
 from subspaces.engine.stages import Embedding, Evidence, Graph, Seen
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
-from subspaces.numerics.copies import fingerprints, one_label_per_copy
 from subspaces.numerics.listening import Listener, Timer
-from subspaces.numerics.ordering import canonical_order, inverse_of, reordered
+from subspaces.numerics.ordering import canonical_order, fingerprints, inverse_of, one_label_per_copy, reordered
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.numerics.workers import HERE, Workers

@@ -75,12 +75,11 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
     The first pass over the coefficients then finds the η largest of each column, hence also the largest one, by which
     the second pass divides.
     """
-    n, whole = coefficients.n_points, coefficients.matrix
+    n, whole, asked = coefficients.n_points, coefficients.matrix, n_nonzero
+    n_nonzero = n if asked is None else min(asked, n - 1)
     if whole is not None:
-        kept = n if n_nonzero is None else min(n_nonzero, n - 1)
-        C = truncate(coefficients, n_nonzero) if keep else None
-        return Truncated(largest_per_column(symmetrised(whole), kept), C)
-    n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
+        C = truncate(coefficients, asked) if keep else None
+        return Truncated(largest_per_column(symmetrised(whole), n_nonzero), C)
     if coefficients.draft is not None and n_nonzero + _SPARE < n:
         return _symmetric_by_draft(coefficients, coefficients.draft, n_nonzero, keep)
     peaks, C = _peaks_and_largest(coefficients, n_nonzero) if keep else (None, None)

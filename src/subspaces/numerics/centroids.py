@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 
 from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.copies import fingerprints
+from subspaces.numerics.ordering import fingerprints
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Labels
 

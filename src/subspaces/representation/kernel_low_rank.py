@@ -48,18 +48,8 @@ def kernel_lrr(
     error : {"l21", "fro"}
         Norm of the errors: whole points may be wrong ("l21", iterative), or all are a little ("fro", closed form
         :math:`Z = V \mathrm{diag}(\max(0, 1 - 1/(\lambda\Lambda_k))) V^T`).
-    tol : float
-        Both relative residuals, primal and dual, have to fall to `tol`.
-    max_iter : int
-        Iterations before giving up with a ``ConvergenceWarning``.
-    start : (n, n) array, optional
-        Coefficients to start from, for instance those of a neighbouring `reg`. A change of `reg` by a few percent
-        then takes about half the iterations, a doubling hardly fewer than without.
-
-    Returns
-    -------
-    Coefficients
-        Z as its singular value decomposition, which is how it is found. The diagonal is not zero.
+    tol, max_iter, start
+        As of :func:`~subspaces.representation.low_rank.lrr`, like what is returned.
 
     Notes
     -----
