@@ -93,11 +93,7 @@ def make_subspaces(
         if on_sphere:
             coordinates /= np.linalg.norm(coordinates, axis=1, keepdims=True)
         points = coordinates @ basis.T
-        if affine:
-            normal = rng.standard_normal((ambient,))
-            normal -= basis @ (basis.T @ normal)
-            points += normal / np.linalg.norm(normal)
-        parts.append(points)
+        parts.append(points + _normal_to(basis, rng) if affine else points)
     return _finish(parts, None, noise, rng)
 
 
@@ -369,6 +365,13 @@ def _bases_at_angle(angle: float, ambient: int, dimensions: list[int], rng: np.r
     weights = cholesky(cosines)[0]
     blocks = _random_basis(ambient, n_subspaces * largest, rng).reshape(ambient, n_subspaces, largest)
     return [np.tensordot(blocks[:, :, :d], weights[k], axes=(1, 0)) for k, d in enumerate(dimensions)]
+
+
+def _normal_to(basis: Array, rng: np.random.RandomState) -> Array:
+    """A random unit vector at right angles to a subspace."""
+    vector = rng.standard_normal((basis.shape[0],))
+    vector -= basis @ (basis.T @ vector)
+    return vector / np.linalg.norm(vector)
 
 
 def _per_cluster(name: str, value: Counts, n_clusters: int) -> list[int]:

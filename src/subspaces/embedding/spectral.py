@@ -59,20 +59,13 @@ class Embedding:
 def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:
     """Eigenvectors of L = I − D^(−1/2) W D^(−1/2) (eq. 3.14) for its `n_vectors` smallest eigenvalues, zeros included.
 
+    W is symmetric, non-negative and sparse.
+
     The paper says "smallest nonzero eigenvalues"; its figures need the zero ones (without them COIL20 falls from
     90.6 to 51.4 % accuracy), and so does theory: they are the components.
 
     With more components than `n_vectors` the null space is larger than asked for and no choice within it is better
     than another: then all its vectors are returned, one per component.
-
-    Parameters
-    ----------
-    W : symmetric non-negative sparse array
-    n_vectors : number of eigenvectors k
-
-    Returns
-    -------
-    Embedding
     """
     W = sparse.csr_array(W)
     n_components, labels = components(W)

@@ -100,7 +100,8 @@ class Correntropy(Kernel):
 
     def n_features_out(self, m: int, is_sparse: bool = False) -> int:
         """A cosine and a sine of each feature and frequency, and a constant."""
-        return 1 + 2 * len(self._series().frequencies) * m
+        cosine = self._series()
+        return 1 + 2 * len(cosine.frequencies) * len(cosine.centre)
 
     def gram(self, X: Data) -> Array:
         """Z Zᵀ, summed over chunks of features so that Z never exists as a whole."""

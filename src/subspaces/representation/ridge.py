@@ -121,6 +121,7 @@ def ridge_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
     for each block of columns asked for, one product with H.
     """
     H, lam = whitened(Z, reg)
+    condition, residual = _low_rank_evidence(Z, H, lam)
     # 1 − ‖h‖² is the share of a point that the others cannot explain; rounding must not make it zero
     unexplained = np.maximum(1 - np.einsum("ij,ij->i", H, H), np.finfo(H.dtype).eps)
     core, draft = _hollow_products(H), None
@@ -129,7 +130,6 @@ def ridge_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
         largest = max(H.max(), -H.min()) or 1.0
         single = np.divide(H, largest, out=np.empty(H.shape, dtype=np.float32), casting="same_kind")
         draft = Draft(_hollow_products(single), lambda i, j: (H[i, None] @ H[j].transpose(0, 2, 1))[:, 0])
-    condition, residual = _low_rank_evidence(Z, H, lam)
     return Coefficients(
         n_points=H.shape[0],
         dtype=H.dtype,
