@@ -174,9 +174,9 @@ def _coil_block_sums(path: Path) -> tuple[Array, Array]:
     with reading(path):
         if path.is_dir():
             # links that leave the folder, pipes (opening one would wait for ever) and folders are no images
-            files = [file for file in path.iterdir() if COIL_IMAGE.fullmatch(file.name) and file.is_file()]
-            inside = [file for file in files if file.resolve().is_relative_to(path.resolve())]
-            return _stack_coil(path, {file.name: partial(open, file, "rb") for file in inside})
+            root, files = path.resolve(), [file for file in path.iterdir() if COIL_IMAGE.fullmatch(file.name)]
+            images = [file for file in files if file.is_file() and file.resolve().is_relative_to(root)]
+            return _stack_coil(path, {file.name: partial(open, file, "rb") for file in images})
         with zipfile.ZipFile(path) as archive:
             return _stack_coil(path, _zip_members(path, archive))
 

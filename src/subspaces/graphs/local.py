@@ -14,7 +14,7 @@ from sklearn.preprocessing import normalize
 
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces.numerics.decompositions import svd
-from subspaces.numerics.neighbors import check_points, columns_to_sparse, nearest_neighbors
+from subspaces.numerics.distances import check_points, columns_to_sparse, nearest_neighbors
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Blocks
 from subspaces.representation.thresholding import strongest_cosines

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.decompositions import solve_systems
-from subspaces.numerics.neighbors import check_points, columns_to_sparse, nearest_neighbors
+from subspaces.numerics.distances import check_points, columns_to_sparse, nearest_neighbors
 from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients, Trace, from_sparse
 
