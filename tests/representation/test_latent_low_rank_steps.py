@@ -21,9 +21,12 @@ from subspaces.representation._nuclear import (
     SLACK,
     THRESHOLD_SHARE,
     LowRank,
+    Residuals,
     Shrinkage,
     entrywise_match,
     multipliers_of_errors,
+    refitted,
+    stage_dictionary,
 )
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
 
@@ -196,10 +199,10 @@ def test_best_of_the_stages_is_returned(wide, monkeypatch):
 
     def spoilt(low: LowRank, *rest: Any) -> LowRank:
         worse = 1.0 if len(candidates) < 2 else 1.5
-        candidates.append(_nuclear.refitted(low, *rest))
+        candidates.append(refitted(low, *rest))
         return LowRank(worse * candidates[-1].left, candidates[-1].right, worse * candidates[-1].singular_values)
 
-    monkeypatch.setattr(module, "refitted", spoilt)
+    monkeypatch.setattr(_nuclear, "refitted", spoilt)
     factors = latent_lrr_factors(wide, reg=0.06, **OPTIONS)
     assert len(candidates) == 4
     assert_allclose(factors.coefficients.singular_values, candidates[0].singular_values, rtol=1e-12)
@@ -222,9 +225,9 @@ def test_stage_needs_both_dictionaries(wide, monkeypatch):
 
         def dictionary(stage: str, basis: Array, *rest: Any, without: Any = without) -> Any:
             is_left_out = stage == "turned" and len(basis) in without
-            return None if is_left_out else _nuclear.stage_dictionary(stage, basis, *rest)
+            return None if is_left_out else stage_dictionary(stage, basis, *rest)
 
-        monkeypatch.setattr(module, "stage_dictionary", dictionary)
+        monkeypatch.setattr(_nuclear, "stage_dictionary", dictionary)
         found.append(latent_dense(wide, reg=0.06, **OPTIONS))
     assert found[0].trace == found[1].trace == found[2].trace
     assert_array_equal(found[0].coefficients, found[2].coefficients)
@@ -241,13 +244,13 @@ def test_each_dictionary_has_room_for_its_own_rank(wide, monkeypatch):
             return low
 
     monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 3)
-    monkeypatch.setattr(module, "Shrinkage", lambda *args: made.append(Ranked(*args)) or made[-1])
+    monkeypatch.setattr(_nuclear, "Shrinkage", lambda *args: made.append(Ranked(*args)) or made[-1])
 
     def dictionary(stage: str, basis: Array, singular_values: Array, M: Array, n_kept: int) -> Any:
         asked.append((stage, len(basis), n_kept))
-        return _nuclear.stage_dictionary(stage, basis, singular_values, M, n_kept)
+        return stage_dictionary(stage, basis, singular_values, M, n_kept)
 
-    monkeypatch.setattr(module, "stage_dictionary", dictionary)
+    monkeypatch.setattr(_nuclear, "stage_dictionary", dictionary)
     latent_lrr(wide, reg=0.06, **OPTIONS)
     assert asked[2:] == [("turned", 18, 2), ("turned", 17, 3), ("all", 18, 2), ("all", 17, 3)]
 
@@ -268,7 +271,7 @@ def test_last_step_is_exact(wide, monkeypatch):
 
     for name, value in (("SUBSPACE_SIZE", 4), ("SUBSPACE_SHARE", 2.0)):
         monkeypatch.setattr(_nuclear, name, value)
-    monkeypatch.setattr(module, "Shrinkage", Watched)
+    monkeypatch.setattr(_nuclear, "Shrinkage", Watched)
     trace = latent_lrr(wide, reg=0.06).trace
     assert trace.converged
     histories = [history for _, history in made[-2:]]
@@ -355,7 +358,7 @@ def test_scale_of_data_only_rescales_reg(X):
 
 def test_defaults(X, monkeypatch):
     given: list[Any] = []
-    monkeypatch.setattr(module, "Residuals", lambda *limits: given.append(limits) or _nuclear.Residuals(1.0, 5))
+    monkeypatch.setattr(_nuclear, "Residuals", lambda *limits: given.append(limits) or Residuals(1.0, 5))
     latent_lrr(X, reg=0.01)
     assert given == [(1e-3, 1000)]
 

@@ -20,9 +20,11 @@ from subspaces.representation._nuclear import (
     STAGE_SHARE,
     THRESHOLD_SHARE,
     LowRank,
+    Residuals,
     Shrinkage,
     entrywise_match,
     multipliers_of_errors,
+    refitted,
 )
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.low_rank import lrr
@@ -181,10 +183,10 @@ def test_best_of_the_stages_is_returned(rng, monkeypatch):
 
     def spoilt(low: LowRank, *rest: Any) -> LowRank:
         worse = 1.0 if not candidates else 1.5
-        candidates.append(_nuclear.refitted(low, *rest))
+        candidates.append(refitted(low, *rest))
         return LowRank(worse * candidates[-1].left, candidates[-1].right, worse * candidates[-1].singular_values)
 
-    monkeypatch.setattr(module, "refitted", spoilt)
+    monkeypatch.setattr(_nuclear, "refitted", spoilt)
     factors = lrr(X, reg=0.1, error="l1", **OPTIONS).factors
     assert len(candidates) == 2
     assert_allclose(factors.singular_values, candidates[0].singular_values, rtol=1e-12)
@@ -208,7 +210,7 @@ def test_last_step_is_exact(rng, monkeypatch):
 
     for name, value in (("SUBSPACE_SIZE", 4), ("SUBSPACE_SHARE", 2.0)):
         monkeypatch.setattr(_nuclear, name, value)
-    monkeypatch.setattr(module, "Shrinkage", Watched)
+    monkeypatch.setattr(_nuclear, "Shrinkage", Watched)
     trace = lrr(wide(rng), reg=0.1, error="l1", **OPTIONS).trace
     assert trace.converged
     assert not all(calls)
@@ -312,7 +314,7 @@ def test_defaults(X, monkeypatch):
     assert_array_equal(found.dense(), expected.dense())
     assert found.trace == expected.trace
     given: list[Any] = []
-    monkeypatch.setattr(module, "Residuals", lambda *limits: given.append(limits) or _nuclear.Residuals(1.0, 5))
+    monkeypatch.setattr(_nuclear, "Residuals", lambda *limits: given.append(limits) or Residuals(1.0, 5))
     lrr(X, reg=0.01, error="l1")
     assert given == [(1e-3, 1000)]
 

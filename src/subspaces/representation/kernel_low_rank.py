@@ -9,19 +9,8 @@ import numpy as np
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.decompositions import eigh
 from subspaces.numerics.types import Array
-from subspaces.representation._nuclear import (
-    RELAXATION,
-    LowRank,
-    Residuals,
-    Shrinkage,
-    check_arguments,
-    check_start,
-    levels,
-    scaled_copy,
-    singular_value_shrinkage,
-    squared_error_match,
-    squared_norm,
-)
+from subspaces.representation import _nuclear as nuclear
+from subspaces.representation._nuclear import RELAXATION, LowRank, squared_norm
 from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_factors
 from subspaces.representation.ridge import IndefiniteKernelWarning
 
@@ -69,17 +58,17 @@ def kernel_lrr(
            [0.4, 0.8, 0. ],
            [0. , 0. , 1. ]])
     """
-    reg = check_arguments(reg, tol, max_iter)
+    reg = nuclear.check_arguments(reg, tol, max_iter)
     if error not in ("l21", "fro"):
         raise ValueError(f"error must be 'l21' or 'fro', got {error!r}")
-    K, scale = scaled_copy(K)
+    K, scale = nuclear.scaled_copy(K)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be a square kernel matrix, got shape {K.shape}")
     reg *= scale if error == "fro" else scale**0.5
     V, spectrum = _positive_part(K)
     if np.isinf(reg) or error == "fro" or not len(spectrum):
         return from_factors(squared_error_coefficients(V, spectrum, reg), Trace(converged=True, n_iter=0))
-    initial = None if start is None else check_start(start, len(K), K.dtype).T @ V
+    initial = None if start is None else nuclear.check_start(start, len(K), K.dtype).T @ V
     low, trace = solve_l21(V, spectrum, reg, tol, max_iter, initial)
     return from_factors(low.represented_by(V), trace)
 
@@ -161,8 +150,8 @@ def solve_l21(
     :math:`b_i`.
     """
     n, rank = V.shape
-    kept, size = squared_error_match(spectrum, reg, n)
-    residuals = Residuals(tol, max_iter)
+    kept, size = nuclear.squared_error_match(spectrum, reg, n)
+    residuals = nuclear.Residuals(tol, max_iter)
     if initial is None:
         errors, multipliers = V * (1 - kept), V * np.minimum(1, (reg / size) * spectrum)
     else:
@@ -170,7 +159,7 @@ def solve_l21(
     sizes = np.zeros(n, dtype=V.dtype)
     expected_rank = int(np.count_nonzero(kept))
     n_solved = 0
-    for level in levels(rank, expected_rank):
+    for level in nuclear.levels(rank, expected_rank):
         target, metric = np.ascontiguousarray(V[:, :level]), spectrum[:level]
         offset = V[:, level:] ** 2 @ spectrum[level:]
         if n_solved:
@@ -179,7 +168,7 @@ def solve_l21(
             fresh = errors[:, n_solved:level]
             multipliers[:, n_solved:level] = fresh * spectrum[n_solved:level] * weights[:, None]
         P, Y = np.ascontiguousarray(errors[:, :level]), np.ascontiguousarray(multipliers[:, :level])
-        shrink = Shrinkage(expected_rank)
+        shrink = nuclear.Shrinkage(expected_rank)
         for _ in range(residuals.budget(level == rank)):
             low = shrink(target - P + Y)
             primal, dual = _sweep(target, low, P, Y, metric, reg, offset, sizes)
@@ -222,4 +211,4 @@ def _multipliers_of(errors: Array, coefficients: Array, spectrum: Array, reg: fl
     sizes = np.sqrt(errors**2 @ spectrum)
     weights = reg * np.divide(1, sizes, out=np.zeros_like(sizes), where=sizes > 0)
     M = coefficients + errors * spectrum * weights[:, None]
-    return M - singular_value_shrinkage(M, M.shape[1]).dense()
+    return M - nuclear.singular_value_shrinkage(M, M.shape[1]).dense()
