@@ -17,8 +17,7 @@ from subspaces.engine.plan import Context
 from subspaces.engine.run import run
 from subspaces.engine.stages import Evidence
 from subspaces.metrics import accuracy
-from subspaces.numerics.copies import fingerprints
-from subspaces.numerics.ordering import canonical_order, inverse_of
+from subspaces.numerics.ordering import canonical_order, fingerprints, inverse_of
 from subspaces.numerics.workers import HERE
 from subspaces.partition import in_order
 from subspaces.plots import AffinityDisplay, CoefficientsDisplay, EmbeddingDisplay

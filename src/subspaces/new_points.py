@@ -20,10 +20,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.extmath import safe_sparse_dot
 
-from subspaces.numerics.copies import fingerprints
 from subspaces.numerics.decompositions import cholesky, eigh, solve_systems
-from subspaces.numerics.largest import largest_per_row
+from subspaces.numerics.ordering import fingerprints
 from subspaces.numerics.process import quiet
+from subspaces.numerics.ties import largest_per_row
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 
 RULES = ("residual", "neighbors", "network")

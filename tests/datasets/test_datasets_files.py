@@ -15,7 +15,7 @@ import sklearn.datasets
 from sklearn.utils import Bunch
 
 from subspaces import datasets
-from subspaces.datasets import _fetch, _formats
+from subspaces.datasets import _catalogue, _formats
 from subspaces.io import FileError
 
 
@@ -234,10 +234,10 @@ def test_fetch_mnist_from_the_second_mirror(tmp_path, rng, monkeypatch):
     pictures = write_idx(tmp_path / "train-images-idx3-ubyte.gz", images(rng, 4, 28, 28))
     digits = write_idx(tmp_path / "train-labels-idx1-ubyte.gz", np.array([3, 1, 3, 0], dtype=np.uint8))
     files = {path.name: path.read_bytes() for path in (pictures, digits)}
-    asked = serve(monkeypatch, files, dead=[_fetch.MNIST_MIRRORS[0]])
+    asked = serve(monkeypatch, files, dead=[_catalogue.MNIST_MIRRORS[0]])
     mnist = check_fetched(datasets.load_mnist, tmp_path / "home", monkeypatch)
     assert mnist.target.tolist() == [2, 1, 2, 0]
-    assert {url.rsplit("/", 1)[1]: sha256 for url, sha256 in asked} == _fetch.MNIST_SHA256
+    assert {url.rsplit("/", 1)[1]: sha256 for url, sha256 in asked} == _catalogue.MNIST_SHA256
 
 
 def test_fetch_coil(tmp_path, rng, monkeypatch):
@@ -253,7 +253,7 @@ def test_fetch_coil(tmp_path, rng, monkeypatch):
     with pytest.raises(FileNotFoundError, match="71 images of 1 objects, not 72 of each of 20"):
         datasets.load_coil20(data_home=tmp_path / "home")
     assert list((tmp_path / "home").iterdir()) == []
-    assert asked[0] == (_fetch.COIL_MIRRORS[0] + "coil-100/coil-100.zip", _fetch.COIL100_SHA256)
+    assert asked[0] == (_catalogue.COIL_MIRRORS[0] + "coil-100/coil-100.zip", _catalogue.COIL100_SHA256)
     serve(monkeypatch, {"coil-20-proc.zip": whole})
     assert check_fetched(datasets.load_coil20, tmp_path / "home", monkeypatch).data.shape == (1440, 1024)
 
@@ -263,7 +263,7 @@ def test_wrong_checksum_is_refused(tmp_path, rng, monkeypatch):
     source.mkdir()
     write_idx(source / "train-images-idx3-ubyte.gz", images(rng, 4, 28, 28))
     # scikit-learn's own fetch_file, on a file instead of the network
-    monkeypatch.setattr(_fetch, "MNIST_MIRRORS", (f"file://localhost{source}/",))
+    monkeypatch.setattr(_catalogue, "MNIST_MIRRORS", (f"file://localhost{source}/",))
     with pytest.raises(FileNotFoundError, match="SHA256 checksum of train-images"):
         datasets.load_mnist(data_home=tmp_path / "home")
     assert list((tmp_path / "home").iterdir()) == []

@@ -10,8 +10,7 @@ from scipy import sparse
 from method_data import ALL, METHODS, quiet, union_of_subspaces
 from subspaces import KTRR, SSC, registry
 from subspaces.kernels import as_kernel
-from subspaces.numerics.copies import fingerprints
-from subspaces.numerics.ordering import canonical_order
+from subspaces.numerics.ordering import canonical_order, fingerprints
 from subspaces.representation.block_diagonal import block_diagonal
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.kernel_low_rank import kernel_lrr

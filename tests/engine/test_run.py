@@ -17,8 +17,7 @@ from subspaces.engine import run as engine
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import Cache, run
-from subspaces.numerics.copies import fingerprints
-from subspaces.numerics.ordering import canonical_order
+from subspaces.numerics.ordering import canonical_order, fingerprints
 
 SETTINGS = {
     "default": {},

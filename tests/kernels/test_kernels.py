@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from subspaces.kernels import KERNELS, Kernel, as_kernel, correntropy, products
-from subspaces.kernels import given as given_kernels
+from subspaces.kernels import KERNELS, Kernel, as_kernel, correntropy, profiles
+from subspaces.kernels import base as base_kernels
 from subspaces.numerics import distances
 
 DISTANCE_KERNELS = [name for name, kind in KERNELS.items() if kind.of_distances]
@@ -83,8 +83,8 @@ def test_gram_over_several_tiles(name, n, rng):
 def test_cross_is_a_block_of_gram(name, dtype, rng, monkeypatch):
     X = rng.standard_normal((50, 6)).astype(dtype)
     kernel = fitted(name, X)
-    real = products.row_blocks
-    monkeypatch.setattr(products, "row_blocks", lambda n, size, *_: real(n, size, 3 * size))
+    real = profiles.row_blocks
+    monkeypatch.setattr(profiles, "row_blocks", lambda n, size, *_: real(n, size, 3 * size))
     K = kernel.cross(X[:20], X[20:])
     assert K.dtype == dtype
     close(K, kernel.gram(X)[:20, 20:].astype(np.float64), name)
@@ -334,8 +334,8 @@ def test_callable_faults_name_the_callable(rng):
 
 
 def test_precomputed_faults(rng, monkeypatch):
-    real = given_kernels.row_blocks
-    monkeypatch.setattr(given_kernels, "row_blocks", lambda n, size, *_: real(n, size, 3 * size))
+    real = base_kernels.row_blocks
+    monkeypatch.setattr(base_kernels, "row_blocks", lambda n, size, *_: real(n, size, 3 * size))
     A = rng.standard_normal((10, 10))
     K = A @ A.T
     kernel = as_kernel("precomputed").fit(K)

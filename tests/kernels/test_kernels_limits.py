@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from subspaces.kernels import KERNELS, RBF, Polynomial, as_kernel, given, products
+from subspaces.kernels import KERNELS, RBF, Polynomial, as_kernel, base, profiles
 
 
 def test_defaults_are_those_of_the_paper(rng):
@@ -41,7 +41,7 @@ def test_groups_of_features_add_up(name, rng, monkeypatch):
     kernel = as_kernel(name, 3.0).fit(X)
     expected = kernel.cross(X, X)
     for n_columns in (1, 3, 7, 8):
-        monkeypatch.setattr(products, "_PRODUCT_COLUMNS", n_columns)
+        monkeypatch.setattr(profiles, "_PRODUCT_COLUMNS", n_columns)
         assert_allclose(kernel.gram(X), expected, rtol=1e-7)
 
 
@@ -91,8 +91,8 @@ def test_symmetry_is_judged_relative_to_the_largest_entry(scale, dtype, rng):
 
 def test_symmetry_is_judged_over_all_blocks(monkeypatch):
     """The difference is in the first block of rows, the largest entry in the last, and the other way round."""
-    real = given.row_blocks
-    monkeypatch.setattr(given, "row_blocks", lambda n, size, *_: real(n, size, 2 * size))
+    real = base.row_blocks
+    monkeypatch.setattr(base, "row_blocks", lambda n, size, *_: real(n, size, 2 * size))
     K = np.eye(6)
     K[5, 5] = 1e6
     K[0, 1] = 1e-4

@@ -10,9 +10,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from subspaces import partition
 from subspaces.numerics import kmeans
-from subspaces.numerics.copies import fingerprints
-from subspaces.numerics.neighbors import nearest_neighbors
-from subspaces.numerics.ordering import canonical_order, inverse_of, reordered, rows_of
+from subspaces.numerics.distances import nearest_neighbors
+from subspaces.numerics.ordering import canonical_order, fingerprints, inverse_of, reordered, rows_of
 from subspaces.numerics.ties import first_largest, first_smallest, levels
 from subspaces.selection.result import RunnerUp, Trial
 from subspaces.selection.search import _runner_up

@@ -43,7 +43,6 @@ LONG_FUNCTIONS = {  # mostly docstrings and lists of options
     "subspaces.cli.reproduce.reproduce",
     "subspaces.description.describe",
     "subspaces.io.reading.read_table",
-    "subspaces.representation.low_rank.lrr",
     "subspaces.selection.search.choose",
 }
 

@@ -9,9 +9,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from subspaces.numerics.types import Array
-from subspaces.representation import _entrywise
-from subspaces.representation._entrywise import (
+from subspaces.representation import _nuclear
+from subspaces.representation._nuclear import (
+    SMALLEST_LEVEL,
     Dictionary,
+    LowRank,
     entrywise_match,
     error_penalty,
     multipliers_of_errors,
@@ -19,7 +21,6 @@ from subspaces.representation._entrywise import (
     stage_dictionary,
     working_dtype,
 )
-from subspaces.representation._nuclear import SMALLEST_LEVEL, LowRank
 
 both_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -246,4 +247,4 @@ def test_refitted_of_nothing_is_nothing(rng):
 
 
 def test_constants_of_the_stages():
-    assert set(_entrywise.SLACK) == set(_entrywise.STAGES)
+    assert set(_nuclear.SLACK) == set(_nuclear.STAGES)

@@ -15,7 +15,7 @@ from subspaces.numerics import blocks
 from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation import kernel_low_rank as module
-from subspaces.representation._nuclear import RELAXATION, LowRank, Shrinkage, levels, squared_error_match
+from subspaces.representation._nuclear import RELAXATION, LowRank, Residuals, Shrinkage, levels, squared_error_match
 from subspaces.representation.kernel_low_rank import (
     kernel_lrr,
     metric_shrinkage,
@@ -176,7 +176,7 @@ def test_last_step_is_exact(rng, monkeypatch):
 
     for name, value in (("SUBSPACE_SIZE", 4), ("SUBSPACE_SHARE", 2.0)):
         monkeypatch.setattr(_nuclear, name, value)
-    monkeypatch.setattr(module, "Shrinkage", Watched)
+    monkeypatch.setattr(_nuclear, "Shrinkage", Watched)
     trace = kernel_lrr(kernel(rng, n=40, decay=0.6), reg=0.1).trace
     assert trace.converged
     assert not all(calls)
@@ -343,7 +343,7 @@ def test_kernel_is_left_alone(rng):
 
 def test_defaults(rng, monkeypatch):
     given: list[Any] = []
-    monkeypatch.setattr(module, "Residuals", lambda *limits: given.append(limits) or _nuclear.Residuals(1.0, 5))
+    monkeypatch.setattr(_nuclear, "Residuals", lambda *limits: given.append(limits) or Residuals(1.0, 5))
     K = kernel(rng)
     found, expected = kernel_lrr(K, reg=0.1).dense(), kernel_lrr(K, reg=0.1, error="l21").dense()
     assert given == [(1e-3, 500)] * 2

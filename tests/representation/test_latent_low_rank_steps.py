@@ -13,16 +13,21 @@ from test_low_rank_steps import n_directions, soft
 
 from solved import latent_dense
 from subspaces.numerics.types import Array
-from subspaces.representation import _entrywise, _nuclear
+from subspaces.representation import _nuclear
 from subspaces.representation import latent_low_rank as module
-from subspaces.representation._entrywise import (
+from subspaces.representation._nuclear import (
     COEFFICIENT_PENALTY,
+    RELAXATION,
     SLACK,
     THRESHOLD_SHARE,
+    LowRank,
+    Residuals,
+    Shrinkage,
     entrywise_match,
     multipliers_of_errors,
+    refitted,
+    stage_dictionary,
 )
-from subspaces.representation._nuclear import RELAXATION, LowRank, Shrinkage
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
 
 OPTIONS: dict[str, Any] = {"tol": 1e-3, "max_iter": 300}
@@ -194,10 +199,10 @@ def test_best_of_the_stages_is_returned(wide, monkeypatch):
 
     def spoilt(low: LowRank, *rest: Any) -> LowRank:
         worse = 1.0 if len(candidates) < 2 else 1.5
-        candidates.append(_entrywise.refitted(low, *rest))
+        candidates.append(refitted(low, *rest))
         return LowRank(worse * candidates[-1].left, candidates[-1].right, worse * candidates[-1].singular_values)
 
-    monkeypatch.setattr(module, "refitted", spoilt)
+    monkeypatch.setattr(_nuclear, "refitted", spoilt)
     factors = latent_lrr_factors(wide, reg=0.06, **OPTIONS)
     assert len(candidates) == 4
     assert_allclose(factors.coefficients.singular_values, candidates[0].singular_values, rtol=1e-12)
@@ -220,9 +225,9 @@ def test_stage_needs_both_dictionaries(wide, monkeypatch):
 
         def dictionary(stage: str, basis: Array, *rest: Any, without: Any = without) -> Any:
             is_left_out = stage == "turned" and len(basis) in without
-            return None if is_left_out else _entrywise.stage_dictionary(stage, basis, *rest)
+            return None if is_left_out else stage_dictionary(stage, basis, *rest)
 
-        monkeypatch.setattr(module, "stage_dictionary", dictionary)
+        monkeypatch.setattr(_nuclear, "stage_dictionary", dictionary)
         found.append(latent_dense(wide, reg=0.06, **OPTIONS))
     assert found[0].trace == found[1].trace == found[2].trace
     assert_array_equal(found[0].coefficients, found[2].coefficients)
@@ -239,13 +244,13 @@ def test_each_dictionary_has_room_for_its_own_rank(wide, monkeypatch):
             return low
 
     monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 3)
-    monkeypatch.setattr(module, "Shrinkage", lambda *args: made.append(Ranked(*args)) or made[-1])
+    monkeypatch.setattr(_nuclear, "Shrinkage", lambda *args: made.append(Ranked(*args)) or made[-1])
 
     def dictionary(stage: str, basis: Array, singular_values: Array, M: Array, n_kept: int) -> Any:
         asked.append((stage, len(basis), n_kept))
-        return _entrywise.stage_dictionary(stage, basis, singular_values, M, n_kept)
+        return stage_dictionary(stage, basis, singular_values, M, n_kept)
 
-    monkeypatch.setattr(module, "stage_dictionary", dictionary)
+    monkeypatch.setattr(_nuclear, "stage_dictionary", dictionary)
     latent_lrr(wide, reg=0.06, **OPTIONS)
     assert asked[2:] == [("turned", 18, 2), ("turned", 17, 3), ("all", 18, 2), ("all", 17, 3)]
 
@@ -266,7 +271,7 @@ def test_last_step_is_exact(wide, monkeypatch):
 
     for name, value in (("SUBSPACE_SIZE", 4), ("SUBSPACE_SHARE", 2.0)):
         monkeypatch.setattr(_nuclear, name, value)
-    monkeypatch.setattr(module, "Shrinkage", Watched)
+    monkeypatch.setattr(_nuclear, "Shrinkage", Watched)
     trace = latent_lrr(wide, reg=0.06).trace
     assert trace.converged
     histories = [history for _, history in made[-2:]]
@@ -286,7 +291,7 @@ def test_last_step_is_exact(wide, monkeypatch):
 def test_steps_keep_the_working_precision(X, rng, monkeypatch, given, single, with_start):
     """`single`: double precision that is iterated on in single, as large data are."""
     if single:
-        monkeypatch.setattr(_entrywise, "SINGLE_PRECISION_SIZE", 1)
+        monkeypatch.setattr(_nuclear, "SINGLE_PRECISION_SIZE", 1)
     types, step = set(), module._step
 
     def watched(constraint: Any, *parts: Any) -> Any:
@@ -303,7 +308,7 @@ def test_steps_keep_the_working_precision(X, rng, monkeypatch, given, single, wi
 
 
 def test_dual_residual_of_nothing_is_zero():
-    atoms = _entrywise.Dictionary(None, np.eye(2), np.ones(2))
+    atoms = _nuclear.Dictionary(None, np.eye(2), np.ones(2))
     constraint = module._Constraint(np.eye(2), atoms, atoms, 1.0)
     parts = np.zeros((2, 2)), np.zeros((2, 2)), np.eye(2)
     nothing = (np.zeros((2, 2)),) * 3
@@ -315,7 +320,7 @@ def test_projection_is_the_nearest_point_of_the_constraint(rng):
     D, G = (np.linalg.qr(rng.normal(size=(size, 3)))[0] * [3.0, 1.0, 0.5] for size in (4, 6))
     lengths = np.array([3.0, 1.0, 0.5])
     constraint = module._Constraint(
-        X, _entrywise.Dictionary(None, D, lengths), _entrywise.Dictionary(None, G, lengths), 0.7
+        X, _nuclear.Dictionary(None, D, lengths), _nuclear.Dictionary(None, G, lengths), 0.7
     )
     parts = rng.normal(size=(6, 3)), rng.normal(size=(4, 3)), rng.normal(size=(6, 4))
     expected = Constraint(X, D, G, 0.7)
@@ -353,7 +358,7 @@ def test_scale_of_data_only_rescales_reg(X):
 
 def test_defaults(X, monkeypatch):
     given: list[Any] = []
-    monkeypatch.setattr(module, "Residuals", lambda *limits: given.append(limits) or _nuclear.Residuals(1.0, 5))
+    monkeypatch.setattr(_nuclear, "Residuals", lambda *limits: given.append(limits) or Residuals(1.0, 5))
     latent_lrr(X, reg=0.01)
     assert given == [(1e-3, 1000)]
 

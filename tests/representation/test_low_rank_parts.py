@@ -15,7 +15,7 @@ from subspaces.graphs.affinity import affinity
 from subspaces.graphs.postprocessing import row_space_affinity
 from subspaces.graphs.rules import GraphRule, build_graph
 from subspaces.numerics.types import Array
-from subspaces.representation import _entrywise, _nuclear
+from subspaces.representation import _nuclear
 from subspaces.representation._nuclear import Shrinkage, singular_value_shrinkage
 from subspaces.representation.coefficients import Factors, from_dense, from_factors
 from subspaces.representation.kernel_low_rank import kernel_lrr
@@ -108,9 +108,9 @@ def test_stages_do_not_move_the_optimum(rng, monkeypatch, solve):
 def test_single_precision_is_enough_for_loose_tolerances(rng, monkeypatch, solve, reg):
     X = subspaces_with_noise(rng, n_each=20, m=50, dim=2)
     expected, _ = solve(X, reg, tol=1e-6, max_iter=20_000)
-    monkeypatch.setattr(_entrywise, "SINGLE_PRECISION_SIZE", 0)
-    assert _entrywise.working_dtype(X, 1e-3) == np.float32
-    assert _entrywise.working_dtype(X, 1e-6) == np.float64
+    monkeypatch.setattr(_nuclear, "SINGLE_PRECISION_SIZE", 0)
+    assert _nuclear.working_dtype(X, 1e-3) == np.float32
+    assert _nuclear.working_dtype(X, 1e-6) == np.float64
     found, trace = solve(X, reg, tol=1e-3)
     assert trace.converged
     assert_allclose(found, expected, rtol=2e-3)

@@ -11,17 +11,21 @@ from sklearn.exceptions import ConvergenceWarning
 
 from solved import dense_and_trace
 from subspaces.numerics.types import Array
-from subspaces.representation import _entrywise, _nuclear
+from subspaces.representation import _nuclear
 from subspaces.representation import low_rank as module
-from subspaces.representation._entrywise import (
+from subspaces.representation._nuclear import (
     COEFFICIENT_PENALTY,
+    RELAXATION,
     SLACK,
     STAGE_SHARE,
     THRESHOLD_SHARE,
+    LowRank,
+    Residuals,
+    Shrinkage,
     entrywise_match,
     multipliers_of_errors,
+    refitted,
 )
-from subspaces.representation._nuclear import RELAXATION, LowRank, Shrinkage
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.low_rank import lrr
 
@@ -179,10 +183,10 @@ def test_best_of_the_stages_is_returned(rng, monkeypatch):
 
     def spoilt(low: LowRank, *rest: Any) -> LowRank:
         worse = 1.0 if not candidates else 1.5
-        candidates.append(_entrywise.refitted(low, *rest))
+        candidates.append(refitted(low, *rest))
         return LowRank(worse * candidates[-1].left, candidates[-1].right, worse * candidates[-1].singular_values)
 
-    monkeypatch.setattr(module, "refitted", spoilt)
+    monkeypatch.setattr(_nuclear, "refitted", spoilt)
     factors = lrr(X, reg=0.1, error="l1", **OPTIONS).factors
     assert len(candidates) == 2
     assert_allclose(factors.singular_values, candidates[0].singular_values, rtol=1e-12)
@@ -206,7 +210,7 @@ def test_last_step_is_exact(rng, monkeypatch):
 
     for name, value in (("SUBSPACE_SIZE", 4), ("SUBSPACE_SHARE", 2.0)):
         monkeypatch.setattr(_nuclear, name, value)
-    monkeypatch.setattr(module, "Shrinkage", Watched)
+    monkeypatch.setattr(_nuclear, "Shrinkage", Watched)
     trace = lrr(wide(rng), reg=0.1, error="l1", **OPTIONS).trace
     assert trace.converged
     assert not all(calls)
@@ -222,7 +226,7 @@ def test_last_step_is_exact(rng, monkeypatch):
 def test_steps_keep_the_working_precision(X, rng, monkeypatch, given, single, with_start):
     """`single`: double precision that is iterated on in single, as large data are."""
     if single:
-        monkeypatch.setattr(_entrywise, "SINGLE_PRECISION_SIZE", 1)
+        monkeypatch.setattr(_nuclear, "SINGLE_PRECISION_SIZE", 1)
     types, sweep = set(), module._l1_sweep
 
     def watched(X: Array, atoms: Any, low: LowRank, penalty: float, reg: float, *rest: Array) -> Any:
@@ -251,7 +255,7 @@ def test_start_has_the_precision_of_the_points(X, rng, monkeypatch):
 def test_residuals_are_finite_where_nothing_is_left_to_explain(rng):
     """Errors without weight: multipliers and coefficients vanish, and with them the scale of the dual residual."""
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    atoms = _entrywise.Dictionary(None, np.eye(2), np.ones(2))
+    atoms = _nuclear.Dictionary(None, np.eye(2), np.ones(2))
     low = LowRank(np.zeros((3, 0)), np.zeros((2, 0)), np.zeros(0))
     zeros = np.zeros((3, 2))
     primal, dual, size = module._l1_sweep(X, atoms, low, 1.0, 0.0, zeros.copy(), X.copy(), zeros.copy(), zeros.copy())
@@ -310,7 +314,7 @@ def test_defaults(X, monkeypatch):
     assert_array_equal(found.dense(), expected.dense())
     assert found.trace == expected.trace
     given: list[Any] = []
-    monkeypatch.setattr(module, "Residuals", lambda *limits: given.append(limits) or _nuclear.Residuals(1.0, 5))
+    monkeypatch.setattr(_nuclear, "Residuals", lambda *limits: given.append(limits) or Residuals(1.0, 5))
     lrr(X, reg=0.01, error="l1")
     assert given == [(1e-3, 1000)]
 

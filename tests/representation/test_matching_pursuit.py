@@ -9,7 +9,7 @@ from sklearn.linear_model import orthogonal_mp
 
 from solved import sparse_and_trace
 from subspaces.numerics.types import Array
-from subspaces.representation import matching_pursuit as module
+from subspaces.representation import elastic_net
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
 
 
@@ -119,8 +119,8 @@ def test_permutation_of_points_permutes_coefficients(rng: np.random.Generator) -
 def test_batches_do_not_matter(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     X = unit(rng.standard_normal((101, 12)))
     C, trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=5))
-    monkeypatch.setattr(module, "MAX_BATCH", 7)
-    monkeypatch.setattr(module, "MIN_BATCH", 1)
+    monkeypatch.setattr(elastic_net, "MAX_BATCH", 7)
+    monkeypatch.setattr(elastic_net, "MIN_BATCH", 1)
     small, small_trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=5))
     np.testing.assert_allclose(small.toarray(), C.toarray(), atol=1e-8)
     np.testing.assert_allclose(small_trace.primal, trace.primal, rtol=1e-8)

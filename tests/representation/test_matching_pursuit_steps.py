@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from solved import sparse_and_trace
+from subspaces.representation import elastic_net
 from subspaces.representation import matching_pursuit as module
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
 
@@ -55,8 +56,8 @@ def slow_pursuit(X, i, n_steps, tol):
 @pytest.mark.parametrize("tol", [1e-6, 0.4])
 @pytest.mark.parametrize("batch", [5, 256])
 def test_every_step_of_every_point(rng, monkeypatch, tol, batch):
-    monkeypatch.setattr(module, "MAX_BATCH", batch)
-    monkeypatch.setattr(module, "MIN_BATCH", 1)
+    monkeypatch.setattr(elastic_net, "MAX_BATCH", batch)
+    monkeypatch.setattr(elastic_net, "MIN_BATCH", 1)
     X = rng.standard_normal((18, 6)) * rng.uniform(0.5, 2, (18, 1))
     C, trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=4, tol=tol))
     expected, lengths = np.zeros((18, 18)), []
@@ -162,10 +163,10 @@ def test_batches_and_threads(rng, monkeypatch):
     monkeypatch.setattr(module, "one_thread", recorded)
     X = rng.standard_normal((70, 3))
     orthogonal_matching_pursuit(X, n_nonzero=2)
-    monkeypatch.setattr(module, "BATCH_BYTES", 40 * 70 * 8)
+    monkeypatch.setattr(elastic_net, "BATCH_BYTES", 40 * 70 * 8)
     orthogonal_matching_pursuit(X, n_nonzero=2)
     orthogonal_matching_pursuit(X.astype(np.float32), n_nonzero=2)
-    monkeypatch.setattr(module, "BATCH_BYTES", 8)
+    monkeypatch.setattr(elastic_net, "BATCH_BYTES", 8)
     orthogonal_matching_pursuit(X, n_nonzero=2)
     assert sorted(sizes) == sorted([70, 40, 30, 70, 32, 32, 6])
     assert limits == 4 * ["blas"]

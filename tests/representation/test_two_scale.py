@@ -22,7 +22,7 @@ from subspaces.numerics.cells import build_cells
 from subspaces.representation import ridge_search as low_rank
 from subspaces.representation.coefficients import from_dense, from_sparse
 from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.representation.two_scale import fit_global_part, pair_score, prepare, represent_new, two_scale
+from subspaces.representation.two_scale import TwoScale, fit_global_part, pair_score, prepare, two_scale
 
 DISTANCE_KERNELS = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
 
@@ -109,7 +109,7 @@ def test_new_points_get_their_ridge_code(n_landmarks, seed):
     X, new = rng.standard_normal((300, 3)), rng.standard_normal((20, 3))
     kernel = as_kernel("rbf").fit(X)
     model, cells = fit_global_part(X, kernel, 0.2, n_landmarks=n_landmarks), build_cells(X)
-    candidates, values = represent_new(new, X, cells, model, 300)
+    candidates, values = TwoScale(cells, model).represent(new, X, 300)
     # the ridge code over all training points, one by one
     K, to_train = kernel.gram(np.vstack([new, X])), np.arange(20, 320)
     for i in range(20):

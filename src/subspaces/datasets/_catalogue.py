@@ -1,14 +1,98 @@
-"""The data sets: the files each may be in, where they come from, and how to describe them."""
+"""The data sets: the files each may be in, how stable public sources offer them, and how to describe them.
+
+Each ``fetch_`` function leaves its files in the folder it is given.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from pathlib import Path
 
-from subspaces.datasets import _fetch, _formats
-from subspaces.datasets._load import DataSet
+import numpy as np
+import sklearn.datasets
+
+from subspaces.datasets import _formats
+from subspaces.datasets._formats import Points
+from subspaces.datasets._load import FETCH_ERRORS, DataSet
 
 CAI = "Deng Cai's collection, http://www.cad.zju.edu.cn/home/dengcai/Data/FaceData.html and MLData.html there"
 OURS = "a .npz holds X, y and, where X are multiples of it, scale"
+
+MNIST_MIRRORS = (
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+)
+MNIST_SHA256 = {
+    "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+}
+COIL_MIRRORS = (
+    "https://www.cs.columbia.edu/CAVE/databases/SLAM_coil-20_coil-100/",
+    "https://cave.cs.columbia.edu/old/databases/SLAM_coil-20_coil-100/",
+)
+COIL100_SHA256 = "fcb4b8b01c0778f416d8d7a09f45082c4f7075cc74743dcddd5c44307bd4afe7"
+OPENML_USPS = 41082
+
+
+def fetch_mnist(folder: Path) -> Points:
+    """MNIST's training set, the original files."""
+    images, _ = (_download(MNIST_MIRRORS, name, folder, sha256) for name, sha256 in MNIST_SHA256.items())
+    return _formats.read_mnist(images)
+
+
+def fetch_coil20(folder: Path) -> Points:
+    """COIL-20 from its home; no checksum is published, so the images are counted instead."""
+    _formats.require_pillow("COIL's PNG images")
+    points = _formats.read_coil20(_download(COIL_MIRRORS, "coil-20/coil-20-proc.zip", folder))
+    return _complete(points, n_objects=20)
+
+
+def fetch_coil100(folder: Path) -> Points:
+    """COIL-100 from its home (131 MB)."""
+    _formats.require_pillow("COIL's PNG images")
+    points = _formats.read_coil100(_download(COIL_MIRRORS, "coil-100/coil-100.zip", folder, COIL100_SHA256))
+    return _complete(points, n_objects=100)
+
+
+def fetch_usps(folder: Path) -> Points:
+    """USPS from OpenML, where class k + 1 is the digit k."""
+    # liac-arff is scikit-learn's own parser; the other one needs pandas
+    usps = sklearn.datasets.fetch_openml(
+        data_id=OPENML_USPS, data_home=str(folder), as_frame=False, parser="liac-arff", n_retries=1
+    )
+    X, labels = np.asarray(usps.data, dtype=np.float64), np.asarray(usps.target).astype(int) - 1
+    return _formats.points_of(_formats.unit_interval(X), labels)
+
+
+def fetch_covtype(folder: Path) -> Points:
+    """Covtype as scikit-learn fetches it, in UCI's order; its values are small whole numbers."""
+    covtype = sklearn.datasets.fetch_covtype(data_home=str(folder), shuffle=False, n_retries=1)
+    return _formats.points_of(covtype.data.astype(np.int16), covtype.target)
+
+
+def fetch_orl(folder: Path) -> Points:
+    """The Olivetti faces of scikit-learn: the same 400 photographs as ORL, but cut and sized 64 × 64 by others."""
+    faces = sklearn.datasets.fetch_olivetti_faces(data_home=str(folder), n_retries=1)
+    return _formats.points_of(np.rint(_formats.block_means(faces.images * 255, 2)).astype(np.uint8), faces.target + 1)
+
+
+def _download(mirrors: tuple[str, ...], name: str, folder: Path, sha256: str | None = None) -> Path:
+    """One file from the first mirror that has it whole."""
+    for mirror in mirrors[:-1]:
+        try:
+            return Path(sklearn.datasets.fetch_file(mirror + name, folder=folder, sha256=sha256, n_retries=1))
+        except FETCH_ERRORS:
+            continue
+    return Path(sklearn.datasets.fetch_file(mirrors[-1] + name, folder=folder, sha256=sha256, n_retries=1))
+
+
+def _complete(points: Points, n_objects: int) -> Points:
+    counts = np.bincount(points.y)
+    if len(counts) != n_objects or not (counts == 72).all():
+        raise ValueError(
+            f"the archive holds {counts.sum()} images of {len(counts)} objects, not 72 of each of {n_objects}"
+        )
+    return points
+
 
 _YALEB = """\
 Extended Yale B: frontal faces of 38 persons under 64 directions of light (59 to 64 usable images a person), grey
@@ -22,7 +106,7 @@ YALEB_32 = DataSet(
     title="Extended Yale B (32 x 32)",
     files={
         "yaleb_32x32.npz": _formats.read_arrays,
-        "YaleB_32x32.mat": partial(_formats.read_matlab_images, image_shape=(32, 32)),
+        "YaleB_32x32.mat": _formats.read_matlab_images,
     },
     n_features=1024,
     image_shape=(32, 32),
@@ -43,7 +127,7 @@ COIL20 = DataSet(
     title="COIL-20",
     files={
         "coil20_32x32.npz": _formats.read_arrays,
-        "COIL20.mat": partial(_formats.read_matlab_images, image_shape=(32, 32)),
+        "COIL20.mat": _formats.read_matlab_images,
         "coil-20-proc.zip": _formats.read_coil20,
         "coil-20-proc": _formats.read_coil20,
     },
@@ -56,16 +140,16 @@ processed images of 128 × 128 pixels, reduced to 32 × 32 by means of 4 × 4 bl
 S. A. Nene, S. K. Nayar, H. Murase, Columbia Object Image Library (COIL-20), report CUCS-005-96 (1996).
 For research use.
 """,
-    where=f"the .zip or the folder of its PNG images from {_fetch.COIL_MIRRORS[0]}coil-20/coil-20-proc.zip; the .mat "
+    where=f"the .zip or the folder of its PNG images from {COIL_MIRRORS[0]}coil-20/coil-20-proc.zip; the .mat "
     f"with fea and gnd from {CAI}; {OURS}",
-    fetch=_fetch.fetch_coil20,
+    fetch=fetch_coil20,
 )
 
 COIL100 = DataSet(
     title="COIL-100",
     files={
         "coil100_32x32.npz": _formats.read_arrays,
-        "COIL100.mat": partial(_formats.read_matlab_images, image_shape=(32, 32)),
+        "COIL100.mat": _formats.read_matlab_images,
         "coil-100.zip": _formats.read_coil100,
         "coil-100": _formats.read_coil100,
     },
@@ -79,9 +163,9 @@ colour images of 128 × 128 pixels as grey levels 0 to 255 (0.299 R + 0.587 G + 
 S. A. Nene, S. K. Nayar, H. Murase, Columbia Object Image Library (COIL-100), report CUCS-006-96 (1996).
 For research use.
 """,
-    where=f"the .zip or the folder of its PNG images from {_fetch.COIL_MIRRORS[0]}coil-100/coil-100.zip; the .mat with "
+    where=f"the .zip or the folder of its PNG images from {COIL_MIRRORS[0]}coil-100/coil-100.zip; the .mat with "
     f"fea and gnd from {CAI}; {OURS}",
-    fetch=_fetch.fetch_coil100,
+    fetch=fetch_coil100,
 )
 
 USPS = DataSet(
@@ -101,8 +185,8 @@ zip.test the 7291 training images come first, then the 2007 test images; class k
 J. J. Hull, A database for handwritten text recognition research, IEEE TPAMI 16 (1994).
 """,
     where="zip.train.gz and zip.test.gz together, from the data of The Elements of Statistical Learning; the .mat with "
-    f"fea and gnd from {CAI}; OpenML has it as number {_fetch.OPENML_USPS}; {OURS}",
-    fetch=_fetch.fetch_usps,
+    f"fea and gnd from {CAI}; OpenML has it as number {OPENML_USPS}; {OURS}",
+    fetch=fetch_usps,
 )
 
 MNIST = DataSet(
@@ -122,8 +206,8 @@ MNIST: the 60000 handwritten digits of the training set in their original order,
 Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, Gradient-based learning applied to document recognition, Proc. IEEE 86
 (1998).
 """,
-    where=f"images and labels, train-labels-idx1-ubyte.gz beside them, from {_fetch.MNIST_MIRRORS[0]}; {OURS}",
-    fetch=_fetch.fetch_mnist,
+    where=f"images and labels, train-labels-idx1-ubyte.gz beside them, from {MNIST_MIRRORS[0]}; {OURS}",
+    fetch=fetch_mnist,
 )
 
 COVTYPE = DataSet(
@@ -142,14 +226,14 @@ J. A. Blackard, D. J. Dean, Comparative accuracies of artificial neural networks
 forest cover types from cartographic variables, Computers and Electronics in Agriculture 24 (1999).
 """,
     where=f"covtype.data.gz from https://archive.ics.uci.edu/dataset/31/covertype; {OURS}",
-    fetch=_fetch.fetch_covtype,
+    fetch=fetch_covtype,
 )
 
 ORL = DataSet(
     title="ORL",
     files={
         "orl_32x32.npz": _formats.read_arrays,
-        "ORL_32x32.mat": partial(_formats.read_matlab_images, image_shape=(32, 32)),
+        "ORL_32x32.mat": _formats.read_matlab_images,
     },
     n_features=1024,
     image_shape=(32, 32),
@@ -161,5 +245,5 @@ differently and sized 64 × 64, and reduced by means of 2 × 2 blocks. Results o
 F. S. Samaria, A. C. Harter, Parameterisation of a stochastic model for human face identification, WACV (1994).
 """,
     where=f"the .mat with fea and gnd is in {CAI}; {OURS}",
-    fetch=_fetch.fetch_orl,
+    fetch=fetch_orl,
 )

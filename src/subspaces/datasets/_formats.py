@@ -32,6 +32,9 @@ COIL_IMAGE = re.compile(r"obj(\d+)__(\d+)\.png", re.IGNORECASE)
 COIL_SIDE, BLOCK = 128, 4
 """Pixels along the side of a COIL image, and of the blocks whose means make the images 32 × 32."""
 
+Members = dict[str, Callable[[], Any]]
+"""Names of images, and what opens each."""
+
 MAX_IMAGE_BYTES = 2**20
 """The most one packed COIL image may take; the real ones have below 50 kB."""
 
@@ -116,7 +119,7 @@ def _array_names(path: Path) -> list[str]:
     return list(list_matrices(path))
 
 
-def read_matlab_images(path: Path, image_shape: tuple[int, int]) -> Points:
+def read_matlab_images(path: Path, image_shape: tuple[int, int] = (32, 32)) -> Points:
     """Images from a ``.mat`` file. MATLAB stores their columns one after another; here they come out upright."""
     points = read_arrays(path)
     if points.X.shape[1] != math.prod(image_shape):
@@ -170,19 +173,12 @@ def _coil_block_sums(path: Path) -> tuple[Array, Array]:
     require_pillow("COIL's PNG images")
     with reading(path):
         if path.is_dir():
-            return _stack_coil(path, _folder_members(path))
+            # links that leave the folder, pipes (opening one would wait for ever) and folders are no images
+            root, files = path.resolve(), [file for file in path.iterdir() if COIL_IMAGE.fullmatch(file.name)]
+            images = [file for file in files if file.is_file() and file.resolve().is_relative_to(root)]
+            return _stack_coil(path, {file.name: partial(open, file, "rb") for file in images})
         with zipfile.ZipFile(path) as archive:
             return _stack_coil(path, _zip_members(path, archive))
-
-
-def _folder_members(path: Path) -> dict[str, Callable[[], bytes]]:
-    """Images of a folder; links that leave it, pipes (opening one would wait for ever) and folders are none."""
-    root = path.resolve()
-    members: dict[str, Callable[[], bytes]] = {}
-    for file in path.iterdir():
-        if COIL_IMAGE.fullmatch(file.name) and file.is_file() and file.resolve().is_relative_to(root):
-            members[file.name] = partial(_read_image, path, file.name, partial(open, file, "rb"))
-    return members
 
 
 def _read_image(path: Path, name: str, open_member: Callable[[], Any]) -> bytes:
@@ -194,8 +190,8 @@ def _read_image(path: Path, name: str, open_member: Callable[[], Any]) -> bytes:
     return content
 
 
-def _zip_members(path: Path, archive: zipfile.ZipFile) -> dict[str, Callable[[], bytes]]:
-    members: dict[str, Callable[[], bytes]] = {}
+def _zip_members(path: Path, archive: zipfile.ZipFile) -> Members:
+    members: Members = {}
     for info in archive.infolist():
         name = PurePosixPath(info.filename).name  # folders inside the archive mean nothing here
         if not COIL_IMAGE.fullmatch(name):
@@ -206,18 +202,18 @@ def _zip_members(path: Path, archive: zipfile.ZipFile) -> dict[str, Callable[[],
             raise FileError(path, f"'{printable(name)}' unpacks to {info.file_size} bytes, too many for a COIL image")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # the others unpack without a bound
             raise FileError(path, f"'{printable(name)}' is packed in an unusual way; fetch it again")
-        members[name] = partial(_read_image, path, name, partial(archive.open, info))
+        members[name] = partial(archive.open, info)
     return members
 
 
-def _stack_coil(path: Path, members: dict[str, Callable[[], bytes]]) -> tuple[Array, Array]:
+def _stack_coil(path: Path, members: Members) -> tuple[Array, Array]:
     found = [(match, name) for name in members if (match := COIL_IMAGE.fullmatch(name))]
     if not found:
         raise FileError(path, "holds no image with a name like obj1__0.png; is this COIL's processed set?")
     order = sorted((int(match[1]), int(match[2]), name) for match, name in found)
     sums = np.empty((len(order), (COIL_SIDE // BLOCK) ** 2), dtype=np.int16)
     for row, (_, _, name) in enumerate(order):
-        sums[row] = _block_sums(path, name, members[name]())
+        sums[row] = _block_sums(path, name, _read_image(path, name, members[name]))
     return sums, np.array([number for number, _, _ in order])
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -15,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 
-from subspaces.datasets._fetch import FETCH_ERRORS
 from subspaces.datasets._formats import Points, names_in_words
 from subspaces.io import FileError, write_atomically
 from subspaces.io.writing import remove_leftovers, unfinished
@@ -25,6 +25,9 @@ Folder = str | PathLike[str] | None
 Seed = int | np.random.RandomState | None
 Loaded = Any
 """A Bunch (scikit-learn has no types), or the points and their labels."""
+
+FETCH_ERRORS = (OSError, ValueError, HTTPException)
+"""What scikit-learn's fetchers and our readers raise when a source is down, changed or damaged."""
 
 VARIABLE = "SUBSPACES_DATA"
 """Environment variable with the folder of the data sets."""
@@ -163,11 +166,11 @@ def choose_rows(
 ) -> Array | slice:
     """Rows of the first points, of the first classes among them, and of a balanced subset of those."""
     if first is None and per_class is None:
-        return slice(None if n_images is None else _positive("n_images", n_images))
-    y = points.y if n_images is None else points.y[: _positive("n_images", n_images)]
+        return slice(None if n_images is None else positive("n_images", n_images))
+    y = points.y if n_images is None else points.y[: positive("n_images", n_images)]
     rows: Array = np.arange(len(y))
     if first is not None:
-        if _positive("first", first) > len(points.classes):
+        if positive("first", first) > len(points.classes):
             raise ValueError(f"first must be at most the number of classes, {len(points.classes)}; got {first}")
         rows = rows[y < first]
     if per_class is not None:
@@ -202,7 +205,7 @@ def balanced_subset(y: npt.ArrayLike, per_class: int, *, random_state: Seed = No
     [2, 2]
     """
     labels = np.asarray(y)
-    _positive("per_class", per_class)
+    positive("per_class", per_class)
     classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(classes) and counts.min() < per_class:
         smallest = int(np.argmin(counts))
@@ -212,11 +215,11 @@ def balanced_subset(y: npt.ArrayLike, per_class: int, *, random_state: Seed = No
     shuffled = check_random_state(random_state).permutation(len(labels))
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
     starts = np.cumsum(counts) - counts
-    chosen: Labels = np.sort(by_class[(starts[:, None] + np.arange(per_class)).ravel()]).astype(np.intp, copy=False)
-    return chosen
+    return np.sort(by_class[(starts[:, None] + np.arange(per_class)).ravel()]).astype(np.intp, copy=False)
 
 
-def _positive(name: str, value: int) -> int:
+def positive(name: str, value: Any) -> int:
+    """The value of a parameter that must be a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
     return int(value)

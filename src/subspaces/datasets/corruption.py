@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array, check_random_state
 
+from subspaces.datasets._load import Seed
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.types import Array
 
@@ -17,7 +18,7 @@ def add_gaussian_noise(
     snr_db: float,
     *,
     per_image: bool = False,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> Array:
     """Add white Gaussian noise at a given ratio of signal to noise.
 
@@ -67,7 +68,7 @@ def salt_and_pepper(
     *,
     low: float | None = None,
     high: float | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> Array:
     """Set a given share of the pixels of every image to white or black.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from subspaces.datasets import _catalogue
-from subspaces.datasets._load import Folder, Loaded, Seed, load
+from subspaces.datasets._load import DataSet, Folder, Loaded, Seed, load
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -40,12 +40,60 @@ _RETURNS = """Bunch, or (data, target) with `return_X_y`
     FileError
         If its file is damaged or holds something else."""
 
+_DOC = """{text}
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    {returns}
+    """
+
 
 def _documented(function: F) -> F:
     """Fill in what all loaders have in common."""
     if function.__doc__ is not None:  # python -OO
         function.__doc__ = function.__doc__.format(parameters=_PARAMETERS, returns=_RETURNS)
     return function
+
+
+class Loader(Protocol):
+    """A loader with the parameters that all have."""
+
+    def __call__(
+        self,
+        *,
+        data_home: Folder = None,
+        return_X_y: bool = False,
+        first: int | None = None,
+        per_class: int | None = None,
+        random_state: Seed = None,
+        dtype: npt.DTypeLike = np.float64,
+        download_if_missing: bool = True,
+    ) -> Loaded:
+        """The data set."""
+
+
+def _loader(name: str, dataset: DataSet, text: str) -> Loader:
+    """The loader of a data set that has no parameters of its own; `text` says what it is and where it is read from."""
+
+    def loader(
+        *,
+        data_home: Folder = None,
+        return_X_y: bool = False,
+        first: int | None = None,
+        per_class: int | None = None,
+        random_state: Seed = None,
+        dtype: npt.DTypeLike = np.float64,
+        download_if_missing: bool = True,
+    ) -> Loaded:
+        return load(dataset, data_home, return_X_y, first, per_class, random_state, dtype, download_if_missing)
+
+    loader.__name__ = loader.__qualname__ = name
+    loader.__doc__ = _DOC.format(text=text, parameters=_PARAMETERS, returns=_RETURNS)
+    return loader
 
 
 @_documented
@@ -83,86 +131,6 @@ def load_yaleb(
 
 
 @_documented
-def load_coil20(
-    *,
-    data_home: Folder = None,
-    return_X_y: bool = False,
-    first: int | None = None,
-    per_class: int | None = None,
-    random_state: Seed = None,
-    dtype: npt.DTypeLike = np.float64,
-    download_if_missing: bool = True,
-) -> Loaded:
-    """Load COIL-20: 1440 images of 20 objects on a turntable, 32 × 32 pixels in [0, 1].
-
-    Read from ``coil20_32x32.npz``, ``COIL20.mat``, or the original ``coil-20-proc.zip`` or its folder (PNG images,
-    read with Pillow), which are reduced by means of 4 × 4 blocks; fetched from Columbia University.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Returns
-    -------
-    {returns}
-    """
-    return load(_catalogue.COIL20, data_home, return_X_y, first, per_class, random_state, dtype, download_if_missing)
-
-
-@_documented
-def load_coil100(
-    *,
-    data_home: Folder = None,
-    return_X_y: bool = False,
-    first: int | None = None,
-    per_class: int | None = None,
-    random_state: Seed = None,
-    dtype: npt.DTypeLike = np.float64,
-    download_if_missing: bool = True,
-) -> Loaded:
-    """Load COIL-100: 7200 images of 100 objects on a turntable, 32 × 32 pixels, grey levels 0 to 255.
-
-    Read from ``coil100_32x32.npz``, ``COIL100.mat``, or the original ``coil-100.zip`` or its folder (PNG images, read
-    with Pillow), which are made grey and reduced by means of 4 × 4 blocks; fetched from Columbia University (131 MB).
-
-    Parameters
-    ----------
-    {parameters}
-
-    Returns
-    -------
-    {returns}
-    """
-    return load(_catalogue.COIL100, data_home, return_X_y, first, per_class, random_state, dtype, download_if_missing)
-
-
-@_documented
-def load_usps(
-    *,
-    data_home: Folder = None,
-    return_X_y: bool = False,
-    first: int | None = None,
-    per_class: int | None = None,
-    random_state: Seed = None,
-    dtype: npt.DTypeLike = np.float64,
-    download_if_missing: bool = True,
-) -> Loaded:
-    """Load USPS: 9298 handwritten digits, 16 × 16 pixels in [0, 1]. The paper takes 200 of each at random.
-
-    Read from ``usps_9298.npz``, ``USPS.mat``, or ``zip.train.gz`` and ``zip.test.gz``; fetched from OpenML.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Returns
-    -------
-    {returns}
-    """
-    return load(_catalogue.USPS, data_home, return_X_y, first, per_class, random_state, dtype, download_if_missing)
-
-
-@_documented
 def load_mnist(
     *,
     n_images: int | None = None,
@@ -194,54 +162,46 @@ def load_mnist(
     return load(dataset, data_home, return_X_y, first, per_class, random_state, dtype, download_if_missing, n_images)
 
 
-@_documented
-def load_covtype(
-    *,
-    data_home: Folder = None,
-    return_X_y: bool = False,
-    first: int | None = None,
-    per_class: int | None = None,
-    random_state: Seed = None,
-    dtype: npt.DTypeLike = np.float64,
-    download_if_missing: bool = True,
-) -> Loaded:
+load_coil20 = _loader(
+    "load_coil20",
+    _catalogue.COIL20,
+    """Load COIL-20: 1440 images of 20 objects on a turntable, 32 × 32 pixels in [0, 1].
+
+    Read from ``coil20_32x32.npz``, ``COIL20.mat``, or the original ``coil-20-proc.zip`` or its folder (PNG images,
+    read with Pillow), which are reduced by means of 4 × 4 blocks; fetched from Columbia University.""",
+)
+
+load_coil100 = _loader(
+    "load_coil100",
+    _catalogue.COIL100,
+    """Load COIL-100: 7200 images of 100 objects on a turntable, 32 × 32 pixels, grey levels 0 to 255.
+
+    Read from ``coil100_32x32.npz``, ``COIL100.mat``, or the original ``coil-100.zip`` or its folder (PNG images, read
+    with Pillow), which are made grey and reduced by means of 4 × 4 blocks; fetched from Columbia University
+    (131 MB).""",
+)
+
+load_usps = _loader(
+    "load_usps",
+    _catalogue.USPS,
+    """Load USPS: 9298 handwritten digits, 16 × 16 pixels in [0, 1]. The paper takes 200 of each at random.
+
+    Read from ``usps_9298.npz``, ``USPS.mat``, or ``zip.train.gz`` and ``zip.test.gz``; fetched from OpenML.""",
+)
+
+load_covtype = _loader(
+    "load_covtype",
+    _catalogue.COVTYPE,
     """Load Covtype: 581012 cells of forest, 54 unscaled attributes, 7 kinds of trees.
 
-    Read from ``covtype.npz`` or UCI's ``covtype.data.gz``; fetched by scikit-learn.
+    Read from ``covtype.npz`` or UCI's ``covtype.data.gz``; fetched by scikit-learn.""",
+)
 
-    Parameters
-    ----------
-    {parameters}
-
-    Returns
-    -------
-    {returns}
-    """
-    return load(_catalogue.COVTYPE, data_home, return_X_y, first, per_class, random_state, dtype, download_if_missing)
-
-
-@_documented
-def load_orl(
-    *,
-    data_home: Folder = None,
-    return_X_y: bool = False,
-    first: int | None = None,
-    per_class: int | None = None,
-    random_state: Seed = None,
-    dtype: npt.DTypeLike = np.float64,
-    download_if_missing: bool = True,
-) -> Loaded:
+load_orl = _loader(
+    "load_orl",
+    _catalogue.ORL,
     """Load the ORL faces: 400 images of 40 persons, 32 × 32 pixels, grey levels 0 to 255.
 
     Read from ``orl_32x32.npz`` or ``ORL_32x32.mat``. Where neither is, scikit-learn's Olivetti faces are fetched: the
-    same photographs, cut differently and reduced from 64 × 64 pixels by means of 2 × 2 blocks.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Returns
-    -------
-    {returns}
-    """
-    return load(_catalogue.ORL, data_home, return_X_y, first, per_class, random_state, dtype, download_if_missing)
+    same photographs, cut differently and reduced from 64 × 64 pixels by means of 2 × 2 blocks.""",
+)

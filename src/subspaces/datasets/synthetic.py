@@ -10,10 +10,10 @@ import numpy as np
 import scipy.linalg
 from sklearn.utils import check_random_state
 
+from subspaces.datasets._load import Seed, positive
 from subspaces.numerics.decompositions import cholesky
 from subspaces.numerics.types import Array, Labels
 
-Seed = int | np.random.RandomState | None
 Counts = int | Sequence[int]
 
 BENCHMARKS: dict[str, dict[str, Any]] = {
@@ -80,7 +80,7 @@ def make_subspaces(
     rng = check_random_state(random_state)
     sizes = _per_cluster("n_points", n_points, n_subspaces)
     dimensions = _per_cluster("dimension", dimension, n_subspaces)
-    if max(dimensions) + affine > _whole("ambient", ambient):
+    if max(dimensions) + affine > positive("ambient", ambient):
         room = "; affine subspaces need one more" if affine else ""
         raise ValueError(f"ambient must be at least the dimension of the subspaces; got {ambient}, {dimension}{room}")
     if angle is None:
@@ -219,7 +219,7 @@ def make_circles_union(
     """
     rng = check_random_state(random_state)
     parts = []
-    for k, size in enumerate(_per_cluster("n_points", n_points, _whole("n_circles", n_circles))):
+    for k, size in enumerate(_per_cluster("n_points", n_points, positive("n_circles", n_circles))):
         turn = rng.uniform(0, 2 * np.pi, size)
         parts.append(np.column_stack([np.cos(turn) + k * distance, np.sin(turn)]))
     return _finish(parts, ambient, noise, rng)
@@ -269,7 +269,7 @@ def make_helices(
     """
     rng = check_random_state(random_state)
     parts = []
-    for k, size in enumerate(_per_cluster("n_points", n_points, _whole("n_helices", n_helices))):
+    for k, size in enumerate(_per_cluster("n_points", n_points, positive("n_helices", n_helices))):
         t = rng.uniform(0, 2 * np.pi * n_turns, size)
         phase = t + 2 * np.pi * k / n_helices
         parts.append(np.column_stack([np.cos(phase), np.sin(phase), t / (2 * np.pi)]))
@@ -320,9 +320,9 @@ def make_spheres(
     True
     """
     rng = check_random_state(random_state)
-    _whole("dimension", dimension)
+    positive("dimension", dimension)
     parts = []
-    for k, size in enumerate(_per_cluster("n_points", n_points, _whole("n_spheres", n_spheres))):
+    for k, size in enumerate(_per_cluster("n_points", n_points, positive("n_spheres", n_spheres))):
         directions = rng.standard_normal((size, dimension + 1))
         parts.append((k + 1) * directions / np.linalg.norm(directions, axis=1, keepdims=True))
     return _finish(parts, ambient, noise, rng)
@@ -332,7 +332,7 @@ def _finish(parts: list[Array], ambient: int | None, noise: float, rng: np.rando
     """Stack the clusters, turn them into the ambient space without changing a distance, add noise, label."""
     X = np.concatenate(parts)
     n_natural = X.shape[1]
-    if ambient is not None and _whole("ambient", ambient) < n_natural:
+    if ambient is not None and positive("ambient", ambient) < n_natural:
         raise ValueError(f"ambient must be at least {n_natural}; got {ambient}")
     if ambient is not None and ambient > n_natural:
         X = X @ _random_basis(ambient, n_natural, rng).T
@@ -345,8 +345,7 @@ def _finish(parts: list[Array], ambient: int | None, noise: float, rng: np.rando
 
 def _random_basis(ambient: int, dimension: int, rng: np.random.RandomState) -> Array:
     """Orthonormal columns that span a uniformly distributed subspace."""
-    basis: Array = scipy.linalg.qr(rng.standard_normal((ambient, dimension)), mode="economic")[0]
-    return basis
+    return scipy.linalg.qr(rng.standard_normal((ambient, dimension)), mode="economic")[0]
 
 
 def _bases_at_angle(angle: float, ambient: int, dimensions: list[int], rng: np.random.RandomState) -> list[Array]:
@@ -370,10 +369,9 @@ def _bases_at_angle(angle: float, ambient: int, dimensions: list[int], rng: np.r
 
 def _normal_to(basis: Array, rng: np.random.RandomState) -> Array:
     """A random unit vector at right angles to a subspace."""
-    vector: Array = rng.standard_normal((basis.shape[0],))
+    vector = rng.standard_normal((basis.shape[0],))
     vector -= basis @ (basis.T @ vector)
-    normal: Array = vector / np.linalg.norm(vector)
-    return normal
+    return vector / np.linalg.norm(vector)
 
 
 def _per_cluster(name: str, value: Counts, n_clusters: int) -> list[int]:
@@ -381,10 +379,4 @@ def _per_cluster(name: str, value: Counts, n_clusters: int) -> list[int]:
     values = [value] * n_clusters if isinstance(value, Integral) else list(value)  # type: ignore[arg-type]
     if len(values) != n_clusters:
         raise ValueError(f"{name} must be one number or {n_clusters} of them; got {len(values)}")
-    return [_whole(name, number) for number in values]
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
-    return int(value)
+    return [positive(name, number) for number in values]

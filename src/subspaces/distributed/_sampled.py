@@ -18,8 +18,7 @@ from subspaces.engine.landmark_run import Outcome, one_cluster, run_points
 from subspaces.estimators.sampled import Sampled
 from subspaces.landmarks.points import Points, label_blocks
 from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.copies import fingerprints
-from subspaces.numerics.ordering import order_of_keys, row_keys
+from subspaces.numerics.ordering import fingerprints, order_of_keys, row_keys
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, apply_scaling, fit_scaling, inverse_deviation
 

@@ -53,12 +53,9 @@ def coarse_embedding(
     """Embed the micro-clusters `groups` of the points of W.
 
     Pieces of the coarse graph with less than 0.5 % of the points are left out and take the row of the nearest
-    micro-cluster that was not.
-
-    Parameters
-    ----------
-    between : a graph between the micro-clusters themselves, added to the contracted one with the same total weight.
-        The points' own edges never leave a piece of the data (soil types of Covtype); this one says which are near.
+    micro-cluster that was not. `between` is a graph between the micro-clusters themselves, added to the contracted one
+    with the same total weight: the points' own edges never leave a piece of the data (soil types of Covtype); this one
+    says which are near.
     """
     coarse = contract(W, groups)
     if between is not None and between.sum() > 0:

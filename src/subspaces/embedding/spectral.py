@@ -9,8 +9,6 @@ not computed but written down (D^(1/2) 1 on each component), and each component 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,20 +59,13 @@ class Embedding:
 def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:
     """Eigenvectors of L = I − D^(−1/2) W D^(−1/2) (eq. 3.14) for its `n_vectors` smallest eigenvalues, zeros included.
 
+    W is symmetric, non-negative and sparse.
+
     The paper says "smallest nonzero eigenvalues"; its figures need the zero ones (without them COIL20 falls from
     90.6 to 51.4 % accuracy), and so does theory: they are the components.
 
     With more components than `n_vectors` the null space is larger than asked for and no choice within it is better
     than another: then all its vectors are returned, one per component.
-
-    Parameters
-    ----------
-    W : symmetric non-negative sparse array
-    n_vectors : number of eigenvectors k
-
-    Returns
-    -------
-    Embedding
     """
     W = sparse.csr_array(W)
     n_components, labels = components(W)
@@ -107,8 +98,7 @@ def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:
 def unit_rows(Y: Array) -> Array:
     """Scale each row to length 1 (Ng, Jordan, Weiss); rows of zeros stay zero."""
     norms = np.linalg.norm(Y, axis=1, keepdims=True)
-    scaled: Array = Y / np.where(norms > 0, norms, 1)
-    return scaled
+    return Y / np.where(norms > 0, norms, 1)
 
 
 def _remaining_vectors(S: Sparse, labels: Labels, n_components: int, root: Array, n_vectors: int) -> Pairs:
@@ -247,8 +237,7 @@ def _nearest_to_points(space: Array, count: int) -> Array:
         pivot = int(np.argmax(squares >= (1 - equal) * squares.max()))
         out[:, j] = rest[pivot] / np.sqrt(squares[pivot])
         rest -= np.outer(rest @ out[:, j], out[:, j])
-    chosen: Array = space @ out
-    return chosen
+    return space @ out
 
 
 def _multigrid_pairs(S: Sparse, null: Array, k: int) -> Pairs:
@@ -259,24 +248,15 @@ def _multigrid_pairs(S: Sparse, null: Array, k: int) -> Pairs:
     S = sparse.csr_matrix(S, dtype=np.float64)
     laplacian = sparse.identity(n, format="csr") - S
     shifted = sparse.csr_matrix(laplacian + 1e-5 * sparse.identity(n, format="csr"))
-    with _fixed_global_seed():
-        solver = smoothed_aggregation_solver(shifted, B=null.astype(np.float64)[:, None], max_coarse=500)
-    preconditioner = solver.aspreconditioner()
-    values, vectors = block_pairs(
-        laplacian, k, known=null[:, None], M=preconditioner, largest=False, maxiter=200, n_more=4
-    )
-    return 1 - values, vectors
-
-
-@contextmanager
-def _fixed_global_seed() -> Iterator[None]:
-    """Pyamg draws from NumPy's global generator: give it a fixed state and the caller's back afterwards."""
     state = np.random.get_state()  # noqa: NPY002
-    np.random.seed(0)  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002  # pyamg draws from NumPy's global generator, whose state the caller gets back
     try:
-        yield
+        solver = smoothed_aggregation_solver(shifted, B=null.astype(np.float64)[:, None], max_coarse=500)
     finally:
         np.random.set_state(state)  # noqa: NPY002
+    M = solver.aspreconditioner()
+    values, vectors = block_pairs(laplacian, k, known=null[:, None], M=M, largest=False, maxiter=200, n_more=4)
+    return 1 - values, vectors
 
 
 def _fix_signs(vectors: Array) -> Array:

@@ -12,9 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from subspaces.engine.predict import ByModel
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.landmarks.points import BLOCK_BYTES, Points
-from subspaces.numerics.copies import fingerprints, label_of_most_copies
 from subspaces.numerics.listening import Listener, Timer
-from subspaces.numerics.ordering import canonical_order
+from subspaces.numerics.ordering import canonical_order, fingerprints, label_of_most_copies
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, fit_scaling

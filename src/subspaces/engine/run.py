@@ -16,9 +16,8 @@ from subspaces.engine.plan import Context, Plan
 from subspaces.engine.stages import Embedding, Evidence, Graph, Seen
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
-from subspaces.numerics.copies import fingerprints, one_label_per_copy
 from subspaces.numerics.listening import Listener, Timer
-from subspaces.numerics.ordering import canonical_order, inverse_of, reordered
+from subspaces.numerics.ordering import canonical_order, fingerprints, inverse_of, one_label_per_copy, reordered
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.numerics.workers import HERE, Workers
@@ -248,7 +247,7 @@ def as_given(found: Journey, order: Labels) -> Journey:
     graph, embedding = found.graph, found.embedding
     C, model = graph.coefficients, graph.evidence.model
     if isinstance(C, Factors):
-        C = Factors(C.left[place], C.singular_values, C.right[place])
+        C = C._replace(place=place)
     elif C is not None:
         C = reordered(C, place)
     graph = graph._replace(

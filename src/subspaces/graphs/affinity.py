@@ -85,21 +85,15 @@ def _strongest_edges_out(
         out = out[np.lexsort((-S.col[out], levels(S.data[out])))]  # the last is written: the strongest, first column
         outside[S.row[out]], weight[S.row[out]] = S.col[out], S.data[out]
     else:
-        _read_edges_out(coefficients, peaks, pieces, outside, weight)
+        for start, stop in row_blocks(n, n * coefficients.dtype.itemsize):
+            block = symmetrised_columns(coefficients, peaks, start, stop)
+            block[(pieces[start:stop, None] == pieces) | (pieces < 0)] = 0
+            outside[start:stop] = first_largest(block, axis=1)
+            weight[start:stop] = block[np.arange(stop - start), outside[start:stop]]
     order = np.lexsort((-levels(weight), pieces))
     order = order[pieces[order] >= 0]
     first = order[np.searchsorted(pieces[order], np.arange(n_pieces))]
     return first, outside[first], weight[first]
-
-
-def _read_edges_out(coefficients: Coefficients, peaks: Array, pieces: Labels, outside: Labels, weight: Array) -> None:
-    """Each point's strongest coefficient to another piece, from blocks of the untruncated coefficients."""
-    n = coefficients.n_points
-    for start, stop in row_blocks(n, n * coefficients.dtype.itemsize):
-        block = symmetrised_columns(coefficients, peaks, start, stop)
-        block[(pieces[start:stop, None] == pieces) | (pieces < 0)] = 0
-        outside[start:stop] = first_largest(block, axis=1)
-        weight[start:stop] = block[np.arange(stop - start), outside[start:stop]]
 
 
 def _add_edges(

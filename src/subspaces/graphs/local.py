@@ -5,7 +5,6 @@ Both compare two points by a symmetric measure w(x, y) = w(y, x) ≥ 0, so there
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,10 @@ from sklearn.preprocessing import normalize
 
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces.numerics.decompositions import svd
-from subspaces.numerics.neighbors import check_points, columns_to_sparse, nearest_neighbors
+from subspaces.numerics.distances import check_points, columns_to_sparse, nearest_neighbors
 from subspaces.numerics.types import Array, Sparse
+from subspaces.representation.coefficients import Blocks
 from subspaces.representation.thresholding import strongest_cosines
-
-Rows = Callable[[int, int], Array]
 
 
 def lsa(X: Array, *, subspace_dim: int = 4, n_neighbors: int = 6, rank: int | None = None) -> Array:
@@ -164,7 +162,7 @@ def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: 
     return _symmetric(rows, len(X), X.dtype)
 
 
-def _symmetric(rows: Rows, n_points: int, dtype: np.dtype[Any], arrays_per_row: int = 1) -> Array:
+def _symmetric(rows: Blocks, n_points: int, dtype: np.dtype[Any], arrays_per_row: int = 1) -> Array:
     """Symmetric matrix with zero diagonal from ``rows(start, stop)``, its part ``[start:stop, start:]``."""
     matrix = np.empty((n_points, n_points), dtype)
 

@@ -197,19 +197,19 @@ def row_space_affinity(C: Matrix, power: float = 4, *, rank_tol: float = 1e-4) -
     """
     _check_power(power)
     if isinstance(C, Coefficients) and C.factors is not None:
-        left, singular, _ = C.factors
-        kept = singular > rank_tol * singular.max(initial=0)
-        return _angle_affinity(left[:, kept], singular[kept], power, left.dtype, signed=False)
-    matrix = _matrix(C)
-    # U and Σ from C Cᵀ: several times faster than an SVD of C. Its squared condition costs digits only below
-    # σ = 1e-8 σ₁, far under rank_tol, in double precision; in single it would not be enough.
-    precise: Sparse = matrix.astype(np.float64, copy=False)
-    gram = precise @ precise.T
-    gram = gram.toarray() if issparse(gram) else gram
-    values, vectors = eigh(gram)
-    singular = np.sqrt(np.maximum(values, 0))
-    kept = singular > rank_tol * singular[-1]
-    return _angle_affinity(vectors[:, kept], singular[kept], power, matrix.dtype, signed=False)
+        vectors, singular, _ = C.factors
+        dtype = vectors.dtype
+    else:
+        matrix = _matrix(C)
+        # U and Σ from C Cᵀ: several times faster than an SVD of C. Its squared condition costs digits only below
+        # σ = 1e-8 σ₁, far under rank_tol, in double precision; in single it would not be enough.
+        precise: Sparse = matrix.astype(np.float64, copy=False)
+        gram = precise @ precise.T
+        gram = gram.toarray() if issparse(gram) else gram
+        values, vectors = eigh(gram)
+        singular, dtype = np.sqrt(np.maximum(values, 0)), matrix.dtype
+    kept = singular > rank_tol * singular.max(initial=0)
+    return _angle_affinity(vectors[:, kept], singular[kept], power, dtype, signed=False)
 
 
 def dscnet_affinity(

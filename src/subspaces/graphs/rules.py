@@ -11,19 +11,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from subspaces.graphs.postprocessing import (
-    dscnet_affinity,
-    keep_column_mass,
-    row_space_affinity,
-    scale_columns_to_max,
-)
+from subspaces.graphs.postprocessing import dscnet_affinity, keep_column_mass, row_space_affinity, scale_columns_to_max
 from subspaces.graphs.truncation import RANKINGS, truncate, truncate_symmetric
 from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients, Factors
-
-GRAPHS = ("symmetric", "column", "mass", "row_space", "dscnet", "unit", "larger")
 
 _SMALL = 2**24  # bytes that any machine has
 _COPIES = 4.5  # of the entries of a graph and their indices that exist at once while it is built and used, measured
@@ -36,6 +29,8 @@ _PARAMS = {
     "unit": (),
     "larger": ("share",),
 }
+
+GRAPHS = tuple(_PARAMS)
 
 
 @dataclass(frozen=True)
@@ -150,7 +145,9 @@ def build_graph(
         return Built(normalize(C, axis=0).astype(np.result_type(C.dtype, np.float32)), C)
     if rule.name == "larger":
         C = keep_column_mass(coefficients.sparse(), params.get("share", 0.95))
-        return Built(_half(abs(C).maximum(abs(C).T)), C)
+        half = abs(C).maximum(abs(C).T).tocsc(copy=True)
+        half.data /= 2  # the affinity adds the transpose
+        return Built(half, C)
     kept: Sparse | Factors | None = coefficients.factors
     if kept is None and rule.n_nonzero is not None:
         kept = truncate(coefficients, rule.n_nonzero, by=rule.by)
@@ -159,13 +156,6 @@ def build_graph(
     assert n_clusters is not None
     subspace_dim = params.pop("subspace_dim", 12)
     return Built(_half_sparse(dscnet_affinity(coefficients, n_clusters, subspace_dim, **params)), kept)
-
-
-def _half(W: Sparse) -> Sparse:
-    """The affinity adds the transpose: hand it half of a symmetric matrix."""
-    half = W.tocsc(copy=True)
-    half.data /= 2
-    return half
 
 
 def _half_sparse(W: Array) -> Sparse:

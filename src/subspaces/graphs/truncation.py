@@ -15,8 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.numerics.largest import largest_of_few, largest_per_row, top_columns, top_places
-from subspaces.numerics.ties import first_smallest
+from subspaces.numerics.ties import largest_of_few, largest_per_row, top_columns, top_places
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients, Draft
 
@@ -76,12 +75,11 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
     The first pass over the coefficients then finds the η largest of each column, hence also the largest one, by which
     the second pass divides.
     """
-    n, whole = coefficients.n_points, coefficients.matrix
+    n, whole, asked = coefficients.n_points, coefficients.matrix, n_nonzero
+    n_nonzero = n if asked is None else min(asked, n - 1)
     if whole is not None:
-        kept = n if n_nonzero is None else min(n_nonzero, n - 1)
-        C = truncate(coefficients, n_nonzero) if keep else None
-        return Truncated(largest_per_column(symmetrised(whole), kept), C)
-    n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
+        C = truncate(coefficients, asked) if keep else None
+        return Truncated(largest_per_column(symmetrised(whole), n_nonzero), C)
     if coefficients.draft is not None and n_nonzero + _SPARE < n:
         return _symmetric_by_draft(coefficients, coefficients.draft, n_nonzero, keep)
     peaks, C = _peaks_and_largest(coefficients, n_nonzero) if keep else (None, None)
@@ -194,16 +192,14 @@ def symmetrised(C: Sparse) -> Sparse:
 def column_peaks(coefficients: Coefficients) -> Array:
     """Largest magnitude of each column of C, or of its symmetric core M: what the symmetric graph divides by."""
     if coefficients.matrix is not None:
-        peaks: Array = abs(coefficients.matrix).max(axis=0).toarray().ravel()
-        return peaks
+        return abs(coefficients.matrix).max(axis=0).toarray().ravel()
     if coefficients.draft is not None:
         return _peaks_by_draft(coefficients, coefficients.draft)[0]
     read = coefficients.core or coefficients.columns
 
     def peaks_of(start: int, stop: int) -> Array:
         columns = read(start, stop)
-        peaks: Array = np.maximum(columns.max(axis=1), -columns.min(axis=1))
-        return peaks
+        return np.maximum(columns.max(axis=1), -columns.min(axis=1))
 
     return np.concatenate(map_blocks(peaks_of, _blocks_of(coefficients, coefficients.dtype)))
 
@@ -223,11 +219,8 @@ def _peaks_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int = 1
         where = np.take_along_axis(block, columns, axis=1).argmax(axis=1)[:, None]
         top = np.take_along_axis(columns, where, axis=1)
         peaks: Array = np.where(top == rows[:, None], 0, np.abs(draft.pairs(rows, top)))[:, 0]
-        order = np.sort(first_smallest(-np.abs(values), min(n_nonzero, n - 1)), axis=1)
-        values, columns = np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)
-        kept = values != 0
-        counts = kept.sum(axis=1)
-        return peaks, (counts, columns[kept], of_core(values[kept], np.repeat(rows, counts)))
+        counts, columns, values = largest_of_few(columns, values, min(n_nonzero, n - 1))
+        return peaks, (counts, columns, of_core(values, np.repeat(rows, counts)))
 
     parts = map_blocks(one_block, _blocks_of(coefficients, np.dtype(np.float32)))
     return np.concatenate([peaks for peaks, _ in parts]), _from_blocks([entries for _, entries in parts], n)

@@ -27,41 +27,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from subspaces.kernels.base import FunctionKernel as FunctionKernel
 from subspaces.kernels.base import Kernel as Kernel
+from subspaces.kernels.base import Precomputed as Precomputed
 from subspaces.kernels.correntropy import Correntropy as Correntropy
-from subspaces.kernels.distance import RBF as RBF
-from subspaces.kernels.distance import DistanceKernel as DistanceKernel
-from subspaces.kernels.distance import Exponential as Exponential
-from subspaces.kernels.distance import InverseDistance as InverseDistance
-from subspaces.kernels.distance import InverseSquare as InverseSquare
-from subspaces.kernels.dot import Cosine as Cosine
-from subspaces.kernels.dot import Cubic as Cubic
-from subspaces.kernels.dot import DotKernel as DotKernel
-from subspaces.kernels.dot import Linear as Linear
-from subspaces.kernels.dot import Polynomial as Polynomial
-from subspaces.kernels.dot import Quadratic as Quadratic
-from subspaces.kernels.given import FunctionKernel as FunctionKernel
-from subspaces.kernels.given import Precomputed as Precomputed
-from subspaces.kernels.given import checked_gram as checked_gram
+from subspaces.kernels.profiles import RBF as RBF
+from subspaces.kernels.profiles import Cosine as Cosine
+from subspaces.kernels.profiles import Cubic as Cubic
+from subspaces.kernels.profiles import DistanceKernel as DistanceKernel
+from subspaces.kernels.profiles import DotKernel as DotKernel
+from subspaces.kernels.profiles import Exponential as Exponential
+from subspaces.kernels.profiles import InverseDistance as InverseDistance
+from subspaces.kernels.profiles import InverseSquare as InverseSquare
+from subspaces.kernels.profiles import Linear as Linear
+from subspaces.kernels.profiles import Polynomial as Polynomial
+from subspaces.kernels.profiles import Quadratic as Quadratic
 from subspaces.numerics.distances import BANDWIDTHS as BANDWIDTHS
 from subspaces.numerics.distances import unknown_name
 from subspaces.numerics.types import Array
 
+_OF_DISTANCES = (RBF, Exponential, InverseSquare, InverseDistance)
+_OF_PRODUCTS = (Linear, Cosine, Quadratic, Cubic, Polynomial)
+
 KERNELS: dict[str, type[Kernel]] = {
-    kind.name: kind
-    for kind in (
-        RBF,
-        Exponential,
-        InverseSquare,
-        InverseDistance,
-        Linear,
-        Cosine,
-        Quadratic,
-        Cubic,
-        Polynomial,
-        Correntropy,
-        Precomputed,
-    )
+    kind.name: kind for kind in (*_OF_DISTANCES, *_OF_PRODUCTS, Correntropy, Precomputed)
 }
 """Class of every kernel that has a name."""
 
@@ -105,7 +94,13 @@ def as_kernel(
     if not isinstance(kernel, str) or kernel not in KERNELS:
         raise ValueError(unknown_name("kernel", kernel, tuple(KERNELS)))
     if kernel == Polynomial.name:
-        return Polynomial(**_polynomial_params(params or {}))
+        unknown = set(params or {}) - set(_POLYNOMIAL_PARAMS)
+        if unknown:
+            allowed = list(_POLYNOMIAL_PARAMS)
+            raise ValueError(
+                f"kernel_params of the polynomial kernel may hold {allowed}; got {sorted(unknown)} as well."
+            )
+        return Polynomial(**(params or {}))
     if params:
         raise ValueError(f"kernel={kernel!r} takes no kernel_params; got {sorted(params)}.")
     return _with_bandwidth(KERNELS[kernel](), bandwidth)
@@ -126,13 +121,3 @@ def _with_bandwidth(kernel: Kernel, bandwidth: float | str) -> Kernel:
             f'bandwidth={bandwidth!r} contradicts kernel={kernel!r}: give one of them only (bandwidth="rms" is none).'
         )
     return kernel
-
-
-def _polynomial_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    unknown = set(params) - set(_POLYNOMIAL_PARAMS)
-    if unknown:
-        raise ValueError(
-            f"kernel_params of the polynomial kernel may hold {list(_POLYNOMIAL_PARAMS)}; "
-            f"got {sorted(unknown)} as well."
-        )
-    return dict(params)

@@ -39,11 +39,6 @@ class CosineMap:
     weights: Array
     constant: float
 
-    @property
-    def n_features_out(self) -> int:
-        """Number of columns of the feature map."""
-        return 1 + 2 * len(self.frequencies) * len(self.centre)
-
 
 def fit_cosine_map(X: Data, s: float) -> CosineMap:
     """Frequencies and weights for data in the range of X, accurate to ``TOLERANCE``.
@@ -80,7 +75,6 @@ class Correntropy(Kernel):
     bandwidth: float | str | None = None
     cosine: CosineMap | None = field(default=None, repr=False, compare=False)
 
-    name: ClassVar[str] = "correntropy"
     features_depend_on_data: ClassVar[bool] = True
     sees_units: ClassVar[bool] = False
 
@@ -99,14 +93,15 @@ class Correntropy(Kernel):
     def features(self, X: Data) -> Array:
         """Feature map Z of all features at once, shape (n, 1 + 2 × frequencies × m)."""
         X, cosine = _dense(X), self._series()
-        Z = np.empty((X.shape[0], cosine.n_features_out), dtype=X.dtype)
+        Z = np.empty((X.shape[0], self.n_features_out(X.shape[1])), dtype=X.dtype)
         Z[:, 0] = np.sqrt(cosine.constant)
         _chunk_features(X, cosine, 0, X.shape[1], Z[:, 1:])
         return Z
 
     def n_features_out(self, m: int, is_sparse: bool = False) -> int:
         """A cosine and a sine of each feature and frequency, and a constant."""
-        return self._series().n_features_out
+        cosine = self._series()
+        return 1 + 2 * len(cosine.frequencies) * len(cosine.centre)
 
     def gram(self, X: Data) -> Array:
         """Z Zᵀ, summed over chunks of features so that Z never exists as a whole."""

@@ -11,10 +11,10 @@ from scipy.sparse.linalg import LinearOperator
 
 from subspaces.embedding.spectral import FULL_GRAPH_SIZE
 from subspaces.numerics.centroids import cluster_rows, nearest, sample_rows
-from subspaces.numerics.copies import fingerprints, one_label_per_copy
 from subspaces.numerics.decompositions import block_pairs, cholesky, lanczos, largest_eigenpairs
+from subspaces.numerics.distances import nearest_neighbors
 from subspaces.numerics.listening import Listener, unwatched
-from subspaces.numerics.neighbors import nearest_neighbors
+from subspaces.numerics.ordering import fingerprints, one_label_per_copy
 from subspaces.numerics.types import Array, Labels, Sparse
 
 _DENSE_SIZE = 2000

@@ -16,8 +16,8 @@ from sklearn.cluster import KMeans
 
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.centroids import first_centres
-from subspaces.numerics.largest import top_columns
 from subspaces.numerics.process import one_thread
+from subspaces.numerics.ties import top_columns
 from subspaces.numerics.types import Array, Labels
 
 Score = Callable[[slice, Array], Array]
@@ -85,11 +85,9 @@ def build_cells(X: Array, *, size: int = CELL_SIZE, seed: int = 0) -> Cells:
 def search(cells: Cells, k: int, score: Score, *, database: Cells | None = None) -> Array:
     """Positions of the k best points for each point of `cells`, shape (n, k), int32, increasing.
 
-    Parameters
-    ----------
-    score : ``score(rows, around)`` compares the points at positions ``rows`` (a slice, one cell) with those at
-        positions ``around`` (an array); larger is better, −inf excludes
-    database : cells of other points that are searched; its probes are the cells around each cell of `cells`
+    ``score(rows, around)`` compares the points at positions ``rows`` (a slice, one cell) with those at positions
+    ``around`` (an array); larger is better, −inf excludes. `database` are the cells of other points that are searched;
+    the probes of `cells` then are those of its cells that lie around.
     """
     database = database or cells
     out = np.empty((len(cells.order), k), dtype=np.int32)

@@ -145,10 +145,7 @@ def cholesky(A: Array, *, largest_jitter: float | None = None) -> tuple[Array, f
 def solve_systems(A: Array, b: Array) -> Array:
     """Solution x of A x = b for a stack of systems; where A is singular, the least squares solution of smallest norm.
 
-    Parameters
-    ----------
-    A : array of shape (..., s, s)
-    b : array of shape (..., s, r)
+    A has the shape (..., s, s), b the shape (..., s, r).
     """
     try:
         x: Array = np.linalg.solve(A, b)
@@ -165,12 +162,8 @@ def lanczos(
     """The k eigenpairs of the symmetric A with the largest ("LA"), smallest ("SA") or absolutely largest ("LM") values.
 
     They come in that order. The start is fixed, so the bits are the same every time. Where ARPACK gives up or answers
-    nonsense, LinAlgError: the caller knows whether A is small enough for LAPACK.
-
-    Parameters
-    ----------
-    A : array, sparse array or LinearOperator
-    ncv, tol, maxiter : vectors kept, accuracy and restarts, as in :func:`scipy.sparse.linalg.eigsh`
+    nonsense, LinAlgError: the caller knows whether A is small enough for LAPACK. A may be an array, a sparse array or a
+    LinearOperator; `ncv`, `tol` and `maxiter` are those of :func:`scipy.sparse.linalg.eigsh`.
     """
     rng = np.random.default_rng(0)
     start = rng.standard_normal(A.shape[0]).astype(A.dtype)
@@ -191,14 +184,9 @@ def block_pairs(
 ) -> Pairs:
     """The k largest or smallest eigenpairs of the symmetric A by LOBPCG, in this order; the start is fixed.
 
-    In double precision: in single LOBPCG breaks down before it converges. The caller looks at the residuals.
-
-    Parameters
-    ----------
-    A : sparse array or LinearOperator in float64
-    known : eigenvectors as columns that the others shall be orthogonal to
-    M : preconditioner
-    n_more : further vectors that are iterated on, which speeds up the k wanted
+    A is a sparse array or LinearOperator in double precision: in single LOBPCG breaks down before it converges. The
+    caller looks at the residuals. The pairs are orthogonal to the columns of `known`; M is a preconditioner; `n_more`
+    further vectors are iterated on, which speeds up the k wanted.
     """
     start = np.random.default_rng(0).standard_normal((A.shape[0], k + n_more))
     known = None if known is None else known.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Distances between points: without cancellation, in blocks, and the bandwidths that follow from them."""
+"""Distances between points, without cancellation and in blocks; bandwidths and neighbours that follow from them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_array
 from sklearn.utils.extmath import safe_sparse_dot
 
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.types import Array, Data
+from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
+from subspaces.numerics.ties import top_columns
+from subspaces.numerics.types import Array, Data, Sparse
 
 BANDWIDTHS = ("rms", "mean", "median")
 
@@ -34,13 +36,22 @@ def resolve_bandwidth(X: Data, bandwidth: float | str) -> float:
     """σ from a rule (``"rms"``, ``"mean"``, ``"median"``) or a positive number; see :class:`DistanceKernel`."""
     check_bandwidth(bandwidth)
     if not isinstance(bandwidth, str):
-        return _representable(float(bandwidth), X.dtype)
+        limits, sigma = np.finfo(X.dtype), float(bandwidth)
+        if not float(limits.tiny) ** 0.5 < sigma < float(limits.max) ** 0.5:  # σ² or its inverse is no number
+            raise ValueError(
+                f"bandwidth={sigma:.3g} is out of all proportion to the points: its square has no value in {X.dtype}. "
+                "Give it in the units of the data."
+            )
+        return sigma
     if bandwidth == "rms":
         sigma = float(np.sqrt(2 * _mean_square(X)))
+    elif bandwidth == "mean":
+        sigma = float(sum(_distance_blocks(X, lambda d, start: d.sum(dtype=np.float64))) / X.shape[0] ** 2)
     else:
-        if bandwidth == "median" and X.shape[0] > _MEDIAN_SAMPLE:
+        if X.shape[0] > _MEDIAN_SAMPLE:
             X = X[np.linspace(0, X.shape[0] - 1, _MEDIAN_SAMPLE).astype(int)]
-        sigma = _mean_distance(X) if bandwidth == "mean" else _median_distance(X)
+        pairs = _distance_blocks(X, lambda d, start: d[np.tri(len(d), d.shape[1], start - 1, bool)])
+        sigma = float(np.median(np.concatenate(pairs)))
     if sigma == 0:
         raise ValueError(
             f"bandwidth={bandwidth!r} gave 0: (most) points are equal. Remove duplicates or pass a positive number."
@@ -62,23 +73,10 @@ def _mean_square(X: Data) -> float:
     return max(squares / X.shape[0] - float(mean @ mean), 0.0)
 
 
-def _representable(sigma: float, dtype: Any) -> float:
-    """σ, if σ² and its inverse are numbers of the given type."""
-    limits = np.finfo(dtype)
-    if not float(limits.tiny) ** 0.5 < sigma < float(limits.max) ** 0.5:
-        raise ValueError(
-            f"bandwidth={sigma:.3g} is out of all proportion to the points: its square has no value in {dtype}. "
-            "Give it in the units of the data."
-        )
-    return sigma
-
-
 def warn_if_blind(X: Data, bandwidth: float, power: int) -> None:
     """Warn where most pairs of points are so close for a bandwidth that their kernel values are 1 to rounding.
 
-    Parameters
-    ----------
-    power : 1 or 2; near 1 the kernel is 1 − (d/σ)^power
+    Near 1 the kernel is 1 − (d/σ)^power, power 1 or 2.
     """
     n = X.shape[0]
     sample = X[np.linspace(0, n - 1, min(n, _BLIND_SAMPLE)).astype(int)]
@@ -102,14 +100,6 @@ def to_squared_distances(products: Array, row_norms: Array, column_norms: Array)
     np.maximum(products, 0, out=products)
 
 
-def centred(X: Data) -> Array:
-    """X minus its middle: distances do not change and cancellation in ‖x‖² + ‖y‖² − 2xᵀy becomes harmless."""
-    if sparse.issparse(X):
-        return X
-    centred: Array = X - origin_of(X)
-    return centred
-
-
 def origin_of(X: Array) -> Array:
     """The median of up to 256 evenly spaced rows: near the bulk of the points even when one of them is far out."""
     middle: Array = np.median(X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], 256)).astype(int)], axis=0)
@@ -120,12 +110,13 @@ def squared_norms_of(X: Data) -> Array:
     """‖x‖² of each row."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    norms: Array = np.einsum("ij,ij->i", X, X)
-    return norms
+    return np.einsum("ij,ij->i", X, X)
 
 
 def _distance_blocks(X: Data, reduce: Callable[[Array, int], Any]) -> list[Any]:
-    X = centred(X)
+    """``reduce(distances, start)`` of the rows from `start` on, block by block."""
+    if not sparse.issparse(X):
+        X = X - origin_of(X)  # distances do not change, and cancellation in ‖x‖² + ‖y‖² − 2xᵀy becomes harmless
     norms = squared_norms_of(X)
 
     def block_value(start: int, stop: int) -> Any:
@@ -134,20 +125,7 @@ def _distance_blocks(X: Data, reduce: Callable[[Array, int], Any]) -> list[Any]:
         products[np.arange(stop - start), np.arange(start, stop)] = 0
         return reduce(np.sqrt(products, out=products), start)
 
-    blocks = row_blocks(X.shape[0], X.shape[0] * X.dtype.itemsize, 64 * 2**20)
-    return [block_value(start, stop) for start, stop in blocks]
-
-
-def _mean_distance(X: Data) -> float:
-    sums = _distance_blocks(X, lambda distances, start: distances.sum(dtype=np.float64))
-    return float(sum(sums) / X.shape[0] ** 2)
-
-
-def _median_distance(X: Data) -> float:
-    rows = _distance_blocks(
-        X, lambda distances, start: distances[np.tri(len(distances), distances.shape[1], start - 1, bool)]
-    )
-    return float(np.median(np.concatenate(rows)))
+    return [block_value(*rows) for rows in row_blocks(X.shape[0], X.shape[0] * X.dtype.itemsize, 64 * 2**20)]
 
 
 def unknown_name(argument: str, value: str, known: tuple[str, ...]) -> str:
@@ -155,3 +133,49 @@ def unknown_name(argument: str, value: str, known: tuple[str, ...]) -> str:
     close = difflib.get_close_matches(str(value), known, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"{argument}={value!r} is not known; choose one of {list(known)}.{hint}"
+
+
+def nearest_neighbors(X: Array, k: int) -> tuple[Array, Array]:
+    """Distances and indices of the k nearest other points of each point, nearest first, both of shape (n, k).
+
+    All pairs, block by block: scikit-learn's search takes those of equally far points that rounding prefers. Found by
+    ‖x‖² − 2xᵀy + ‖y‖², the distances themselves come from differences, which lose no digits of near points.
+    """
+    centred = X - X.mean(axis=0)
+    squares = np.einsum("ij,ij->i", centred, centred)
+
+    def search(start: int, stop: int) -> tuple[Array, Array]:
+        keys = 2 * (centred[start:stop] @ centred.T)
+        keys -= squares
+        keys -= squares[start:stop, None]
+        keys[np.arange(stop - start), np.arange(start, stop)] = -np.inf
+        found = top_columns(keys, k)
+        distances = np.stack(
+            [np.linalg.norm(centred[start:stop] - centred[column], axis=1) for column in found.T], axis=1
+        )
+        order = np.argsort(distances, axis=1, kind="stable")
+        return np.take_along_axis(distances, order, axis=1), np.take_along_axis(found, order, axis=1)
+
+    parts = map_blocks(search, row_blocks(len(X), len(X) * X.itemsize, 8 * BLOCK_BYTES))
+    distances, indices = zip(*parts, strict=True)
+    return np.concatenate(distances), np.concatenate(indices)
+
+
+def check_points(X: Array, n_neighbors: int | None) -> Array:
+    """X as floats, float32 kept; refuse a number of neighbours the points cannot give."""
+    points: Array = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+    largest = len(points) - 1  # a point is never its own neighbour
+    if n_neighbors is not None and not 1 <= n_neighbors <= largest:
+        raise ValueError(f"n_neighbors must be from 1 to n_points - 1 = {largest}, got {n_neighbors}.")
+    return points
+
+
+def columns_to_sparse(indices: Array, values: Array) -> Sparse:
+    """Square sparse matrix whose column i holds ``values[i]`` at the rows ``indices[i]``; zeros dropped."""
+    n_points, per_column = indices.shape
+    indptr = np.arange(0, n_points * per_column + 1, per_column)
+    # flatten copies: what is sorted below are not the caller's arrays
+    matrix = sparse.csc_array((values.flatten(), indices.flatten(), indptr), shape=(n_points, n_points))
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
@@ -65,10 +67,10 @@ def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
         n_twins += 1
         if all(abs(inertia - other) > 1e-5 * other for other, _ in population):  # a twin would crowd out variety
             n_twins = 0
-            population = sorted([*population, (inertia, centres)], key=_inertia)[:_POPULATION]
+            population = sorted([*population, (inertia, centres)], key=itemgetter(0))[:_POPULATION]
         if n_twins == _EXHAUSTED:
             break
-    best = min(population, key=_inertia)[1]
+    best = min(population, key=itemgetter(0))[1]
     return _refine(Y, n_clusters, (best * longest + Y.mean(axis=0)).astype(Y.dtype), seed)
 
 
@@ -83,14 +85,10 @@ def _on_grid(points: Array) -> Array:
     return np.rint(points * np.float32(_GRID)) / np.float32(_GRID)
 
 
-def _inertia(solution: tuple[float, Array]) -> float:
-    return solution[0]
-
-
 def _good(population: list[tuple[float, Array]], rng: np.random.Generator) -> Array:
     """Centres of the better of two solutions drawn at random."""
     drawn = [population[i] for i in rng.integers(len(population), size=2)]
-    return min(drawn, key=_inertia)[1]
+    return min(drawn, key=itemgetter(0))[1]
 
 
 class _Search:

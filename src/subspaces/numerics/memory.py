@@ -88,7 +88,8 @@ def require(n_bytes: int, what: str, remedy: str) -> None:
         give_back()
         free = available_bytes()
     if n_bytes > free:
-        raise MemoryError(f"{what} needs {_readable(n_bytes)} of memory and {_readable(free)} are free. {remedy}")
+        needed, free_now = (f"{size / 2**30:.3g} GiB" for size in (n_bytes, free))
+        raise MemoryError(f"{what} needs {needed} of memory and {free_now} are free. {remedy}")
 
 
 def give_back() -> None:
@@ -97,7 +98,3 @@ def give_back() -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # a C library without it
             ctypes.CDLL(None).malloc_trim(0)
-
-
-def _readable(n_bytes: int) -> str:
-    return f"{n_bytes / 2**30:.3g} GiB"

@@ -3,7 +3,8 @@
 Every fit draws (starts of k-means, landmarks, Leiden's visits) and breaks ties by position. So that a shuffled table
 gives the same clusters, the points are first put into an order that is their own: by a symmetric function of their
 values, rows that tie there by a linear one. Copies are interchangeable. Neither the unit nor the memory layout nor
-sparse storage changes it, nor, but for rows that tie, the order of the features.
+sparse storage changes it, nor, but for rows that tie, the order of the features. Fingerprints find rows that are equal;
+all copies of a point get one label.
 """
 
 from __future__ import annotations
@@ -20,17 +21,12 @@ _TIE = 1e-12
 
 
 def canonical_order(X: Data, prints: Array, *, pairwise: bool = False) -> Labels:
-    """Row numbers of X in canonical order.
+    """Row numbers of X, dense or sparse, in canonical order; `prints` are the fingerprints of its rows.
 
-    Parameters
-    ----------
-    X : array of shape (n, m), dense or sparse
-    prints : :func:`~subspaces.numerics.copies.fingerprints` of its rows
-    pairwise : whether X is a matrix between the points, whose columns come in the order of its rows
+    With `pairwise` X is a matrix between the points, whose columns come in the order of its rows.
 
     Examples
     --------
-    >>> from subspaces.numerics.copies import fingerprints
     >>> X = np.array([[3.0, 1.0], [0.0, 0.5], [2.0, 2.0]])
     >>> order = canonical_order(X, fingerprints(X))
     >>> shuffled = X[[2, 0, 1]]
@@ -54,26 +50,17 @@ def row_keys(X: Data, largest: float) -> Array:
     weights = np.random.default_rng(0).random(X.shape[1])
     if sparse.issparse(X):
         X = sparse.csr_array(X)
-        rows, t = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), _shares(X.data, largest)
-        sums = [np.bincount(rows, terms, minlength=X.shape[0]) for terms in (_cubic(t), weights[X.indices] * t)]
-        return np.column_stack(sums)
+        rows, t = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.data.astype(np.float64, copy=False) / largest
+        keys = ((t + 1) * t + 1) * t, weights[X.indices] * t
+        return np.column_stack([np.bincount(rows, key, minlength=X.shape[0]) for key in keys])
     out = np.empty((X.shape[0], 2))
 
     def one_block(start: int, stop: int) -> None:
-        t = _shares(X[start:stop], largest)
-        out[start:stop, 0], out[start:stop, 1] = _cubic(t).sum(axis=1), t @ weights
+        t = np.ascontiguousarray(X[start:stop], dtype=np.float64) / largest
+        out[start:stop, 0], out[start:stop, 1] = (((t + 1) * t + 1) * t).sum(axis=1), t @ weights
 
     map_blocks(one_block, row_blocks(X.shape[0], 8 * max(1, X.shape[1])))
     return out
-
-
-def _shares(values: Array, largest: float) -> Array:
-    return np.ascontiguousarray(values, dtype=np.float64) / largest
-
-
-def _cubic(t: Array) -> Array:
-    cubic: Array = ((t + 1) * t + 1) * t
-    return cubic
 
 
 def order_of_keys(keys: Array, prints: Array) -> Labels:
@@ -114,3 +101,56 @@ def reordered(S: Sparse, order: Labels) -> Sparse:
     out = type(S)((S.data[source], indices, indptr), shape=S.shape)
     out.sort_indices()
     return out
+
+
+def fingerprints(X: Data) -> Array:
+    """A 64-bit number per row that depends on the values only: sparse and dense rows agree.
+
+    The mixed bits of each value times a fixed odd number per feature, summed modulo 2⁶⁴; exact integer arithmetic, so
+    the number does not depend on how the rows are split into blocks. A zero has the bits 0 and adds nothing.
+    """
+    multipliers: Array = np.random.default_rng(0).integers(0, 2**63, X.shape[1], dtype=np.uint64) * 2 + np.uint64(1)
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        terms = _bits(X.data) * multipliers[X.indices]
+        sums = np.concatenate([[np.uint64(0)], np.cumsum(terms, dtype=np.uint64)])
+        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    out = np.empty(X.shape[0], dtype=np.uint64)
+    step = max(1, 2**20 // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        terms = _bits(X[start : start + step]) * multipliers
+        out[start : start + step] = terms.sum(axis=1, dtype=np.uint64)
+    return out
+
+
+def _bits(values: Array) -> Array:
+    """Bit patterns as uint64, mixed; 0.0 and −0.0 give 0.
+
+    Small whole numbers differ in their highest bits only, which a multiplication modulo 2⁶⁴ would push out: the mixing
+    brings these down first (the finalizer of MurmurHash3).
+    """
+    bits: Array = (values.astype(np.float64) + 0.0).view(np.uint64)
+    bits ^= bits >> np.uint64(33)
+    bits *= np.uint64(0xFF51AFD7ED558CCD)
+    bits ^= bits >> np.uint64(33)
+    return bits
+
+
+def one_label_per_copy(labels: Labels, prints: Array) -> Labels:
+    """Labels without gaps, where points with the same fingerprint all have the one most of them had."""
+    return np.unique(label_of_most_copies(labels, prints), return_inverse=True)[1].astype(np.intp)
+
+
+def label_of_most_copies(labels: Labels, prints: Array) -> Labels:
+    """Labels, −1 for noise among them, where points with the same fingerprint all have the one most of them had.
+
+    Of labels with equally many votes the smallest. No name changes, so that what predicts by name stays right.
+    """
+    groups, group = np.unique(prints, return_inverse=True)
+    if len(groups) == len(labels):
+        return labels
+    least, span = int(labels.min()), int(np.ptp(labels)) + 1
+    pairs, votes = np.unique(group * span + (labels - least), return_counts=True)
+    order = np.lexsort((-votes, pairs // span))
+    first = order[np.searchsorted(pairs // span, np.arange(len(groups)))]
+    return (pairs[first] % span + least)[group].astype(np.intp)

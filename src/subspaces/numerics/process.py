@@ -19,6 +19,7 @@ from threadpoolctl import ThreadpoolController
 _lock = threading.Lock()
 _limit = ExitStack()
 _n_users = 0
+_INSIDE = ("subspaces", "sklearn", "contextlib", "concurrent", "threading")  # not the caller's own modules
 
 
 @contextmanager
@@ -80,10 +81,6 @@ def quiet(category: type[Warning] = Warning) -> Iterator[None]:
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn, naming the line of whoever called the package (or scikit-learn, where that called it)."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INSIDE:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level - 1)
-
-
-def _is_inside(module: str) -> bool:
-    return module.split(".")[0] in ("subspaces", "sklearn", "contextlib", "concurrent", "threading")

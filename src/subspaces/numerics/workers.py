@@ -13,11 +13,8 @@ from subspaces.numerics.types import Array, Data, Labels
 T = TypeVar("T")
 
 
-class Store(Protocol):
-    """Keeps an array that comes in blocks of rows, in memory or in a file."""
-
-    def __call__(self, name: str, shape: tuple[int, ...], dtype: Any, blocks: Iterable[Array]) -> Array:
-        """The whole array."""
+Store = Callable[[str, tuple[int, ...], Any, Iterable[Array]], Array]
+"""Keeps an array of a name, shape and dtype that comes in blocks of rows, in memory or in a file, and returns it."""
 
 
 class Workers(Protocol):

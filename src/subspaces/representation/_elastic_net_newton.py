@@ -134,14 +134,12 @@ def _packed(chosen: Array, atoms: Array, padding: int) -> tuple[Array, Array]:
 
 def _times(matrices: Array, vectors: Array) -> Array:
     """Product of every matrix with its vector."""
-    product: Array = (matrices @ vectors[:, :, None])[:, :, 0]
-    return product
+    return (matrices @ vectors[:, :, None])[:, :, 0]
 
 
 def _combine(codes: Array, local: Array) -> Array:
     """Combination of the atoms of every problem by its code."""
-    combination: Array = (codes[:, None, :] @ local)[:, 0]
-    return combination
+    return (codes[:, None, :] @ local)[:, 0]
 
 
 def _newton_direction(active: Array, gradient: Array, weights: Array, curvature: Array) -> Array:
@@ -159,8 +157,7 @@ def _ridge_solve(grams: Array, ridge: Array, targets: Array) -> Array:
     diagonal = np.arange(grams.shape[1])
     # A ridge above rounding lets equal atoms pass in a lasso, where only the sum of their coefficients is determined.
     grams[:, diagonal, diagonal] += np.maximum(ridge, 16 * np.finfo(np.float64).eps)[:, None]
-    solutions: Array = solve_systems(grams, targets[:, :, None])[:, :, 0]
-    return solutions
+    return solve_systems(grams, targets[:, :, None])[:, :, 0]
 
 
 def _step_lengths(inputs: Array, change: Array, slope: Array, bend: Array, l1_ratio: float, curvature: Array) -> Array:

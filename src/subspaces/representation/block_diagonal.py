@@ -83,7 +83,12 @@ def block_diagonal(
     if not coupling > 0:
         raise ValueError(f"coupling must be positive, got {coupling!r}")
     check_arguments(coupling, tol, max_iter)
-    _check(n_blocks, block_weight, variant)
+    if not block_weight > 0:
+        raise ValueError(f"block_weight must be positive, got {block_weight}")
+    if n_blocks < 1:
+        raise ValueError(f"n_blocks must be at least 1, got {n_blocks}")
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {list(VARIANTS)}, got {variant!r}")
     points, scale = scaled_copy(check_array(X, dtype=[np.float64, np.float32], input_name="X"))
     present: Array = np.flatnonzero(points.any(axis=1))
     if 0 < len(present) < len(points):  # nothing represents the origin: as a piece it would take a cluster's place
@@ -91,37 +96,16 @@ def block_diagonal(
     k = min(int(n_blocks), len(points))
     K = points @ points.T
     lam = coupling * (float(np.trace(K, dtype=np.float64)) / k or 1.0)
-    Z, B, trace = _solve(_resolvent(K, lam), k, lam, block_weight, tol, max_iter)
+    K.flat[:: len(K) + 1] += lam
+    P = cho_solve((cholesky(K)[0], True), np.diag(np.full(len(K), lam, dtype=K.dtype)), overwrite_b=True)
+    Z, B, trace = _solve(P, k, lam, block_weight, tol, max_iter)
     unit = scale * scale
     trace = replace(trace, objective=[unit * value for value in trace.objective])
-    C = _among_all(Z if variant == "Z" else B, present, len(X))
+    C = Z if variant == "Z" else B
+    if len(C) < len(X):
+        C = np.zeros((len(X), len(X)), dtype=C.dtype)
+        C[np.ix_(present, present)] = Z if variant == "Z" else B
     return replace(from_dense(C, trace), penalty=unit * lam)
-
-
-def _check(n_blocks: int, block_weight: float, variant: str) -> None:
-    if not block_weight > 0:
-        raise ValueError(f"block_weight must be positive, got {block_weight}")
-    if n_blocks < 1:
-        raise ValueError(f"n_blocks must be at least 1, got {n_blocks}")
-    if variant not in VARIANTS:
-        raise ValueError(f"variant must be one of {list(VARIANTS)}, got {variant!r}")
-
-
-def _among_all(C: Array, present: Array, n: int) -> Array:
-    """The coefficients of the points that are present among those of all n."""
-    if len(C) == n:
-        return C
-    whole = np.zeros((n, n), dtype=C.dtype)
-    whole[np.ix_(present, present)] = C
-    return whole
-
-
-def _resolvent(K: Array, lam: float) -> Array:
-    """P = λ(K + λI)⁻¹, in the memory of K."""
-    K.flat[:: len(K) + 1] += lam
-    factor, _ = cholesky(K)
-    P: Array = cho_solve((factor, True), np.diag(np.full(len(K), lam, dtype=K.dtype)), overwrite_b=True)
-    return P
 
 
 def _solve(P: Array, k: int, lam: float, weight: float, tol: float, max_iter: int) -> tuple[Array, Array, Trace]:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.types import Array, Sparse
+from subspaces.numerics.types import Array, Labels, Sparse
 
 Blocks = Callable[[int, int], Array]
 """Rows ``start:stop`` of a matrix, made when they are asked for."""
@@ -37,15 +37,21 @@ class Trace:
 
 
 class Factors(NamedTuple):
-    """Singular value decomposition ``left @ diag(singular_values) @ right.T`` of a matrix of low rank."""
+    """Singular value decomposition ``left @ diag(singular_values) @ right.T`` of a matrix of low rank.
+
+    `place` says which row of the factors is that of each point, where the two are not in one order: factors in another
+    order would give other last digits on some processors.
+    """
 
     left: Array
     singular_values: Array
     right: Array
+    place: Labels | None = None
 
     def dense(self) -> Array:
         """The matrix itself."""
-        return np.asarray((self.left * self.singular_values) @ self.right.T)
+        matrix = np.asarray((self.left * self.singular_values) @ self.right.T)
+        return matrix if self.place is None else matrix[np.ix_(self.place, self.place)]
 
     def sparse(self) -> Sparse:
         """The matrix as a CSC array."""

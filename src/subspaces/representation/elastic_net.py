@@ -107,11 +107,10 @@ def elastic_net(
     n_points = X.shape[0]
     atoms = _scaled_atoms(X)
     first_codes = None if start is None else _start_rows(start, n_points)
-    batch = min(MAX_BATCH, max(MIN_BATCH, BATCH_BYTES // (n_points * atoms.itemsize)))
-    blocks = row_blocks(n_points, 1, batch)
     with one_thread("blas"):  # the threads are those of the batches
         codes = map_blocks(
-            lambda lo, hi: _solve_batch(atoms, lo, hi, gamma, l1_ratio, tol, max_iter, first_codes), blocks
+            lambda lo, hi: _solve_batch(atoms, lo, hi, gamma, l1_ratio, tol, max_iter, first_codes),
+            batches(n_points, atoms.itemsize),
         )
     n_unfinished = sum(part.n_unfinished for part in codes)
     trace = _joined_trace(codes, n_unfinished == 0)
@@ -146,11 +145,21 @@ def _start_rows(start: Array | Sparse, n_points: int) -> Sparse:
     return sparse.csr_array((rows.data[off], (rows.row[off], rows.col[off])), shape=rows.shape)
 
 
-def _check(X: Array, gamma: float, l1_ratio: float, max_iter: int) -> None:
+def batches(n_points: int, itemsize: int) -> list[tuple[int, int]]:
+    """Ranges of points whose correlations with all others are of about `BATCH_BYTES`."""
+    return row_blocks(n_points, 1, min(MAX_BATCH, max(MIN_BATCH, BATCH_BYTES // (n_points * itemsize))))
+
+
+def check_rows(X: Array) -> None:
+    """Refuse what is no finite array of points as rows."""
     if X.ndim != 2 or X.shape[0] < 1:
         raise ValueError(f"X must be a two-dimensional array with points as rows, got shape {X.shape}.")
     if not np.isfinite(X).all():
         raise ValueError("X must be finite, got NaN or infinity. Remove or impute these points.")
+
+
+def _check(X: Array, gamma: float, l1_ratio: float, max_iter: int) -> None:
+    check_rows(X)
     if not gamma > 1:
         raise ValueError(f"gamma must be above 1, below it every coefficient is zero; got {gamma}. Try 50.")
     if gamma > _LARGEST_GAMMA:

@@ -9,20 +9,8 @@ import numpy as np
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.decompositions import eigh
 from subspaces.numerics.types import Array
-from subspaces.representation._nuclear import (
-    RELAXATION,
-    LowRank,
-    Residuals,
-    Shrinkage,
-    check_arguments,
-    check_start,
-    closed_form_trace,
-    levels,
-    scaled_copy,
-    singular_value_shrinkage,
-    squared_error_match,
-    squared_norm,
-)
+from subspaces.representation import _nuclear as nuclear
+from subspaces.representation._nuclear import RELAXATION, LowRank, squared_norm
 from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_factors
 from subspaces.representation.ridge import IndefiniteKernelWarning
 
@@ -30,13 +18,7 @@ _INDEFINITE = 1e-4  # of the largest eigenvalue: more than rounding in float32, 
 
 
 def kernel_lrr(
-    K: Array,
-    *,
-    reg: float,
-    error: str = "l21",
-    tol: float = 1e-3,
-    max_iter: int = 500,
-    start: Array | None = None,
+    K: Array, *, reg: float, error: str = "l21", tol: float = 1e-3, max_iter: int = 500, start: Array | None = None
 ) -> Coefficients:
     r"""Low-rank representation of points known by their kernel (KLRR, robust kernel LRR).
 
@@ -55,18 +37,8 @@ def kernel_lrr(
     error : {"l21", "fro"}
         Norm of the errors: whole points may be wrong ("l21", iterative), or all are a little ("fro", closed form
         :math:`Z = V \mathrm{diag}(\max(0, 1 - 1/(\lambda\Lambda_k))) V^T`).
-    tol : float
-        Both relative residuals, primal and dual, have to fall to `tol`.
-    max_iter : int
-        Iterations before giving up with a ``ConvergenceWarning``.
-    start : (n, n) array, optional
-        Coefficients to start from, for instance those of a neighbouring `reg`. A change of `reg` by a few percent
-        then takes about half the iterations, a doubling hardly fewer than without.
-
-    Returns
-    -------
-    Coefficients
-        Z as its singular value decomposition, which is how it is found. The diagonal is not zero.
+    tol, max_iter, start
+        As of :func:`~subspaces.representation.low_rank.lrr`, like what is returned.
 
     Notes
     -----
@@ -86,17 +58,17 @@ def kernel_lrr(
            [0.4, 0.8, 0. ],
            [0. , 0. , 1. ]])
     """
-    reg = check_arguments(reg, tol, max_iter)
+    reg = nuclear.check_arguments(reg, tol, max_iter)
     if error not in ("l21", "fro"):
         raise ValueError(f"error must be 'l21' or 'fro', got {error!r}")
-    K, scale = scaled_copy(K)
+    K, scale = nuclear.scaled_copy(K)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be a square kernel matrix, got shape {K.shape}")
     reg *= scale if error == "fro" else scale**0.5
     V, spectrum = _positive_part(K)
     if np.isinf(reg) or error == "fro" or not len(spectrum):
-        return from_factors(squared_error_coefficients(V, spectrum, reg), closed_form_trace())
-    initial = None if start is None else check_start(start, len(K), K.dtype).T @ V
+        return from_factors(squared_error_coefficients(V, spectrum, reg), Trace(converged=True, n_iter=0))
+    initial = None if start is None else nuclear.check_start(start, len(K), K.dtype).T @ V
     low, trace = solve_l21(V, spectrum, reg, tol, max_iter, initial)
     return from_factors(low.represented_by(V), trace)
 
@@ -127,26 +99,13 @@ def squared_error_coefficients(V: Array, spectrum: Array, reg: float) -> Factors
 def metric_shrinkage(
     W: Array, spectrum: Array, reg: float, offset: Array, guess: Array | None = None
 ) -> tuple[Array, Array]:
-    r"""Proximal step of :math:`reg \sqrt{p^T \Lambda p + c}` at every row of `W`, all rows at once.
+    r"""Proximal step of :math:`reg \sqrt{p^T \Lambda p + c}` at every row w of `W`, all rows at once.
 
-    Parameters
-    ----------
-    W : (n, r) array
-    spectrum : (r,) array
-        Diagonal of :math:`\Lambda`, positive, decreasing.
-    reg : float
-    offset : (n,) array
-        The part c of the squared size that does not depend on p.
-    guess : (n,) array, optional
-        Sizes to start from, for instance those of the iteration before.
+    Returns the minimisers p of :math:`reg \sqrt{p^T \Lambda p + c} + \frac12 \|p - w\|^2` and their sizes
+    :math:`s = \sqrt{p^T \Lambda p + c}`. `spectrum` is the diagonal of :math:`\Lambda`, positive and decreasing;
+    `offset` the part c of the squared sizes that does not depend on p; `guess` are sizes to start from, for instance
+    those of the iteration before.
 
-    Returns
-    -------
-    shrunk : (n, r) array, the minimisers of :math:`reg \sqrt{p^T \Lambda p + c} + \frac12 \|p - w\|^2`
-    sizes : (n,) array, their :math:`s = \sqrt{p^T \Lambda p + c}`
-
-    Notes
-    -----
     The minimiser is :math:`p_k = w_k s / (s + reg \Lambda_k)` where s solves
     :math:`f(s) = \sum_k \Lambda_k w_k^2 / (s + reg\Lambda_k)^2 + c / s^2 = 1`; it is zero where c is zero and
     :math:`\sum_k w_k^2 / \Lambda_k \le reg^2`. As in trust-region methods :math:`f^{-1/2}` is concave, so Newton's
@@ -191,8 +150,8 @@ def solve_l21(
     :math:`b_i`.
     """
     n, rank = V.shape
-    kept, size = squared_error_match(spectrum, reg, n)
-    residuals = Residuals(tol, max_iter)
+    kept, size = nuclear.squared_error_match(spectrum, reg, n)
+    residuals = nuclear.Residuals(tol, max_iter)
     if initial is None:
         errors, multipliers = V * (1 - kept), V * np.minimum(1, (reg / size) * spectrum)
     else:
@@ -200,7 +159,7 @@ def solve_l21(
     sizes = np.zeros(n, dtype=V.dtype)
     expected_rank = int(np.count_nonzero(kept))
     n_solved = 0
-    for level in levels(rank, expected_rank):
+    for level in nuclear.levels(rank, expected_rank):
         target, metric = np.ascontiguousarray(V[:, :level]), spectrum[:level]
         offset = V[:, level:] ** 2 @ spectrum[level:]
         if n_solved:
@@ -209,7 +168,7 @@ def solve_l21(
             fresh = errors[:, n_solved:level]
             multipliers[:, n_solved:level] = fresh * spectrum[n_solved:level] * weights[:, None]
         P, Y = np.ascontiguousarray(errors[:, :level]), np.ascontiguousarray(multipliers[:, :level])
-        shrink = Shrinkage(expected_rank)
+        shrink = nuclear.Shrinkage(expected_rank)
         for _ in range(residuals.budget(level == rank)):
             low = shrink(target - P + Y)
             primal, dual = _sweep(target, low, P, Y, metric, reg, offset, sizes)
@@ -252,4 +211,4 @@ def _multipliers_of(errors: Array, coefficients: Array, spectrum: Array, reg: fl
     sizes = np.sqrt(errors**2 @ spectrum)
     weights = reg * np.divide(1, sizes, out=np.zeros_like(sizes), where=sizes > 0)
     M = coefficients + errors * spectrum * weights[:, None]
-    return M - singular_value_shrinkage(M, M.shape[1]).dense()
+    return M - nuclear.singular_value_shrinkage(M, M.shape[1]).dense()

@@ -8,30 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from subspaces.numerics.types import Array
-from subspaces.representation._entrywise import (
-    COEFFICIENT_PENALTY,
-    SLACK,
-    STAGES,
-    Dictionary,
-    entrywise_match,
-    error_penalty,
-    multipliers_of_errors,
-    refitted,
-    stage_dictionary,
-    working_dtype,
-)
-from subspaces.representation._nuclear import (
-    RELAXATION,
-    LowRank,
-    Residuals,
-    Shrinkage,
-    check_arguments,
-    check_start,
-    closed_form_trace,
-    scaled_copy,
-    squared_norm,
-    thin_svd,
-)
+from subspaces.representation import _nuclear as nuclear
+from subspaces.representation._nuclear import RELAXATION, Dictionary, LowRank, squared_norm
 from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_factors
 
 Parts = tuple[Array, Array, Array]
@@ -47,12 +25,7 @@ class LatentFactors(NamedTuple):
 
 
 def latent_lrr(
-    X: Array,
-    *,
-    reg: float,
-    tol: float = 1e-3,
-    max_iter: int = 1000,
-    start: tuple[Array, Array] | None = None,
+    X: Array, *, reg: float, tol: float = 1e-3, max_iter: int = 1000, start: tuple[Array, Array] | None = None
 ) -> Coefficients:
     r"""Latent low-rank representation (LatLRR).
 
@@ -105,22 +78,22 @@ def latent_lrr_factors(
     X: Array, *, reg: float, tol: float = 1e-3, max_iter: int = 1000, start: tuple[Array, Array] | None = None
 ) -> LatentFactors:
     """:func:`latent_lrr` with L (m × m) beside Z, both as factors; ``X @ L.T`` are the points' salient features."""
-    reg = check_arguments(reg, tol, max_iter)
-    X, scale = scaled_copy(X)
+    reg = nuclear.check_arguments(reg, tol, max_iter)
+    X, scale = nuclear.scaled_copy(X)
     if X.ndim != 2:
         raise ValueError(f"X must have one row per point, got {X.ndim} dimension(s)")
     reg *= scale
-    V, singular_values, U = thin_svd(X)
+    V, singular_values, U = nuclear.thin_svd(X)
     if np.isinf(reg) or not len(singular_values):
         half = np.full_like(singular_values, 0.5)
-        return LatentFactors(Factors(V, half, V), Factors(U, half, U), closed_form_trace())
+        return LatentFactors(Factors(V, half, V), Factors(U, half, U), Trace(converged=True, n_iter=0))
     initial = None
     if start is not None:
         initial = (
-            check_start(start[0], len(X), X.dtype, "start[0]").T @ V,
-            check_start(start[1], X.shape[1], X.dtype, "start[1]") @ U,
+            nuclear.check_start(start[0], len(X), X.dtype, "start[0]").T @ V,
+            nuclear.check_start(start[1], X.shape[1], X.dtype, "start[1]") @ U,
         )
-    residuals = Residuals(tol, max_iter)
+    residuals = nuclear.Residuals(tol, max_iter)
     return LatentFactors(*_solve(X, V, singular_values, U, reg, initial, residuals), residuals.trace())
 
 
@@ -131,7 +104,7 @@ def _solve(
     U: Array,
     reg: float,
     initial: tuple[Array, Array] | None,
-    residuals: Residuals,
+    residuals: nuclear.Residuals,
 ) -> tuple[Factors, Factors]:
     r"""Minimise :math:`\|B\|_* + \|H\|_* + reg \sum |F|` over :math:`F = X - B \Sigma U^T - V \Sigma H^T`.
 
@@ -139,42 +112,42 @@ def _solve(
     `COEFFICIENT_PENALTY` and, for F, `penalty` times that), then project on the constraint; `multipliers` are scaled
     by the penalties. `initial` is B and H to start from, or None.
     """
-    rank, penalty = len(singular_values), error_penalty(X, reg)
-    kept, slopes = entrywise_match(singular_values, reg, X.size)
+    rank, penalty = len(singular_values), nuclear.error_penalty(X, reg)
+    kept, slopes = nuclear.entrywise_match(singular_values, reg, X.size)
     ranks = (int(np.count_nonzero(kept)),) * 2
-    threshold = reg / (penalty * COEFFICIENT_PENALTY)
-    working, bases = working_dtype(X, residuals.tol), (V, U)
+    threshold = reg / (penalty * nuclear.COEFFICIENT_PENALTY)
+    working, bases = nuclear.working_dtype(X, residuals.tol), (V, U)
     X, V, U, G, D = (array.astype(working, copy=False) for array in (X, V, U, V * singular_values, U * singular_values))
     if initial is None:
-        scaled, half = (slopes / (penalty * COEFFICIENT_PENALTY)).astype(working), (kept / 2).astype(working)
+        scaled, half = (slopes / (penalty * nuclear.COEFFICIENT_PENALTY)).astype(working), (kept / 2).astype(working)
         B, H, Y_F = V * half, U * half, (V * scaled) @ U.T
     else:
         B, H = (part.astype(working, copy=False) for part in initial)
-        Y_F = multipliers_of_errors(X - B @ D.T - G @ H.T, threshold)
+        Y_F = nuclear.multipliers_of_errors(X - B @ D.T - G @ H.T, threshold)
     found: list[tuple[float, LowRank, LowRank]] = []
-    for stage in STAGES if initial is None else STAGES[1:]:
-        of_points = stage_dictionary(stage, U, singular_values, B + penalty * (Y_F @ D), ranks[0])
-        of_features = stage_dictionary(stage, V, singular_values, H + penalty * (Y_F.T @ G), ranks[1])
+    for stage in nuclear.STAGES if initial is None else nuclear.STAGES[1:]:
+        of_points = nuclear.stage_dictionary(stage, U, singular_values, B + penalty * (Y_F @ D), ranks[0])
+        of_features = nuclear.stage_dictionary(stage, V, singular_values, H + penalty * (Y_F.T @ G), ranks[1])
         if of_points is None or of_features is None:
             continue
         constraint = _Constraint(X, of_points, of_features, penalty)
         parts = constraint.with_errors(of_points.restrict(B), of_features.restrict(H))
         multipliers = constraint.multipliers_of(Y_F)
-        shrink_B, shrink_H = (Shrinkage(expected, 1 / COEFFICIENT_PENALTY) for expected in ranks)
+        shrink_B, shrink_H = (nuclear.Shrinkage(expected, 1 / nuclear.COEFFICIENT_PENALTY) for expected in ranks)
         for _ in range(residuals.budget(stage == "all")):
             J, S = shrink_B(parts[0] + multipliers[0]), shrink_H(parts[1] + multipliers[1])
             E = parts[2] + multipliers[2]
             E -= np.clip(E, -threshold, threshold)
             objective = float(J.singular_values.sum() + S.singular_values.sum()) + reg * float(np.abs(E).sum())
             parts, multipliers, primal, dual = _step(constraint, (J.dense(), S.dense(), E), parts, multipliers)
-            is_done = residuals.add(primal, dual, objective, SLACK[stage])
+            is_done = residuals.add(primal, dual, objective, nuclear.SLACK[stage])
             # not "and": both have to hear that the tolerance is met
             if is_done and (stage != "all" or all([shrink_B.confirmed(), shrink_H.confirmed()])):
                 break
         B, H, Y_F = of_points.extend(parts[0], rank), of_features.extend(parts[1], rank), multipliers[2]
         ranks = (shrink_B.rank, shrink_H.rank)
         if stage != "leading" and shrink_B.calls:
-            fit = refitted(J, parts[0], of_points, rank), refitted(S, parts[1], of_features, rank)
+            fit = nuclear.refitted(J, parts[0], of_points, rank), nuclear.refitted(S, parts[1], of_features, rank)
             errors = X - fit[0].left @ (D @ fit[0].right).T - (G @ fit[1].right) @ fit[1].left.T
             value = sum(float(low.singular_values.sum()) for low in fit) + reg * float(np.abs(errors).sum())
             found.append((value, *fit))

@@ -6,30 +6,8 @@ import numpy as np
 
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.types import Array
-from subspaces.representation._entrywise import (
-    COEFFICIENT_PENALTY,
-    SLACK,
-    STAGES,
-    Dictionary,
-    entrywise_match,
-    error_penalty,
-    multipliers_of_errors,
-    refitted,
-    stage_dictionary,
-    working_dtype,
-)
-from subspaces.representation._nuclear import (
-    RELAXATION,
-    LowRank,
-    Residuals,
-    Shrinkage,
-    check_arguments,
-    check_start,
-    closed_form_trace,
-    scaled_copy,
-    squared_norm,
-    thin_svd,
-)
+from subspaces.representation import _nuclear as nuclear
+from subspaces.representation._nuclear import RELAXATION, Dictionary, LowRank, squared_norm
 from subspaces.representation.coefficients import Coefficients, Trace, from_factors
 from subspaces.representation.kernel_low_rank import solve_l21, squared_error_coefficients
 
@@ -38,13 +16,7 @@ SWEEP_BYTES = 2 * 2**20
 
 
 def lrr(
-    X: Array,
-    *,
-    reg: float,
-    error: str = "l21",
-    tol: float = 1e-3,
-    max_iter: int = 1000,
-    start: Array | None = None,
+    X: Array, *, reg: float, error: str = "l21", tol: float = 1e-3, max_iter: int = 1000, start: Array | None = None
 ) -> Coefficients:
     r"""Low-rank representation (LRR1, LRR2).
 
@@ -97,17 +69,17 @@ def lrr(
            [0. , 0. , 0.5, 0.5],
            [0. , 0. , 0.5, 0.5]])
     """
-    reg = check_arguments(reg, tol, max_iter)
+    reg = nuclear.check_arguments(reg, tol, max_iter)
     if error not in ("l1", "l21", "fro"):
         raise ValueError(f"error must be 'l1', 'l21' or 'fro', got {error!r}")
-    X, scale = scaled_copy(X)
+    X, scale = nuclear.scaled_copy(X)
     if X.ndim != 2:
         raise ValueError(f"X must have one row per point, got {X.ndim} dimension(s)")
     reg *= scale**2 if error == "fro" else scale
-    V, singular_values, U = thin_svd(X)
+    V, singular_values, U = nuclear.thin_svd(X)
     if np.isinf(reg) or error == "fro" or not len(singular_values):
-        return from_factors(squared_error_coefficients(V, singular_values**2, reg), closed_form_trace())
-    initial = None if start is None else check_start(start, len(X), X.dtype).T @ V
+        return from_factors(squared_error_coefficients(V, singular_values**2, reg), Trace(converged=True, n_iter=0))
+    initial = None if start is None else nuclear.check_start(start, len(X), X.dtype).T @ V
     if error == "l21":
         low, trace = solve_l21(V, singular_values**2, reg, tol, max_iter, initial)
     else:
@@ -116,75 +88,57 @@ def lrr(
 
 
 def _solve_l1(
-    X: Array,
-    V: Array,
-    singular_values: Array,
-    U: Array,
-    reg: float,
-    tol: float,
-    max_iter: int,
-    initial: Array | None,
+    X: Array, V: Array, singular_values: Array, U: Array, reg: float, tol: float, max_iter: int, initial: Array | None
 ) -> tuple[LowRank, Trace]:
     r"""Minimise :math:`\|B\|_* + reg \sum |F|` over :math:`F = X - B \Sigma U^T`, B with one row per point.
 
     ADMM: shrink B (penalty `COEFFICIENT_PENALTY`) and F (`penalty` times that), then project on the constraint.
     `initial` is a B to start from, or None.
     """
-    penalty = error_penalty(X, reg)
-    kept, slopes = entrywise_match(singular_values, reg, X.size)
+    penalty = nuclear.error_penalty(X, reg)
+    kept, slopes = nuclear.entrywise_match(singular_values, reg, X.size)
     rank = int(np.count_nonzero(kept))
-    working = working_dtype(X, tol)
+    working = nuclear.working_dtype(X, tol)
     X, V, U, D = (array.astype(working, copy=False) for array in (X, V, U, U * singular_values))
     if initial is None:
-        scaled = slopes / (penalty * COEFFICIENT_PENALTY)
+        scaled = slopes / (penalty * nuclear.COEFFICIENT_PENALTY)
         coefficients, Y_F = V * kept.astype(working), (V * scaled.astype(working)) @ U.T
     else:
         coefficients = initial.astype(working, copy=False)
-        Y_F = multipliers_of_errors(X - coefficients @ D.T, reg / (penalty * COEFFICIENT_PENALTY))
-    residuals = Residuals(tol, max_iter)
+        Y_F = nuclear.multipliers_of_errors(X - coefficients @ D.T, reg / (penalty * nuclear.COEFFICIENT_PENALTY))
+    residuals = nuclear.Residuals(tol, max_iter)
     found: list[tuple[float, LowRank]] = []
-    for stage in STAGES if initial is None else STAGES[1:]:
+    for stage in nuclear.STAGES if initial is None else nuclear.STAGES[1:]:
         Y_B = penalty * (Y_F @ D)  # the projection keeps this relation between the multipliers
-        atoms = stage_dictionary(stage, U, singular_values, coefficients + Y_B, rank)
+        atoms = nuclear.stage_dictionary(stage, U, singular_values, coefficients + Y_B, rank)
         if atoms is None:
             continue
         B, Y_B = atoms.restrict(coefficients), atoms.restrict(Y_B)
         F = X - B @ atoms.atoms.T
-        shrink = Shrinkage(rank, 1 / COEFFICIENT_PENALTY)
+        shrink = nuclear.Shrinkage(rank, 1 / nuclear.COEFFICIENT_PENALTY)
         for _ in range(residuals.budget(stage == "all")):
             low = shrink(B + Y_B)
             primal, dual, size = _l1_sweep(X, atoms, low, penalty, reg, B, F, Y_B, Y_F)
             objective = float(low.singular_values.sum()) + reg * size
-            is_done = residuals.add(primal, dual, objective, SLACK[stage])
+            is_done = residuals.add(primal, dual, objective, nuclear.SLACK[stage])
             if is_done and (stage != "all" or shrink.confirmed()):
                 break
         coefficients, rank = atoms.extend(B, U.shape[1]), shrink.rank
         if stage != "leading" and shrink.calls:
-            found.append(_with_objective(X, D, reg, refitted(low, B, atoms, U.shape[1])))
+            fit = nuclear.refitted(low, B, atoms, U.shape[1])
+            error = float(np.abs(X - fit.left @ (D @ fit.right).T).sum())
+            found.append((float(fit.singular_values.sum()) + reg * error, fit))
     return min(found, key=lambda pair: pair[0])[1], residuals.trace()
 
 
-def _with_objective(X: Array, D: Array, reg: float, low: LowRank) -> tuple[float, LowRank]:
-    errors = X - low.left @ (D @ low.right).T
-    return float(low.singular_values.sum()) + reg * float(np.abs(errors).sum()), low
-
-
 def _l1_sweep(
-    X: Array,
-    atoms: Dictionary,
-    low: LowRank,
-    penalty: float,
-    reg: float,
-    B: Array,
-    F: Array,
-    Y_B: Array,
-    Y_F: Array,
+    X: Array, atoms: Dictionary, low: LowRank, penalty: float, reg: float, B: Array, F: Array, Y_B: Array, Y_F: Array
 ) -> tuple[float, float, float]:
     """Shrink the errors, project on ``X = B @ D.T + F``, update the multipliers: B, F, Y_B and Y_F in place.
 
     Returns the primal and the dual residual in the norm of the penalties, and the l1 norm of the errors.
     """
-    threshold = reg / (penalty * COEFFICIENT_PENALTY)
+    threshold = reg / (penalty * nuclear.COEFFICIENT_PENALTY)
     D, gains = atoms.atoms, 1 / (1 + penalty * atoms.singular_values**2)
 
     def sweep(start: int, stop: int) -> tuple[float, ...]:

@@ -10,18 +10,13 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.blocks import map_blocks
 from subspaces.numerics.decompositions import solve_systems
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.ties import first_largest
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients, Trace, from_sparse
-
-BATCH_BYTES = 8 * 2**20
-"""Bytes of one (batch, n) block of correlations."""
-
-MIN_BATCH, MAX_BATCH = 32, 256
-"""Points per batch: below, Python's overhead shows; above, nothing is won."""
+from subspaces.representation.elastic_net import batches, check_rows
 
 
 def orthogonal_matching_pursuit(X: Array, *, n_nonzero: int = 10, tol: float = 1e-6) -> Coefficients:
@@ -62,20 +57,17 @@ def orthogonal_matching_pursuit(X: Array, *, n_nonzero: int = 10, tol: float = 1
            [ 0.  ,  0.  ,  0.  ,  0.  , -2.  ],
            [ 0.  ,  0.  ,  0.  , -0.5 ,  0.  ]])
     """
-    if X.ndim != 2 or X.shape[0] < 1:
-        raise ValueError(f"X must be a two-dimensional array with points as rows, got shape {X.shape}.")
-    if not np.isfinite(X).all():
-        raise ValueError("X must be finite, got NaN or infinity. Remove or impute these points.")
+    check_rows(X)
     if n_nonzero < 1:
         raise ValueError(f"n_nonzero must be at least 1, got {n_nonzero}. Try the dimension of the subspaces.")
     n_points, n_features = X.shape
     n_steps = min(n_nonzero, n_points - 1, n_features)
     # A common factor does not change the code; with entries up to one no product overflows.
     atoms = X / (np.abs(X).max(initial=0) or 1)
-    batch = min(MAX_BATCH, max(MIN_BATCH, BATCH_BYTES // (n_points * atoms.itemsize)))
-    blocks = row_blocks(n_points, 1, batch)
     with one_thread("blas"):  # the threads are those of the batches
-        parts = map_blocks(lambda start, stop: _pursue(atoms, start, stop, n_steps, tol), blocks)
+        parts = map_blocks(
+            lambda start, stop: _pursue(atoms, start, stop, n_steps, tol), batches(n_points, atoms.itemsize)
+        )
     residuals = np.max([residuals for _, residuals in parts], axis=0)
     rows = sparse.vstack([codes for codes, _ in parts], format="csr")
     return from_sparse(rows.T, Trace(converged=True, n_iter=n_steps, primal=residuals.tolist()))
@@ -125,8 +117,7 @@ def _pursue(atoms: Array, start: int, stop: int, n_steps: int, tol: float) -> tu
 
 def _norms(vectors: Array) -> Array:
     """Length of each row."""
-    norms: Array = np.sqrt(np.vecdot(vectors, vectors))
-    return norms
+    return np.sqrt(np.vecdot(vectors, vectors))
 
 
 def _most_correlated(atoms: Array, residuals: Array, own: Array, chosen: Array) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, get_lapack_funcs
@@ -76,26 +76,8 @@ def ridge(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficient
     exponent = _extreme_exponent(K, reg)
     if exponent:
         np.ldexp(K, -exponent, out=K)
-    found = _invert(K, penalty(K.diagonal(), reg))
-    lam = float(np.ldexp(found.penalty, exponent))
-    return replace(from_inverse(found.matrix, lam), condition=found.condition, residual=found.residual)
-
-
-class Inverse(NamedTuple):
-    """U = (K + λI)⁻¹ with its evidence.
-
-    Attributes
-    ----------
-    matrix : U
-    penalty : λ, larger than asked for where K is indefinite
-    condition : estimated condition number of K + λI (1-norm)
-    residual : ‖U(K + λI)v − v‖/‖v‖ for one random v: the error of U as it is
-    """
-
-    matrix: Array
-    penalty: float
-    condition: float
-    residual: float
+    U, lam, condition, residual = _invert(K, penalty(K.diagonal(), reg))
+    return replace(from_inverse(U, float(np.ldexp(lam, exponent))), condition=condition, residual=residual)
 
 
 def inverse(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> tuple[Array, float]:
@@ -108,23 +90,15 @@ def from_inverse(U: Array, lam: float) -> Coefficients:
     """Coefficients C = I − U diag(U)⁻¹ read off U, whose diagonal is overwritten."""
     scale = -1 / U.diagonal()
     np.fill_diagonal(U, 0)  # c_ii = 0, once for all blocks
-
-    def columns(start: int, stop: int) -> Array:
-        block: Array = U[start:stop] * scale[start:stop, None]
-        return block
-
-    def rows(start: int, stop: int) -> Array:
-        block: Array = U[start:stop] * scale
-        return block
-
-    def core(start: int, stop: int) -> Array:
-        return U[start:stop]
-
-    def of_core(values: Array, points: Array) -> Array:
-        entries: Array = values * scale[points]
-        return entries
-
-    return Coefficients(*(U.shape[0], U.dtype, columns, rows), penalty=lam, core=core, of_core=of_core)
+    return Coefficients(
+        n_points=U.shape[0],
+        dtype=U.dtype,
+        columns=lambda start, stop: U[start:stop] * scale[start:stop, None],
+        rows=lambda start, stop: U[start:stop] * scale,
+        penalty=lam,
+        core=lambda start, stop: U[start:stop],
+        of_core=lambda values, points: values * scale[points],
+    )
 
 
 def ridge_unconstrained(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficients:
@@ -148,38 +122,26 @@ def ridge_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
     """
     H, lam = whitened(Z, reg)
     condition, residual = _low_rank_evidence(Z, H, lam)
-    found = replace(_from_whitened(H), penalty=lam, condition=condition, residual=residual)
-    if H.dtype == np.float32:
-        return found
-
-    def pairs(rows: Array, columns: Array) -> Array:
-        products: Array = (H[rows, None] @ H[columns].transpose(0, 2, 1))[:, 0]
-        return products
-
-    # a common factor, so that no product vanishes in single precision; no second array of H's size on the way
-    largest = max(H.max(), -H.min()) or 1.0
-    single = np.divide(H, largest, out=np.empty(H.shape, dtype=np.float32), casting="same_kind")
-    return replace(found, draft=Draft(_hollow_products(single), pairs))
-
-
-def _from_whitened(H: Array) -> Coefficients:
-    """c_ji = h_jᵀh_i / (1 − ‖h_i‖²), one product per block."""
     # 1 − ‖h‖² is the share of a point that the others cannot explain; rounding must not make it zero
     unexplained = np.maximum(1 - np.einsum("ij,ij->i", H, H), np.finfo(H.dtype).eps)
-    core = _hollow_products(H)
-
-    def columns(start: int, stop: int) -> Array:
-        return core(start, stop) / unexplained[start:stop, None]
-
-    def rows(start: int, stop: int) -> Array:
-        return core(start, stop) / unexplained
-
-    def of_core(values: Array, points: Array) -> Array:
-        entries: Array = values / unexplained[points]
-        return entries
-
+    core, draft = _hollow_products(H), None
+    if H.dtype != np.float32:
+        # a common factor, so that no product vanishes in single precision; no second array of H's size on the way
+        largest = max(H.max(), -H.min()) or 1.0
+        single = np.divide(H, largest, out=np.empty(H.shape, dtype=np.float32), casting="same_kind")
+        draft = Draft(_hollow_products(single), lambda i, j: (H[i, None] @ H[j].transpose(0, 2, 1))[:, 0])
     return Coefficients(
-        *(H.shape[0], H.dtype, columns, rows), core=core, of_core=of_core, enlarge=_enlarged(H.shape[1])
+        n_points=H.shape[0],
+        dtype=H.dtype,
+        columns=lambda start, stop: core(start, stop) / unexplained[start:stop, None],
+        rows=lambda start, stop: core(start, stop) / unexplained,
+        penalty=lam,
+        condition=condition,
+        residual=residual,
+        core=core,
+        draft=draft,
+        of_core=lambda values, points: values / unexplained[points],
+        enlarge=_enlarged(H.shape[1]),
     )
 
 
@@ -208,8 +170,7 @@ def ridge_unconstrained_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
     H, lam = whitened(Z, reg)
 
     def columns(start: int, stop: int) -> Array:
-        product: Array = H[start:stop] @ H.T
-        return product
+        return H[start:stop] @ H.T
 
     condition, residual = _low_rank_evidence(Z, H, lam)
     return Coefficients(H.shape[0], H.dtype, columns, columns, penalty=lam, condition=condition, residual=residual)
@@ -261,47 +222,46 @@ def _extreme_exponent(K: Array, reg: float) -> int:
     return exponent - exponent % 2 if abs(exponent) > _FAR else 0
 
 
-def _invert(K: Array, lam: float) -> Inverse:
-    """(K + λI)⁻¹ in the memory of K, and the λ that made it possible."""
+def _invert(K: Array, lam: float) -> tuple[Array, float, float, float]:
+    """U = (K + λI)⁻¹ in the memory of K, the λ that made it possible, and the evidence.
+
+    That is the estimated condition number of K + λI (1-norm), and ‖U(K + λI)v − v‖/‖v‖ for one random v: the error of
+    U as it is.
+    """
     n = K.shape[0]
     original = K.diagonal().copy()
     probe = _probe(n, K.dtype)
     image, norm = K @ probe, _one_norm(K)
     K.flat[:: n + 1] += lam
-    potrf, potri = get_lapack_funcs(("potrf", "potri"), (K,))
+    potrf, potri, pocon = get_lapack_funcs(("potrf", "potri", "pocon"), (K,))
     # K.T is K's memory in Fortran's order; only its upper triangle (lower here) is touched, so that a failed
     # attempt can be undone from the other half
     _, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
-    for smallest_of in (_smallest_by_lanczos, _smallest_by_lapack):
+    for smallest_of in (_smallest_by_lanczos, smallest_eigenvalue):
         if info > 0:
-            _restore(K, original)
+            mirror_lower(K.T)
+            np.fill_diagonal(K, original)
             lam = _raised_penalty(K, lam, smallest_of(K))
             K.flat[:: n + 1] += lam
             _, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
     condition = np.inf
     if info == 0:
         _warn_if_ill_conditioned(K.diagonal())
-        condition = _condition(K, norm + lam)
+        reciprocal, _ = pocon(K.T, norm + lam, uplo="U")  # an estimate from the factor, O(n²)
+        condition = float(1 / reciprocal) if reciprocal > 0 else np.inf
         _, info = potri(K.T, lower=0, overwrite_c=1)
     if info != 0 or not np.isfinite(K.diagonal()).all():
         raise ValueError(
             f"K + λI (λ = {lam:.3g}) cannot be inverted in {K.dtype}: increase reg, or check the kernel's values."
         )
     mirror_lower(K)
-    return Inverse(K, lam, condition, _error(K @ (image + K.dtype.type(lam) * probe), probe))
+    return K, lam, condition, _error(K @ (image + K.dtype.type(lam) * probe), probe)
 
 
 def _one_norm(K: Array) -> float:
     """Largest sum of magnitudes of a row, block by block."""
     blocks = row_blocks(K.shape[0], K.shape[1] * K.itemsize)
     return max(float(np.abs(K[start:stop]).sum(axis=1, dtype=np.float64).max()) for start, stop in blocks)
-
-
-def _condition(factor: Array, norm: float) -> float:
-    """Condition number from a Cholesky factor by LAPACK's estimator, O(n²)."""
-    pocon = get_lapack_funcs("pocon", (factor,))
-    reciprocal, _ = pocon(factor.T, norm, uplo="U")
-    return float(1 / reciprocal) if reciprocal > 0 else np.inf
 
 
 def _probe(n: int, dtype: Any) -> Array:
@@ -350,25 +310,15 @@ def warn_if_indefinite(K: Array) -> None:
         )
 
 
-def _smallest_by_lapack(K: Array) -> float:
-    return smallest_eigenvalue(K)
-
-
 def _smallest_by_lanczos(K: Array) -> float:
     if K.shape[0] < 100:
-        return _smallest_by_lapack(K)
+        return smallest_eigenvalue(K)
     try:
         values, _ = lanczos(K, 1, which="SA", ncv=40, tol=1e-3)
     except LinAlgError:  # many eigenvalues close to the smallest: LAPACK does not mind
-        return _smallest_by_lapack(K)
+        return smallest_eigenvalue(K)
     # a Ritz value lies above the eigenvalue: allow for its tolerance
     return float(values[0]) - 1e-3 * abs(float(values[0]))
-
-
-def _restore(K: Array, diagonal: Array) -> None:
-    """Undo a failed factorisation: its half comes back from the untouched one."""
-    mirror_lower(K.T)
-    np.fill_diagonal(K, diagonal)
 
 
 def _warn_if_ill_conditioned(factor_diagonal: Array) -> None:

@@ -70,7 +70,6 @@ def _products(queries: Array, H: Array, candidates: Array) -> Array:
     """Inner products of each query with its candidates."""
 
     def one_block(start: int, stop: int) -> Array:
-        found: Array = np.einsum("ij,ikj->ik", queries[start:stop], H[candidates[start:stop]], optimize=True)
-        return found
+        return np.einsum("ij,ikj->ik", queries[start:stop], H[candidates[start:stop]], optimize=True)
 
     return np.concatenate(map_blocks(one_block, row_blocks(len(queries), candidates.shape[1] * H.shape[1] * 8)))

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.decompositions import solve_systems
-from subspaces.numerics.neighbors import check_points, columns_to_sparse, nearest_neighbors
+from subspaces.numerics.distances import check_points, columns_to_sparse, nearest_neighbors
 from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients, Trace, from_sparse
 
@@ -207,8 +207,7 @@ def _multiplier_of(solution: Array, gram: Array, bounds: Array) -> Array:
     support = solution != 0
     n_support = np.maximum(np.count_nonzero(support, axis=1, keepdims=True), 1)
     level = (support * (gradient + bounds * np.sign(solution))).sum(axis=1, keepdims=True) / n_support
-    multiplier: Array = np.where(support, bounds * np.sign(solution), np.clip(level - gradient, -bounds, bounds))
-    return multiplier
+    return np.where(support, bounds * np.sign(solution), np.clip(level - gradient, -bounds, bounds))
 
 
 def _worst_trace(traces: list[Trace]) -> Trace:

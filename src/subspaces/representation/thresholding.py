@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.preprocessing import normalize
 
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.numerics.largest import top_columns
-from subspaces.numerics.neighbors import check_points, columns_to_sparse
+from subspaces.numerics.distances import check_points, columns_to_sparse
+from subspaces.numerics.ties import top_columns
 from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients, from_sparse
 

@@ -11,7 +11,6 @@ the landmarks carry all of K (R = 0), and when T holds all points. One linear sy
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,8 +22,9 @@ from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.cells import Cells, Score, build_cells, nearest_cell, probed_positions, search
 from subspaces.numerics.centroids import first_centres
 from subspaces.numerics.decompositions import eigh, solve_systems
-from subspaces.numerics.largest import top_columns
+from subspaces.numerics.distances import to_squared_distances
 from subspaces.numerics.process import one_thread
+from subspaces.numerics.ties import top_columns
 from subspaces.numerics.types import Array, Labels
 from subspaces.numerics.workers import HERE, Store, Workers, in_memory
 from subspaces.representation.coefficients import Coefficients, from_sparse
@@ -64,8 +64,7 @@ class GlobalPart:
 
     def rows(self, X: Array) -> Array:
         """Rows of H for any points."""
-        H: Array = self.kernel.cross(X, self.landmarks) @ self.whitening
-        return H
+        return self.kernel.cross(X, self.landmarks) @ self.whitening
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,26 @@ class TwoScale:
 
     def represent(self, X: Array, train: Array, k: int) -> tuple[Array, Array]:
         """Nearest training points of new points and the coefficients over them, both of shape (n_new, k)."""
-        return represent_new(X, train, self.cells, self.model, k)
+        cells = self.cells
+        k = min(k, len(train))
+        candidates, values = np.empty((len(X), k), dtype=np.intp), np.empty((len(X), k), dtype=X.dtype)
+        cell = nearest_cell(X, cells.centroids)
+        for c in np.unique(cell):
+            rows = np.flatnonzero(cell == c)
+            around = cells.order[probed_positions(cells, cells.probes[c], k)]
+            database = train[around]
+            nearness = 2 * (X[rows] @ database.T) - np.einsum("ij,ij->i", database, database)
+            candidates[rows] = around[top_columns(nearness, k)]
+
+        def one_block(start: int, stop: int) -> None:
+            used, position = np.unique(candidates[start:stop], return_inverse=True)
+            points = np.concatenate([X[start:stop], train[used]])
+            places = stop - start + position.reshape(stop - start, k)
+            values[start:stop] = new_coefficients(points, np.arange(stop - start), places, self.model)
+
+        with one_thread("blas"):
+            map_blocks(one_block, row_blocks(len(X), 1, BATCH))
+        return candidates, values
 
     def reordered(self, order: Labels) -> TwoScale:
         """The same for training points of which the i-th is now number ``order[i]``."""
@@ -180,12 +198,8 @@ def _candidates(prepared: Prepared, start: int, stop: int) -> Labels:
     first = int(np.searchsorted(cells.bounds, start, side="right")) - 1
     last = int(np.searchsorted(cells.bounds, stop, side="left"))
     offset = int(cells.bounds[first])
-    own = Cells(
-        cells.order[offset : cells.bounds[last]],
-        cells.bounds[first : last + 1] - offset,
-        cells.centroids[first:last],
-        cells.probes[first:last],
-    )
+    bounds = cells.bounds[first : last + 1] - offset
+    own = Cells(cells.order[offset:][: bounds[-1]], bounds, cells.centroids[first:last], cells.probes[first:last])
     score = pair_score(prepared)
 
     def shifted(rows: slice, around: Array) -> Array:
@@ -205,29 +219,6 @@ def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty
     return replace(from_sparse(C), penalty=penalty)
 
 
-def represent_new(X: Array, train: Array, cells: Cells, model: GlobalPart, k: int) -> tuple[Array, Array]:
-    """Nearest training points of new points and the coefficients over them, both of shape (n_new, k)."""
-    k = min(k, len(train))
-    candidates, values = np.empty((len(X), k), dtype=np.intp), np.empty((len(X), k), dtype=X.dtype)
-    cell = nearest_cell(X, cells.centroids)
-    for c in np.unique(cell):
-        rows = np.flatnonzero(cell == c)
-        around = cells.order[probed_positions(cells, cells.probes[c], k)]
-        database = train[around]
-        nearness = 2 * (X[rows] @ database.T) - np.einsum("ij,ij->i", database, database)
-        candidates[rows] = around[top_columns(nearness, k)]
-
-    def one_block(start: int, stop: int) -> None:
-        used, position = np.unique(candidates[start:stop], return_inverse=True)
-        points = np.concatenate([X[start:stop], train[used]])
-        places = stop - start + position.reshape(stop - start, k)
-        values[start:stop] = new_coefficients(points, np.arange(stop - start), places, model)
-
-    with one_thread("blas"):
-        map_blocks(one_block, row_blocks(len(X), 1, BATCH))
-    return candidates, values
-
-
 def fit_global_part(X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_LANDMARKS, seed: int = 0) -> GlobalPart:
     """Landmarks by k-means and the whitening of their Nyström features; two passes over X in blocks, O(n r²)."""
     landmarks = _landmarks(X, n_landmarks, seed)
@@ -245,33 +236,22 @@ def fit_global_part(X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_L
     lam = above_rounding(penalty(np.array([mean_diagonal], dtype=X.dtype), reg), mean_diagonal, X.dtype, _ROUNDING)
     spectrum, rotation = eigh(np.sum([part[0] for part in parts], axis=0))
     spectrum = np.maximum(spectrum, 0)
-    whitening = (to_features @ rotation) / np.sqrt(spectrum + lam)
-    return GlobalPart(
-        kernel,
-        lam,
-        landmarks,
-        whitening.astype(X.dtype),
-        (spectrum + lam).astype(X.dtype),
-        float((spectrum / (spectrum + lam)).sum()),
-    )
+    raised, effective_dimension = spectrum + lam, float((spectrum / (spectrum + lam)).sum())
+    whitening = (to_features @ rotation) / np.sqrt(raised)
+    return GlobalPart(kernel, lam, landmarks, whitening.astype(X.dtype), raised.astype(X.dtype), effective_dimension)
 
 
 def local_coefficients(points: Array, rows: Labels, candidates: Array, model: GlobalPart) -> Array:
-    """Coefficients of the points `rows` over their candidates: one small system each, solved together.
+    """Coefficients of the points at the positions `rows` (b,) over those at `candidates` (b, s).
 
-    Parameters
-    ----------
-    points : array of shape (n, m)
-    rows : positions of the points to be represented, shape (b,)
-    candidates : positions of what represents them, shape (b, s)
+    One small system each, solved together.
     """
     overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
     B = np.eye(overlap.shape[1], dtype=points.dtype) - overlap
     U = solve_systems(_plus_penalty(B @ residual, model), B[:, :, :1])[:, :, 0]
     # the diagonal of an inverse is at least the inverse of the diagonal, which rounding at small λ forgets
     least = 1 / (model.kernel.diagonal(points[rows]) + points.dtype.type(model.penalty))
-    coefficients: Array = -U[:, 1:] / np.maximum(U[:, :1], least[:, None])
-    return coefficients
+    return -U[:, 1:] / np.maximum(U[:, :1], least[:, None])
 
 
 def new_coefficients(points: Array, rows: Labels, candidates: Array, model: GlobalPart) -> Array:
@@ -283,8 +263,7 @@ def new_coefficients(points: Array, rows: Labels, candidates: Array, model: Glob
     overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
     B = np.eye(candidates.shape[1], dtype=points.dtype) - overlap[:, 1:, 1:]
     right = B @ residual[:, 1:, :1] + points.dtype.type(model.penalty) * overlap[:, 1:, :1]
-    coefficients: Array = solve_systems(_plus_penalty(B @ residual[:, 1:, 1:], model), right)[:, :, 0]
-    return coefficients
+    return solve_systems(_plus_penalty(B @ residual[:, 1:, 1:], model), right)[:, :, 0]
 
 
 def _small_systems(points: Array, together: Array, model: GlobalPart) -> tuple[Array, Array]:
@@ -315,10 +294,7 @@ def pair_score(prepared: Prepared) -> Score:
 
     def score(rows: slice, around: Array) -> Array:
         values: Array = points[rows] @ points[around].T
-        values *= -2
-        values += squared_norms[around]
-        values += squared_norms[rows, None]
-        np.maximum(values, 0, out=values)
+        to_squared_distances(values, squared_norms[rows], squared_norms[around])
         prepared.model.kernel.profile(values)
         values -= features[rows] @ features[around].T
         values[np.arange(rows.start, rows.stop)[:, None] == around] = -np.inf
@@ -331,8 +307,13 @@ def score_parts(points: Array, model: GlobalPart) -> tuple[Array, Array]:
     """What :func:`pair_score` needs of each point: the leading features √(spectrum − λ) h and the squared norm."""
     weights = np.sqrt(np.maximum(model.spectrum - points.dtype.type(model.penalty), 0))
     leading = slice(-min(LEADING, len(weights)), None)
-    features = _in_blocks(points, lambda block: model.rows(block)[:, leading] * weights[leading])
-    return features, np.einsum("ij,ij->i", points, points)
+
+    def one_block(start: int, stop: int) -> Array:
+        return model.rows(points[start:stop])[:, leading] * weights[leading]
+
+    with one_thread("blas"):
+        features = map_blocks(one_block, row_blocks(len(points), 4 * N_LANDMARKS * points.itemsize))
+    return np.concatenate(features), np.einsum("ij,ij->i", points, points)
 
 
 def _small_grams(groups: Array, kernel: Kernel) -> Array:
@@ -348,14 +329,6 @@ def _small_grams(groups: Array, kernel: Kernel) -> Array:
         np.maximum(products, 0, out=products)
     kernel.profile(products)
     return products
-
-
-def _in_blocks(X: Array, function: Callable[[Array], Array]) -> Array:
-    """A function of rows applied block by block, in threads."""
-    with one_thread("blas"):
-        return np.concatenate(
-            map_blocks(lambda start, stop: function(X[start:stop]), row_blocks(len(X), 4 * N_LANDMARKS * X.itemsize))
-        )
 
 
 def _landmarks(X: Array, n_landmarks: int, seed: int) -> Array:

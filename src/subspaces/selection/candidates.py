@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.kernels import KernelLike, is_precomputed
-from subspaces.numerics.monomials import n_monomials
+from subspaces.kernels.profiles import n_monomials
 from subspaces.numerics.types import Data
 from subspaces.scaling import apply_scaling, fit_scaling
 

@@ -26,8 +26,7 @@ import numpy as np
 from subspaces.engine.run import Cache
 from subspaces.kernels import is_precomputed
 from subspaces.numerics import memory
-from subspaces.numerics.copies import fingerprints
-from subspaces.numerics.ordering import canonical_order, rows_of
+from subspaces.numerics.ordering import canonical_order, fingerprints, rows_of
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.ties import first_largest, levels
 from subspaces.numerics.types import Data, Labels
