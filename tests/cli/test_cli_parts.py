@@ -40,13 +40,13 @@ def refusal(*arguments):
     [("500MB", 500_000_000), ("2gb", 2 * 10**9), ("1.5GiB", 3 * 2**29), ("7", 7), (" .5k ", 500), ("1TB", 10**12)],
 )
 def test_sizes(text, size):
-    assert _common.parse_bytes(text) == size
+    assert _parse.parse_bytes(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "0MB", "2 XB", "1e3", "inf"])
 def test_what_is_no_size(text):
     with pytest.raises(ValueError, match=r"is not a size like 500MB, 2GB or 1\.5GiB"):
-        _common.parse_bytes(text)
+        _parse.parse_bytes(text)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,18 @@ from typing import Any
 
 import typer
 
-from subspaces.cli._common import parse_bytes
-
 AUTO = "auto"  # as in subspaces.selection, which would import NumPy
 MAX_SIDE = 2048
 LEAST_MEMORY = 250_000_000
 """What the libraries of a command take alone, rounded up."""
+
+
+def parse_bytes(text: str) -> int:
+    """A size such as 2GB, 500MB or 1.5GiB in bytes; raises ValueError."""
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)(i?)b?\s*", text, flags=re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
+        raise ValueError(f"'{text}' is not a size like 500MB, 2GB or 1.5GiB")
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** "_kmgt".index(match[2].lower() or "_"))
 
 
 def size_in_bytes(text: str | None) -> int | None:

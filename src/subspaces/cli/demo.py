@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import typer
 
@@ -19,9 +17,11 @@ from subspaces.cli import _options as options
 from subspaces.cli._common import one_line
 from subspaces.description import plain
 
+N_SAMPLES = 12
+"""Images that the picture shows of each cluster."""
 
-@dataclass
-class Run:
+
+class Run(NamedTuple):
     """One method's result."""
 
     labels: Any
@@ -61,10 +61,8 @@ def demo(
     best = max((name for name in runs if name.startswith("KTRR")), key=lambda name: scores[name]["AC"])
     has_picture = find_spec("matplotlib") is not None
     if has_picture:
-        from subspaces.cli._demo_picture import draw
-
         with write_atomically(output / "digits.png") as stream:
-            draw(stream, digits.images, digits.target, runs[best].labels, runs[best].model.affinity_matrix_, best)
+            draw(stream, digits.images, digits.target, runs[best], best)
     if as_json:
         _print_json(scores, runs, best, output, has_picture)
     else:
@@ -124,12 +122,51 @@ def format_table(scores: dict[str, dict[str, float]]) -> str:
 
 
 def _labels_table(truth: Any, runs: dict[str, Run]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["row", "digit", *runs])
+    from subspaces.io.writing import write_rows
+
     columns = [truth.tolist(), *(run.labels.tolist() for run in runs.values())]
-    writer.writerows([row, *cells] for row, cells in enumerate(zip(*columns, strict=True)))
+    text = io.StringIO()
+    write_rows(text, [("row", "digit", *runs), *zip(range(len(truth)), *columns, strict=True)])
     return text.getvalue()
+
+
+def draw(stream: BinaryIO, images: Any, truth: Any, run: Run, method: str) -> None:
+    """Draw sample images of each cluster beside the graph that was cut, as PNG."""
+    import numpy as np
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from subspaces.plots import AffinityDisplay, GalleryDisplay
+
+    names, majority = _by_majority(truth, run.labels)
+    members = [np.flatnonzero(names == name) for name in np.unique(names)]
+    steps = [np.linspace(0, len(rows) - 1, min(N_SAMPLES, len(rows))).astype(int) for rows in members]
+    shown = [rows[step] for rows, step in zip(members, steps, strict=True)]
+
+    figure = Figure(figsize=(13, 6), layout="constrained")
+    FigureCanvasAgg(figure)
+    samples, graph = figure.subplots(1, 2, width_ratios=(1.2, 1))
+    ink = images.max() - images.reshape(len(images), -1)  # dark on light, as written
+    GalleryDisplay.from_predictions(
+        ink, names, image_shape=images.shape[1:], exemplars=shown, framed=truth != majority, ax=samples
+    )
+    samples.set_title("Images of each cluster; framed: not the digit most of the cluster shows", fontsize=11)
+    samples.set_xlabel("digit that most of the cluster shows, size of the cluster")
+    AffinityDisplay.from_predictions(run.model.affinity_matrix_, names, ax=graph)
+    graph.set_title("The graph that was cut, images ordered by cluster", fontsize=11)
+    figure.suptitle(f"Handwritten digits, clustered without their labels by {method}", fontsize=14)
+    figure.savefig(stream, format="png", dpi=120)
+
+
+def _by_majority(truth: Any, labels: Any) -> tuple[Any, Any]:
+    """Name and digit of each point's cluster: the digit that most of it shows; a second one of that digit is "3b"."""
+    import numpy as np
+
+    clusters, codes = np.unique(labels, return_inverse=True)
+    digits = np.array([np.bincount(truth[codes == k]).argmax() for k in range(len(clusters))])
+    before = [int((digits[:k] == digits[k]).sum()) for k in range(len(clusters))]
+    names = [f"{digit}{chr(ord('a') + seen) if seen else ''}" for digit, seen in zip(digits, before, strict=True)]
+    return np.array(names)[codes], digits[codes]
 
 
 def _print_files(output: Path, best: str, has_picture: bool) -> None:

@@ -13,58 +13,44 @@ from typing import Annotated, Any
 import typer
 
 from subspaces.cli import _options as options
-from subspaces.cli._common import FAILED, complain, one_line
+from subspaces.cli._common import FAILED, bar_of_time, complain, one_line
 
 ALL, PAGE = "all", "page"
+NamesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME]...", help='Experiments such as table3 or fig4, "all", or "page".'),
+]
+QuickOption = Annotated[
+    bool, options.method("--quick", None, "A small version: fewer methods, values, runs and starts.")
+]
+JobsOption = Annotated[int, options.method("--jobs -j", "NUMBER", "Cells computed at once (1 if not given).", min=1)]
+DataOption = Annotated[
+    Path | None,
+    options.data("--data-home", "FOLDER", "Folder with the data sets; left out, SUBSPACES_DATA or the user's cache."),
+]
+OutputOption = Annotated[
+    Path, options.output("-o --output", "FOLDER", "Folder for the tables and figures; left out, reproduction.")
+]
+CacheOption = Annotated[
+    Path | None,
+    options.output(
+        "--cache",
+        "FOLDER",
+        "Where finished cells are kept; the same command goes on from there. Left out, cells in the output.",
+    ),
+]
+HiddenOption = Annotated[Path | None, typer.Option(hidden=True)]
 
 
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]...", help='Experiments such as table3 or fig4, "all", or "page".'),
-    ] = None,
-    quick: Annotated[
-        bool,
-        options._option(
-            "--quick", panel=options.METHOD, help="A small version: fewer methods, values, runs and starts."
-        ),
-    ] = False,
-    jobs: Annotated[
-        int,
-        options._option(
-            "--jobs", "-j", value="NUMBER", panel=options.METHOD, help="Cells computed at once (1 if not given).", min=1
-        ),
-    ] = 1,
-    data_home: Annotated[
-        Path | None,
-        options._option(
-            "--data-home",
-            value="FOLDER",
-            panel=options.DATA,
-            help="Folder with the data sets; left out, SUBSPACES_DATA or the user's cache.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path,
-        options._option(
-            "-o",
-            "--output",
-            value="FOLDER",
-            panel=options.OUTPUT,
-            help="Folder for the tables and figures; left out, reproduction.",
-        ),
-    ] = Path("reproduction"),
-    cache: Annotated[
-        Path | None,
-        options._option(
-            "--cache",
-            value="FOLDER",
-            panel=options.OUTPUT,
-            help="Where finished cells are kept; the same command goes on from there. Left out, cells in the output.",
-        ),
-    ] = None,
-    experiments: Annotated[Path | None, typer.Option(hidden=True)] = None,
-    parameters: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    names: NamesArgument = None,
+    quick: QuickOption = False,
+    jobs: JobsOption = 1,
+    data_home: DataOption = None,
+    output: OutputOption = Path("reproduction"),
+    cache: CacheOption = None,
+    experiments: HiddenOption = None,
+    parameters: HiddenOption = None,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
     debug: options.DebugOption = False,
@@ -171,28 +157,6 @@ def _progress(name: str, wanted: bool) -> Iterator[Any]:
     if not (wanted and sys.stderr.isatty()):
         yield None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(elapsed_when_finished=True),
-        TextColumn("[dim]{task.fields[cell]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with bar_of_time("{task.description}", "[dim]{task.fields[cell]}", counted=True) as bar:
         task = bar.add_task(name, total=None, cell="")
-
-        def listen(done: int, total: int, name: str) -> None:
-            bar.update(task, completed=done, total=total, cell=name)
-
-        yield listen
+        yield lambda done, total, name: bar.update(task, completed=done, total=total, cell=name)

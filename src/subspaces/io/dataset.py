@@ -134,6 +134,11 @@ class Dataset:
         """Whether each point is a file: its identifier is then its path below `source`."""
         return self.image_shape is not None and self.source.is_dir()
 
+    @property
+    def names(self) -> list[str] | list[int] | None:
+        """What to call the points: their identifiers, else their rows of the file; None if it has just these rows."""
+        return self.ids if self.ids is not None or self.rows is None else self.rows.tolist()
+
 
 def readable_bytes(n_bytes: float) -> str:
     """Bytes in the unit a person would use."""
