@@ -69,16 +69,8 @@ def cluster(
     """
     outputs = Outputs(labels=output, report=report, tables=tables, folder=sort_into, link=link, force=force)
     outputs.check(file)
-    settings = _settings(
-        set_,
-        kernel=kernel,
-        bandwidth=parse.number_or_name(bandwidth),
-        reg=parse.number(reg, "--reg", float),
-        n_nonzero=parse.number(n_nonzero, "--n-nonzero", int),
-        scaling=scaling,
-        partition=partition,
-        random_state=seed,
-    )
+    given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero}
+    settings = _settings({**given, "scaling": scaling, "partition": partition, "random_state": seed}, set_)
     wanted = parse.number(n_clusters, "-k", int)
     columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
     images = {"image_size": parse.image_size(image_size), "color": color}
@@ -101,8 +93,11 @@ def cluster(
         say(run, written, found=wanted in (None, AUTO))
 
 
-def _settings(assigned: list[str] | None, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _settings(options: dict[str, Any], assigned: list[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters given by options of their own, and those given by ``--set``; none by both."""
+    options["bandwidth"] = parse.number_or_name(options["bandwidth"])
+    options["reg"] = parse.number(options["reg"], "--reg", float)
+    options["n_nonzero"] = parse.number(options["n_nonzero"], "--n-nonzero", int)
     given = {name: value for name, value in options.items() if value is not None}
     others = parse.assignments(assigned or [])
     for name in given.keys() & others.keys():

@@ -63,8 +63,8 @@ def reproduce(
 
     Example: subspaces reproduce table4 fig4 --jobs 2
     """
-    from subspaces.reproduce import plan
-    from subspaces.reproduce.run import Settings
+    from subspaces.reproduce.experiment import Settings
+    from subspaces.reproduce.schedule import EXPERIMENTS, PARAMETERS
 
     settings = Settings(
         output=output,
@@ -72,8 +72,8 @@ def reproduce(
         data_home=data_home,
         jobs=jobs,
         quick=quick,
-        experiments=experiments or plan.EXPERIMENTS,
-        parameters=parameters or plan.PARAMETERS,
+        experiments=experiments or EXPERIMENTS,
+        parameters=parameters or PARAMETERS,
     )
     if not names:
         _list(settings, as_json)
@@ -92,7 +92,7 @@ def reproduce(
 
 def _expand(names: list[str], settings: Any) -> list[str]:
     """Names of experiments, in the order given; a wrong one is refused before anything runs."""
-    from subspaces.reproduce.plan import experiment_names, load_experiment
+    from subspaces.reproduce.schedule import experiment_names, load_experiment
 
     wanted: list[str] = []
     for name in names:
@@ -108,7 +108,7 @@ def _expand(names: list[str], settings: Any) -> list[str]:
 
 def _run_all(names: list[str], settings: Any, as_json: bool, quiet: bool) -> int:
     """Run experiments one after another; returns how many cells failed."""
-    from subspaces.reproduce.run import run_experiment
+    from subspaces.reproduce.experiment import run_experiment
 
     failures, documents = 0, []
     for name in names:
@@ -137,7 +137,7 @@ def _run_all(names: list[str], settings: Any, as_json: bool, quiet: bool) -> int
 
 
 def _list(settings: Any, as_json: bool) -> None:
-    from subspaces.reproduce.run import list_experiments
+    from subspaces.reproduce.experiment import list_experiments
 
     lines = list_experiments(settings)
     if as_json:

@@ -13,19 +13,7 @@ from sklearn.datasets import load_digits
 from subspaces import datasets
 from subspaces.numerics.types import Array, Labels
 
-Loader = Callable[[Path | None], tuple[Array, Labels]]
-
-
-def _digits(home: Path | None) -> tuple[Array, Labels]:
-    X, y = load_digits(return_X_y=True)
-    return X, y
-
-
-def _curves(home: Path | None) -> tuple[Array, Labels]:
-    return datasets.make_three_curves(100, noise=0.01, random_state=0)
-
-
-SOURCES: dict[str, Loader] = {
+SOURCES: dict[str, Callable[[Path | None], tuple[Array, Labels]]] = {
     "yaleb": lambda home: datasets.load_yaleb(data_home=home, return_X_y=True),
     "coil20": lambda home: datasets.load_coil20(data_home=home, return_X_y=True),
     "coil100": lambda home: datasets.load_coil100(data_home=home, return_X_y=True),
@@ -33,8 +21,8 @@ SOURCES: dict[str, Loader] = {
     # the paper draws from the first 10,000 training images
     "mnist": lambda home: datasets.load_mnist(data_home=home, return_X_y=True, n_images=10_000),
     "covtype": lambda home: datasets.load_covtype(data_home=home, return_X_y=True, dtype=np.float32),
-    "digits": _digits,
-    "curves": _curves,
+    "digits": lambda home: load_digits(return_X_y=True),
+    "curves": lambda home: datasets.make_three_curves(100, noise=0.01, random_state=0),
 }
 """The data sets by the name experiments use; the last two need no file."""
 

@@ -11,8 +11,8 @@ from matplotlib.lines import Line2D
 from scipy.optimize import linear_sum_assignment
 
 from subspaces.metrics import contingency
-from subspaces.reproduce.plan import Experiment, Planned
 from subspaces.reproduce.runner import Outcome
+from subspaces.reproduce.schedule import Experiment, Planned
 from subspaces.reproduce.statistics import Record
 from subspaces.reproduce.tables import panels
 

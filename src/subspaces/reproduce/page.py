@@ -10,10 +10,9 @@ from pathlib import Path
 from subspaces import __version__
 from subspaces.io import FileError, write_atomically
 from subspaces.io.dataset import printable
-from subspaces.reproduce.cells import CODE
-from subspaces.reproduce.outputs import origin
-from subspaces.reproduce.plan import HERE, Experiment, experiment_names, load_experiment
-from subspaces.reproduce.run import Settings
+from subspaces.reproduce.entries import CODE
+from subspaces.reproduce.experiment import Settings, origin
+from subspaces.reproduce.schedule import HERE, Experiment, experiment_names, load_experiment
 from subspaces.reproduce.statistics import RATIO, Record, from_csv
 from subspaces.reproduce.tables import TIMES, is_curve, markdown
 

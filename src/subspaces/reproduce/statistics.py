@@ -13,9 +13,9 @@ import numpy as np
 from scipy.stats import ranksums
 
 from subspaces.io.dataset import printable
-from subspaces.reproduce.cells import Cell
-from subspaces.reproduce.plan import HERE, QUICK, Experiment, Planned
+from subspaces.reproduce.entries import Cell
 from subspaces.reproduce.runner import Outcome
+from subspaces.reproduce.schedule import HERE, QUICK, Experiment, Planned
 
 LEVEL = 0.05
 RATIO = "t2 / KTRR"

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from subspaces.reproduce.plan import Experiment
+from subspaces.reproduce.schedule import Experiment
 from subspaces.reproduce.statistics import Record
 
 MISSING = "–"
 TIMES = ("t1", "t2", "seconds")
 """Differences of these say something about machines only."""
 _TEX = {
+    **{character: "\\" + character for character in "&%$#_{}"},
     "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "η": r"$\eta$",
@@ -81,23 +75,36 @@ def _table_markdown(experiment: Experiment, records: Sequence[Record]) -> str:
 
 def _curve_markdown(records: Sequence[Record]) -> str:
     """Rows are methods and cuts, columns the places along the axis; ours, the paper's and the difference."""
-    places = sorted({record.x for record in records if record.x is not None})
+    places = _places(records)
     lines = ["| | | " + " | ".join(f"{x:g}" for x in places) + " |", "|---" * (len(places) + 2) + "|"]
     several = len({record.cut for record in records}) > 1
+    for metric, label, by_cut, printed in _curves(records):
+        for cut, by_place in by_cut.items():
+            name = f"{label}, {cut}" if several else label
+            cells = [_number(by_place[x], short=True) if x in by_place else MISSING for x in places]
+            lines.append(f"| {name} | {metric} | " + " | ".join(cells) + " |")
+        if printed:
+            lines.append("| *paper* | | " + " | ".join(_paper(printed.get(x), short=True) for x in places) + " |")
+            lines.append("| *Δ* of the first | | " + " | ".join(_difference(printed.get(x)) for x in places) + " |")
+    return "\n".join(lines)
+
+
+ByPlace = dict[float | None, Record]
+
+
+def _places(records: Sequence[Record]) -> list[float]:
+    return sorted({record.x for record in records if record.x is not None})
+
+
+def _curves(records: Sequence[Record]) -> Iterator[tuple[str, str, dict[str, ByPlace], ByPlace]]:
+    """Metric and label of every curve, its records by cut and place, and those with the paper's numbers, if any."""
     for metric in _compared_metrics(records):
         for label, of_row in _rows([record for record in records if record.metric == metric]):
-            by_cut: dict[str, dict[float | None, Record]] = {}
+            by_cut: dict[str, ByPlace] = {}
             for record in of_row:
                 by_cut.setdefault(record.cut, {})[record.x] = record
-            for cut, by_place in by_cut.items():
-                name = f"{label}, {cut}" if several else label
-                cells = [_number(by_place[x], short=True) if x in by_place else MISSING for x in places]
-                lines.append(f"| {name} | {metric} | " + " | ".join(cells) + " |")
-            if any(record.paper is not None for record in of_row):
-                printed = next(iter(by_cut.values()))
-                lines.append("| *paper* | | " + " | ".join(_paper(printed.get(x), short=True) for x in places) + " |")
-                lines.append("| *Δ* of the first | | " + " | ".join(_difference(printed.get(x)) for x in places) + " |")
-    return "\n".join(lines)
+            has_paper = any(record.paper is not None for record in of_row)
+            yield metric, label, by_cut, next(iter(by_cut.values())) if has_paper else {}
 
 
 def _compared_metrics(records: Sequence[Record]) -> list[str]:
@@ -174,34 +181,35 @@ def latex(experiment: Experiment, records: Sequence[Record]) -> str:
 
 def _table_latex(experiment: Experiment, records: Sequence[Record]) -> str:
     metrics = [metric for metric in experiment.metrics if any(record.metric == metric for record in records)]
-    lines = [rf"\begin{{tabular}}{{l||{'l' * len(metrics)}}}", r"\hline"]
-    lines += [" & ".join(["Methods", *(escape(metric) for metric in metrics)]) + r" \\", r"\hline", r"\hline"]
+    rows = []
     for label, of_row in _rows(records):
         by_metric = {record.metric: record for record in of_row}
-        lines.append(" & ".join([escape(label), *(_tex_number(by_metric.get(m)) for m in metrics)]) + r" \\")
+        rows.append([escape(label), *(_tex_number(by_metric.get(metric)) for metric in metrics)])
         if any(record.paper is not None for record in of_row):
-            printed = [escape(_paper(by_metric.get(metric))) for metric in metrics]
-            italics = [rf"\textit{{{text}}}" if text else "" for text in printed]
-            lines.append(" & ".join([r"\quad \textit{paper}", *italics]) + r" \\")
-    return "\n".join([*lines, r"\hline", r"\end{tabular}"])
+            rows.append([r"\quad \textit{paper}", *(_italic(_paper(by_metric.get(metric))) for metric in metrics)])
+    return _tabular(f"l||{'l' * len(metrics)}", ["Methods", *map(escape, metrics)], rows)
 
 
 def _curve_latex(records: Sequence[Record]) -> str:
-    places = sorted({record.x for record in records if record.x is not None})
-    lines = [rf"\begin{{tabular}}{{ll||{'l' * len(places)}}}", r"\hline"]
-    lines += [" & ".join(["", "", *(f"{x:g}" for x in places)]) + r" \\", r"\hline", r"\hline"]
-    for metric in _compared_metrics(records):
-        for label, of_row in _rows([record for record in records if record.metric == metric]):
-            for cut in dict.fromkeys(record.cut for record in of_row):
-                by_place = {record.x: record for record in of_row if record.cut == cut}
-                cells = [escape(_number(by_place[x], short=True)) if x in by_place else "--" for x in places]
-                lines.append(" & ".join([escape(f"{label}, {cut}"), escape(metric), *cells]) + r" \\")
-            by_place = {record.x: record for record in of_row}
-            if any(record.paper is not None for record in of_row):
-                cells = [_paper(by_place.get(x), short=True) for x in places]
-                italics = [rf"\textit{{{text}}}" if text else "" for text in cells]
-                lines.append(" & ".join([r"\quad \textit{paper}", "", *italics]) + r" \\")
-    return "\n".join([*lines, r"\hline", r"\end{tabular}"])
+    places = _places(records)
+    rows = []
+    for metric, label, by_cut, printed in _curves(records):
+        for cut, by_place in by_cut.items():
+            cells = [escape(_number(by_place[x], short=True)) if x in by_place else "--" for x in places]
+            rows.append([escape(f"{label}, {cut}"), escape(metric), *cells])
+        if printed:
+            rows.append([r"\quad \textit{paper}", "", *(_italic(_paper(printed.get(x), short=True)) for x in places)])
+    return _tabular(f"ll||{'l' * len(places)}", ["", "", *(f"{x:g}" for x in places)], rows)
+
+
+def _tabular(columns: str, header: list[str], rows: list[list[str]]) -> str:
+    lines = [" & ".join(cells) + r" \\" for cells in (header, *rows)]
+    begin, rule = rf"\begin{{tabular}}{{{columns}}}", r"\hline"
+    return "\n".join([begin, rule, lines[0], rule, rule, *lines[1:], rule, r"\end{tabular}"])
+
+
+def _italic(text: str) -> str:
+    return rf"\textit{{{escape(text)}}}" if text else ""
 
 
 def _tex_number(record: Record | None) -> str:

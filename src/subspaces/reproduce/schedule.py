@@ -14,7 +14,7 @@ from typing import Any
 from subspaces import __version__
 from subspaces.io import FileError
 from subspaces.io.dataset import printable
-from subspaces.reproduce.cells import CODE, Cell
+from subspaces.reproduce.entries import CODE, Cell
 
 HERE = Path(str(files("subspaces.reproduce")))
 EXPERIMENTS = HERE / "experiments"
