@@ -17,9 +17,8 @@ from subspaces.estimators.explain import Explanation
 from subspaces.explorer.session import Session, View
 from subspaces.metrics import SCORES
 from subspaces.numerics.types import Array, Labels
-from subspaces.plots.gallery import profiles_of
+from subspaces.plots.gallery import as_bytes, data_uri, profiles_of
 from subspaces.plots.style import OKABE_ITO, map_colors, readable_on
-from subspaces.plots.thumbnails import as_bytes, data_uri
 
 THUMB = 40
 """Most pixels of a small picture's side."""
