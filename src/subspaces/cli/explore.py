@@ -58,7 +58,7 @@ def explore(
     from subspaces.io import read_table
 
     try:
-        from subspaces.explorer.server import serve
+        from subspaces.explorer.app import serve
     except ImportError as error:
         raise typer.BadParameter(str(error), param_hint="explore") from None
     from subspaces.explorer import Session

@@ -1,10 +1,13 @@
-"""The page of the explorer: widgets on the left, the graph, the map and the gallery beside them."""
+"""The page of the explorer, widgets beside the graph, the map and the gallery; and a server on this machine only."""
 
 from __future__ import annotations
 
 import io
+import secrets
+import socket
 import threading
 import time
+import webbrowser
 from collections.abc import Callable
 from dataclasses import asdict
 from html import escape
@@ -26,6 +29,7 @@ from subspaces.explorer.figures import GraphFigure, MapFigure
 
 REGS = tuple(float(f"{value:.2g}") for value in np.logspace(-4, 2, 25))
 N_NONZEROS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50)
+LOOPBACK = "127.0.0.1"
 _WAIT = 30  # milliseconds in which further moves of a slider are taken together
 
 STYLE = """
@@ -94,26 +98,23 @@ class Explorer:
 
     def _build_widgets(self, first: Settings) -> None:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (3, 8)}
+
+        def select(label: str, options: list[str], value: str) -> Any:
+            return pn.widgets.Select(label=label, options=options, value=value, **wide)
+
+        def slider(label: str, options: Any, value: float) -> Any:
+            return pn.widgets.DiscreteSlider(label=label, options=options, value=value, **wide)
+
+        most = self.session.most_clusters
         self.widgets: dict[str, Any] = {
-            "kernel": pn.widgets.Select(label="Kernel", options=list(EXPLORED_KERNELS), value=first.kernel, **wide),
-            "scaling": pn.widgets.Select(
-                label="Scaling of the data", options=["none", *SCALINGS], value="none", **wide
-            ),
-            "reg": pn.widgets.DiscreteSlider(
-                label="λ, relative to the kernel (reg)",
-                options=dict(zip([f"{reg:g}" for reg in REGS], REGS, strict=True)),
-                value=first.reg,
-                **wide,
-            ),
-            "n_nonzero": pn.widgets.DiscreteSlider(
-                label="η, coefficients per point (n_nonzero)", options=list(N_NONZEROS), value=first.n_nonzero, **wide
-            ),
+            "kernel": select("Kernel", list(EXPLORED_KERNELS), first.kernel),
+            "scaling": select("Scaling of the data", ["none", *SCALINGS], "none"),
+            "reg": slider("λ, relative to the kernel (reg)", {f"{reg:g}": reg for reg in REGS}, first.reg),
+            "n_nonzero": slider("η, coefficients per point (n_nonzero)", list(N_NONZEROS), first.n_nonzero),
             "n_clusters": pn.widgets.IntSlider(
-                label="Clusters (n_clusters)", start=2, end=self.session.most_clusters, value=first.n_clusters, **wide
+                label="Clusters (n_clusters)", start=2, end=most, value=first.n_clusters, **wide
             ),
-            "partition": pn.widgets.Select(
-                label="Cut (partition)", options=list(PARTITIONS), value=first.partition, **wide
-            ),
+            "partition": select("Cut (partition)", list(PARTITIONS), first.partition),
         }
         for widget in self.widgets.values():
             widget.param.watch(self._moved, "value")
@@ -171,11 +172,10 @@ class Explorer:
         self.map.update(view)
         self.graph_caption.object, self.map_caption.object = pieces.captions(view)
         self.gallery.object = pieces.gallery(self.session, view, self.pictures)
-        lines = escape(self.session.python(view))
-        command = (
-            "" if self.source is None else f"<pre>{escape(view.settings.command(self.source, self.session.seed))}</pre>"
-        )
-        self.code.object = f"<pre>{lines}</pre>{command}"
+        lines = [self.session.python(view)]
+        if self.source is not None:
+            lines.append(view.settings.command(self.source, self.session.seed))
+        self.code.object = "".join(f"<pre>{escape(text)}</pre>" for text in lines)
         if self._chosen is not None:
             self._clicked(self._chosen)
         self.quality.object = pieces.quality(self.session, view, time.perf_counter() - start)
@@ -251,7 +251,63 @@ def _set_value(widget: Any, value: Any) -> None:
     widget.value = value
 
 
-def make_app(session: Session, title: str, source: str | None = None) -> Callable[[], Any]:
-    """A function that builds a new page for each visitor; all share the session's memory."""
-    pictures = pieces.Pictures(session)
-    return lambda: Explorer(session, title, source, pictures).view
+def serve(
+    session: Session,
+    *,
+    title: str = "subspaces explorer",
+    source: str | None = None,
+    host: str = LOOPBACK,
+    port: int = 0,
+    open_browser: bool = True,
+    announce: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the explorer until interrupted.
+
+    Parameters
+    ----------
+    session : what is explored
+    title : of the page
+    source : the file and how it is read, for the command that repeats a view
+    host : address to listen on; the default is reached from this machine only
+    port : 0 takes a free one
+    open_browser : open the page
+    announce : called with the page's address, which holds a secret: without it nobody else on the machine finds it
+    """
+    pictures = pieces.Pictures(session)  # all visitors share them, and the session's memory
+    port = port or _free_port(host)
+    secret = secrets.token_urlsafe(12)
+    reached = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)
+    shown = f"[{reached}]" if ":" in reached else reached
+    address = f"http://{shown}:{port}/{secret}"
+    server = pn.io.server.get_server(
+        {secret: lambda: Explorer(session, title, source, pictures).view},
+        port=port,
+        address=host,
+        # another site open in the same browser must not talk to this server
+        websocket_origin=[f"{name}:{port}" for name in {reached, host, "localhost"} if ":" not in name],
+        title={secret: title},
+        start=False,
+        show=False,
+        use_index=False,
+        redirect_root=False,
+        index=None,
+    )
+    server._tornado.websocket_origins.add(f"{shown}:{port}")  # Bokeh's own list knows no address of version 6
+    if announce is not None:
+        announce(address)
+    if open_browser:
+        server.io_loop.add_callback(webbrowser.open, address)
+    server.start()
+    try:
+        server.io_loop.start()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.stop()
+
+
+def _free_port(host: str) -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])

@@ -33,14 +33,13 @@ class Pictures:
     """Small pictures of a session's points; empty for points that are no images."""
 
     def __init__(self, session: Session) -> None:
-        self.pixels: Array | None = None
-        if session.image_shape is not None:
-            self.pixels = _pixels(session.X, session.image_shape)
+        shape = session.image_shape
+        self.pixels = None if shape is None else _pixels(session.X, shape)
 
     @cached_property
     def thumbs(self) -> list[str]:
         """One data URI for each point, or nothing."""
-        return [] if self.pixels is None else [_uri(image) for image in self.pixels]
+        return [] if self.pixels is None else [data_uri(image, compress_level=1) for image in self.pixels]
 
     def strip(self, points: Sequence[int] | Labels) -> str:
         """Several points side by side as one picture."""
@@ -48,7 +47,7 @@ class Pictures:
         images = self.pixels[np.asarray(points, dtype=np.intp)]
         gap = np.full((images.shape[1], 2, *images.shape[3:]), 255, dtype=np.uint8)
         row = [part for image in images for part in (image, gap)][:-1]
-        return _uri(np.concatenate(row, axis=1))
+        return data_uri(np.concatenate(row, axis=1), compress_level=1)
 
 
 def _pixels(X: Any, shape: tuple[int, ...]) -> Array:
@@ -61,10 +60,6 @@ def _pixels(X: Any, shape: tuple[int, ...]) -> Array:
     blocks = images[:, :height, :width].reshape(len(images), height // step, step, width // step, step, *shape[2:3])
     small = blocks.mean(axis=(2, 4))
     return as_bytes(small, low, high)
-
-
-def _uri(pixels: Array) -> str:
-    return data_uri(pixels, compress_level=1)
 
 
 def gallery(session: Session, view: View, pictures: Pictures) -> str:

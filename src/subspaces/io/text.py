@@ -8,6 +8,7 @@ import io
 import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -32,22 +33,18 @@ Row = tuple[int, list[str]]
 """Line number and cells."""
 
 
-def read_csv(path: Path, request: Request) -> Dataset:
+def read_csv(path: Path, request: Request, delimiter: str = ",") -> Dataset:
     """Read a table with commas (or, where the first line has none, semicolons) between the cells."""
-    return _read(path, request, ",")
-
-
-def read_tsv(path: Path, request: Request) -> Dataset:
-    """Read a table with tabulators between the cells."""
-    return _read(path, request, "\t")
-
-
-def _read(path: Path, request: Request, delimiter: str) -> Dataset:
-    with _open(path, request.max_bytes) as stream:
+    with io.TextIOWrapper(_open(path, request.max_bytes), encoding="utf-8-sig", newline="") as stream:
         try:
             return _parse(path, request, _rows(path, stream, delimiter))
         except UnicodeDecodeError:
             raise _not_utf8(path, request.max_bytes) from None
+
+
+def read_tsv(path: Path, request: Request) -> Dataset:
+    """Read a table with tabulators between the cells."""
+    return read_csv(path, request, "\t")
 
 
 def _parse(path: Path, request: Request, rows: Iterator[Row]) -> Dataset:
@@ -80,16 +77,16 @@ def _parse(path: Path, request: Request, rows: Iterator[Row]) -> Dataset:
     return settle_missing(data, request.missing, lambda i: f"line {table.lines[i]}", features, table.first_missing)
 
 
+@dataclass
 class _Table:
     """What one pass over the rows collects; plain C buffers, eight bytes per number."""
 
-    def __init__(self) -> None:
-        self.values = array("d")
-        self.lines = array("q")
-        self.codes = array("q")
-        self.classes: dict[str, int] = {}
-        self.ids: list[str] = []
-        self.first_missing = ""
+    values: array[float] = field(default_factory=lambda: array("d"))
+    lines: array[int] = field(default_factory=lambda: array("q"))
+    codes: array[int] = field(default_factory=lambda: array("q"))
+    classes: dict[str, int] = field(default_factory=dict)
+    ids: list[str] = field(default_factory=list)
+    first_missing: str = ""
 
 
 def _fill(path: Path, request: Request, rows: Iterator[Row], names: Sequence[str], columns: Columns) -> _Table:
@@ -258,20 +255,16 @@ class _Bounded(io.RawIOBase):
         super().close()
 
 
-def _open_bytes(path: Path, max_bytes: int) -> BinaryIO:
+def _open(path: Path, max_bytes: int) -> BinaryIO:
     if path.suffix.lower() != ".gz":
         return path.open("rb")
     return io.BufferedReader(_Bounded(path, gzip.open(path, "rb"), max_bytes))  # type: ignore[type-var, arg-type]
 
 
-def _open(path: Path, max_bytes: int) -> IO[str]:
-    return io.TextIOWrapper(_open_bytes(path, max_bytes), encoding="utf-8-sig", newline="")
-
-
 def _not_utf8(path: Path, max_bytes: int) -> FileError:
     """Find the first line that is not UTF-8; slow, so only done once something is known to be wrong."""
     offset, remedy = 0, "save the file as UTF-8"
-    with _open_bytes(path, max_bytes) as stream:
+    with _open(path, max_bytes) as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode("utf-8")

@@ -13,6 +13,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -70,10 +71,7 @@ def unfinished(path: Path) -> Iterator[Path]:
     try:
         yield temporary
     finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+        _remove(temporary)
 
 
 def remove_leftovers(folder: Path, pattern: str = ".*.????-*-??????.tmp") -> None:
@@ -84,12 +82,15 @@ def remove_leftovers(folder: Path, pattern: str = ".*.????-*-??????.tmp") -> Non
     with suppress(OSError):
         for path in list(folder.glob(pattern)):
             owner = re.search(r"\.([0-9a-f]{4})-(\d+)-[0-9a-f]{6}\.tmp$", path.name)
-            if owner is not None and (owner[1] != _host() or _is_alive(int(owner[2]))):
-                continue
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+            if owner is None or (owner[1] == _host() and not _is_alive(int(owner[2]))):
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _is_alive(pid: int) -> bool:
@@ -269,7 +270,7 @@ def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ","
         (plain if is_plain else quoted).writerow(cells)
 
 
-def _write_text(stream: BinaryIO, table: Table, delimiter: str) -> None:
+def _write_text(stream: BinaryIO, table: Table, extra: Mapping[str, Any], delimiter: str = ",") -> None:
     ids, *columns = table.values()
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     write_rows(text, [list(table)], delimiter)
@@ -282,14 +283,6 @@ def _short(value: Any) -> Any:
     if isinstance(value, bool):
         return int(value)
     return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def _write_csv(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
-    _write_text(stream, table, ",")
-
-
-def _write_tsv(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
-    _write_text(stream, table, "\t")
 
 
 def _write_json(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
@@ -317,8 +310,8 @@ def _write_parquet(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> 
 
 
 WRITERS: dict[str, Callable[[BinaryIO, Table, Mapping[str, Any]], None]] = {
-    ".csv": _write_csv,
-    ".tsv": _write_tsv,
+    ".csv": _write_text,
+    ".tsv": partial(_write_text, delimiter="\t"),
     ".parquet": _write_parquet,
     ".json": _write_json,
     ".npy": _write_npy,
