@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from subspaces.io.columns import LABEL_NAMES
+from subspaces.io.columns import LABEL_NAMES, settle_missing
 from subspaces.io.dataset import (
     Dataset,
     FileError,
@@ -22,7 +22,6 @@ from subspaces.io.dataset import (
     quoted,
     whole_numbers,
 )
-from subspaces.io.missing import settle_missing
 from subspaces.numerics.types import Array
 
 POINT_NAMES = ("X", "fea", "data")

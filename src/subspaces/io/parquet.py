@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io.columns import Columns, choose_columns, keep_out
+from subspaces.io.columns import Columns, choose_columns, keep_out, settle_missing
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, encode, printable
-from subspaces.io.missing import settle_missing
 from subspaces.numerics.types import Array
 
 

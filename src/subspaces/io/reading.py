@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
+from subspaces.io.columns import MISSING_RULES
 from subspaces.io.dataset import Dataset, FileError, Request, argument, printable
 from subspaces.io.image_files import read_images
 from subspaces.io.matlab import read_mat
-from subspaces.io.missing import MISSING_RULES
 from subspaces.io.numpy_files import read_npy, read_npz
 from subspaces.io.parquet import read_parquet
 from subspaces.io.text import read_csv, read_tsv

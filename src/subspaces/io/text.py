@@ -8,7 +8,6 @@ import io
 import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -16,9 +15,8 @@ from typing import IO, BinaryIO, Literal
 
 import numpy as np
 
-from subspaces.io.columns import Columns, choose_columns, keep_out
+from subspaces.io.columns import Columns, choose_columns, keep_out, settle_missing
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, printable
-from subspaces.io.missing import settle_missing
 
 MAX_LINE = 2**26
 """Longest line read, in characters: a packed file may hide gigabytes without a line break."""
@@ -77,43 +75,36 @@ def _parse(path: Path, request: Request, rows: Iterator[Row]) -> Dataset:
     return settle_missing(data, request.missing, lambda i: f"line {table.lines[i]}", features, table.first_missing)
 
 
-@dataclass
 class _Table:
     """What one pass over the rows collects; plain C buffers, eight bytes per number."""
 
-    values: array[float] = field(default_factory=lambda: array("d"))
-    lines: array[int] = field(default_factory=lambda: array("q"))
-    codes: array[int] = field(default_factory=lambda: array("q"))
-    classes: dict[str, int] = field(default_factory=dict)
-    ids: list[str] = field(default_factory=list)
-    first_missing: str = ""
+    def __init__(self) -> None:
+        self.values, self.lines, self.codes = array("d"), array("q"), array("q")
+        self.classes: dict[str, int] = {}
+        self.ids: list[str] = []
+        self.first_missing = ""
 
 
 def _fill(path: Path, request: Request, rows: Iterator[Row], names: Sequence[str], columns: Columns) -> _Table:
     table, width, pick = _Table(), len(names), _picker(columns.features, len(names))
-    most = request.max_bytes // 8
+    features, most = [names[i] for i in columns.features], request.max_bytes // 8
     for line, row in rows:
         if len(row) != width:
-            raise FileError(
-                path,
-                f"{len(row)} cells where the first line has {width}; repair the line "
-                "(a comma inside a cell needs quotes around the cell)",
-                line=line,
-            )
+            remedy = "repair the line (a comma inside a cell needs quotes around the cell)"
+            raise FileError(path, f"{len(row)} cells where the first line has {width}; {remedy}", line=line)
         cells = pick(row)
         try:
             numbers = list(map(float, cells))
         except ValueError:
             numbers = _with_gaps(cells)
             if not numbers:
-                features = [names[i] for i in columns.features]
                 raise _bad_cell(path, line, cells, features, not table.lines) from None
         if not table.first_missing and math.isnan(sum(numbers)):  # one pass in C: most files have no gap
             table.first_missing = _shown_gap(cells)
         table.values.extend(numbers)
         # Python reads 2019_04 as 201904; in a file that is text.
         if "_" in "".join(cells):
-            raise _bad_cell(path, line, cells, [names[i] for i in columns.features], not table.lines)
+            raise _bad_cell(path, line, cells, features, not table.lines)
         table.lines.append(line)
         if len(table.values) > most:
             check_size(path, len(table.values) * 8, request.max_bytes, "its values need more than")
