@@ -36,7 +36,6 @@ SHARED_NAMES = {
 MAX_FILE, MAX_FUNCTION = 420, 70
 LONG_FUNCTIONS = {  # mostly docstrings and lists of options
     "subspaces.description.describe",
-    "subspaces.io.reading.read_table",
     "subspaces.representation.low_rank.lrr",
     "subspaces.selection.search.choose",
 }

@@ -56,11 +56,7 @@ class ArrayInfo:
 
 
 def dataset_from_arrays(
-    path: Path,
-    infos: Mapping[str, ArrayInfo],
-    load: Callable[[str], Array],
-    request: Request,
-    n_copies: int = 1,
+    path: Path, infos: Mapping[str, ArrayInfo], load: Callable[[str], Array], request: Request, n_copies: int = 1
 ) -> Dataset:
     """Choose, check and read the arrays.
 
@@ -96,9 +92,8 @@ def _points_name(path: Path, infos: Mapping[str, ArrayInfo], request: Request) -
     listing += f"; and {len(infos) - _LISTED} more" if len(infos) > _LISTED else ""
     if request.array is not None:
         if request.array not in infos:
-            raise FileError(
-                path, f"{argument('array')} '{printable(request.array)}' is not in the file; it holds {listing}"
-            )
+            missing = f"{argument('array')} '{printable(request.array)}' is not in the file"
+            raise FileError(path, f"{missing}; it holds {listing}")
         chosen = request.array
     elif "X" in infos:
         chosen = "X"
@@ -126,10 +121,8 @@ def _check_companion(path: Path, infos: Mapping[str, ArrayInfo], wanted: str, op
         raise FileError(path, f"{option} '{name}' is {printable(info.kind)}; save it as an array of numbers")
     if not _is_vector(info.shape, shape[0]):
         hint = "; are the points in columns? then save the transposed array" if shape[-1] in info.shape else ""
-        raise FileError(
-            path,
-            f"{option} '{name}' ({info}) does not give one value for each of the {shape[0]} points{hint}",
-        )
+        problem = f"{option} '{name}' ({info}) does not give one value for each of the {shape[0]} points"
+        raise FileError(path, problem + hint)
 
 
 def _is_vector(shape: tuple[int, ...], length: int) -> bool:

@@ -27,15 +27,14 @@ READERS: dict[str, Callable[[Path, Request], Dataset]] = {
 }
 """Reader of each suffix."""
 
+_TEXT, _ARRAYS, _FOLDER = (".csv", ".csv.gz", ".tsv", ".tsv.gz"), (".npz", ".mat"), "folder of images"
 _OPTIONS = {
-    "array": (".npz", ".mat"),
-    "header": (".csv", ".csv.gz", ".tsv", ".tsv.gz"),
-    "ignore": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet"),
-    "label": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npz", ".mat"),
-    "id": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npz", ".mat"),
-    "missing": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npy", ".npz", ".mat"),
-    "image_size": ("folder of images",),
-    "color": ("folder of images",),
+    "array": _ARRAYS,
+    "header": _TEXT,
+    "ignore": (*_TEXT, ".parquet"),
+    **dict.fromkeys(("label", "id"), (*_TEXT, ".parquet", *_ARRAYS)),
+    "missing": (*_TEXT, ".parquet", ".npy", *_ARRAYS),
+    **dict.fromkeys(("image_size", "color"), (_FOLDER,)),
 }
 """Where an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
 
@@ -98,14 +97,6 @@ def read_table(
     FileError
         If the file cannot be used. The text is one line that names the file, the place and the remedy.
     """
-    file = Path(path)
-    if not file.exists():
-        raise FileError(file, "no such file; check the name and the folder")
-    suffix = "folder of images" if file.is_dir() else suffix_of(file)
-    reader = read_images if file.is_dir() else READERS.get(suffix)
-    if reader is None:
-        found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
-        raise FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")
     request = Request(
         label=label,
         id=id,
@@ -117,11 +108,23 @@ def read_table(
         image_size=image_size,
         color=color,
     )
-    if missing not in MISSING_RULES:
-        raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {missing!r}.")
+    return _read(Path(path), request)
+
+
+def _read(file: Path, request: Request) -> Dataset:
+    """Find the reader, check that it has a use for what was asked, and turn whatever goes wrong into one line."""
+    if not file.exists():
+        raise FileError(file, "no such file; check the name and the folder")
+    suffix = _FOLDER if file.is_dir() else suffix_of(file)
+    what = suffix if file.is_dir() else f"{suffix} file"
+    reader = read_images if file.is_dir() else READERS.get(suffix)
+    if reader is None:
+        found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
+        raise FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")
+    if request.missing not in MISSING_RULES:
+        raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {request.missing!r}.")
     for option, suffixes in _OPTIONS.items():
         if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
-            what = suffix if file.is_dir() else f"{suffix} file"
             raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")
     try:
         return reader(file, request)
@@ -133,10 +136,7 @@ def read_table(
         if isinstance(error, OSError) and error.strerror:
             raise FileError(file, f"cannot be read: {printable(error.strerror)}") from error
         reason = printable(" ".join(str(error).split()), 120)
-        problem = (
-            f"damaged, cut short or not a {suffix}{' file' * (not file.is_dir())} ({reason}); write or fetch it again"
-        )
-        raise FileError(file, problem) from error
+        raise FileError(file, f"damaged, cut short or not a {what} ({reason}); write or fetch it again") from error
 
 
 def suffix_of(path: Path) -> str:

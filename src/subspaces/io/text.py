@@ -8,6 +8,7 @@ import io
 import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -63,15 +64,11 @@ def _parse(path: Path, request: Request, rows: Iterator[Row]) -> Dataset:
         how = f"{argument('header', True)} makes it names"
         notes += (f"the first line counts 0, 1, 2, ... and was read as a point; {how}",)
     features = [names[i] for i in columns.features]
-    data = Dataset(
-        X,
-        path,
-        y=None if columns.label is None else np.array(table.codes, dtype=np.intp),
-        classes=None if columns.label is None else list(table.classes),
-        ids=None if columns.id is None else table.ids,
-        feature_names=features if has_header else None,
-        notes=notes,
-    )
+    data = Dataset(X, path, feature_names=features if has_header else None, notes=notes)
+    if columns.label is not None:
+        data = replace(data, y=np.array(table.codes, dtype=np.intp), classes=list(table.classes))
+    if columns.id is not None:
+        data = replace(data, ids=table.ids)
     return settle_missing(data, request.missing, lambda i: f"line {table.lines[i]}", features, table.first_missing)
 
 
