@@ -81,16 +81,10 @@ def describe(cell: Cell) -> str:
 
 def _values(items: Sequence[Planned], outcome: Outcome, cut: str, metric: str) -> list[float]:
     """All runs of all draws; times are per cell, not per cut."""
-    values: list[float] = []
-    for item in items:
-        result = outcome.result(item.cell)
-        if result is None:
-            continue
-        if metric in ("t1", "t2"):
-            values.append(result[metric])
-        else:
-            values += result["scores"].get(cut, {}).get(metric, [])
-    return values
+    results = [result for item in items if (result := outcome.result(item.cell)) is not None]
+    if metric in ("t1", "t2"):
+        return [result[metric] for result in results]
+    return [value for result in results for value in result["scores"].get(cut, {}).get(metric, [])]
 
 
 def _fill(record: Record, values: Sequence[float], printed: tuple[float, float | None] | None) -> None:
@@ -127,19 +121,14 @@ def _mark_best(records: Sequence[Record], samples: Mapping[int, Sequence[float]]
     for group in groups.values():
         if len(group) < 2:
             continue
-        wanted = (min if best == "min" or group[0].metric in ("t1", "t2", "seconds") else max)(
-            record.mean for record in group if record.mean is not None
-        )
-        winners = [record for record in group if record.mean == wanted]
-        for record in winners:
-            record.best = True
-        rest = [record for record in group if not record.best]
+        least = best == "min" or group[0].metric in ("t1", "t2", "seconds")
+        wanted = (min if least else max)(record.mean for record in group if record.mean is not None)
+        for record in group:
+            record.best = record.mean == wanted
+        winners, rest = [r for r in group if r.best], [samples[id(r)] for r in group if not r.best]
         if len(winners) == 1:
-            winners[0].dagger = all(_differ(samples[id(winners[0])], samples[id(other)]) for other in rest)
-
-
-def _differ(a: Sequence[float], b: Sequence[float]) -> bool:
-    return bool(ranksums(a, b).pvalue < LEVEL)
+            own = samples[id(winners[0])]
+            winners[0].dagger = all(bool(ranksums(own, other).pvalue < LEVEL) for other in rest)
 
 
 def read_paper(name: str, folder: Path = PAPER) -> dict[Key, tuple[float, float | None]]:
