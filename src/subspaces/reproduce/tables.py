@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from subspaces.reproduce.schedule import Experiment
 from subspaces.reproduce.statistics import Record
 
+ByPlace = dict[float | None, Record]
 MISSING = "–"
 TIMES = ("t1", "t2", "seconds")
 """Differences of these say something about machines only."""
@@ -34,9 +35,9 @@ _TEX = {
 }
 
 
-def panels(records: Sequence[Record]) -> list[str]:
-    """Names of the panels, in order."""
-    return list(dict.fromkeys(record.panel for record in records))
+def distinct(records: Sequence[Record], name: str) -> list[str]:
+    """Every panel, row, cut or metric of the records once, in order."""
+    return list(dict.fromkeys(getattr(record, name) for record in records))
 
 
 def is_curve(records: Sequence[Record]) -> bool:
@@ -47,7 +48,7 @@ def is_curve(records: Sequence[Record]) -> bool:
 def markdown(experiment: Experiment, records: Sequence[Record]) -> str:
     """One table per panel: every metric with the paper's number and the difference."""
     parts = []
-    for panel in panels(records):
+    for panel in distinct(records, "panel"):
         of_panel = [record for record in records if record.panel == panel]
         parts.append(f"**{panel}**\n")
         parts += [_curve_markdown(of_panel) if is_curve(of_panel) else _table_markdown(experiment, of_panel), ""]
@@ -75,9 +76,9 @@ def _table_markdown(experiment: Experiment, records: Sequence[Record]) -> str:
 
 def _curve_markdown(records: Sequence[Record]) -> str:
     """Rows are methods and cuts, columns the places along the axis; ours, the paper's and the difference."""
-    places = _places(records)
+    places = sorted({record.x for record in records if record.x is not None})
     lines = ["| | | " + " | ".join(f"{x:g}" for x in places) + " |", "|---" * (len(places) + 2) + "|"]
-    several = len({record.cut for record in records}) > 1
+    several = len(distinct(records, "cut")) > 1
     for metric, label, by_cut, printed in _curves(records):
         for cut, by_place in by_cut.items():
             name = f"{label}, {cut}" if several else label
@@ -89,37 +90,26 @@ def _curve_markdown(records: Sequence[Record]) -> str:
     return "\n".join(lines)
 
 
-ByPlace = dict[float | None, Record]
-
-
-def _places(records: Sequence[Record]) -> list[float]:
-    return sorted({record.x for record in records if record.x is not None})
-
-
 def _curves(records: Sequence[Record]) -> Iterator[tuple[str, str, dict[str, ByPlace], ByPlace]]:
     """Metric and label of every curve, its records by cut and place, and those with the paper's numbers, if any."""
     for metric in _compared_metrics(records):
         for label, of_row in _rows([record for record in records if record.metric == metric]):
-            by_cut: dict[str, ByPlace] = {}
-            for record in of_row:
-                by_cut.setdefault(record.cut, {})[record.x] = record
+            by_cut = {cut: {r.x: r for r in of_row if r.cut == cut} for cut in distinct(of_row, "cut")}
             has_paper = any(record.paper is not None for record in of_row)
             yield metric, label, by_cut, next(iter(by_cut.values())) if has_paper else {}
 
 
 def _compared_metrics(records: Sequence[Record]) -> list[str]:
     """The metrics the paper has numbers of; all of them where it has none. The CSV file always has all."""
-    metrics = list(dict.fromkeys(record.metric for record in records))
+    metrics = distinct(records, "metric")
     printed = {record.metric for record in records if record.paper is not None}
     return [metric for metric in metrics if metric in printed] or metrics
 
 
 def _rows(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
     """Records of each row under its label, which carries a ‡ where the protocol is smaller."""
-    rows: dict[str, list[Record]] = {}
-    for record in records:
-        rows.setdefault(record.row, []).append(record)
-    return [(label + (" ‡" if found[0].mark else ""), found) for label, found in rows.items()]
+    rows = [[record for record in records if record.row == row] for row in distinct(records, "row")]
+    return [(found[0].row + (" ‡" if found[0].mark else ""), found) for found in rows]
 
 
 def _number(record: Record, *, short: bool = False) -> str:
@@ -163,19 +153,13 @@ def _footnotes(records: Sequence[Record]) -> list[str]:
 def latex(experiment: Experiment, records: Sequence[Record]) -> str:
     """The same as tables in the paper's style; plain ``tabular``, no package is needed."""
     parts = [f"% {experiment.name}: {experiment.title}"]
-    for panel in panels(records):
+    for panel in distinct(records, "panel"):
         of_panel = [record for record in records if record.panel == panel]
         body = _curve_latex(of_panel) if is_curve(of_panel) else _table_latex(experiment, of_panel)
         caption = f"{experiment.title}: {panel}. Upright: this package; in italics: the paper."
         notes = " ".join(note.strip() for note in _footnotes(of_panel))
-        parts += [
-            r"\begin{table}[htbp]\scriptsize",
-            r"\centering",
-            rf"\caption{{{escape(caption)} {escape(notes)}}}",
-            body,
-            r"\end{table}",
-            "",
-        ]
+        title = rf"\caption{{{escape(caption)} {escape(notes)}}}"
+        parts += [r"\begin{table}[htbp]\scriptsize", r"\centering", title, body, r"\end{table}", ""]
     return "\n".join(parts)
 
 
@@ -191,7 +175,7 @@ def _table_latex(experiment: Experiment, records: Sequence[Record]) -> str:
 
 
 def _curve_latex(records: Sequence[Record]) -> str:
-    places = _places(records)
+    places = sorted({record.x for record in records if record.x is not None})
     rows = []
     for metric, label, by_cut, printed in _curves(records):
         for cut, by_place in by_cut.items():
