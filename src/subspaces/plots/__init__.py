@@ -6,13 +6,12 @@ into `ax` if it is given. ``plot`` draws again, elsewhere. Colours and captions:
 
 from __future__ import annotations
 
-from subspaces.plots.embedding import EmbeddingDisplay
+from subspaces.plots.embedding import EmbeddingDisplay, SpectrumDisplay
 from subspaces.plots.gallery import GalleryDisplay
 from subspaces.plots.matrices import AffinityDisplay, CoefficientsDisplay
 from subspaces.plots.overview import show
 from subspaces.plots.scores import ConfusionDisplay, NoiseDisplay
 from subspaces.plots.selection import NumberOfClustersDisplay, SelectionDisplay
-from subspaces.plots.spectrum import SpectrumDisplay
 
 __all__ = [
     "AffinityDisplay",

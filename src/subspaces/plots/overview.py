@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from subspaces.plots import parts, style
-from subspaces.plots.embedding import EmbeddingDisplay
+from subspaces.plots.embedding import EmbeddingDisplay, SpectrumDisplay
 from subspaces.plots.gallery import GalleryDisplay
 from subspaces.plots.matrices import AffinityDisplay
-from subspaces.plots.spectrum import SpectrumDisplay
 
 
 def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None = None, figure: Any = None) -> Any:
@@ -28,16 +28,15 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
     figure
     """
     clusterer = parts.clusterer_of(estimator)
-    drawings: list[Any] = []
-    inner = getattr(clusterer, "clusterer_", None)  # of a method that samples
-    graph = getattr(clusterer, "affinity_matrix_", getattr(inner, "affinity_matrix_", None))
-    if graph is not None and graph.nnz:
-        drawings += [lambda ax: AffinityDisplay.from_estimator(estimator, ax=ax)]
-        drawings += [lambda ax: SpectrumDisplay.from_estimator(estimator, ax=ax)]
-    if hasattr(clusterer, "embedding_") or hasattr(inner, "embedding_"):
-        drawings += [lambda ax: EmbeddingDisplay.from_estimator(estimator, ax=ax)]
+    displays: list[Any] = []
+    graph = parts.part_of(clusterer, "affinity_matrix_")
+    if graph is not None and graph.matrix.nnz:
+        displays += [AffinityDisplay, SpectrumDisplay]
+    if parts.part_of(clusterer, "embedding_") is not None:
+        displays.append(EmbeddingDisplay)
+    drawings = [display.from_estimator for display in displays]
     if X is not None or parts.kept_points(clusterer) is not None:
-        drawings += [lambda ax: GalleryDisplay.from_estimator(estimator, X, image_shape=image_shape, ax=ax)]
+        drawings.append(partial(GalleryDisplay.from_estimator, X=X, image_shape=image_shape))
     if not drawings:
         raise ValueError(f"{type(clusterer).__name__} keeps no graph and no points: give the points as the argument X.")
     n_columns = min(2, len(drawings))
@@ -46,7 +45,7 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
         figure = style.pyplot().figure(figsize=(6.4 * n_columns, 5.6 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for draw, ax in zip(drawings, axes, strict=False):
-        draw(ax)
+        draw(estimator, ax=ax)
     for ax in axes[len(drawings) :]:
         ax.set_axis_off()
     figure.suptitle(f"{type(clusterer).__name__}: {len(clusterer.labels_):,} points, {clusterer.n_clusters_} clusters")
