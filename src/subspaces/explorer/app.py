@@ -64,12 +64,8 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f4f4f4; paddi
 class Explorer:
     """One page: its widgets, what they show now, and what happens when one moves.
 
-    Parameters
-    ----------
-    session : what computes
-    title : of the page
-    source : the file and how it is read, for the command that repeats a view
-    pictures : of the points, where they are made already
+    `source` is the file and how it is read, for the command that repeats a view; `pictures` are those of the points,
+    where they are made already.
     """
 
     def __init__(
@@ -263,15 +259,9 @@ def serve(
 ) -> None:
     """Serve the explorer until interrupted.
 
-    Parameters
-    ----------
-    session : what is explored
-    title : of the page
-    source : the file and how it is read, for the command that repeats a view
-    host : address to listen on; the default is reached from this machine only
-    port : 0 takes a free one
-    open_browser : open the page
-    announce : called with the page's address, which holds a secret: without it nobody else on the machine finds it
+    `source` is the file and how it is read, for the command that repeats a view. The default `host` is reached from
+    this machine only; `port` 0 takes a free one. `announce` is called with the page's address, which holds a secret:
+    without it nobody else on the machine finds it.
     """
     pictures = pieces.Pictures(session)  # all visitors share them, and the session's memory
     port = port or _free_port(host)

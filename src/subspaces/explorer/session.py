@@ -57,35 +57,20 @@ class Settings:
 
 
 class View(NamedTuple):
-    """Everything that is shown of one setting.
-
-    Attributes
-    ----------
-    settings : the setting
-    model : the fitted estimator
-    labels : cluster of each point
-    cells : the graph ordered by cluster, in cells (:func:`subspaces.plots.matrices.cells_of`)
-    sizes : points in each cluster
-    points, centres : coordinates of points and clusters on the page
-    layout : ``"pca"`` or ``"map"``
-    members : the most typical points of each cluster
-    quality : figures by name
-    messages : warnings of the fit
-    seconds : time of each stage, and of the drawings' data
-    """
+    """Everything that is shown of one setting."""
 
     settings: Settings
-    model: Any
+    model: Any  # fitted
     labels: Labels
-    cells: Array
-    sizes: Labels
-    points: Array
+    cells: Array  # the graph ordered by cluster (subspaces.plots.matrices.cells_of)
+    sizes: Labels  # points in each cluster
+    points: Array  # coordinates of points and clusters on the page
     centres: Array
-    layout: str
-    members: list[Labels]
+    layout: str  # "pca" or "map"
+    members: list[Labels]  # the most typical points of each cluster
     quality: dict[str, float]
-    messages: tuple[str, ...]
-    seconds: dict[str, float]
+    messages: tuple[str, ...]  # warnings of the fit
+    seconds: dict[str, float]  # of each stage, and of the drawings' data
 
 
 class Session:

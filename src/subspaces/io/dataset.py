@@ -50,14 +50,10 @@ class FileError(ValueError):
 
     Parameters
     ----------
-    path : Path
-        The file.
-    problem : str
-        What is wrong and what to do about it; text taken from the file must have gone through `printable`.
-    line : int, default=None
-        Line of the file, counted from 1.
-    column : str, default=None
-        Name of the column.
+    path : the file
+    problem : what is wrong and what to do about it; text taken from the file must have gone through `printable`
+    line : of the file, counted from 1
+    column : its name
     """
 
     def __init__(self, path: Path, problem: str, *, line: int | None = None, column: str | None = None) -> None:
@@ -90,30 +86,18 @@ class Dataset:
 
     Attributes
     ----------
-    X : array of shape (n_samples, n_features)
-        The points, rows as in the file.
-    y : array of shape (n_samples,) or None
-        The class of each point as an index into `classes`; None when no label was named.
-    classes : list of str or None
-        The labels as they stand in the file.
-    ids : list or None
-        The identifier of each point, when the file has one and it was named.
-    feature_names : list of str or None
-        Names of the columns of `X`, when the file has names.
-    source : Path
-        The file.
-    notes : tuple of str
-        What a person should know about how the file was understood, one sentence each.
-    image_shape : tuple of int or None
-        Height and width (and 3 for colour) when each point is an image, flattened.
-    skipped : tuple of (str, str)
-        Files of a folder that could not be used, each with the reason.
-    rows : array of shape (n_samples,) or None
-        Row of the file that each point is, when rows with missing values were dropped.
-    row_ids : list or None
-        Identifiers of all rows, the dropped ones included; None when none were dropped or named.
-    n_rows : int or None
-        Rows of the file, when some were dropped.
+    X : array of shape (n_samples, n_features), the points, rows as in the file
+    source : the file
+    y : class of each point as an index into `classes`; None when no label was named
+    classes : the labels as they stand in the file
+    ids : identifier of each point, when the file has one and it was named
+    feature_names : names of the columns of `X`, when the file has names
+    notes : what a person should know about how the file was understood, one sentence each
+    image_shape : height and width (and 3 for colour) when each point is an image, flattened
+    skipped : files of a folder that could not be used, each with the reason
+    rows : row of the file that each point is, when rows with missing values were dropped
+    row_ids : identifiers of all rows, the dropped ones included; None when none were dropped or named
+    n_rows : rows of the file, when some were dropped
     """
 
     X: Array

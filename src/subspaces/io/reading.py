@@ -62,30 +62,22 @@ def read_table(
     path : path-like
         The file; its suffix (in any case) gives the format. ``.csv.gz`` and ``.tsv.gz`` are unpacked as read. A
         folder is searched for images (PNG, JPEG, TIFF, BMP, WebP, GIF), which needs Pillow.
-    label : str, default=None
-        Column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`.
+    label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
         In a text file without a header the columns are named ``"1"``, ``"2"``, ...
-    id : str, default=None
-        Column or array with an identifier of each point: kept out of `X` and returned as `ids`.
-    ignore : sequence of str, default=()
-        Columns to leave out.
-    array : str, default=None
-        Array with the points in a ``.npz`` or ``.mat`` file. By default ``X``, else the only array with two
-        or more dimensions, else ``fea`` or ``data``. Further dimensions (images) are flattened. In a ``.npz``
-        a scalar named ``scale`` multiplies the points.
-    header : bool, default=None
-        Whether the first line of a text file holds the names of the columns. By default found from the first
-        two lines.
-    max_bytes : int, default=None
-        The most memory the values may take; by default the memory that is free now.
+    id : column or array with an identifier of each point: kept out of `X` and returned as `ids`
+    ignore : columns to leave out
+    array : array with the points in a ``.npz`` or ``.mat`` file
+        By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
+        dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the points.
+    header : whether the first line of a text file holds the names of the columns
+        By default found from the first two lines.
+    max_bytes : the most memory the values may take; by default the memory that is free now
     missing : {"error", "drop", "mean", "median"}, default="error"
         What to do about missing values: name them in an error, leave out their rows (``rows`` then tells which are
         left), or put in the mean or median of the column.
-    image_size : (height, width), default=None
-        Size that images are brought to. By default small ones of one size stay as they are and others get about
-        32 x 32 pixels.
-    color : bool, default=False
-        Whether images keep their colours (three values per pixel).
+    image_size : (height, width) that images are brought to
+        By default small ones of one size stay as they are and others get about 32 x 32 pixels.
+    color : whether images keep their colours (three values per pixel)
 
     Returns
     -------

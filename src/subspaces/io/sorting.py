@@ -69,23 +69,8 @@ def sort_into(
 
     Everything is built in a hidden folder beside the target, which then takes its place.
 
-    Parameters
-    ----------
-    path : path-like
-        The target; `check_target` must have accepted it.
-    folder : Path
-        Where the files are.
-    names : sequence of str
-        Their paths below `folder`.
-    summary : Summary
-        Labels and confidence of the files, in the same order.
-    link : bool, default=False
-        Make symbolic links to the files instead of copies.
-
-    Returns
-    -------
-    list of str
-        The new path of each file below the target.
+    `path` is the target, which `check_target` must have accepted; `names` are the paths of the files below `folder`,
+    in the order of `summary`. Returns the new path of each file below the target.
     """
     target = Path(path).absolute()
     if not link:

@@ -130,16 +130,11 @@ def check_output(
 
     Parameters
     ----------
-    path : path-like
-        The file to write; its suffix gives the format.
-    force : bool, default=False
-        Whether an existing file may be replaced.
-    source : path-like, default=None
-        The input file, which is never replaced.
-    suffixes : sequence of str
-        What the name may end in.
-    what : str
-        What is written, for the error.
+    path : the file to write; its suffix gives the format
+    force : whether an existing file may be replaced
+    source : the input file, which is never replaced
+    suffixes : what the name may end in
+    what : what is written, for the error
     """
     file = Path(path)
     if file.suffix.lower() not in suffixes:
@@ -197,22 +192,14 @@ def write_labels(
 
     Parameters
     ----------
-    path : path-like
-        The file to write.
+    path : the file to write
     labels : array of shape (n_samples,)
-        The labels.
-    ids : sequence, default=None
-        An identifier for each point (each row, with `n_rows`).
-    columns : mapping of names to arrays of shape (n_samples,), default=None
-        What else is known of each point, such as its confidence.
-    rows : array of shape (n_samples,), default=None
-        Row of each point in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``).
-    n_rows : int, default=None
-        Rows of the table, the same as points by default.
-    extra : mapping, default=None
-        What else a JSON file shall say; other formats leave it out.
-    force : bool, default=False
-        Whether an existing file may be replaced.
+    ids : an identifier for each point (each row, with `n_rows`)
+    columns : what else is known of each point, such as its confidence: names, and arrays of shape (n_samples,)
+    rows : row of each point in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``)
+    n_rows : rows of the table, the same as points by default
+    extra : what else a JSON file shall say; other formats leave it out
+    force : whether an existing file may be replaced
     """
     file = Path(path)
     check_output(file, force=force)

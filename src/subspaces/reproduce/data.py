@@ -49,12 +49,8 @@ def load_whole(name: str, home: Path | None) -> tuple[Array, Labels]:
 def load_points(points: Mapping[str, Any], home: Path | None = None) -> tuple[Array, Labels]:
     """The points that a cell describes.
 
-    Parameters
-    ----------
-    points : mapping
-        ``name`` of the data set; optionally ``first`` (so many classes), ``per_class`` and ``draw`` (a random subset
-        and its seed), ``corruption`` (``gaussian`` or ``salt_and_pepper``) with ``level`` and ``noise_seed``.
-    home : folder of the data sets
+    They have the ``name`` of a data set; optionally ``first`` (so many classes), ``per_class`` and ``draw`` (a random
+    subset and its seed), ``corruption`` (``gaussian`` or ``salt_and_pepper``) with ``level`` and ``noise_seed``.
     """
     X, y = load_whole(points["name"], home)
     if "first" in points:

@@ -28,29 +28,17 @@ MAX_CELLS = 100_000
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure, as its file says.
+    """One table or figure, as its file says."""
 
-    Attributes
-    ----------
-    name : the file's name; quick versions end in ``-quick``
-    title, paper, note : for people; `paper` is the number the paper gives it
-    style : how it is drawn, see :mod:`subspaces.reproduce.figures`; ``"table"`` is not
-    metrics : columns, in order
-    panels : parts: ``name``, ``data``, ``rows`` (of ``parameters.toml``), and what varies along them
-    protocol : ``draws``, ``cuts`` and, under ``rows``, what differs for single rows
-    full : the paper's ``runs`` and ``restarts``; rows with less are marked
-    minutes : CPU minutes it takes, measured
-    """
-
-    name: str
+    name: str  # the file's; quick versions end in -quick
     title: str
-    paper: str
-    style: str
-    metrics: list[str]
-    panels: list[dict[str, Any]]
-    protocol: dict[str, Any]
-    full: dict[str, int] = field(default_factory=dict)
-    minutes: float = 1.0
+    paper: str  # the number the paper gives it
+    style: str  # how it is drawn, see subspaces.reproduce.figures; "table" is not
+    metrics: list[str]  # columns, in order
+    panels: list[dict[str, Any]]  # parts: name, data, rows (of parameters.toml), and what varies along them
+    protocol: dict[str, Any]  # draws, cuts and, under rows, what differs for single rows
+    full: dict[str, int] = field(default_factory=dict)  # the paper's runs and restarts; rows with less are marked
+    minutes: float = 1.0  # of CPU time, measured
     note: str = ""
     best: str = "max"
 
