@@ -197,7 +197,7 @@ def bar_of_time(before: str = "", after: str = "", *, counted: bool = False, tra
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
-    columns = [TextColumn(before)] if before else []
+    columns: list[Any] = [TextColumn(before)] if before else []
     columns += [BarColumn(), *[MofNCompleteColumn()] * counted, TimeElapsedColumn()]
     columns += [TimeLeft(elapsed_when_finished=counted), *([TextColumn(after)] if after else [])]
     return Progress(*columns, console=Console(stderr=True), transient=transient)

@@ -73,7 +73,9 @@ class Outputs:
 
         written, data, summary = [], run.data, run.summary
         if self.labels is not None:
-            table = {} if data is None else {"ids": data.row_ids or data.ids, "rows": data.rows, "n_rows": data.n_rows}
+            table: dict[str, Any] = (
+                {} if data is None else {"ids": data.row_ids or data.ids, "rows": data.rows, "n_rows": data.n_rows}
+            )
             labels, columns = run.estimator.labels_, _columns(summary)
             write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
             written.append(f"labels written to {self.labels}")
@@ -109,7 +111,7 @@ def as_document(run: Run) -> dict[str, Any]:
     return {**run.document, **points, "labels": run.estimator.labels_.tolist(), **_columns(run.summary)}
 
 
-def _columns(summary: Summary | None) -> dict[str, list[Any]]:
+def _columns(summary: Summary | None) -> dict[str, Any]:
     """What is known of each point beside its label."""
     if summary is None:
         return {}

@@ -22,16 +22,12 @@ def wanted(file: Path, scheduler: str | None) -> bool:
     """Whether a file is too large to be read whole, or a scheduler was given."""
     from subspaces.numerics.memory import available_bytes
 
-    if scheduler is not None:
-        if not file.name.endswith(STREAMED):
-            raise typer.BadParameter(
-                f"needs a file of {', '.join(STREAMED)}; got {file.name}", param_hint="--scheduler"
-            )
-        return True
-    if not file.name.endswith(STREAMED):
-        return False
-    if file.is_dir():
-        return True
+    is_streamed = file.name.endswith(STREAMED)
+    if scheduler is not None and not is_streamed:
+        problem = f"needs a file of {', '.join(STREAMED)}; got {file.name}"
+        raise typer.BadParameter(problem, param_hint="--scheduler")
+    if scheduler is not None or file.is_dir() or not is_streamed:
+        return is_streamed
     limit, size = available_bytes(), file.stat().st_size
     # the points, a scaled copy, the work; where workers have no room either, whatever can be read is
     return size > limit or (size > limit / 3 and limit > WORKER_BYTES + OWN_BYTES)

@@ -10,11 +10,9 @@ import typer
 
 from subspaces import registry
 from subspaces.cli import _options as options
-from subspaces.cli import _parse as parse
 from subspaces.cli import _stream
 from subspaces.cli._common import limited_threads, progress_bar
 from subspaces.cli._outputs import Outputs, Run, as_document, say
-from subspaces.cli._parse import AUTO
 from subspaces.description import describe
 
 POINT_BYTES = 1000
@@ -71,11 +69,11 @@ def cluster(
     outputs.check(file)
     given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero}
     settings = _settings({**given, "scaling": scaling, "partition": partition, "random_state": seed}, set_)
-    wanted = parse.number(n_clusters, "-k", int)
+    wanted = options.number(n_clusters, "-k", int)
     columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
-    images = {"image_size": parse.image_size(image_size), "color": color}
+    images = {"image_size": options.image_size(image_size), "color": color}
     reading = {**columns, **images, "header": header, "missing": missing}
-    show, most = not (quiet or as_json), parse.size_in_bytes(memory)
+    show, most = not (quiet or as_json), options.size_in_bytes(memory)
     from subspaces.numerics.memory import limited
 
     with limited_threads(threads), limited(most):
@@ -90,16 +88,16 @@ def cluster(
     if as_json:
         typer.echo(json.dumps(as_document(run), allow_nan=False))
     elif not quiet:
-        say(run, written, found=wanted in (None, AUTO))
+        say(run, written, found=wanted in (None, options.AUTO))
 
 
-def _settings(options: dict[str, Any], assigned: list[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def _settings(typed: dict[str, Any], assigned: list[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters given by options of their own, and those given by ``--set``; none by both."""
-    options["bandwidth"] = parse.number_or_name(options["bandwidth"])
-    options["reg"] = parse.number(options["reg"], "--reg", float)
-    options["n_nonzero"] = parse.number(options["n_nonzero"], "--n-nonzero", int)
-    given = {name: value for name, value in options.items() if value is not None}
-    others = parse.assignments(assigned or [])
+    typed["bandwidth"] = options.number_or_name(typed["bandwidth"])
+    typed["reg"] = options.number(typed["reg"], "--reg", float)
+    typed["n_nonzero"] = options.number(typed["n_nonzero"], "--n-nonzero", int)
+    given = {name: value for name, value in typed.items() if value is not None}
+    others = options.assignments(assigned or [])
     for name in given.keys() & others.keys():
         raise typer.BadParameter(f"{name} is given by {_option_of(name)} already", param_hint="--set")
     return given, others
@@ -173,9 +171,9 @@ def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, A
     from subspaces.estimators.ktrr import KTRR, TRR
 
     if n_points is not None and issubclass(cls, KTRR | TRR):  # to choose, they must have all points in memory
-        n_clusters = AUTO if n_clusters is None else n_clusters
-        given = {**{name: AUTO for name in CHOSEN if name in known}, **given}
-    elif AUTO in (n_clusters, *given.values()):
+        n_clusters = options.AUTO if n_clusters is None else n_clusters
+        given = {**{name: options.AUTO for name in CHOSEN if name in known}, **given}
+    elif options.AUTO in (n_clusters, *given.values()):
         raise typer.BadParameter(f"auto has no meaning for the method {method} here", param_hint="--method")
     if n_clusters is None and "partition" not in known:
         raise typer.BadParameter(f"the method {method} needs the number of clusters", param_hint="-k")

@@ -44,6 +44,7 @@ def demo(
     from sklearn.datasets import load_digits
     from sklearn.preprocessing import normalize
 
+    from subspaces import __version__
     from subspaces.io import FileError, write_atomically
 
     try:
@@ -59,15 +60,24 @@ def demo(
     with write_atomically(output / "labels.csv") as stream:
         stream.write(_labels_table(digits.target, runs).encode())
     best = max((name for name in runs if name.startswith("KTRR")), key=lambda name: scores[name]["AC"])
-    has_picture = find_spec("matplotlib") is not None
-    if has_picture:
-        with write_atomically(output / "digits.png") as stream:
+    files = [output / "labels.csv"]
+    if find_spec("matplotlib") is not None:
+        files.append(output / "digits.png")
+        with write_atomically(files[-1]) as stream:
             draw(stream, digits.images, digits.target, runs[best], best)
     if as_json:
-        _print_json(scores, runs, best, output, has_picture)
+        document = {"version": __version__, "scores": scores, "pictured": best}
+        parameters = plain(runs[best].model.get_params())
+        typer.echo(json.dumps({**document, "parameters": parameters, "files": list(map(str, files))}, allow_nan=False))
+        return
+    typer.echo(format_table(scores))
+    typer.echo("\nAC accuracy, NMI mutual information, ARI adjusted Rand index, F pairwise F-score, all in percent.")
+    typer.echo(one_line(f"Labels of every method: {files[0]}"))
+    if len(files) > 1:
+        typer.echo(one_line(f"Picture of {best}: {files[1]}"))
     else:
-        typer.echo(format_table(scores))
-        _print_files(output, best, has_picture)
+        typer.echo('No picture: it needs matplotlib (pip install "subspaces[report]").')
+    typer.echo("Your own data: subspaces cluster FILE -k NUMBER")
 
 
 def run_methods(X: Any, seed: int) -> dict[str, Run]:
@@ -167,28 +177,3 @@ def _by_majority(truth: Any, labels: Any) -> tuple[Any, Any]:
     before = [int((digits[:k] == digits[k]).sum()) for k in range(len(clusters))]
     names = [f"{digit}{chr(ord('a') + seen) if seen else ''}" for digit, seen in zip(digits, before, strict=True)]
     return np.array(names)[codes], digits[codes]
-
-
-def _print_files(output: Path, best: str, has_picture: bool) -> None:
-    typer.echo("\nAC accuracy, NMI mutual information, ARI adjusted Rand index, F pairwise F-score, all in percent.")
-    typer.echo(one_line(f"Labels of every method: {output / 'labels.csv'}"))
-    if has_picture:
-        typer.echo(one_line(f"Picture of {best}: {output / 'digits.png'}"))
-    else:
-        typer.echo('No picture: it needs matplotlib (pip install "subspaces[report]").')
-    typer.echo("Your own data: subspaces cluster FILE -k NUMBER")
-
-
-def _print_json(
-    scores: dict[str, dict[str, float]], runs: dict[str, Run], best: str, output: Path, has_picture: bool
-) -> None:
-    from subspaces import __version__
-
-    document = {
-        "version": __version__,
-        "scores": scores,
-        "pictured": best,
-        "parameters": plain(runs[best].model.get_params()),
-        "files": [str(output / name) for name in ("labels.csv", *["digits.png"] * has_picture)],
-    }
-    typer.echo(json.dumps(document, allow_nan=False))

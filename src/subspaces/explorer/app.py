@@ -10,7 +10,9 @@ import time
 import webbrowser
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -32,33 +34,7 @@ N_NONZEROS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50)
 LOOPBACK = "127.0.0.1"
 _WAIT = 30  # milliseconds in which further moves of a slider are taken together
 
-STYLE = """
-:host { font: 14px/1.45 system-ui, sans-serif; }
-h1 { font-size: 19px; margin: 0; }
-h2 { font-size: 14px; margin: 4px 0; }
-p { margin: 4px 0; }
-.quality b { font-variant-numeric: tabular-nums; }
-.time, .note { color: #555; }
-.note { font-size: 12px; }
-.warning { color: #8a3d00; font-size: 12px; }
-.badge { display: inline-block; min-width: 18px; padding: 0 5px; border-radius: 9px; text-align: center;
-  font-size: 12px; }
-.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 4px 14px; }
-.card .badge { flex: 0 0 26px; box-sizing: border-box; padding: 0; }
-.card { display: flex; align-items: center; gap: 6px; min-width: 0; }
-.card img { height: 34px; max-width: calc(100% - 70px); object-fit: contain; object-position: left;
-  image-rendering: pixelated; }
-.size { color: #555; font-size: 12px; min-width: 30px; text-align: right; }
-table.representers { border-collapse: collapse; width: 100%; }
-table.representers td { padding: 1px 6px 1px 0; }
-table.representers img, .chosen img { height: 32px; image-rendering: pixelated; vertical-align: middle; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
-td.name { overflow-wrap: anywhere; }
-td.bar { width: 35%; }
-td.bar div { height: 9px; background: #D55E00; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f4f4f4; padding: 8px; margin: 4px 0;
-  font-size: 12px; }
-"""
+STYLE = (files("subspaces.explorer") / "explorer.css").read_text(encoding="utf-8")
 
 
 class Explorer:
@@ -207,15 +183,12 @@ class Explorer:
             except Exception as error:
                 return str(error)
 
-        def work() -> None:
-            found = choice()
-            document.add_next_tick_callback(lambda: self._take(found))
-
         document = pn.state.curdoc
         if document is None or document.session_context is None:
             self._take(choice())
         else:
-            threading.Thread(target=work, daemon=True).start()
+            later = document.add_next_tick_callback
+            threading.Thread(target=lambda: later(partial(self._take, choice())), daemon=True).start()
 
     def _take(self, found: Settings | str) -> None:
         """Move the widgets to chosen settings and show them once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,6 @@ from subspaces.io.dataset import (
     check_size,
     encode,
     first_not_finite,
-    n_bytes_of,
     printable,
     quoted,
     whole_numbers,
@@ -48,7 +48,7 @@ class ArrayInfo:
     @property
     def n_bytes(self) -> int:
         """Memory of the values."""
-        return n_bytes_of(self.shape, self.itemsize)
+        return math.prod(self.shape) * self.itemsize  # of Python: a hostile shape must not overflow
 
     def __str__(self) -> str:
         size = printable(" x ".join(str(length) for length in self.shape)) or "scalar"

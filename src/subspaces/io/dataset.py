@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,16 +136,8 @@ def readable_bytes(n_bytes: float) -> str:
 def check_size(path: Path, n_bytes: int, max_bytes: int, what: str = "its values need") -> None:
     """Refuse a file by what its header announces, before anything of that size is allocated."""
     if n_bytes > max_bytes:
-        raise FileError(
-            path,
-            f"{what} {readable_bytes(n_bytes)}, and only {readable_bytes(max_bytes)} of memory may be used; "
-            "take fewer rows or columns, or a machine with more memory",
-        )
-
-
-def n_bytes_of(shape: tuple[int, ...], itemsize: int) -> int:
-    """Bytes of an array, in Python integers: a hostile shape must not overflow."""
-    return math.prod(shape) * itemsize
+        problem = f"{what} {readable_bytes(n_bytes)}, and only {readable_bytes(max_bytes)} of memory may be used"
+        raise FileError(path, f"{problem}; take fewer rows or columns, or a machine with more memory")
 
 
 def first_not_finite(X: Array) -> tuple[int, int] | None:

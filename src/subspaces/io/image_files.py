@@ -8,9 +8,8 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,16 +39,13 @@ MARKER = ".subspaces-sorted.json"
 """File in the folders that ``--sort-into`` made; they are no input."""
 
 
-@dataclass(frozen=True)
-class ImageFile:
+class ImageFile(NamedTuple):
     """An image that looks usable by its header."""
 
     path: Path
-    name: str
-    """Path below the folder, with slashes."""
-    height: int
+    name: str  # path below the folder, with slashes
+    height: int  # as shown, after turning by the camera's orientation
     width: int
-    """As shown, after turning by the camera's orientation."""
 
 
 def read_images(folder: Path, request: Request) -> Dataset:

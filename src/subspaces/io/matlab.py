@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -38,16 +37,13 @@ N_COPIES = 2
 """MATLAB stores columns one after another; putting them into rows takes a second array."""
 
 
-@dataclass(frozen=True)
-class Matrix:
+class Matrix(NamedTuple):
     """A variable: what it is, and where its values are."""
 
     info: ArrayInfo
     dtype: np.dtype
-    position: int
-    """Of the element in the file."""
-    offset: int
-    """Of the values in the unpacked body."""
+    position: int  # of the element in the file
+    offset: int  # of the values in the unpacked body
 
 
 def read_mat(path: Path, request: Request) -> Dataset:

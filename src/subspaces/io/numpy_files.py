@@ -12,7 +12,7 @@ from typing import IO
 import numpy as np
 
 from subspaces.io.arrays import ArrayInfo, as_rows, check_points, dataset_from_arrays, flattened, image_shape
-from subspaces.io.dataset import Dataset, FileError, Request, check_size, first_not_finite, n_bytes_of, printable
+from subspaces.io.dataset import Dataset, FileError, Request, check_size, first_not_finite, printable
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array
 
@@ -27,7 +27,7 @@ def read_npy(path: Path, request: Request) -> Dataset:
         kind = _kind(dtype)
         if kind != "number":
             raise FileError(path, f"the array is {kind}; save an array of numbers")
-        needed = n_bytes_of(shape, dtype.itemsize)
+        needed = math.prod(shape) * dtype.itemsize
         present = path.stat().st_size - stream.tell()
         if present < needed:
             raise FileError(path, f"cut short: the header announces {printable(needed)} bytes, {present} are there")

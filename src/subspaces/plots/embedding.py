@@ -76,6 +76,8 @@ class EmbeddingDisplay:
     def plot(self, ax: Any = None, **keywords: Any) -> Self:
         """Draw; `keywords` go to Matplotlib's ``scatter``."""
         ax = style.axes_of(ax, (6.4, 5.8))
+        from matplotlib.patheffects import withStroke
+
         n, k = len(self.points), len(self.names)
         palette = style.map_colors(self.centres)
         self.colors_ = [style.OKABE_ITO[color] for color in palette]
@@ -91,9 +93,10 @@ class EmbeddingDisplay:
                 **keywords,
             }
             ax.scatter(*self.points[self.labels == cluster].T, **look)
-        rim = {"path_effects": style.outlined(ax), "zorder": 3, "fontweight": "bold", "fontsize": 7 if k > 40 else 9}
+        rim = withStroke(linewidth=2.5, foreground=ax.get_facecolor())  # readable on points
+        look = {"path_effects": [rim], "zorder": 3, "fontweight": "bold", "fontsize": 7 if k > 40 else 9}
         for (x, y), name in zip(self.centres, self.names, strict=True):
-            ax.text(x, y, name, ha="center", va="center", **rim)
+            ax.text(x, y, name, ha="center", va="center", **look)
         ax.set(title=f"Embedding of {n:,} points, {k} clusters", aspect="equal", xticks=[], yticks=[])
         ax.spines[:].set_alpha(0.25)
         whose = f" of {self.of_whom}" if self.of_whom else ""

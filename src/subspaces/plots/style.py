@@ -128,10 +128,3 @@ def caption(ax: Any, text: str) -> None:
     """A sentence under the axes: what is drawn and what is not."""
     below = ax.get_xlabel()
     ax.set_xlabel(f"{below}\n{text}" if below else text, fontsize="small")
-
-
-def outlined(ax: Any) -> list[Any]:
-    """Path effect that keeps text readable on points: a rim of the background colour."""
-    from matplotlib.patheffects import withStroke
-
-    return [withStroke(linewidth=2.5, foreground=ax.get_facecolor())]

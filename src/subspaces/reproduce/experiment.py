@@ -8,21 +8,10 @@ from pathlib import Path
 
 from subspaces import __version__
 from subspaces.io import write_atomically
-from subspaces.reproduce import data
+from subspaces.reproduce import data, schedule
 from subspaces.reproduce.entries import CODE, read_result
 from subspaces.reproduce.runner import Listener, Outcome, run_cells
-from subspaces.reproduce.schedule import (
-    EXPERIMENTS,
-    PARAMETERS,
-    QUICK,
-    Experiment,
-    Planned,
-    data_needed,
-    experiment_names,
-    load_experiment,
-    load_parameters,
-    plan,
-)
+from subspaces.reproduce.schedule import QUICK, Experiment, Planned
 from subspaces.reproduce.statistics import Record, make_records, to_csv
 from subspaces.reproduce.tables import latex, markdown
 
@@ -46,14 +35,14 @@ class Settings:
     data_home: Path | None = None
     jobs: int = 1
     quick: bool = False
-    experiments: Path = EXPERIMENTS
-    parameters: Path = PARAMETERS
+    experiments: Path = schedule.EXPERIMENTS
+    parameters: Path = schedule.PARAMETERS
 
 
 def run_experiment(name: str, settings: Settings, listener: Listener | None = None) -> Run:
     """Run one experiment; only the cells that are not in the cache are computed."""
-    experiment = load_experiment(name, settings.experiments, quick=settings.quick)
-    planned = plan(experiment, load_parameters(settings.parameters))
+    experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
+    planned = schedule.plan(experiment, schedule.load_parameters(settings.parameters))
     cells = [item.cell for item in planned]
     if any(read_result(settings.cache, cell) is None for cell in cells):
         check_needs(experiment, settings.data_home)
@@ -105,7 +94,7 @@ def origin(experiment: Experiment) -> str:
 
 def check_needs(experiment: Experiment, data_home: Path | None) -> None:
     """Refuse before anything is computed what cannot be: data that are not to be had, a missing PyTorch."""
-    for name in data_needed(experiment):
+    for name in schedule.data_needed(experiment):
         try:
             data.load_whole(name, data_home)
         except FileNotFoundError as error:
@@ -132,13 +121,13 @@ class Line:
 
 def list_experiments(settings: Settings) -> list[Line]:
     """Every experiment with its cost, what it needs and how much of it is in the cache."""
-    parameters = load_parameters(settings.parameters)
+    parameters = schedule.load_parameters(settings.parameters)
     lines = []
-    for name in experiment_names(settings.experiments):
-        experiment = load_experiment(name, settings.experiments, quick=settings.quick)
-        cells = [item.cell for item in plan(experiment, parameters)]
+    for name in schedule.experiment_names(settings.experiments):
+        experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
+        cells = [item.cell for item in schedule.plan(experiment, parameters)]
         cached = sum(read_result(settings.cache, cell) is not None for cell in cells)
-        needed = [data.NAMES[needed] for needed in data_needed(experiment)]
+        needed = [data.NAMES[needed] for needed in schedule.data_needed(experiment)]
         if experiment.protocol.get("needs"):
             needed.append("PyTorch")
         lines.append(Line(name, experiment.paper, experiment.title, experiment.minutes, needed, len(cells), cached))

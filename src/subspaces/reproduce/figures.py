@@ -107,7 +107,7 @@ def _sections(axes: Any, records: Sequence[Record]) -> None:
         if spread:
             x, low = points(spread, "low")
             axes.fill_between(x, low, points(spread, "high")[1], color=colour, alpha=0.15, lw=0)
-    axes.set_xticks(range(len(places)), [_tick(x) for x in places], fontsize=8)
+    axes.set_xticks(range(len(places)), [f"{x:g}".replace("e-0", "e-") for x in places], fontsize=8)
 
 
 def _curves(experiment: Experiment, records: Sequence[Record], planned: Sequence[Planned], outcome: Outcome) -> Figure:
@@ -240,8 +240,3 @@ STYLES: dict[str, Callable[..., Figure]] = {
     "toy": _toy,
     "matrices": _matrices,
 }
-
-
-def _tick(x: float) -> str:
-    """A number as short as the axis needs: 1e-05 becomes 1e-5."""
-    return f"{x:g}".replace("e-0", "e-")

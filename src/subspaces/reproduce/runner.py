@@ -75,15 +75,17 @@ def run_cells(
     return outcome
 
 
-def _computed_here(missing: dict[str, Cell], cache: Path, data_home: Path | None) -> Iterator[tuple[str, Result | str]]:
+Finished = Iterator[tuple[str, Result | str]]
+"""Results, or errors as text, by the digest of their cell, as they come."""
+
+
+def _computed_here(missing: dict[str, Cell], cache: Path, data_home: Path | None) -> Finished:
     with _one_thread():
         for key, cell in missing.items():
             yield key, _compute_and_keep(cell, cache, data_home)
 
 
-def _computed(
-    missing: dict[str, Cell], cache: Path, data_home: Path | None, jobs: int
-) -> Iterator[tuple[str, Result | str]]:
+def _computed(missing: dict[str, Cell], cache: Path, data_home: Path | None, jobs: int) -> Finished:
     # spawned, not forked: a fork of a process whose BLAS has threads may hang
     context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())

@@ -13,7 +13,6 @@ import numpy as np
 from scipy.stats import ranksums
 
 from subspaces.io.dataset import printable
-from subspaces.reproduce.entries import Cell
 from subspaces.reproduce.runner import Outcome
 from subspaces.reproduce.schedule import HERE, QUICK, Experiment, Planned
 
@@ -61,22 +60,18 @@ def make_records(experiment: Experiment, planned: Sequence[Planned], outcome: Ou
         places.setdefault((item.panel, item.row, item.x), []).append(item)
     records, samples = [], {}
     for (panel, row, x), items in places.items():
+        cell = items[0].cell
+        setting = f"{cell['method']}({', '.join(f'{name}={value}' for name, value in cell['parameters'].items())})"
         for cut in dict.fromkeys(how["name"] for item in items for how in item.cell["cuts"]):
             for metric in experiment.metrics:
                 values = _values(items, outcome, cut, metric)
-                record = Record(panel, row, x, cut, metric, mark=items[0].mark, setting=describe(items[0].cell))
+                record = Record(panel, row, x, cut, metric, mark=items[0].mark, setting=setting)
                 _fill(record, values, paper.get((panel, row, x, metric)))
                 records.append(record)
                 samples[id(record)] = values
     _mark_best(records, samples, experiment.best)
     _fill_ratios(records)
     return records
-
-
-def describe(cell: Cell) -> str:
-    """The parameters of a cell in one line."""
-    settings = ", ".join(f"{name}={value}" for name, value in cell["parameters"].items())
-    return f"{cell['method']}({settings})"
 
 
 def _values(items: Sequence[Planned], outcome: Outcome, cut: str, metric: str) -> list[float]:
