@@ -45,7 +45,8 @@ def demo(
     from sklearn.preprocessing import normalize
 
     from subspaces import __version__
-    from subspaces.io import FileError, write_atomically
+    from subspaces.io import FileError
+    from subspaces.io.writing import write_atomically, write_text
 
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -57,8 +58,7 @@ def demo(
     runs = run_methods(normalize(digits.data), seed or 0)
     scores = score(digits.target, runs)
 
-    with write_atomically(output / "labels.csv") as stream:
-        stream.write(_labels_table(digits.target, runs).encode())
+    write_text(output / "labels.csv", _labels_table(digits.target, runs))
     best = max((name for name in runs if name.startswith("KTRR")), key=lambda name: scores[name]["AC"])
     files = [output / "labels.csv"]
     if find_spec("matplotlib") is not None:

@@ -54,9 +54,9 @@ def _parse(path: Path, request: Request, rows: Iterator[Row]) -> Dataset:
     names = [name.strip() for name in first[1]] if has_header else [str(i + 1) for i in range(len(first[1]))]
     if has_header and second is None:
         raise FileError(path, "there is a header but no rows; it needs one line per point", line=first[0])
-    head = [row for row in (second if has_header else first, None if has_header else second) if row]
+    head = [row for row in (first, second) if row is not None]
     columns = choose_columns(path, names, request)
-    table = _fill(path, request, chain(head, rows), names, columns)
+    table = _fill(path, request, chain(head[1:] if has_header else head, rows), names, columns)
 
     X = np.frombuffer(table.values, dtype=np.float64).reshape(len(table.lines), len(columns.features))
     notes = columns.notes

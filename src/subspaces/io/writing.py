@@ -59,6 +59,12 @@ def write_atomically(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     _sync_folder(target.parent)
 
 
+def write_text(path: str | PathLike[str], text: str) -> None:
+    """Write a text in UTF-8; it is there whole or not at all."""
+    with write_atomically(path) as stream:
+        stream.write(text.encode())
+
+
 def temporary_name(name: str) -> str:
     """A hidden name for what shall be called `name` when it is complete; says which process is writing it."""
     return f".{name}.{_host()}-{os.getpid()}-{secrets.token_hex(3)}.tmp"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io.writing import write_atomically
+from subspaces.io.writing import write_text
 from subspaces.report import _tables as tables
 from subspaces.report._content import Content
 from subspaces.report._figures import pictures
@@ -27,9 +27,7 @@ TABLE_BYTES = 1_500_000
 
 def write_report(path: str | PathLike[str], content: Content) -> None:
     """Write the page; it is there whole or not at all."""
-    page = render(content)
-    with write_atomically(path) as stream:
-        stream.write(page.encode())
+    write_text(path, render(content))
 
 
 def render(content: Content) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from subspaces import __version__
-from subspaces.io.writing import write_atomically
+from subspaces.io.writing import write_text
 from subspaces.report._content import Content
 
 Row = tuple[str, ...]
@@ -161,9 +161,7 @@ def python_lines(content: Content) -> str:
 
 def write_tables(path: str | PathLike[str], content: Content) -> None:
     """Write the tables to a ``.md`` or ``.tex`` file."""
-    text = render_tables(content, latex=Path(path).suffix.lower() == ".tex")
-    with write_atomically(path) as stream:
-        stream.write(text.encode())
+    write_text(path, render_tables(content, latex=Path(path).suffix.lower() == ".tex"))
 
 
 def render_tables(content: Content, *, latex: bool = False) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from subspaces import __version__
-from subspaces.io import FileError, write_atomically
+from subspaces.io import FileError
 from subspaces.io.dataset import printable
+from subspaces.io.writing import write_text
 from subspaces.reproduce.entries import CODE
 from subspaces.reproduce.experiment import Settings, origin
 from subspaces.reproduce.schedule import HERE, Experiment, experiment_names, load_experiment
@@ -50,8 +51,7 @@ def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
         summary.append(_summary_line(experiment, records))
         sections.append(_section(experiment, records, words.get(name, ""), link, settings.output))
     parts.append("## At a glance\n\n" + _HEAD + "\n".join(line for line in summary if line) + "\n")
-    with write_atomically(page) as stream:
-        stream.write("\n".join([*parts, *sections]).encode())
+    write_text(page, "\n".join([*parts, *sections]))
     return page
 
 
