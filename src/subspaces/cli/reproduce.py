@@ -117,16 +117,9 @@ def _run_all(names: list[str], settings: Any, as_json: bool, quiet: bool) -> int
         for error in run.outcome.errors.values():
             complain(f"failed: {error}")
         failures += len(run.outcome.errors)
-        documents.append(
-            {
-                "experiment": run.experiment.name,
-                "files": [str(file) for file in run.files],
-                "cached": run.outcome.n_found,
-                "computed": run.outcome.n_computed,
-                "failed": len(run.outcome.errors),
-                "records": [asdict(record) for record in run.records],
-            }
-        )
+        document = {"experiment": run.experiment.name, "files": [str(file) for file in run.files]}
+        counts = {"cached": run.outcome.n_found, "computed": run.outcome.n_computed, "failed": len(run.outcome.errors)}
+        documents.append({**document, **counts, "records": [asdict(record) for record in run.records]})
         if not (quiet or as_json):
             markdown = next(file for file in run.files if file.suffix == ".md")
             done = f"{run.outcome.n_computed} cells computed, {run.outcome.n_found} from the cache"

@@ -123,13 +123,9 @@ def representers(session: Session, view: View, found: Explanation, pictures: Pic
         f"<p class='chosen'>{picture(found.point)} <b>{escape(session.ids[found.point])}</b>"
         f" {badge(found.label, colors[found.label])}{truth}</p>"
     )
-    text = (
-        f"represented by {found.n_representers} points; {100 * found.own_share:.0f} % of the weight lies in its own "
-        "cluster"
-        if found.n_representers
-        else "represented by no other point"
-    )
-    return f"{head}<p>{text}</p><table class='representers'>{''.join(rows)}</table>"
+    share = f"{100 * found.own_share:.0f} % of the weight lies in its own cluster"
+    by = f"{found.n_representers} points; {share}" if found.n_representers else "no other point"
+    return f"{head}<p>represented by {by}</p><table class='representers'>{''.join(rows)}</table>"
 
 
 def quality(session: Session, view: View, seconds: float) -> str:

@@ -71,9 +71,8 @@ def find_column(path: Path, names: Sequence[str], wanted: str, part: str) -> int
         raise FileError(path, f"{count} columns are called '{printable(wanted)}'; rename them to use {argument(part)}")
     near = get_close_matches(wanted, names, n=1)
     hint = f"; did you mean '{printable(near[0])}'?" if near else ""
-    raise FileError(
-        path, f"{argument(part)} '{printable(wanted)}' is not a column; the columns are {quoted(names)}{hint}"
-    )
+    problem = f"{argument(part)} '{printable(wanted)}' is not a column"
+    raise FileError(path, f"{problem}; the columns are {quoted(names)}{hint}")
 
 
 def keep_out(name: str) -> str:
@@ -136,16 +135,10 @@ def _drop(data: Dataset, rows: Array, note: str) -> Dataset:
         problem = f"{argument('missing', 'drop')} leaves {len(kept)} of {n} rows"
         remedy = f"use {argument('missing', 'mean')}, or {argument('ignore')} the columns with the missing values"
         raise FileError(data.source, f"{problem}; {remedy}")
-    return replace(
-        data,
-        X=data.X[kept],
-        y=None if data.y is None else data.y[kept],
-        ids=None if data.ids is None else [data.ids[i] for i in kept],
-        rows=kept,
-        row_ids=data.ids,
-        n_rows=n,
-        notes=(*data.notes, note),
-    )
+    y = None if data.y is None else data.y[kept]
+    ids = None if data.ids is None else [data.ids[i] for i in kept]
+    notes = (*data.notes, note)
+    return replace(data, X=data.X[kept], y=y, ids=ids, rows=kept, row_ids=data.ids, n_rows=n, notes=notes)
 
 
 def _fill_in(path: Path, X: Array, missing: Array, columns: Array, how: str, names: Sequence[str]) -> Array:

@@ -159,9 +159,8 @@ def check_output(
     if source is not None and file.exists() and file.samefile(source):
         raise FileError(file, f"this is the input file; choose another name for the {what}")
     if file.exists() and not force:
-        raise FileError(
-            file, f"the file exists; choose another name or allow it to be replaced with {argument('force', True)}"
-        )
+        allow = f"allow it to be replaced with {argument('force', True)}"
+        raise FileError(file, f"the file exists; choose another name or {allow}")
 
 
 def try_to_write(file: Path) -> None:

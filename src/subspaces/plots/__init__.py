@@ -48,10 +48,10 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
     """
     clusterer = parts.clusterer_of(estimator)
     displays: list[Any] = []
-    graph = parts.part_of(clusterer, "affinity_matrix_")
+    graph = parts.find_part(clusterer, "affinity_matrix_")
     if graph is not None and graph.matrix.nnz:
         displays += [AffinityDisplay, SpectrumDisplay]
-    if parts.part_of(clusterer, "embedding_") is not None:
+    if parts.find_part(clusterer, "embedding_") is not None:
         displays.append(EmbeddingDisplay)
     drawings = [display.from_estimator for display in displays]
     if X is not None or parts.kept_points(clusterer) is not None:

@@ -55,7 +55,7 @@ class EmbeddingDisplay:
         `method`: ``"pca"``, ``"map"`` or ``"auto"``, which takes the plane for up to three clusters and the map for
         more. X is not needed.
         """
-        embedding, labels, of_whom = parts.embedding_of(estimator)
+        embedding, labels, of_whom = parts.part_of(estimator, "embedding_")
         return cls._from_rows(embedding, labels, method, of_whom).plot(ax, **keywords)
 
     @classmethod
@@ -140,7 +140,7 @@ class SpectrumDisplay:
         The fit computed one eigenvalue for each cluster; to show the gap, half as many more are computed here, for up
         to 20,000 points or where `n_eigenvalues` asks for them.
         """
-        W, labels, of_whom = parts.graph_of(estimator, "affinity_matrix_")
+        W, labels, of_whom = parts.part_of(estimator, "affinity_matrix_")
         n_clusters, fitted = len(np.unique(labels)), getattr(parts.clusterer_of(estimator), "eigenvalues_", None)
         if n_eigenvalues is None and W.shape[0] > parts.MANY_POINTS and fitted is not None and not of_whom:
             return cls(fitted, n_clusters).plot(ax, **keywords)

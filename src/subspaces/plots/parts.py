@@ -34,7 +34,7 @@ def clusterer_of(estimator: Any) -> Any:
         estimator = inner
 
 
-def part_of(clusterer: Any, name: str) -> Part | None:
+def find_part(clusterer: Any, name: str) -> Part | None:
     """An attribute of a clusterer; of one that samples, that of its landmarks; None if neither has it."""
     matrix = getattr(clusterer, name, None)
     if matrix is not None:
@@ -46,29 +46,22 @@ def part_of(clusterer: Any, name: str) -> Part | None:
     return Part(matrix, inner.labels_, f"the {len(inner.labels_):,} landmarks of {type(clusterer).__name__}")
 
 
-def graph_of(estimator: Any, name: str) -> Part:
-    """``coefficients_`` or ``affinity_matrix_`` of a clusterer or its landmarks."""
+def part_of(estimator: Any, name: str) -> Part:
+    """The same of an estimator, pipeline or search that must have it."""
     clusterer = clusterer_of(estimator)
-    found = part_of(clusterer, name)
+    found = find_part(clusterer, name)
     if found is None:
-        why = "represents no point by others" if name == "coefficients_" else "makes no graph between the points"
-        raise ValueError(
-            f"{type(clusterer).__name__} has no {name}: it {why}. Methods that do: KTRR, TRR, LSR1, LSR2, SSC, LRR1 "
-            "and their relatives; EKTRR, SSSC, SLSR and SLRR for their landmarks."
-        )
+        raise ValueError(f"{type(clusterer).__name__} {_MISSING[name]}")
     return found
 
 
-def embedding_of(estimator: Any) -> Part:
-    """Spectral embedding of the points of a clusterer or its landmarks."""
-    clusterer = clusterer_of(estimator)
-    found = part_of(clusterer, "embedding_")
-    if found is None:
-        raise ValueError(
-            f"{type(clusterer).__name__} keeps no embedding of the points: draw one of your own with "
-            "EmbeddingDisplay.from_predictions(embedding, labels)."
-        )
-    return found
+_WHO = "KTRR, TRR, LSR1, LSR2, SSC, LRR1 and their relatives; EKTRR, SSSC, SLSR and SLRR for their landmarks"
+_MISSING = {
+    "coefficients_": f"has no coefficients_: it represents no point by others. Methods that do: {_WHO}.",
+    "affinity_matrix_": f"has no affinity_matrix_: it makes no graph between the points. Methods that do: {_WHO}.",
+    "embedding_": "keeps no embedding of the points: draw one of your own with "
+    "EmbeddingDisplay.from_predictions(embedding, labels).",
+}
 
 
 def kept_points(clusterer: Any) -> Data | None:
@@ -81,9 +74,8 @@ def points_of(estimator: Any, X: Any) -> Data:
     """The points as the user gave them, or the ones the estimator kept."""
     points = kept_points(clusterer_of(estimator)) if X is None else X
     if points is None:
-        raise ValueError(
-            f"{type(estimator).__name__} does not keep the points it was fitted on: give them as the argument X."
-        )
+        problem = "does not keep the points it was fitted on: give them as the argument X."
+        raise ValueError(f"{type(estimator).__name__} {problem}")
     return points
 
 

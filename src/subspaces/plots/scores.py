@@ -60,13 +60,10 @@ class ConfusionDisplay:
         order = np.argsort(rows)
         row_order = np.concatenate([rows[order], np.setdiff1d(np.arange(counts.shape[0]), rows)])
         column_order = np.concatenate([columns[order], np.setdiff1d(np.arange(counts.shape[1]), columns)])
-        display = cls(
-            counts[np.ix_(row_order, column_order)],
-            [str(table.classes[row]) for row in row_order],
-            [str(table.clusters[column]) for column in column_order],
-            accuracy(y_true, labels),
-        )
-        return display.plot(ax, **keywords)
+        classes = [str(table.classes[row]) for row in row_order]
+        clusters = [str(table.clusters[column]) for column in column_order]
+        ordered = counts[np.ix_(row_order, column_order)]
+        return cls(ordered, classes, clusters, accuracy(y_true, labels)).plot(ax, **keywords)
 
     def plot(self, ax: Any = None, **keywords: Any) -> Self:
         """Draw; `keywords` go to Matplotlib's ``imshow``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
@@ -138,10 +139,8 @@ def versions() -> list[Row]:
     """What the run depended on."""
     rows: list[Row] = []
     for name in ("numpy", "scipy", "scikit-learn", "graspologic-native", "pillow", "matplotlib"):
-        try:
+        with suppress(PackageNotFoundError):
             rows.append((name, version(name)))
-        except PackageNotFoundError:
-            continue
     head = [("subspaces", __version__), ("Python", platform.python_version())]
     return [*head, *rows, ("system", f"{platform.system()} {platform.machine()}")]
 

@@ -85,10 +85,8 @@ def write_outputs(
 def origin(experiment: Experiment) -> str:
     """The command and version that made a result."""
     name = experiment.name.removesuffix(QUICK)
-    return (
-        f"Made by `subspaces reproduce {name}{' --quick' if experiment.is_quick else ''}`, subspaces {__version__}, "
-        f"code {CODE}."
-    )
+    command = f"subspaces reproduce {name}{' --quick' if experiment.is_quick else ''}"
+    return f"Made by `{command}`, subspaces {__version__}, code {CODE}."
 
 
 def check_needs(experiment: Experiment, data_home: Path | None) -> None:
