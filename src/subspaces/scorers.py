@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from subspaces.numerics.types import Labels
-from subspaces.plots.parts import graph_of
+from subspaces.plots.parts import part_of
 from subspaces.selection.criteria import modularity as _modularity
 from subspaces.selection.criteria import modularity_ceiling, normalized_cut
 
@@ -44,12 +44,12 @@ def whole(X: Any) -> list[tuple[Labels, Labels]]:
 
 def modularity(estimator: Any, X: Any, y: Any = None) -> float:
     """Modularity of the clusters on the graph they were cut from, divided by the most these clusters could have."""
-    W, labels, _ = graph_of(estimator, "affinity_matrix_")
+    W, labels, _ = part_of(estimator, "affinity_matrix_")
     ceiling = modularity_ceiling(W, labels)
     return min(1.0, _modularity(W, labels) / ceiling) if ceiling > 0 else 0.0
 
 
 def separation(estimator: Any, X: Any, y: Any = None) -> float:
     """1 − normalised cut: the share of a cluster's edge weight that stays inside, mean over clusters."""
-    W, labels, _ = graph_of(estimator, "affinity_matrix_")
+    W, labels, _ = part_of(estimator, "affinity_matrix_")
     return 1 - normalized_cut(W, labels)

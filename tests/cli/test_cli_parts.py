@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from cli_data import run
-from subspaces.cli import _common, _outputs, _parse, _stream
+from subspaces.cli import _common, _options, _outputs, _stream
 from subspaces.cli.reproduce import _progress
 from subspaces.description import plain
 from subspaces.numerics.blocks import map_blocks
@@ -40,13 +40,13 @@ def refusal(*arguments):
     [("500MB", 500_000_000), ("2gb", 2 * 10**9), ("1.5GiB", 3 * 2**29), ("7", 7), (" .5k ", 500), ("1TB", 10**12)],
 )
 def test_sizes(text, size):
-    assert _common.parse_bytes(text) == size
+    assert _options.parse_bytes(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "0MB", "2 XB", "1e3", "inf"])
 def test_what_is_no_size(text):
     with pytest.raises(ValueError, match=r"is not a size like 500MB, 2GB or 1\.5GiB"):
-        _common.parse_bytes(text)
+        _options.parse_bytes(text)
 
 
 @pytest.mark.parametrize(
@@ -75,20 +75,20 @@ def test_what_is_no_size(text):
     ],
 )
 def test_assignments(text, value):
-    (found,) = _parse.assignments([text]).values()
+    (found,) = _options.assignments([text]).values()
     assert found == value
     assert type(found) is type(value)
 
 
 def test_several_assignments():
-    assert _parse.assignments(["alpha=50", "affine=true"]) == {"alpha": 50, "affine": True}
-    assert _parse.assignments([]) == {}
+    assert _options.assignments(["alpha=50", "affine=true"]) == {"alpha": 50, "affine": True}
+    assert _options.assignments([]) == {}
 
 
 @pytest.mark.parametrize("text", ["alpha", "", "=", "=1", "a b=1", "a.b=1", "1a=1", "--a=1"])
 def test_what_is_no_assignment(text):
     with pytest.raises(typer.BadParameter, match="is not of the form NAME=VALUE"):
-        _parse.assignments(["ok=1", text])
+        _options.assignments(["ok=1", text])
 
 
 def test_memory_that_is_no_size_is_refused(tmp_path):

@@ -18,7 +18,7 @@ from subspaces.cli.main import app
 from subspaces.datasets import _load, load_mnist
 from subspaces.datasets._formats import points_of
 from subspaces.io import FileError, write_atomically, write_labels
-from subspaces.reproduce.cells import cell_path, read_result, write_result
+from subspaces.reproduce.entries import cell_path, read_result, write_result
 from subspaces.reproduce.runner import run_cells
 
 resource = pytest.importorskip("resource", reason="limits of POSIX")

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import subspaces
 from subspaces.cli import _stream
-from subspaces.cli._parse import LEAST_MEMORY
+from subspaces.cli._options import LEAST_MEMORY
 from subspaces.cli.main import app
 from subspaces.numerics import memory
 

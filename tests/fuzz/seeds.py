@@ -197,7 +197,7 @@ def _zarrs(folder: Path) -> list[bytes]:
 
 
 def _cells() -> list[bytes]:
-    from subspaces.reproduce.cells import digest
+    from subspaces.reproduce.entries import digest
 
     result = {"accuracy": [0.5, 1.0], "text": "é"}
     document = {"cell": CELL, "result": result, "checksum": digest(result)}
@@ -206,7 +206,7 @@ def _cells() -> list[bytes]:
 
 
 def _tomls() -> list[bytes]:
-    from subspaces.reproduce.plan import EXPERIMENTS
+    from subspaces.reproduce.schedule import EXPERIMENTS
 
     rows = b"[ktrr]\nlabel = 'KTRR'\nmethod = 'ktrr'\ncommon = {scaling = 'unit'}\n[[ktrr.grid]]\nreg = [0.1, 1.0]\n"
     rows += b"[ktrr.chosen]\nyaleb = {reg = 0.1}\n[authors]\nlabel = 'A'\nmethod = 'ktrr'\n"

@@ -304,7 +304,7 @@ def cells(watch: Watch, data: bytes) -> None:
     """Results kept as JSON, and the marker of a sorted folder."""
     from subspaces.io.image_files import MARKER
     from subspaces.io.sorting import check_target
-    from subspaces.reproduce.cells import cell_path, read_result
+    from subspaces.reproduce.entries import cell_path, read_result
 
     folder = watch.fresh()
     cell_path(folder, CELL).write_bytes(data[1:])
@@ -319,7 +319,7 @@ def cells(watch: Watch, data: bytes) -> None:
 
 def toml(watch: Watch, data: bytes) -> None:
     """An experiment and the table of parameters."""
-    from subspaces.reproduce.plan import load_experiment, load_parameters, plan
+    from subspaces.reproduce.schedule import load_experiment, load_parameters, plan
 
     experiment, table = exactly(2, data[1:])
     folder = watch.fresh()

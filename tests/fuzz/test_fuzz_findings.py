@@ -26,9 +26,9 @@ from subspaces import datasets
 from subspaces.io import FileError, read_table
 from subspaces.io.image_files import MARKER
 from subspaces.io.sorting import check_target
-from subspaces.reproduce import cells, plan, statistics
+from subspaces.reproduce import entries, schedule, statistics
+from subspaces.reproduce.experiment import Settings
 from subspaces.reproduce.page import write_page
-from subspaces.reproduce.run import Settings
 
 linux = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="the targets watch a Linux process")
 NEEDS = {"mat73": "h5py", "parquet": "pyarrow", "images": "PIL", "png": "PIL", "coil": "PIL", "coil_raw": "PIL"}
@@ -223,8 +223,8 @@ def test_matlab_objects_are_left_out(tmp_path):
 def test_results_that_cannot_be_trusted_are_computed_again(tmp_path, content):
     """Found by reading: deeply nested JSON ended in RecursionError."""
     cell = {"points": {"name": "yaleb"}, "method": "ktrr", "parameters": {}}
-    cells.cell_path(tmp_path, cell).write_bytes(content)
-    assert cells.read_result(tmp_path, cell) is None
+    entries.cell_path(tmp_path, cell).write_bytes(content)
+    assert entries.read_result(tmp_path, cell) is None
     target = tmp_path / "sorted"
     target.mkdir()
     (target / MARKER).write_bytes(content)
@@ -239,7 +239,7 @@ def test_tables_of_results_that_are_none(tmp_path, text):
         with suppress(ValueError):
             statistics.from_csv(text[:stop])
     (tmp_path / "out").mkdir()
-    name = plan.experiment_names()[0]
+    name = schedule.experiment_names()[0]
     (tmp_path / "out" / f"{name}.csv").write_text("n\n1,2,3\n" + text)
     with pytest.raises(FileError, match=rf"{name}\.csv: not a table of results"):
         write_page(Settings(output=tmp_path / "out", cache=tmp_path))
@@ -266,11 +266,11 @@ GOOD = "title='t'\npaper='p'\nstyle='table'\nmetrics=['AC']\n[[panels]]\nname='n
 )
 def test_experiments_that_are_none(tmp_path, monkeypatch, text, problem):
     """Errors of every kind without a file, and lists of 10**12 seeds, when the file is not ours."""
-    monkeypatch.setattr(plan, "MAX_CELLS", 1000)
+    monkeypatch.setattr(schedule, "MAX_CELLS", 1000)
     (tmp_path / "wild.toml").write_bytes(text.encode(errors="surrogatepass"))
     rows = {"ktrr": {"label": "KTRR", "method": "ktrr"}}
     with pytest.raises(ValueError, match=rf"wild.*{problem}"):
-        plan.plan(plan.load_experiment("wild", tmp_path), rows)
+        schedule.plan(schedule.load_experiment("wild", tmp_path), rows)
 
 
 def test_damaged_checkpoints_of_distributed_runs(tmp_path):

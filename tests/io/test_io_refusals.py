@@ -14,7 +14,7 @@ from io_data import refusal
 from subspaces.confidence import summarize_graph
 from subspaces.datasets import _formats
 from subspaces.io import READERS, FileError, read_table
-from subspaces.io.matlab5 import list_matrices, read_matrix
+from subspaces.io.matlab import list_matrices, read_matrix
 
 # ------------------------------------------------------------------ tables
 

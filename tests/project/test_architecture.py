@@ -31,18 +31,11 @@ SHARED_NAMES = {
     "ridge": "the closed form, and the routes of its estimators",
     "local": "graphs of neighbours, and their estimators",
     "figures": "the drawings of an application",
-    # of different meaning: to be renamed
-    "cells": "groups of near points in numerics, an entry of a table in reproduce",
-    "plan": "of a fit in engine, of an experiment in reproduce",
-    "run": "of a plan in engine, of an experiment in reproduce",
 }
 
 MAX_FILE, MAX_FUNCTION = 420, 70
 LONG_FUNCTIONS = {  # mostly docstrings and lists of options
-    "subspaces.cli.cluster.cluster",
-    "subspaces.cli.reproduce.reproduce",
     "subspaces.description.describe",
-    "subspaces.io.reading.read_table",
     "subspaces.selection.search.choose",
 }
 

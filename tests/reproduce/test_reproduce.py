@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import ranksums
 
-from subspaces.reproduce import cells, compute, data, plan, statistics, tables
-from subspaces.reproduce.run import Settings, check_needs, list_experiments, run_experiment
+from subspaces.reproduce import compute, data, entries, schedule, statistics, tables
+from subspaces.reproduce.experiment import Settings, check_needs, list_experiments, run_experiment
 from subspaces.reproduce.runner import Outcome, run_cells
 
-PARAMETERS = plan.load_parameters()
+PARAMETERS = schedule.load_parameters()
 EXPERIMENT = """
 title = "A tiny table"
 paper = "Table 0"
@@ -89,20 +89,20 @@ def a_cell(**changes):
 
 
 @pytest.mark.parametrize("quick", [False, True])
-@pytest.mark.parametrize("name", plan.experiment_names())
+@pytest.mark.parametrize("name", schedule.experiment_names())
 def test_every_experiment_is_planned(name, quick):
-    experiment = plan.load_experiment(name, quick=quick)
-    planned = plan.plan(experiment, PARAMETERS)
+    experiment = schedule.load_experiment(name, quick=quick)
+    planned = schedule.plan(experiment, PARAMETERS)
     assert planned
-    assert len(planned) <= len(plan.plan(plan.load_experiment(name), PARAMETERS))
+    assert len(planned) <= len(schedule.plan(schedule.load_experiment(name), PARAMETERS))
     assert all(item.cell["points"]["name"] in data.SOURCES for item in planned)
-    assert all(json.loads(cells.canonical(item.cell)) == item.cell for item in planned)
+    assert all(json.loads(entries.canonical(item.cell)) == item.cell for item in planned)
 
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(statistics.PAPER.glob("*.csv"))])
 def test_every_published_number_has_its_place(name):
-    experiment = plan.load_experiment(name)
-    planned = {(item.panel, item.row, item.x) for item in plan.plan(experiment, PARAMETERS)}
+    experiment = schedule.load_experiment(name)
+    planned = {(item.panel, item.row, item.x) for item in schedule.plan(experiment, PARAMETERS)}
     for panel, row, x, metric in statistics.read_paper(name):
         assert (panel, row, x) in planned
         assert metric in experiment.metrics
@@ -112,22 +112,22 @@ def test_chosen_settings_are_of_the_grid():
     for name, row in PARAMETERS.items():
         if "grid" not in row:
             continue
-        settings = list(plan.grid(row))
+        settings = list(schedule.grid(row))
         for chosen in row.get("chosen", {}).values():
             assert any(chosen.items() <= setting.items() for setting in settings), name
 
 
 def test_most_special_setting_wins():
     row = {"common": {"a": 1}, "chosen": {"yaleb": {"b": 1}, "yaleb-10": {"b": 2}, "yaleb-10-gaussian": {"b": 3}}}
-    assert plan.chosen(row, {"name": "yaleb"}) == {"a": 1, "b": 1}
-    assert plan.chosen(row, {"name": "yaleb", "first": 10}) == {"a": 1, "b": 2}
-    assert plan.chosen(row, {"name": "yaleb", "first": 10, "corruption": "gaussian"}) == {"a": 1, "b": 3}
-    assert plan.chosen(row, {"name": "coil20"}) == {"a": 1}
+    assert schedule.chosen(row, {"name": "yaleb"}) == {"a": 1, "b": 1}
+    assert schedule.chosen(row, {"name": "yaleb", "first": 10}) == {"a": 1, "b": 2}
+    assert schedule.chosen(row, {"name": "yaleb", "first": 10, "corruption": "gaussian"}) == {"a": 1, "b": 3}
+    assert schedule.chosen(row, {"name": "coil20"}) == {"a": 1}
 
 
 def test_unknown_experiment_names_the_nearest():
     with pytest.raises(ValueError, match="did you mean table3"):
-        plan.load_experiment("tabel3")
+        schedule.load_experiment("tabel3")
 
 
 # ---------------------------------------------------------------- cells
@@ -143,22 +143,22 @@ def test_name_follows_every_input(tmp_path):
         a_cell(code=2),
         a_cell(cuts=[{**base["cuts"][0], "seeds": [0, 2]}]),
     ]
-    paths = {cells.cell_path(tmp_path, cell) for cell in [base, *changed]}
+    paths = {entries.cell_path(tmp_path, cell) for cell in [base, *changed]}
     assert len(paths) == 1 + len(changed)
     reordered = dict(reversed(base.items()))
-    assert cells.cell_path(tmp_path, reordered) == cells.cell_path(tmp_path, base)
+    assert entries.cell_path(tmp_path, reordered) == entries.cell_path(tmp_path, base)
 
 
 def test_a_damaged_file_is_not_believed(tmp_path):
     cell, result = a_cell(), {"scores": {"k-means": {"AC": [1.5]}}}
-    assert cells.read_result(tmp_path, cell) is None
-    cells.write_result(tmp_path, cell, result)
-    assert cells.read_result(tmp_path, cell) == result
-    path = cells.cell_path(tmp_path, cell)
+    assert entries.read_result(tmp_path, cell) is None
+    entries.write_result(tmp_path, cell, result)
+    assert entries.read_result(tmp_path, cell) == result
+    path = entries.cell_path(tmp_path, cell)
     whole = path.read_text()
     for damaged in (whole[: len(whole) // 2], whole.replace("1.5", "9.5"), "", "[]", whole.replace("ktrr", "trr")):
         path.write_text(damaged)
-        assert cells.read_result(tmp_path, cell) is None
+        assert entries.read_result(tmp_path, cell) is None
 
 
 def test_a_cell_is_the_fit_it_describes():
@@ -216,9 +216,9 @@ def records_of(samples, paper=None, metric="AC"):
     planned, outcome = [], Outcome()
     for row, values in samples.items():
         cell = a_cell(method=row)
-        planned.append(plan.Planned("panel", row, None, cell))
-        outcome.results[cells.digest(cell)] = {"scores": {"k-means": {metric: values}}}
-    experiment = plan.Experiment("none", "t", "p", "table", [metric], [], {})
+        planned.append(schedule.Planned("panel", row, None, cell))
+        outcome.results[entries.digest(cell)] = {"scores": {"k-means": {metric: values}}}
+    experiment = schedule.Experiment("none", "t", "p", "table", [metric], [], {})
     return experiment, statistics.make_records(experiment, planned, outcome)
 
 
@@ -291,14 +291,14 @@ def test_quick_never_takes_the_place_of_the_real_thing(settings):
 
 
 def test_missing_data_says_what_to_do(tmp_path, settings):
-    experiment = plan.load_experiment("table3")
+    experiment = schedule.load_experiment("table3")
     with pytest.raises(FileNotFoundError, match=r"table3 needs Extended Yale B: .*Put .*yaleb_32x32\.npz"):
         check_needs(experiment, tmp_path)
 
 
 def test_deep_experiment_without_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    experiment = plan.load_experiment("fig9")
+    experiment = schedule.load_experiment("fig9")
     monkeypatch.setattr(data, "load_whole", lambda name, home: None)
     with pytest.raises(ImportError, match=r"fig9 trains networks: .*pip install subspaces"):
         check_needs(experiment, None)
@@ -309,8 +309,8 @@ def test_figures_are_drawn_even_of_nothing(name):
     pytest.importorskip("matplotlib")
     from subspaces.reproduce.figures import draw
 
-    experiment = plan.load_experiment(name, quick=True)
-    planned = plan.plan(experiment, PARAMETERS)
+    experiment = schedule.load_experiment(name, quick=True)
+    planned = schedule.plan(experiment, PARAMETERS)
     records = statistics.make_records(experiment, planned, Outcome())
     assert draw(experiment, records, planned, Outcome()) is not None
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from subspaces.cli.main import app
 from subspaces.io import FileError
-from subspaces.reproduce import cells, compute, data, plan, runner, tables
+from subspaces.reproduce import compute, data, entries, runner, schedule, tables
+from subspaces.reproduce.experiment import Settings, run_experiment
 from subspaces.reproduce.page import write_page
-from subspaces.reproduce.run import Settings, run_experiment
 from subspaces.reproduce.statistics import RATIO, Record, make_records, to_csv
 
 POINTS = {"name": "digits", "first": 2, "per_class": 12, "draw": 0}
@@ -144,7 +144,7 @@ def test_curves_have_a_line_for_each_cut_and_for_the_paper():
         return Record("p", "KTRR", x, cut, "AC", mean, n=2, paper=paper, difference=difference)
 
     records = [record(1, "first", 90.0, 88.0), record(2, "first", None, 70.0), record(1, "second", 80.0)]
-    experiment = plan.Experiment("none", "t", "p", "curves", ["AC"], [], {})
+    experiment = schedule.Experiment("none", "t", "p", "curves", ["AC"], [], {})
     text, tex = tables.markdown(experiment, records), tables.latex(experiment, records)
     assert "| KTRR, first | AC | 90.0 | – |" in text
     assert "| KTRR, second | AC | 80.0 | – |" in text
@@ -159,7 +159,7 @@ def test_numbers_of_the_paper_with_and_without_spread():
         Record("p", row, None, "c", "AC", 90.0, 1.0, 89.0, 91.0, n, 88.0, paper_sd, 2.0, best, best, mark)
         for row, n, paper_sd, best, mark in (("a", 3, 0.5, True, ""), ("b", 1, None, False, "1 run"))
     ]
-    experiment = plan.Experiment("none", "t", "p", "table", ["AC"], [], {})
+    experiment = schedule.Experiment("none", "t", "p", "table", ["AC"], [], {})
     text, tex = tables.markdown(experiment, records), tables.latex(experiment, records)
     assert "| a | **90.00 ± 1.00**† | 88.00 ± 0.50 | +2.0 |" in text
     assert "| b ‡ | 90.00 | 88.00 | +2.0 |" in text
@@ -185,13 +185,13 @@ def test_matrices_before_and_after_truncation_are_drawn():
     pytest.importorskip("matplotlib")
     from subspaces.reproduce.figures import draw
 
-    experiment = plan.load_experiment("fig2", quick=True)
-    planned = plan.plan(experiment, plan.load_parameters())
+    experiment = schedule.load_experiment("fig2", quick=True)
+    planned = schedule.plan(experiment, schedule.load_parameters())
     outcome = runner.Outcome()
     values = np.arange(16.0).reshape(4, 4)
     scores = {"AC": [90.0], "NMI": [80.0], "weight inside": [70.0]}
     how = planned[0].cell["cuts"][0]["name"]
-    outcome.results[cells.digest(planned[0].cell)] = {
+    outcome.results[entries.digest(planned[0].cell)] = {
         "scores": {how: scores},
         "C": values.tolist(),
         "W": values.tolist(),

@@ -8,7 +8,6 @@ Nothing heavy is imported here: ``subspaces --help`` must answer at once.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import signal
 import sys
@@ -177,13 +176,9 @@ def progress_bar(estimator: Any, wanted: bool, n_points: int = 0) -> Iterator[No
 @contextmanager
 def _time_left() -> Iterator[None]:
     """A bar over the blocks of the long stages, with the time left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
     from subspaces.numerics.blocks import progress_to
 
-    columns = (TextColumn("step {task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with bar_of_time("step {task.description}") as bar:
         tasks = [bar.add_task("1", total=None)]
 
         def listen(done: int, total: int) -> None:
@@ -196,12 +191,16 @@ def _time_left() -> Iterator[None]:
             yield
 
 
-def parse_bytes(text: str) -> int:
-    """A size such as 2GB, 500MB or 1.5GiB in bytes; raises ValueError."""
-    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)(i?)b?\s*", text, flags=re.IGNORECASE)
-    if match is None or float(match[1]) <= 0:
-        raise ValueError(f"'{text}' is not a size like 500MB, 2GB or 1.5GiB")
-    return int(float(match[1]) * (1024 if match[3] else 1000) ** "_kmgt".index(match[2].lower() or "_"))
+def bar_of_time(before: str = "", after: str = "", *, counted: bool = False, transient: bool = True) -> Any:
+    """A bar of rich on standard error with the time left, and texts beside it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    columns: list[Any] = [TextColumn(before)] if before else []
+    columns += [BarColumn(), *[MofNCompleteColumn()] * counted, TimeElapsedColumn()]
+    columns += [TimeLeft(elapsed_when_finished=counted), *([TextColumn(after)] if after else [])]
+    return Progress(*columns, console=Console(stderr=True), transient=transient)
 
 
 @contextmanager

@@ -1,40 +1,41 @@
-"""The options of the commands: name, what it takes and what it says of itself in ``--help``.
+"""The options of the commands: name, what it takes, what it says of itself in ``--help``, what was typed as a value.
 
 An option that is not given is None: "auto" for the methods that can choose, else the method's own default.
 """
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-METHOD, DATA, OUTPUT = "How to cluster", "What to read", "What to write"
-
 # The library has these names too (a test compares them), but reading them there would import NumPy.
-Kernel = Literal[
-    "auto",
-    "rbf",
-    "exponential",
-    "inverse_square",
-    "inverse_distance",
-    "linear",
-    "cosine",
-    "quadratic",
-    "cubic",
-    "polynomial",
-    "correntropy",
-    "precomputed",
-]
+OfDistance = Literal["rbf", "exponential", "inverse_square", "inverse_distance"]
+OfProduct = Literal["linear", "cosine", "quadratic", "cubic", "polynomial"]
+Kernel = Literal["auto", OfDistance, OfProduct, "correntropy", "precomputed"]
 Scaling = Literal["auto", "none", "unit", "max", "minmax", "standard"]
 Partition = Literal["auto", "kmeans", "qr", "discretize", "modularity"]
 Missing = Literal["error", "drop", "mean", "median"]
 
+AUTO = "auto"  # as in subspaces.selection, which would import NumPy
+MAX_SIDE = 2048
+LEAST_MEMORY = 250_000_000
+"""What the libraries of a command take alone, rounded up."""
 
-def _option(*names: str, value: str | None = None, panel: str, help: str, **more: Any) -> Any:
-    return typer.Option(*names, metavar=value, help=help, rich_help_panel=panel, show_default=False, **more)
 
+def option(panel: str, names: str, value: str | None, help: str, **more: Any) -> Any:
+    """An option of a panel: its names, a word for what it takes (None for a switch) and what it does."""
+    return typer.Option(*names.split(), metavar=value, help=help, rich_help_panel=panel, show_default=False, **more)
+
+
+method = partial(option, "How to cluster")
+data = partial(option, "What to read")
+output = partial(option, "What to write")
 
 FileArgument = Annotated[
     Path,
@@ -43,223 +44,201 @@ FileArgument = Annotated[
     ),
 ]
 ClustersOption = Annotated[
-    str | None,
-    _option(
-        "-k",
-        "--clusters",
-        value="NUMBER",
-        panel=METHOD,
-        help="Number of clusters; left out or auto, it is found.",
-    ),
+    str | None, method("-k --clusters", "NUMBER", "Number of clusters; left out or auto, it is found.")
 ]
 MethodOption = Annotated[
-    str,
-    _option(
-        "--method", value="NAME", panel=METHOD, help='ktrr (the default) or another that "subspaces methods" lists.'
-    ),
+    str, method("--method", "NAME", 'ktrr (the default) or another that "subspaces methods" lists.')
 ]
-KernelOption = Annotated[
-    Kernel | None,
-    _option("--kernel", value="NAME", panel=METHOD, help="One of " + ", ".join(get_args(Kernel)) + "."),
-]
+KernelOption = Annotated[Kernel | None, method("--kernel", "NAME", "One of " + ", ".join(get_args(Kernel)) + ".")]
 BandwidthOption = Annotated[
-    str | None,
-    _option(
-        "--bandwidth",
-        value="RULE",
-        panel=METHOD,
-        help="Width of the kernel: mean, rms or median of the distances, or a number.",
-    ),
+    str | None, method("--bandwidth", "RULE", "Width of the kernel: mean, rms or median of the distances, or a number.")
 ]
 RegOption = Annotated[
-    str | None,
-    _option(
-        "--reg",
-        value="NUMBER",
-        panel=METHOD,
-        help="Weight of the ridge, relative to the kernel's mean diagonal, or auto.",
-    ),
+    str | None, method("--reg", "NUMBER", "Weight of the ridge, relative to the kernel's mean diagonal, or auto.")
 ]
 SetOption = Annotated[
     list[str] | None,
-    _option(
-        "--set",
-        value="NAME=VALUE",
-        panel=METHOD,
-        help="Any other parameter of the method, such as alpha=50; may be given several times.",
-    ),
+    method("--set", "NAME=VALUE", "Any other parameter of the method, such as alpha=50; may be given several times."),
 ]
-NonzeroOption = Annotated[
-    str | None,
-    _option("--n-nonzero", value="NUMBER", panel=METHOD, help="Coefficients kept for each point, or auto."),
-]
+NonzeroOption = Annotated[str | None, method("--n-nonzero", "NUMBER", "Coefficients kept for each point, or auto.")]
 ScalingOption = Annotated[
     Scaling | None,
-    _option(
+    method(
         "--scaling",
-        value="RULE",
-        panel=METHOD,
-        help="auto, none, unit (points of length 1), max (largest value 1), minmax (features from 0 to 1) or standard "
+        "RULE",
+        "auto, none, unit (points of length 1), max (largest value 1), minmax (features from 0 to 1) or standard "
         "(features of variance 1).",
     ),
 ]
 PartitionOption = Annotated[
-    Partition | None,
-    _option(
-        "--partition",
-        value="NAME",
-        panel=METHOD,
-        help="How the graph is cut: auto, kmeans, qr, discretize or modularity.",
-    ),
+    Partition | None, method("--partition", "NAME", "How the graph is cut: auto, kmeans, qr, discretize or modularity.")
 ]
 SeedOption = Annotated[
-    int | None,
-    _option(
-        "--seed",
-        value="NUMBER",
-        panel=METHOD,
-        help="Seed of all random choices (0 if not given).",
-        min=0,
-        max=2**32 - 1,
-    ),
+    int | None, method("--seed", "NUMBER", "Seed of all random choices (0 if not given).", min=0, max=2**32 - 1)
 ]
-ThreadsOption = Annotated[
-    int | None,
-    _option("--threads", value="NUMBER", panel=METHOD, help="Most threads to use (all if not given).", min=1),
-]
+ThreadsOption = Annotated[int | None, method("--threads", "NUMBER", "Most threads to use (all if not given).", min=1)]
 MemoryOption = Annotated[
     str | None,
-    _option(
+    method(
         "--memory",
-        value="SIZE",
-        panel=METHOD,
-        help="Most memory to use, such as 2GB, by the whole command with the libraries it loads (250MB or more): "
+        "SIZE",
+        "Most memory to use, such as 2GB, by the whole command with the libraries it loads (250MB or more): "
         "decides between the dense and the large-scale route, and refuses what cannot fit (all that is free if not "
         "given).",
     ),
 ]
 SchedulerOption = Annotated[
     str | None,
-    _option(
+    method(
         "--scheduler",
-        value="ADDRESS",
-        panel=METHOD,
-        help='Let the workers of a Dask cluster read and cluster the file: "local", or an address like '
+        "ADDRESS",
+        'Let the workers of a Dask cluster read and cluster the file: "local", or an address like '
         "tcp://10.0.0.5:8786 (methods ktrr, ektrr, sssc, slsr, slrr; .npy, .parquet or .zarr).",
     ),
 ]
 CheckpointOption = Annotated[
     Path | None,
-    _option(
+    method(
         "--checkpoint",
-        value="FOLDER",
-        panel=METHOD,
-        help="Where a run on workers keeps its finished pieces; the same command goes on from there.",
+        "FOLDER",
+        "Where a run on workers keeps its finished pieces; the same command goes on from there.",
     ),
 ]
 LabelOption = Annotated[
     str | None,
-    _option(
-        "--label",
-        value="NAME",
-        panel=DATA,
-        help="Column or array with the true classes: kept out of the points, used to score the result.",
-    ),
+    data("--label", "NAME", "Column or array with the true classes: kept out of the points, used to score the result."),
 ]
 IdOption = Annotated[
     str | None,
-    _option(
-        "--id",
-        value="NAME",
-        panel=DATA,
-        help="Column or array that names the points: kept out of them, written beside the labels.",
-    ),
+    data("--id", "NAME", "Column or array that names the points: kept out of them, written beside the labels."),
 ]
-IgnoreOption = Annotated[
-    list[str] | None,
-    _option("--ignore", value="NAME", panel=DATA, help="Column to leave out; may be given several times."),
-]
+IgnoreOption = Annotated[list[str] | None, data("--ignore", "NAME", "Column to leave out; may be given several times.")]
 ArrayOption = Annotated[
-    str | None,
-    _option(
-        "--array",
-        value="NAME",
-        panel=DATA,
-        help="Array with the points in a .npz or .mat file; left out, X or the only matrix.",
-    ),
+    str | None, data("--array", "NAME", "Array with the points in a .npz or .mat file; left out, X or the only matrix.")
 ]
 HeaderOption = Annotated[
     bool | None,
-    _option(
+    data(
         "--header/--no-header",
-        panel=DATA,
-        help="The first line of a text file names its columns, or not; left out, the file decides.",
+        None,
+        "The first line of a text file names its columns, or not; left out, the file decides.",
     ),
 ]
 MissingOption = Annotated[
     Missing,
-    _option(
+    data(
         "--missing",
-        value="RULE",
-        panel=DATA,
-        help="What to do about missing values: error lists them (the default), drop leaves out their rows, mean or "
+        "RULE",
+        "What to do about missing values: error lists them (the default), drop leaves out their rows, mean or "
         "median fills in that of the column.",
     ),
 ]
 ImageSizeOption = Annotated[
     str | None,
-    _option(
+    data(
         "--image-size",
-        value="SIZE",
-        panel=DATA,
-        help="Pixels that images are brought to: 32, or 40x30 for height and width; left out, small ones of one size "
+        "SIZE",
+        "Pixels that images are brought to: 32, or 40x30 for height and width; left out, small ones of one size "
         "stay as they are and others get about 32x32.",
     ),
 ]
-ColorOption = Annotated[
-    bool, _option("--color/--grey", panel=DATA, help="Cluster images by colour or (the default) in grey.")
-]
+ColorOption = Annotated[bool, data("--color/--grey", None, "Cluster images by colour or (the default) in grey.")]
 OutputOption = Annotated[
     Path | None,
-    _option(
-        "-o",
-        "--output",
-        value="FILE",
-        panel=OUTPUT,
-        help="File for the labels and their confidence: .csv, .tsv, .parquet, .json or .npy (labels only).",
+    output(
+        "-o --output",
+        "FILE",
+        "File for the labels and their confidence: .csv, .tsv, .parquet, .json or .npy (labels only).",
     ),
 ]
 ReportOption = Annotated[
     Path | None,
-    _option(
+    output(
         "--report",
-        value="FILE",
-        panel=OUTPUT,
-        help="Page for a browser (.html), whole in one file: what was done and why, plots, every cluster.",
+        "FILE",
+        "Page for a browser (.html), whole in one file: what was done and why, plots, every cluster.",
     ),
 ]
-TablesOption = Annotated[
-    Path | None,
-    _option("--tables", value="FILE", panel=OUTPUT, help="The tables of the report for a text: .md or .tex."),
-]
+TablesOption = Annotated[Path | None, output("--tables", "FILE", "The tables of the report for a text: .md or .tex.")]
 SortOption = Annotated[
     Path | None,
-    _option(
-        "--sort-into",
-        value="FOLDER",
-        panel=OUTPUT,
-        help="Copy each image into a folder per cluster, with contact sheets and an index.",
-    ),
+    output("--sort-into", "FOLDER", "Copy each image into a folder per cluster, with contact sheets and an index."),
 ]
-LinkOption = Annotated[
-    bool, _option("--link", panel=OUTPUT, help="With --sort-into: symbolic links instead of copies.")
-]
-FolderOption = Annotated[
-    Path, _option("-o", "--output", value="FOLDER", panel=OUTPUT, help="Folder for the files; left out, demo.")
-]
-ForceOption = Annotated[bool, _option("--force", panel=OUTPUT, help="Replace files that exist.")]
-JsonOption = Annotated[bool, _option("--json", panel=OUTPUT, help="Print one JSON document and nothing else.")]
-QuietOption = Annotated[bool, _option("--quiet", "-q", panel=OUTPUT, help="Print only errors and warnings.")]
-DebugOption = Annotated[
-    bool, _option("--debug", panel=OUTPUT, help="Show the traceback of an error (or set SUBSPACES_DEBUG=1).")
-]
+LinkOption = Annotated[bool, output("--link", None, "With --sort-into: symbolic links instead of copies.")]
+FolderOption = Annotated[Path, output("-o --output", "FOLDER", "Folder for the files; left out, demo.")]
+ForceOption = Annotated[bool, output("--force", None, "Replace files that exist.")]
+JsonOption = Annotated[bool, output("--json", None, "Print one JSON document and nothing else.")]
+QuietOption = Annotated[bool, output("--quiet -q", None, "Print only errors and warnings.")]
+DebugOption = Annotated[bool, output("--debug", None, "Show the traceback of an error (or set SUBSPACES_DEBUG=1).")]
+
+
+def parse_bytes(text: str) -> int:
+    """A size such as 2GB, 500MB or 1.5GiB in bytes; raises ValueError."""
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)(i?)b?\s*", text, flags=re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
+        raise ValueError(f"'{text}' is not a size like 500MB, 2GB or 1.5GiB")
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** "_kmgt".index(match[2].lower() or "_"))
+
+
+def size_in_bytes(text: str | None) -> int | None:
+    """A size of memory such as 2GB."""
+    try:
+        size = None if text is None else parse_bytes(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--memory") from None
+    if size is not None and size < LEAST_MEMORY:
+        problem = f"{text} is less than what its libraries take alone; allow {LEAST_MEMORY // 10**6}MB or more"
+        raise typer.BadParameter(problem, param_hint="--memory")
+    return size
+
+
+def number_or_name(text: str | None) -> float | str | None:
+    """A bandwidth: a rule or a number."""
+    if text is None or text in ("mean", "rms", "median"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is not mean, rms, median or a number", param_hint="--bandwidth") from None
+
+
+def number(text: str | None, option: str, kind: type[int] | type[float]) -> float | str | None:
+    """A number or "auto"."""
+    if text is None or text == AUTO:
+        return text
+    try:
+        return kind(text)
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise typer.BadParameter(f"'{text}' is not {what} or auto", param_hint=option) from None
+
+
+def image_size(text: str | None) -> tuple[int, int] | None:
+    """Height and width from 32 or 40x30."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*([0-9]{1,5})\s*(?:[xX×,]\s*([0-9]{1,5})\s*)?", text)
+    sides = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not all(1 <= side <= MAX_SIDE for side in sides):
+        problem = f"'{text}' is not a size like 32 or 40x30 (height x width), 1 to {MAX_SIDE} each"
+        raise typer.BadParameter(problem, param_hint="--image-size")
+    return sides
+
+
+def assignments(texts: Iterable[str]) -> dict[str, Any]:
+    """Parameters from NAME=VALUE: numbers, true, false, none, lists as Python writes them, else text."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise typer.BadParameter(f"'{text}' is not of the form NAME=VALUE", param_hint="--set")
+        if name == "n_clusters":
+            raise typer.BadParameter("the number of clusters is given with -k", param_hint="--set")
+        if name in found:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--set")
+        words = {"true": True, "false": False, "none": None}
+        try:
+            found[name] = words[value.lower()] if value.lower() in words else ast.literal_eval(value)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            found[name] = value
+    return found

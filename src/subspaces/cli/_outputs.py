@@ -1,7 +1,8 @@
-"""Everything ``subspaces cluster`` writes: checked before the work begins, written when it is done."""
+"""What ``subspaces cluster`` leaves behind: files, checked before the work begins, and what it tells a person."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,11 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from subspaces.cli._common import command_line
+from subspaces.cli._common import command_line, one_line
 
 if TYPE_CHECKING:
     from subspaces.confidence import Summary
     from subspaces.io import Dataset
+
+SHOWN = ("kernel", "bandwidth", "scaling", "reg", "n_nonzero", "partition")
+"""Parameters worth a word."""
+
+UNSURE = 0.2
+"""Confidence below which a point is counted as unsure."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +50,10 @@ class Outputs:
 
         if self.labels is not None:
             check_output(self.labels, force=self.force, source=source)
-        for path, suffixes, what in (
-            (self.report, (".html", ".htm"), "report"),
-            (self.tables, (".md", ".tex"), "tables"),
-        ):
-            if path is not None:
-                check_output(path, force=self.force, source=source, suffixes=suffixes, what=what)
+        if self.report is not None:
+            check_output(self.report, force=self.force, source=source, suffixes=(".html", ".htm"), what="report")
+        if self.tables is not None:
+            check_output(self.tables, force=self.force, source=source, suffixes=(".md", ".tex"), what="tables")
         if self.report is not None:
             for name in ("matplotlib", "jinja2"):
                 if find_spec(name) is None:
@@ -64,48 +69,29 @@ class Outputs:
 
     def write(self, run: Run) -> list[str]:
         """Write everything that was asked for; one line each for people."""
-        written = []
+        from subspaces.io import write_labels
+
+        written, data, summary = [], run.data, run.summary
         if self.labels is not None:
-            self._write_labels(self.labels, run)
+            table: dict[str, Any] = (
+                {} if data is None else {"ids": data.row_ids or data.ids, "rows": data.rows, "n_rows": data.n_rows}
+            )
+            labels, columns = run.estimator.labels_, _columns(summary)
+            write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
             written.append(f"labels written to {self.labels}")
-        if run.data is None or run.summary is None:
+        if data is None or summary is None:
             return written
         if self.folder is not None:
             from subspaces.io.sorting import sort_into
 
-            names = [str(name) for name in run.data.ids or ()]
-            sort_into(self.folder, run.data.source, names, run.summary, link=self.link)
-            n_clusters, how = len(run.summary.clusters), "linked" if self.link else "copied"
-            written.append(f"{len(run.data.X)} images {how} into {n_clusters} folders in {self.folder}")
-        if self.report is not None or self.tables is not None:
-            written += self._write_report(run)
-        return written
-
-    def _write_labels(self, path: Path, run: Run) -> None:
-        from subspaces.io import write_labels
-
-        columns = point_columns(run)
-        data = run.data
-        for name in ("labels", "ids", "rows"):
-            columns.pop(name, None)
-        write_labels(
-            path,
-            run.estimator.labels_,
-            ids=None if data is None else data.ids if data.rows is None else data.row_ids,
-            columns=columns,
-            rows=None if data is None else data.rows,
-            n_rows=None if data is None else data.n_rows,
-            extra=run.document,
-            force=self.force,
-        )
-
-    def _write_report(self, run: Run) -> list[str]:
+            sort_into(self.folder, data.source, [str(name) for name in data.ids or ()], summary, link=self.link)
+            n_clusters, how = len(summary.clusters), "linked" if self.link else "copied"
+            written.append(f"{len(data.X)} images {how} into {n_clusters} folders in {self.folder}")
+        if self.report is None and self.tables is None:
+            return written
         from subspaces.report import Content, write_report, write_tables
 
-        assert run.data is not None
-        assert run.summary is not None
-        content = Content.from_dataset(run.estimator, run.data, run.summary, run.document, command=command_line())
-        written = []
+        content = Content.from_dataset(run.estimator, data, summary, run.document, command=command_line())
         if self.report is not None:
             write_report(self.report, content)
             written.append(f"report written to {self.report}; open it in a browser")
@@ -115,19 +101,67 @@ class Outputs:
         return written
 
 
-def point_columns(run: Run) -> dict[str, Any]:
-    """What is known of each point, as lists ready for JSON; rows of the file that were dropped are not among them."""
-    columns: dict[str, Any] = {}
+def as_document(run: Run) -> dict[str, Any]:
+    """Everything about a run, ready for JSON; rows of the file that were dropped are not among the points."""
+    points: dict[str, Any] = {}
     if run.data is not None and run.data.ids is not None:
-        columns["ids"] = list(run.data.ids)
+        points["ids"] = list(run.data.ids)
     if run.data is not None and run.data.rows is not None:
-        columns["rows"] = run.data.rows.tolist()
-    columns["labels"] = run.estimator.labels_.tolist()
+        points["rows"] = run.data.rows.tolist()
+    return {**run.document, **points, "labels": run.estimator.labels_.tolist(), **_columns(run.summary)}
+
+
+def _columns(summary: Summary | None) -> dict[str, Any]:
+    """What is known of each point beside its label."""
+    if summary is None:
+        return {}
+    return {
+        "confidence": summary.confidence.tolist(),
+        "second_cluster": [None if label < 0 else label for label in summary.second_cluster.tolist()],
+        "margin": summary.margin.tolist(),
+        "fits_nowhere": summary.fits_nowhere.tolist(),
+    }
+
+
+def say(run: Run, written: list[str], found: bool) -> None:
+    """Print what was done, how it went and where it is."""
+    document, labels = run.document, run.estimator.labels_.tolist()
+    parameters = {**document["parameters"], **document.get("chosen", {})}
+    setting = ", ".join(f"{name} {parameters[name]}" for name in SHOWN if parameters.get(name) is not None)
+    name = document["method"].upper()
+    typer.echo(one_line(f"{document['source']}: {document['n_points']} points, {document['n_features']} features"))
+    typer.echo(f"{name} ({setting}, seed {parameters['random_state']})")
+    if "reason" in document:
+        typer.echo(f"chosen: {document['reason']}")
+    if "runner_up" in document:
+        typer.echo(f"undecided: {document['runner_up']}")
+    low, high = document.get("n_clusters_range", (0, 0))
+    span = f"; {low} to {high} are nearly as good" if low < high else ""
+    how = f" (the number was found; -k sets it{span})" if found else ""
+    typer.echo(f"{document['n_clusters']} clusters in {document['seconds']:.1f} s{how}, of sizes {_sizes(labels)}")
     if run.summary is not None:
-        summary = run.summary
-        second = [None if label < 0 else label for label in summary.second_cluster.tolist()]
-        columns["confidence"] = summary.confidence.tolist()
-        columns["second_cluster"] = second
-        columns["margin"] = summary.margin.tolist()
-        columns["fits_nowhere"] = summary.fits_nowhere.tolist()
-    return columns
+        typer.echo(_confidence(run.summary))
+    if run.data is not None and run.data.y is not None:
+        from subspaces.metrics import score_table
+
+        typer.echo(f"\n{score_table(run.data.y, {name: labels})}\n")
+    for note in document["notes"]:
+        typer.echo(f"note: {one_line(note)}")
+    for line in written:
+        typer.echo(one_line(line))
+    if not written:
+        typer.echo("no file written; -o labels.csv saves the labels, --report out.html a page to look at")
+
+
+def _confidence(summary: Any) -> str:
+    from numpy import median
+
+    unsure, nowhere = int((summary.confidence < UNSURE).sum()), int(summary.fits_nowhere.sum())
+    text = f"confidence of the labels: median {median(summary.confidence):.2f}; {unsure} points below {UNSURE}"
+    return f"{text}; {nowhere} fit nowhere"
+
+
+def _sizes(labels: list[int], limit: int = 40) -> str:
+    sizes = sorted(Counter(labels).values(), reverse=True)
+    more = f" and {len(sizes) - limit} smaller" if len(sizes) > limit else ""
+    return " ".join(map(str, sizes[:limit])) + more

@@ -11,6 +11,8 @@ from typing import Any
 
 import typer
 
+from subspaces.cli._common import bar_of_time
+
 STREAMED = (".npy", ".parquet", ".zarr")
 WORKER_BYTES, OWN_BYTES = 450 * 2**20, 64 * 2**20
 """What a worker needs at least, for its libraries and some pieces of the file; and this process beside workers."""
@@ -20,16 +22,12 @@ def wanted(file: Path, scheduler: str | None) -> bool:
     """Whether a file is too large to be read whole, or a scheduler was given."""
     from subspaces.numerics.memory import available_bytes
 
-    if scheduler is not None:
-        if not file.name.endswith(STREAMED):
-            raise typer.BadParameter(
-                f"needs a file of {', '.join(STREAMED)}; got {file.name}", param_hint="--scheduler"
-            )
-        return True
-    if not file.name.endswith(STREAMED):
-        return False
-    if file.is_dir():
-        return True
+    is_streamed = file.name.endswith(STREAMED)
+    if scheduler is not None and not is_streamed:
+        problem = f"needs a file of {', '.join(STREAMED)}; got {file.name}"
+        raise typer.BadParameter(problem, param_hint="--scheduler")
+    if scheduler is not None or file.is_dir() or not is_streamed:
+        return is_streamed
     limit, size = available_bytes(), file.stat().st_size
     # the points, a scaled copy, the work; where workers have no room either, whatever can be read is
     return size > limit or (size > limit / 3 and limit > WORKER_BYTES + OWN_BYTES)
@@ -86,9 +84,6 @@ def _bar(show: bool) -> Iterator[Any]:
     if not (show and sys.stderr.isatty()):
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-
-    with Progress(BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+    with bar_of_time(transient=False) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

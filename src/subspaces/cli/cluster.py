@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from time import perf_counter
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from subspaces import registry
 from subspaces.cli import _options as options
-from subspaces.cli import _parse as parse
 from subspaces.cli import _stream
 from subspaces.cli._common import limited_threads, progress_bar
-from subspaces.cli._outputs import Outputs, Run, point_columns
-from subspaces.cli._parse import AUTO
-from subspaces.cli._say import say
+from subspaces.cli._outputs import Outputs, Run, as_document, say
 from subspaces.description import describe
-
-if TYPE_CHECKING:
-    from subspaces.io import Dataset
 
 POINT_BYTES = 1000
 """What describing and writing the result takes for each point, measured."""
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 CHOSEN = ("kernel", "reg", "n_nonzero", "scaling", "partition")
 """Options that ktrr and trr choose from the points when they are not given; like the number of clusters."""
@@ -77,57 +67,65 @@ def cluster(
     """
     outputs = Outputs(labels=output, report=report, tables=tables, folder=sort_into, link=link, force=force)
     outputs.check(file)
-    settings = {
-        "kernel": kernel,
-        "bandwidth": parse.number_or_name(bandwidth),
-        "reg": parse.number(reg, "--reg", float),
-        "n_nonzero": parse.number(n_nonzero, "--n-nonzero", int),
-        "scaling": scaling,
-        "partition": partition,
-        "random_state": seed,
-    }
-    given = {name: value for name, value in settings.items() if value is not None}
-    assigned = parse.assignments(set_ or [])
-    for name in given.keys() & assigned.keys():
-        raise typer.BadParameter(f"{name} is given by {_option_of(name)} already", param_hint="--set")
-    wanted = parse.number(n_clusters, "-k", int)
+    given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero}
+    settings = _settings({**given, "scaling": scaling, "partition": partition, "random_state": seed}, set_)
+    wanted = options.number(n_clusters, "-k", int)
     columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
-    images = {"color": color, "image_size": parse.image_size(image_size)}
+    images = {"image_size": options.image_size(image_size), "color": color}
     reading = {**columns, **images, "header": header, "missing": missing}
-    show, most = not (quiet or as_json), parse.size_in_bytes(memory)
+    show, most = not (quiet or as_json), options.size_in_bytes(memory)
     from subspaces.numerics.memory import limited
 
     with limited_threads(threads), limited(most):
         if _stream.wanted(file, scheduler):
             _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into})
-            estimator = build(method, wanted, None, given, assigned)
+            estimator = build(method, wanted, None, *settings)
             done = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, most, show)
             run = Run(describe(estimator, method=method, **done), estimator)
         else:
-            run = _run(file, reading, method, wanted, (given, assigned), show)
+            run = _run(file, reading, method, wanted, settings, show)
         written = outputs.write(run)
     if as_json:
-        typer.echo(json.dumps({**run.document, **point_columns(run)}, allow_nan=False))
+        typer.echo(json.dumps(as_document(run), allow_nan=False))
     elif not quiet:
-        say(run, written, found=wanted in (None, AUTO))
+        say(run, written, found=wanted in (None, options.AUTO))
+
+
+def _settings(typed: dict[str, Any], assigned: list[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters given by options of their own, and those given by ``--set``; none by both."""
+    typed["bandwidth"] = options.number_or_name(typed["bandwidth"])
+    typed["reg"] = options.number(typed["reg"], "--reg", float)
+    typed["n_nonzero"] = options.number(typed["n_nonzero"], "--n-nonzero", int)
+    given = {name: value for name, value in typed.items() if value is not None}
+    others = options.assignments(assigned or [])
+    for name in given.keys() & others.keys():
+        raise typer.BadParameter(f"{name} is given by {_option_of(name)} already", param_hint="--set")
+    return given, others
 
 
 def _run(
     file: Any, reading: dict[str, Any], method: str, wanted: Any, settings: tuple[dict[str, Any], ...], show: bool
 ) -> Run:
-    """Read, cluster and describe a file that fits in memory."""
+    """Read, cluster and describe a file that fits in memory; a parameter out of its range is the command's fault."""
     from subspaces.io import read_table
-    from subspaces.numerics.memory import require
 
     data = read_table(file, **reading)
+    # late: a wrong file name should not wait seconds for its answer
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    from subspaces.confidence import summarize
+    from subspaces.numerics.memory import require
+
     remedy = "Allow more with --memory, or cluster a sample."
     require(POINT_BYTES * len(data.X), f"the confidence and the table of {len(data.X)} points", remedy)
     estimator = build(method, wanted, len(data.X), *settings)
     start = perf_counter()
-    fit(estimator, data, show=show)
+    try:
+        with progress_bar(estimator, show, len(data.X)):
+            estimator.fit(data.X)
+    except InvalidParameterError as error:
+        raise typer.BadParameter(str(error)) from error
     seconds = perf_counter() - start
-    from subspaces.confidence import summarize
-
     summary = summarize(estimator, data.X)
     document = describe(
         estimator,
@@ -138,7 +136,7 @@ def _run(
         notes=data.notes,
         y=data.y,
         summary=summary,
-        names=data.ids if data.ids is not None else None if data.rows is None else data.rows.tolist(),
+        names=data.names,
         skipped=data.skipped,
     )
     return Run(document, estimator, data, summary)
@@ -151,9 +149,7 @@ def _refuse_with_stream(given: dict[str, Any]) -> None:
             raise typer.BadParameter(problem, param_hint=f"--{option}")
 
 
-def build(
-    method: str, n_clusters: Any, n_points: int | None, given: dict[str, Any], assigned: Mapping[str, Any] = _NOTHING
-) -> Any:
+def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, Any], assigned: dict[str, Any]) -> Any:
     """Make the estimator called `method` with the options that were given, and check that they go together.
 
     `assigned` are the parameters that ``--set`` gave.
@@ -172,10 +168,12 @@ def build(
             problem = f"'{name}' is no parameter of the method {method}, which has {names}"
             raise typer.BadParameter(problem, param_hint="--set")
     given = {**given, **assigned}
-    if _can_choose(cls, n_points):
-        n_clusters = AUTO if n_clusters is None else n_clusters
-        given = {**{name: AUTO for name in CHOSEN if name in known}, **given}
-    elif AUTO in (n_clusters, *given.values()):
+    from subspaces.estimators.ktrr import KTRR, TRR
+
+    if n_points is not None and issubclass(cls, KTRR | TRR):  # to choose, they must have all points in memory
+        n_clusters = options.AUTO if n_clusters is None else n_clusters
+        given = {**{name: options.AUTO for name in CHOSEN if name in known}, **given}
+    elif options.AUTO in (n_clusters, *given.values()):
         raise typer.BadParameter(f"auto has no meaning for the method {method} here", param_hint="--method")
     if n_clusters is None and "partition" not in known:
         raise typer.BadParameter(f"the method {method} needs the number of clusters", param_hint="-k")
@@ -192,21 +190,3 @@ def build(
 
 def _option_of(name: str) -> str:
     return "--seed" if name == "random_state" else "--" + name.replace("_", "-")
-
-
-def _can_choose(cls: Any, n_points: int | None) -> bool:
-    """Whether the method chooses its parameters from the points; it must have them all in memory for that."""
-    from subspaces.estimators.ktrr import KTRR, TRR
-
-    return n_points is not None and issubclass(cls, KTRR | TRR)
-
-
-def fit(estimator: Any, data: Dataset, show: bool) -> None:
-    """Cluster; a parameter out of its range is the command's fault, anything else the computation's."""
-    from sklearn.utils._param_validation import InvalidParameterError
-
-    try:
-        with progress_bar(estimator, show, len(data.X)):
-            estimator.fit(data.X)
-    except InvalidParameterError as error:
-        raise typer.BadParameter(str(error)) from error

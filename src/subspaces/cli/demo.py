@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import typer
 
@@ -19,9 +17,11 @@ from subspaces.cli import _options as options
 from subspaces.cli._common import one_line
 from subspaces.description import plain
 
+N_SAMPLES = 12
+"""Images that the picture shows of each cluster."""
 
-@dataclass
-class Run:
+
+class Run(NamedTuple):
     """One method's result."""
 
     labels: Any
@@ -44,7 +44,9 @@ def demo(
     from sklearn.datasets import load_digits
     from sklearn.preprocessing import normalize
 
-    from subspaces.io import FileError, write_atomically
+    from subspaces import __version__
+    from subspaces.io import FileError
+    from subspaces.io.writing import write_atomically, write_text
 
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -56,20 +58,26 @@ def demo(
     runs = run_methods(normalize(digits.data), seed or 0)
     scores = score(digits.target, runs)
 
-    with write_atomically(output / "labels.csv") as stream:
-        stream.write(_labels_table(digits.target, runs).encode())
+    write_text(output / "labels.csv", _labels_table(digits.target, runs))
     best = max((name for name in runs if name.startswith("KTRR")), key=lambda name: scores[name]["AC"])
-    has_picture = find_spec("matplotlib") is not None
-    if has_picture:
-        from subspaces.cli._demo_picture import draw
-
-        with write_atomically(output / "digits.png") as stream:
-            draw(stream, digits.images, digits.target, runs[best].labels, runs[best].model.affinity_matrix_, best)
+    files = [output / "labels.csv"]
+    if find_spec("matplotlib") is not None:
+        files.append(output / "digits.png")
+        with write_atomically(files[-1]) as stream:
+            draw(stream, digits.images, digits.target, runs[best], best)
     if as_json:
-        _print_json(scores, runs, best, output, has_picture)
+        document = {"version": __version__, "scores": scores, "pictured": best}
+        parameters = plain(runs[best].model.get_params())
+        typer.echo(json.dumps({**document, "parameters": parameters, "files": list(map(str, files))}, allow_nan=False))
+        return
+    typer.echo(format_table(scores))
+    typer.echo("\nAC accuracy, NMI mutual information, ARI adjusted Rand index, F pairwise F-score, all in percent.")
+    typer.echo(one_line(f"Labels of every method: {files[0]}"))
+    if len(files) > 1:
+        typer.echo(one_line(f"Picture of {best}: {files[1]}"))
     else:
-        typer.echo(format_table(scores))
-        _print_files(output, best, has_picture)
+        typer.echo('No picture: it needs matplotlib (pip install "subspaces[report]").')
+    typer.echo("Your own data: subspaces cluster FILE -k NUMBER")
 
 
 def run_methods(X: Any, seed: int) -> dict[str, Run]:
@@ -124,34 +132,48 @@ def format_table(scores: dict[str, dict[str, float]]) -> str:
 
 
 def _labels_table(truth: Any, runs: dict[str, Run]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["row", "digit", *runs])
+    from subspaces.io.writing import write_rows
+
     columns = [truth.tolist(), *(run.labels.tolist() for run in runs.values())]
-    writer.writerows([row, *cells] for row, cells in enumerate(zip(*columns, strict=True)))
+    text = io.StringIO()
+    write_rows(text, [("row", "digit", *runs), *zip(range(len(truth)), *columns, strict=True)])
     return text.getvalue()
 
 
-def _print_files(output: Path, best: str, has_picture: bool) -> None:
-    typer.echo("\nAC accuracy, NMI mutual information, ARI adjusted Rand index, F pairwise F-score, all in percent.")
-    typer.echo(one_line(f"Labels of every method: {output / 'labels.csv'}"))
-    if has_picture:
-        typer.echo(one_line(f"Picture of {best}: {output / 'digits.png'}"))
-    else:
-        typer.echo('No picture: it needs matplotlib (pip install "subspaces[report]").')
-    typer.echo("Your own data: subspaces cluster FILE -k NUMBER")
+def draw(stream: BinaryIO, images: Any, truth: Any, run: Run, method: str) -> None:
+    """Draw sample images of each cluster beside the graph that was cut, as PNG."""
+    import numpy as np
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from subspaces.plots import AffinityDisplay, GalleryDisplay
+
+    names, majority = _by_majority(truth, run.labels)
+    members = [np.flatnonzero(names == name) for name in np.unique(names)]
+    steps = [np.linspace(0, len(rows) - 1, min(N_SAMPLES, len(rows))).astype(int) for rows in members]
+    shown = [rows[step] for rows, step in zip(members, steps, strict=True)]
+
+    figure = Figure(figsize=(13, 6), layout="constrained")
+    FigureCanvasAgg(figure)
+    samples, graph = figure.subplots(1, 2, width_ratios=(1.2, 1))
+    ink = images.max() - images.reshape(len(images), -1)  # dark on light, as written
+    GalleryDisplay.from_predictions(
+        ink, names, image_shape=images.shape[1:], exemplars=shown, framed=truth != majority, ax=samples
+    )
+    samples.set_title("Images of each cluster; framed: not the digit most of the cluster shows", fontsize=11)
+    samples.set_xlabel("digit that most of the cluster shows, size of the cluster")
+    AffinityDisplay.from_predictions(run.model.affinity_matrix_, names, ax=graph)
+    graph.set_title("The graph that was cut, images ordered by cluster", fontsize=11)
+    figure.suptitle(f"Handwritten digits, clustered without their labels by {method}", fontsize=14)
+    figure.savefig(stream, format="png", dpi=120)
 
 
-def _print_json(
-    scores: dict[str, dict[str, float]], runs: dict[str, Run], best: str, output: Path, has_picture: bool
-) -> None:
-    from subspaces import __version__
+def _by_majority(truth: Any, labels: Any) -> tuple[Any, Any]:
+    """Name and digit of each point's cluster: the digit that most of it shows; a second one of that digit is "3b"."""
+    import numpy as np
 
-    document = {
-        "version": __version__,
-        "scores": scores,
-        "pictured": best,
-        "parameters": plain(runs[best].model.get_params()),
-        "files": [str(output / name) for name in ("labels.csv", *["digits.png"] * has_picture)],
-    }
-    typer.echo(json.dumps(document, allow_nan=False))
+    clusters, codes = np.unique(labels, return_inverse=True)
+    digits = np.array([np.bincount(truth[codes == k]).argmax() for k in range(len(clusters))])
+    before = [int((digits[:k] == digits[k]).sum()) for k in range(len(clusters))]
+    names = [f"{digit}{chr(ord('a') + seen) if seen else ''}" for digit, seen in zip(digits, before, strict=True)]
+    return np.array(names)[codes], digits[codes]

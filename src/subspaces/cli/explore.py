@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,30 +11,24 @@ import typer
 from subspaces.cli import _options as options
 from subspaces.cli._common import limited_threads, one_line
 
-PAGE = "The page"
+page = partial(options.option, "The page")
 HostOption = Annotated[
     str,
-    options._option(
+    page(
         "--host",
-        value="ADDRESS",
-        panel=PAGE,
-        help="Address to listen on; left out, 127.0.0.1, which only this machine reaches. There is no password: "
+        "ADDRESS",
+        "Address to listen on; left out, 127.0.0.1, which only this machine reaches. There is no password: "
         "whoever reaches the address and knows its last part sees the data.",
     ),
 ]
-PortOption = Annotated[
-    int, options._option("--port", value="NUMBER", panel=PAGE, help="Port; left out, a free one.", min=0, max=65535)
-]
-BrowserOption = Annotated[
-    bool, options._option("--browser/--no-browser", panel=PAGE, help="Open the page (the default), or only say where.")
-]
+PortOption = Annotated[int, page("--port", "NUMBER", "Port; left out, a free one.", min=0, max=65535)]
+BrowserOption = Annotated[bool, page("--browser/--no-browser", None, "Open the page (the default), or only say where.")]
 PointsOption = Annotated[
     int,
-    options._option(
+    options.data(
         "--max-points",
-        value="NUMBER",
-        panel=options.DATA,
-        help="Of more points a random sample is explored, so that the page keeps up; left out, 2000.",
+        "NUMBER",
+        "Of more points a random sample is explored, so that the page keeps up; left out, 2000.",
         min=3,
     ),
 ]
@@ -63,7 +58,7 @@ def explore(
     from subspaces.io import read_table
 
     try:
-        from subspaces.explorer.server import serve
+        from subspaces.explorer.app import serve
     except ImportError as error:
         raise typer.BadParameter(str(error), param_hint="explore") from None
     from subspaces.explorer import Session

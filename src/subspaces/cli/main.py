@@ -41,8 +41,5 @@ def _main(
     """
 
 
-app.command()(cluster)
-app.command()(demo)
-app.command()(explore)
-app.command()(methods)
-app.command()(reproduce)
+for command in (cluster, demo, explore, methods, reproduce):
+    app.command()(command)

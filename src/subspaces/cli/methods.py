@@ -34,7 +34,11 @@ def methods(
         typer.echo(inspect.getdoc(registry.load(name)))
     else:
         for key in known:
-            _print(key, describe(registry.load(key)))
+            method = describe(registry.load(key))
+            typer.echo(f"{key}: {method['summary']}")
+            typer.echo(f"    parameters  {_settings(method['parameters'])}")
+            typer.echo(f"    cost        {method['cost']}")
+            typer.echo(f"    reference   {method['reference']}\n")
         typer.echo(f"all methods: {_settings(shared_parameters())}")
         typer.echo(
             "\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it, --set changes it."
@@ -61,13 +65,6 @@ def shared_parameters() -> dict[str, Any]:
     from subspaces.estimators.base import SubspaceClusterer
 
     return plain(SubspaceClusterer().get_params())
-
-
-def _print(key: str, method: dict[str, Any]) -> None:
-    typer.echo(f"{key}: {method['summary']}")
-    typer.echo(f"    parameters  {_settings(method['parameters'])}")
-    typer.echo(f"    cost        {method['cost']}")
-    typer.echo(f"    reference   {method['reference']}\n")
 
 
 def _settings(parameters: dict[str, Any]) -> str:

@@ -13,58 +13,44 @@ from typing import Annotated, Any
 import typer
 
 from subspaces.cli import _options as options
-from subspaces.cli._common import FAILED, complain, one_line
+from subspaces.cli._common import FAILED, bar_of_time, complain, one_line
 
 ALL, PAGE = "all", "page"
+NamesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME]...", help='Experiments such as table3 or fig4, "all", or "page".'),
+]
+QuickOption = Annotated[
+    bool, options.method("--quick", None, "A small version: fewer methods, values, runs and starts.")
+]
+JobsOption = Annotated[int, options.method("--jobs -j", "NUMBER", "Cells computed at once (1 if not given).", min=1)]
+DataOption = Annotated[
+    Path | None,
+    options.data("--data-home", "FOLDER", "Folder with the data sets; left out, SUBSPACES_DATA or the user's cache."),
+]
+OutputOption = Annotated[
+    Path, options.output("-o --output", "FOLDER", "Folder for the tables and figures; left out, reproduction.")
+]
+CacheOption = Annotated[
+    Path | None,
+    options.output(
+        "--cache",
+        "FOLDER",
+        "Where finished cells are kept; the same command goes on from there. Left out, cells in the output.",
+    ),
+]
+HiddenOption = Annotated[Path | None, typer.Option(hidden=True)]
 
 
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]...", help='Experiments such as table3 or fig4, "all", or "page".'),
-    ] = None,
-    quick: Annotated[
-        bool,
-        options._option(
-            "--quick", panel=options.METHOD, help="A small version: fewer methods, values, runs and starts."
-        ),
-    ] = False,
-    jobs: Annotated[
-        int,
-        options._option(
-            "--jobs", "-j", value="NUMBER", panel=options.METHOD, help="Cells computed at once (1 if not given).", min=1
-        ),
-    ] = 1,
-    data_home: Annotated[
-        Path | None,
-        options._option(
-            "--data-home",
-            value="FOLDER",
-            panel=options.DATA,
-            help="Folder with the data sets; left out, SUBSPACES_DATA or the user's cache.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path,
-        options._option(
-            "-o",
-            "--output",
-            value="FOLDER",
-            panel=options.OUTPUT,
-            help="Folder for the tables and figures; left out, reproduction.",
-        ),
-    ] = Path("reproduction"),
-    cache: Annotated[
-        Path | None,
-        options._option(
-            "--cache",
-            value="FOLDER",
-            panel=options.OUTPUT,
-            help="Where finished cells are kept; the same command goes on from there. Left out, cells in the output.",
-        ),
-    ] = None,
-    experiments: Annotated[Path | None, typer.Option(hidden=True)] = None,
-    parameters: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    names: NamesArgument = None,
+    quick: QuickOption = False,
+    jobs: JobsOption = 1,
+    data_home: DataOption = None,
+    output: OutputOption = Path("reproduction"),
+    cache: CacheOption = None,
+    experiments: HiddenOption = None,
+    parameters: HiddenOption = None,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
     debug: options.DebugOption = False,
@@ -77,8 +63,8 @@ def reproduce(
 
     Example: subspaces reproduce table4 fig4 --jobs 2
     """
-    from subspaces.reproduce import plan
-    from subspaces.reproduce.run import Settings
+    from subspaces.reproduce.experiment import Settings
+    from subspaces.reproduce.schedule import EXPERIMENTS, PARAMETERS
 
     settings = Settings(
         output=output,
@@ -86,8 +72,8 @@ def reproduce(
         data_home=data_home,
         jobs=jobs,
         quick=quick,
-        experiments=experiments or plan.EXPERIMENTS,
-        parameters=parameters or plan.PARAMETERS,
+        experiments=experiments or EXPERIMENTS,
+        parameters=parameters or PARAMETERS,
     )
     if not names:
         _list(settings, as_json)
@@ -106,7 +92,7 @@ def reproduce(
 
 def _expand(names: list[str], settings: Any) -> list[str]:
     """Names of experiments, in the order given; a wrong one is refused before anything runs."""
-    from subspaces.reproduce.plan import experiment_names, load_experiment
+    from subspaces.reproduce.schedule import experiment_names, load_experiment
 
     wanted: list[str] = []
     for name in names:
@@ -122,7 +108,7 @@ def _expand(names: list[str], settings: Any) -> list[str]:
 
 def _run_all(names: list[str], settings: Any, as_json: bool, quiet: bool) -> int:
     """Run experiments one after another; returns how many cells failed."""
-    from subspaces.reproduce.run import run_experiment
+    from subspaces.reproduce.experiment import run_experiment
 
     failures, documents = 0, []
     for name in names:
@@ -131,16 +117,9 @@ def _run_all(names: list[str], settings: Any, as_json: bool, quiet: bool) -> int
         for error in run.outcome.errors.values():
             complain(f"failed: {error}")
         failures += len(run.outcome.errors)
-        documents.append(
-            {
-                "experiment": run.experiment.name,
-                "files": [str(file) for file in run.files],
-                "cached": run.outcome.n_found,
-                "computed": run.outcome.n_computed,
-                "failed": len(run.outcome.errors),
-                "records": [asdict(record) for record in run.records],
-            }
-        )
+        document = {"experiment": run.experiment.name, "files": [str(file) for file in run.files]}
+        counts = {"cached": run.outcome.n_found, "computed": run.outcome.n_computed, "failed": len(run.outcome.errors)}
+        documents.append({**document, **counts, "records": [asdict(record) for record in run.records]})
         if not (quiet or as_json):
             markdown = next(file for file in run.files if file.suffix == ".md")
             done = f"{run.outcome.n_computed} cells computed, {run.outcome.n_found} from the cache"
@@ -151,7 +130,7 @@ def _run_all(names: list[str], settings: Any, as_json: bool, quiet: bool) -> int
 
 
 def _list(settings: Any, as_json: bool) -> None:
-    from subspaces.reproduce.run import list_experiments
+    from subspaces.reproduce.experiment import list_experiments
 
     lines = list_experiments(settings)
     if as_json:
@@ -171,28 +150,6 @@ def _progress(name: str, wanted: bool) -> Iterator[Any]:
     if not (wanted and sys.stderr.isatty()):
         yield None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(elapsed_when_finished=True),
-        TextColumn("[dim]{task.fields[cell]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with bar_of_time("{task.description}", "[dim]{task.fields[cell]}", counted=True) as bar:
         task = bar.add_task(name, total=None, cell="")
-
-        def listen(done: int, total: int, name: str) -> None:
-            bar.update(task, completed=done, total=total, cell=name)
-
-        yield listen
+        yield lambda done, total, name: bar.update(task, completed=done, total=total, cell=name)

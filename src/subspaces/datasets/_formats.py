@@ -21,7 +21,7 @@ import numpy as np
 from subspaces.io import FileError, read_table
 from subspaces.io.columns import LABEL_NAMES
 from subspaces.io.dataset import check_size, printable
-from subspaces.io.matlab5 import list_matrices
+from subspaces.io.matlab import list_matrices
 from subspaces.numerics.memory import available_bytes
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array, Labels

@@ -1,6 +1,6 @@
 """Look at clusters while parameters move: a page in the browser or in a notebook. Needs Panel (extra ``explore``).
 
-`session` computes and knows no page; `app` is the page; `server` opens it in a browser.
+`session` computes and knows no page; `app` is the page and opens it in a browser.
 """
 
 from __future__ import annotations

@@ -1,13 +1,18 @@
-"""The page of the explorer: widgets on the left, the graph, the map and the gallery beside them."""
+"""The page of the explorer, widgets beside the graph, the map and the gallery; and a server on this machine only."""
 
 from __future__ import annotations
 
 import io
+import secrets
+import socket
 import threading
 import time
+import webbrowser
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -26,46 +31,17 @@ from subspaces.explorer.figures import GraphFigure, MapFigure
 
 REGS = tuple(float(f"{value:.2g}") for value in np.logspace(-4, 2, 25))
 N_NONZEROS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50)
+LOOPBACK = "127.0.0.1"
 _WAIT = 30  # milliseconds in which further moves of a slider are taken together
 
-STYLE = """
-:host { font: 14px/1.45 system-ui, sans-serif; }
-h1 { font-size: 19px; margin: 0; }
-h2 { font-size: 14px; margin: 4px 0; }
-p { margin: 4px 0; }
-.quality b { font-variant-numeric: tabular-nums; }
-.time, .note { color: #555; }
-.note { font-size: 12px; }
-.warning { color: #8a3d00; font-size: 12px; }
-.badge { display: inline-block; min-width: 18px; padding: 0 5px; border-radius: 9px; text-align: center;
-  font-size: 12px; }
-.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 4px 14px; }
-.card .badge { flex: 0 0 26px; box-sizing: border-box; padding: 0; }
-.card { display: flex; align-items: center; gap: 6px; min-width: 0; }
-.card img { height: 34px; max-width: calc(100% - 70px); object-fit: contain; object-position: left;
-  image-rendering: pixelated; }
-.size { color: #555; font-size: 12px; min-width: 30px; text-align: right; }
-table.representers { border-collapse: collapse; width: 100%; }
-table.representers td { padding: 1px 6px 1px 0; }
-table.representers img, .chosen img { height: 32px; image-rendering: pixelated; vertical-align: middle; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
-td.name { overflow-wrap: anywhere; }
-td.bar { width: 35%; }
-td.bar div { height: 9px; background: #D55E00; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f4f4f4; padding: 8px; margin: 4px 0;
-  font-size: 12px; }
-"""
+STYLE = (files("subspaces.explorer") / "explorer.css").read_text(encoding="utf-8")
 
 
 class Explorer:
     """One page: its widgets, what they show now, and what happens when one moves.
 
-    Parameters
-    ----------
-    session : what computes
-    title : of the page
-    source : the file and how it is read, for the command that repeats a view
-    pictures : of the points, where they are made already
+    `source` is the file and how it is read, for the command that repeats a view; `pictures` are those of the points,
+    where they are made already.
     """
 
     def __init__(
@@ -94,26 +70,23 @@ class Explorer:
 
     def _build_widgets(self, first: Settings) -> None:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (3, 8)}
+
+        def select(label: str, options: list[str], value: str) -> Any:
+            return pn.widgets.Select(label=label, options=options, value=value, **wide)
+
+        def slider(label: str, options: Any, value: float) -> Any:
+            return pn.widgets.DiscreteSlider(label=label, options=options, value=value, **wide)
+
+        most = self.session.most_clusters
         self.widgets: dict[str, Any] = {
-            "kernel": pn.widgets.Select(label="Kernel", options=list(EXPLORED_KERNELS), value=first.kernel, **wide),
-            "scaling": pn.widgets.Select(
-                label="Scaling of the data", options=["none", *SCALINGS], value="none", **wide
-            ),
-            "reg": pn.widgets.DiscreteSlider(
-                label="λ, relative to the kernel (reg)",
-                options=dict(zip([f"{reg:g}" for reg in REGS], REGS, strict=True)),
-                value=first.reg,
-                **wide,
-            ),
-            "n_nonzero": pn.widgets.DiscreteSlider(
-                label="η, coefficients per point (n_nonzero)", options=list(N_NONZEROS), value=first.n_nonzero, **wide
-            ),
+            "kernel": select("Kernel", list(EXPLORED_KERNELS), first.kernel),
+            "scaling": select("Scaling of the data", ["none", *SCALINGS], "none"),
+            "reg": slider("λ, relative to the kernel (reg)", {f"{reg:g}": reg for reg in REGS}, first.reg),
+            "n_nonzero": slider("η, coefficients per point (n_nonzero)", list(N_NONZEROS), first.n_nonzero),
             "n_clusters": pn.widgets.IntSlider(
-                label="Clusters (n_clusters)", start=2, end=self.session.most_clusters, value=first.n_clusters, **wide
+                label="Clusters (n_clusters)", start=2, end=most, value=first.n_clusters, **wide
             ),
-            "partition": pn.widgets.Select(
-                label="Cut (partition)", options=list(PARTITIONS), value=first.partition, **wide
-            ),
+            "partition": select("Cut (partition)", list(PARTITIONS), first.partition),
         }
         for widget in self.widgets.values():
             widget.param.watch(self._moved, "value")
@@ -171,11 +144,10 @@ class Explorer:
         self.map.update(view)
         self.graph_caption.object, self.map_caption.object = pieces.captions(view)
         self.gallery.object = pieces.gallery(self.session, view, self.pictures)
-        lines = escape(self.session.python(view))
-        command = (
-            "" if self.source is None else f"<pre>{escape(view.settings.command(self.source, self.session.seed))}</pre>"
-        )
-        self.code.object = f"<pre>{lines}</pre>{command}"
+        lines = [self.session.python(view)]
+        if self.source is not None:
+            lines.append(view.settings.command(self.source, self.session.seed))
+        self.code.object = "".join(f"<pre>{escape(text)}</pre>" for text in lines)
         if self._chosen is not None:
             self._clicked(self._chosen)
         self.quality.object = pieces.quality(self.session, view, time.perf_counter() - start)
@@ -211,15 +183,12 @@ class Explorer:
             except Exception as error:
                 return str(error)
 
-        def work() -> None:
-            found = choice()
-            document.add_next_tick_callback(lambda: self._take(found))
-
         document = pn.state.curdoc
         if document is None or document.session_context is None:
             self._take(choice())
         else:
-            threading.Thread(target=work, daemon=True).start()
+            later = document.add_next_tick_callback
+            threading.Thread(target=lambda: later(partial(self._take, choice())), daemon=True).start()
 
     def _take(self, found: Settings | str) -> None:
         """Move the widgets to chosen settings and show them once."""
@@ -251,7 +220,57 @@ def _set_value(widget: Any, value: Any) -> None:
     widget.value = value
 
 
-def make_app(session: Session, title: str, source: str | None = None) -> Callable[[], Any]:
-    """A function that builds a new page for each visitor; all share the session's memory."""
-    pictures = pieces.Pictures(session)
-    return lambda: Explorer(session, title, source, pictures).view
+def serve(
+    session: Session,
+    *,
+    title: str = "subspaces explorer",
+    source: str | None = None,
+    host: str = LOOPBACK,
+    port: int = 0,
+    open_browser: bool = True,
+    announce: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the explorer until interrupted.
+
+    `source` is the file and how it is read, for the command that repeats a view. The default `host` is reached from
+    this machine only; `port` 0 takes a free one. `announce` is called with the page's address, which holds a secret:
+    without it nobody else on the machine finds it.
+    """
+    pictures = pieces.Pictures(session)  # all visitors share them, and the session's memory
+    port = port or _free_port(host)
+    secret = secrets.token_urlsafe(12)
+    reached = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)
+    shown = f"[{reached}]" if ":" in reached else reached
+    address = f"http://{shown}:{port}/{secret}"
+    server = pn.io.server.get_server(
+        {secret: lambda: Explorer(session, title, source, pictures).view},
+        port=port,
+        address=host,
+        # another site open in the same browser must not talk to this server
+        websocket_origin=[f"{name}:{port}" for name in {reached, host, "localhost"} if ":" not in name],
+        title={secret: title},
+        start=False,
+        show=False,
+        use_index=False,
+        redirect_root=False,
+        index=None,
+    )
+    server._tornado.websocket_origins.add(f"{shown}:{port}")  # Bokeh's own list knows no address of version 6
+    if announce is not None:
+        announce(address)
+    if open_browser:
+        server.io_loop.add_callback(webbrowser.open, address)
+    server.start()
+    try:
+        server.io_loop.start()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.stop()
+
+
+def _free_port(host: str) -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])

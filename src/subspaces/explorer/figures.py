@@ -17,6 +17,13 @@ from subspaces.plots.style import OKABE_ITO, map_colors, thinned
 _MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "star", "plus")
 
 
+_POINTS = {"fill_color": "color", "line_color": "color", "fill_alpha": 0.8, "line_width": 0.5}
+_OTHERS = {"nonselection_fill_alpha": 0.55, "nonselection_line_alpha": 0.55}
+_CHOSEN = {"selection_line_color": "#000000", "selection_line_width": 2.5, "selection_fill_alpha": 1}
+_NAMES = {"text_align": "center", "text_baseline": "middle", "text_font_style": "bold", "text_font_size": "12px"}
+_PLATES = {"background_fill_color": "#ffffff", "background_fill_alpha": 0.75, "border_radius": 5, "padding": 2}
+
+
 def _palette() -> list[str]:
     """White for nothing, then a tint of blue through blue to black: lightness changes in one direction."""
     stops = np.array([[191, 220, 236], [0, 114, 178], [0, 0, 0]])
@@ -25,11 +32,12 @@ def _palette() -> list[str]:
     return ["#ffffff"] + [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in colors.tolist()]
 
 
-def _plain(figure_: Any) -> Any:
-    figure_.toolbar.logo = None
-    figure_.outline_line_color = "#cccccc"
-    figure_.grid.visible = False
-    return figure_
+def _figure(tools: str, **options: Any) -> Any:
+    drawn = figure(height=430, sizing_mode="stretch_width", tools=tools, toolbar_location="above", **options)
+    drawn.toolbar.logo = None
+    drawn.outline_line_color = "#cccccc"
+    drawn.grid.visible = False
+    return drawn
 
 
 class GraphFigure:
@@ -38,37 +46,11 @@ class GraphFigure:
     def __init__(self) -> None:
         self.image = ColumnDataSource({"image": [np.zeros((2, 2), dtype=np.uint8)], "n": [1]})
         self.frames = ColumnDataSource({"start": [], "end": []})
-        self.figure = _plain(
-            figure(
-                height=430,
-                sizing_mode="stretch_width",
-                tools="box_zoom,reset,save",
-                toolbar_location="above",
-                match_aspect=False,
-                x_range=Range1d(0, 1),
-                y_range=Range1d(1, 0),
-            )
-        )
-        self.figure.image(
-            "image",
-            x=0,
-            y=0,
-            dw="n",
-            dh="n",
-            source=self.image,
-            color_mapper=LinearColorMapper(palette=_palette(), low=0, high=255),
-        )
-        self.figure.quad(
-            left="start",
-            right="end",
-            top="start",
-            bottom="end",
-            source=self.frames,
-            fill_alpha=0,
-            line_color="#000000",
-            line_alpha=0.35,
-            line_width=0.7,
-        )
+        self.figure = _figure("box_zoom,reset,save", match_aspect=False, x_range=Range1d(0, 1), y_range=Range1d(1, 0))
+        shades = LinearColorMapper(palette=_palette(), low=0, high=255)
+        self.figure.image("image", x=0, y=0, dw="n", dh="n", source=self.image, color_mapper=shades)
+        thin = {"fill_alpha": 0, "line_color": "#000000", "line_alpha": 0.35, "line_width": 0.7}
+        self.figure.quad(left="start", right="end", top="start", bottom="end", source=self.frames, **thin)
         for axis in (self.figure.xaxis[0], self.figure.yaxis[0]):
             axis.update(major_tick_line_color=None, minor_tick_line_color=None, axis_label="cluster")
 
@@ -85,10 +67,7 @@ class GraphFigure:
         self.figure.y_range.update(start=n, end=0)
         middles, names = thinned((starts + ends) / 2, [str(k) for k in range(len(ends))], 0.045 * n)
         for axis in (self.figure.xaxis[0], self.figure.yaxis[0]):
-            axis.update(
-                ticker=FixedTicker(ticks=middles),
-                major_label_overrides=dict(zip(middles, names, strict=True)),
-            )
+            axis.update(ticker=FixedTicker(ticks=middles), major_label_overrides=dict(zip(middles, names, strict=True)))
 
 
 class MapFigure:
@@ -106,49 +85,14 @@ class MapFigure:
         self.points = ColumnDataSource({**fixed, **moving})
         self.names = ColumnDataSource({"x": [], "y": [], "name": []})
         self.links = ColumnDataSource({"x0": [], "y0": [], "x1": [], "y1": [], "width": []})
-        self.figure = _plain(
-            figure(
-                height=430,
-                sizing_mode="stretch_width",
-                tools="pan,wheel_zoom,box_zoom,reset,save",
-                toolbar_location="above",
-                match_aspect=True,
-            )
-        )
+        self.figure = _figure("pan,wheel_zoom,box_zoom,reset,save", match_aspect=True)
         self.figure.axis.visible = False
         self.figure.segment(
             "x0", "y0", "x1", "y1", line_width="width", source=self.links, line_color="#D55E00", line_alpha=0.8
         )
-        self.scatter = self.figure.scatter(
-            "x",
-            "y",
-            marker="marker",
-            size=float(np.clip(150 / np.sqrt(n), 3, 9)),
-            fill_color="color",
-            line_color="color",
-            fill_alpha=0.8,
-            line_width=0.5,
-            source=self.points,
-            nonselection_fill_alpha=0.55,
-            nonselection_line_alpha=0.55,
-            selection_line_color="#000000",
-            selection_line_width=2.5,
-            selection_fill_alpha=1,
-        )
-        self.text = self.figure.text(
-            "x",
-            "y",
-            text="name",
-            source=self.names,
-            text_align="center",
-            text_baseline="middle",
-            text_font_style="bold",
-            text_font_size="12px",
-            background_fill_color="#ffffff",
-            background_fill_alpha=0.75,
-            border_radius=5,
-            padding=2,
-        )
+        look = {"size": float(np.clip(150 / np.sqrt(n), 3, 9)), **_POINTS, **_OTHERS, **_CHOSEN}
+        self.scatter = self.figure.scatter("x", "y", marker="marker", source=self.points, **look)
+        self.text = self.figure.text("x", "y", text="name", source=self.names, **_NAMES, **_PLATES)
         self.figure.add_tools(
             HoverTool(renderers=[self.scatter], tooltips=_tooltip(classes is not None, bool(thumbs))),
             TapTool(renderers=[self.scatter]),
@@ -179,23 +123,15 @@ class MapFigure:
         many = len(names) > 40
         self.text.glyph.update(text_font_size="9px" if many else "12px", background_fill_alpha=0.4 if many else 0.75)
         self.names.data = {"x": view.centres[:, 0], "y": view.centres[:, 1], "name": names}
-        self.unlink()
+        self.links.data = {"x0": [], "y0": [], "x1": [], "y1": [], "width": []}
 
     def link(self, view: View, point: int, others: Labels, weights: Array) -> None:
         """Draw lines from a point to those that represent it, the wider the stronger."""
         x, y = view.points[point]
         strength = np.abs(weights) / (float(np.abs(weights).max(initial=0)) or 1.0)
-        self.links.data = {
-            "x0": np.full(len(others), x),
-            "y0": np.full(len(others), y),
-            "x1": view.points[others, 0],
-            "y1": view.points[others, 1],
-            "width": 0.5 + 3 * strength,
-        }
-
-    def unlink(self) -> None:
-        """Remove the lines."""
-        self.links.data = {"x0": [], "y0": [], "x1": [], "y1": [], "width": []}
+        here = {"x0": np.full(len(others), x), "y0": np.full(len(others), y)}
+        there = {"x1": view.points[others, 0], "y1": view.points[others, 1]}
+        self.links.data = {**here, **there, "width": 0.5 + 3 * strength}
 
 
 def _tooltip(has_classes: bool, has_pictures: bool) -> str:

@@ -17,9 +17,8 @@ from subspaces.estimators.explain import Explanation
 from subspaces.explorer.session import Session, View
 from subspaces.metrics import SCORES
 from subspaces.numerics.types import Array, Labels
-from subspaces.plots.gallery import profiles_of
+from subspaces.plots.gallery import as_bytes, data_uri, profiles_of
 from subspaces.plots.style import OKABE_ITO, map_colors, readable_on
-from subspaces.plots.thumbnails import as_bytes, data_uri
 
 THUMB = 40
 """Most pixels of a small picture's side."""
@@ -34,14 +33,13 @@ class Pictures:
     """Small pictures of a session's points; empty for points that are no images."""
 
     def __init__(self, session: Session) -> None:
-        self.pixels: Array | None = None
-        if session.image_shape is not None:
-            self.pixels = _pixels(session.X, session.image_shape)
+        shape = session.image_shape
+        self.pixels = None if shape is None else _pixels(session.X, shape)
 
     @cached_property
     def thumbs(self) -> list[str]:
         """One data URI for each point, or nothing."""
-        return [] if self.pixels is None else [_uri(image) for image in self.pixels]
+        return [] if self.pixels is None else [data_uri(image, compress_level=1) for image in self.pixels]
 
     def strip(self, points: Sequence[int] | Labels) -> str:
         """Several points side by side as one picture."""
@@ -49,7 +47,7 @@ class Pictures:
         images = self.pixels[np.asarray(points, dtype=np.intp)]
         gap = np.full((images.shape[1], 2, *images.shape[3:]), 255, dtype=np.uint8)
         row = [part for image in images for part in (image, gap)][:-1]
-        return _uri(np.concatenate(row, axis=1))
+        return data_uri(np.concatenate(row, axis=1), compress_level=1)
 
 
 def _pixels(X: Any, shape: tuple[int, ...]) -> Array:
@@ -62,10 +60,6 @@ def _pixels(X: Any, shape: tuple[int, ...]) -> Array:
     blocks = images[:, :height, :width].reshape(len(images), height // step, step, width // step, step, *shape[2:3])
     small = blocks.mean(axis=(2, 4))
     return as_bytes(small, low, high)
-
-
-def _uri(pixels: Array) -> str:
-    return data_uri(pixels, compress_level=1)
 
 
 def gallery(session: Session, view: View, pictures: Pictures) -> str:
@@ -129,13 +123,9 @@ def representers(session: Session, view: View, found: Explanation, pictures: Pic
         f"<p class='chosen'>{picture(found.point)} <b>{escape(session.ids[found.point])}</b>"
         f" {badge(found.label, colors[found.label])}{truth}</p>"
     )
-    text = (
-        f"represented by {found.n_representers} points; {100 * found.own_share:.0f} % of the weight lies in its own "
-        "cluster"
-        if found.n_representers
-        else "represented by no other point"
-    )
-    return f"{head}<p>{text}</p><table class='representers'>{''.join(rows)}</table>"
+    share = f"{100 * found.own_share:.0f} % of the weight lies in its own cluster"
+    by = f"{found.n_representers} points; {share}" if found.n_representers else "no other point"
+    return f"{head}<p>represented by {by}</p><table class='representers'>{''.join(rows)}</table>"
 
 
 def quality(session: Session, view: View, seconds: float) -> str:

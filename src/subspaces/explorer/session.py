@@ -46,12 +46,6 @@ class Settings:
     n_nonzero: int = 5
     partition: str = "kmeans"
 
-    def python(self, seed: int, n_init: int) -> str:
-        """The line of Python that gives the same labels."""
-        shown = {name: value for name, value in asdict(self).items() if name != "n_clusters" and value is not None}
-        given = "".join(f", {name}={value!r}" for name, value in shown.items())
-        return f"KTRR({self.n_clusters}{given}, n_init={n_init}, random_state={seed}).fit(X)"
-
     def command(self, source: str, seed: int) -> str:
         """The command that does the same, with as many starts of k-means as KTRR has by default.
 
@@ -63,35 +57,20 @@ class Settings:
 
 
 class View(NamedTuple):
-    """Everything that is shown of one setting.
-
-    Attributes
-    ----------
-    settings : the setting
-    model : the fitted estimator
-    labels : cluster of each point
-    cells : the graph ordered by cluster, in cells (:func:`subspaces.plots.matrices.cells_of`)
-    sizes : points in each cluster
-    points, centres : coordinates of points and clusters on the page
-    layout : ``"pca"`` or ``"map"``
-    members : the most typical points of each cluster
-    quality : figures by name
-    messages : warnings of the fit
-    seconds : time of each stage, and of the drawings' data
-    """
+    """Everything that is shown of one setting."""
 
     settings: Settings
-    model: Any
+    model: Any  # fitted
     labels: Labels
-    cells: Array
-    sizes: Labels
-    points: Array
+    cells: Array  # the graph ordered by cluster (subspaces.plots.matrices.cells_of)
+    sizes: Labels  # points in each cluster
+    points: Array  # coordinates of points and clusters on the page
     centres: Array
-    layout: str
-    members: list[Labels]
+    layout: str  # "pca" or "map"
+    members: list[Labels]  # the most typical points of each cluster
     quality: dict[str, float]
-    messages: tuple[str, ...]
-    seconds: dict[str, float]
+    messages: tuple[str, ...]  # warnings of the fit
+    seconds: dict[str, float]  # of each stage, and of the drawings' data
 
 
 class Session:
@@ -168,12 +147,15 @@ class Session:
             warnings.simplefilter("always")
             model = self._fit(settings)
         start = time.perf_counter()
-        labels, W = model.labels_, model.affinity_matrix_
+        labels = model.labels_
         Y = model.embedding_  # once: under modularity it is computed when read
         points, centres, layout = plane(Y, labels)
         members = most_typical(self.X, labels, Y)
-        quality = self._quality(model)
-        cells = cells_of(W, labels, N_CELLS)
+        quality = {"separation": separation(model, None), "modularity": modularity(model, None)}
+        quality["components"] = float(model.n_components_)
+        if self.y is not None:
+            quality |= {"accuracy": accuracy(self.y, labels), "nmi": normalized_mutual_info(self.y, labels)}
+        cells = cells_of(model.affinity_matrix_, labels, N_CELLS)
         seconds = {**model.timings_, "prepare": time.perf_counter() - start}
         messages = tuple(dict.fromkeys(str(warning.message) for warning in caught))
         sizes = np.bincount(labels)
@@ -187,28 +169,19 @@ class Session:
     def python(self, view: View) -> str:
         """Lines that repeat this view in Python."""
         rows = "" if len(self.rows) == self.n_given else f"  # of the {len(self.rows)} sampled rows\n"
-        line = view.settings.python(self.seed, self.n_init)
+        n_clusters, *others = asdict(view.settings).items()
+        given = "".join(f", {name}={value!r}" for name, value in others if value is not None)
+        line = f"KTRR({n_clusters[1]}{given}, n_init={self.n_init}, random_state={self.seed}).fit(X)"
         return f"from subspaces import KTRR\n\n{rows}model = {line}\nlabels = model.labels_"
 
     def labels_table(self, view: View) -> str:
         """The labels as CSV: row in the data, id, cluster."""
         text = io.StringIO()
-        write_rows(text, [("row", "id", "label")])
-        write_rows(text, zip(self.rows.tolist(), self.ids, view.labels.tolist(), strict=True))
+        rows = zip(self.rows.tolist(), self.ids, view.labels.tolist(), strict=True)
+        write_rows(text, [("row", "id", "label"), *rows])
         return text.getvalue()
 
     def _fit(self, settings: Settings, **changed: Any) -> Any:
         parameters = {**asdict(settings), **changed}
         model = KTRR(**parameters, n_init=self.n_init, random_state=self.seed)
         return model.fit_by(self.X, partial(run, cache=self._cache))
-
-    def _quality(self, model: Any) -> dict[str, float]:
-        figures = {
-            "separation": separation(model, None),
-            "modularity": modularity(model, None),
-            "components": float(model.n_components_),
-        }
-        if self.y is not None:
-            figures["accuracy"] = accuracy(self.y, model.labels_)
-            figures["nmi"] = normalized_mutual_info(self.y, model.labels_)
-        return figures

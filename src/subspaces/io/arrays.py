@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from subspaces.io.columns import LABEL_NAMES
+from subspaces.io.columns import LABEL_NAMES, settle_missing
 from subspaces.io.dataset import (
     Dataset,
     FileError,
@@ -17,12 +18,10 @@ from subspaces.io.dataset import (
     check_size,
     encode,
     first_not_finite,
-    n_bytes_of,
     printable,
     quoted,
     whole_numbers,
 )
-from subspaces.io.missing import settle_missing
 from subspaces.numerics.types import Array
 
 POINT_NAMES = ("X", "fea", "data")
@@ -49,7 +48,7 @@ class ArrayInfo:
     @property
     def n_bytes(self) -> int:
         """Memory of the values."""
-        return n_bytes_of(self.shape, self.itemsize)
+        return math.prod(self.shape) * self.itemsize  # of Python: a hostile shape must not overflow
 
     def __str__(self) -> str:
         size = printable(" x ".join(str(length) for length in self.shape)) or "scalar"
@@ -57,11 +56,7 @@ class ArrayInfo:
 
 
 def dataset_from_arrays(
-    path: Path,
-    infos: Mapping[str, ArrayInfo],
-    load: Callable[[str], Array],
-    request: Request,
-    n_copies: int = 1,
+    path: Path, infos: Mapping[str, ArrayInfo], load: Callable[[str], Array], request: Request, n_copies: int = 1
 ) -> Dataset:
     """Choose, check and read the arrays.
 
@@ -97,9 +92,8 @@ def _points_name(path: Path, infos: Mapping[str, ArrayInfo], request: Request) -
     listing += f"; and {len(infos) - _LISTED} more" if len(infos) > _LISTED else ""
     if request.array is not None:
         if request.array not in infos:
-            raise FileError(
-                path, f"{argument('array')} '{printable(request.array)}' is not in the file; it holds {listing}"
-            )
+            missing = f"{argument('array')} '{printable(request.array)}' is not in the file"
+            raise FileError(path, f"{missing}; it holds {listing}")
         chosen = request.array
     elif "X" in infos:
         chosen = "X"
@@ -127,10 +121,8 @@ def _check_companion(path: Path, infos: Mapping[str, ArrayInfo], wanted: str, op
         raise FileError(path, f"{option} '{name}' is {printable(info.kind)}; save it as an array of numbers")
     if not _is_vector(info.shape, shape[0]):
         hint = "; are the points in columns? then save the transposed array" if shape[-1] in info.shape else ""
-        raise FileError(
-            path,
-            f"{option} '{name}' ({info}) does not give one value for each of the {shape[0]} points{hint}",
-        )
+        problem = f"{option} '{name}' ({info}) does not give one value for each of the {shape[0]} points"
+        raise FileError(path, problem + hint)
 
 
 def _is_vector(shape: tuple[int, ...], length: int) -> bool:

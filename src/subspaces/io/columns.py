@@ -1,19 +1,29 @@
-"""Which columns of a table are features, which is the label, which the identifier."""
+"""Columns of a table: which are features, which is the label, which the identifier; values that are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
-from subspaces.io.dataset import FileError, Request, argument, printable, quoted
+import numpy as np
+
+from subspaces.io.dataset import Dataset, FileError, Request, argument, first_not_finite, printable, quoted
+from subspaces.numerics.types import Array
 
 LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "class", "classes")
 """Names under which the true classes usually travel (compared in lower case)."""
 
 ROW_NAMES = ("", "__index_level_0__")
 """Names of the column of row names that pandas and R write unasked (CSV; Parquet)."""
+
+MISSING_RULES = ("error", "drop", "mean", "median")
+"""What can be done about missing values."""
+
+_SHOWN = 4
+"""Rows and columns that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +71,89 @@ def find_column(path: Path, names: Sequence[str], wanted: str, part: str) -> int
         raise FileError(path, f"{count} columns are called '{printable(wanted)}'; rename them to use {argument(part)}")
     near = get_close_matches(wanted, names, n=1)
     hint = f"; did you mean '{printable(near[0])}'?" if near else ""
-    raise FileError(
-        path, f"{argument(part)} '{printable(wanted)}' is not a column; the columns are {quoted(names)}{hint}"
-    )
+    problem = f"{argument(part)} '{printable(wanted)}' is not a column"
+    raise FileError(path, f"{problem}; the columns are {quoted(names)}{hint}")
 
 
 def keep_out(name: str) -> str:
     """The ways to keep a column out of the points, for a message."""
     return f"{argument('label', name)}, {argument('id', name)} or {argument('ignore', [name])}"
+
+
+def settle_missing(
+    data: Dataset, how: str, row_name: Callable[[int], str], names: Sequence[str], cell: str = ""
+) -> Dataset:
+    """Return the data without missing values (NaN), or say in one error where they are.
+
+    `how` is one of `MISSING_RULES`. For the error, `row_name` names a row for people (``"line 7"``), `names` are those
+    of the columns, and `cell` is what stands in the file for the first missing value.
+    """
+    if first_not_finite(data.X) is None:
+        return data
+    missing = np.isnan(data.X)
+    infinite = ~np.isfinite(data.X) & ~missing
+    if infinite.any():
+        i, j = (int(index) for index in np.unravel_index(int(np.argmax(infinite)), infinite.shape))
+        problem = f"{row_name(i)}, column '{printable(names[j])}': {data.X[i, j]} is not finite"
+        raise FileError(data.source, f"{problem}; correct it or leave out the row or column ({argument('ignore')})")
+    rows, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
+    if how == "error":
+        raise FileError(data.source, _report(missing, rows, columns, row_name, names, cell))
+    counts = ", ".join(f"'{printable(names[j])}' {int(missing[:, j].sum())}" for j in columns[:_SHOWN])
+    more = f" and {len(columns) - _SHOWN} more columns" if len(columns) > _SHOWN else ""
+    where = f"{int(missing.sum())} values were missing ({counts}{more})"
+    if how == "drop":
+        return _drop(data, rows, f"{where}: {_number(rows, 'row')} with them left out, without a label")
+    X = _fill_in(data.source, data.X, missing, columns, how, names)
+    return replace(data, X=X, notes=(*data.notes, f"{where}: the {how} of the column was put in"))
+
+
+def _report(
+    missing: Array, rows: Array, columns: Array, row_name: Callable[[int], str], names: Sequence[str], cell: str
+) -> str:
+    """Where values are missing, and what to do about it."""
+    total, i = int(missing.sum()), int(rows[0])
+    what = f"{row_name(i)}, column '{printable(names[int(np.argmax(missing[i]))])}': missing value{cell and ' ' + cell}"
+    if total > 1:
+        named = [(row, [names[int(j)] for j in np.flatnonzero(missing[row])]) for row in rows[:_SHOWN].tolist()]
+        listed = "; ".join(f"{row_name(row)}: {quoted(absent, _SHOWN)}" for row, absent in named)
+        more = f"; and {len(rows) - _SHOWN} more rows" if len(rows) > _SHOWN else ""
+        what += f", the first of {total} in {_number(rows, 'row')} and {_number(columns, 'column')} ({listed}{more})"
+    left = f", which keeps {missing.shape[0] - len(rows)} of {missing.shape[0]} rows,"
+    drop, mean, median = (argument("missing", rule) for rule in ("drop", "mean", "median"))
+    return f"{what}; fill it in, use {drop}{left} {mean} or {median}, or leave out the column ({argument('ignore')})"
+
+
+def _number(found: Array, noun: str) -> str:
+    return f"{len(found)} {noun}" + "s" * (len(found) > 1)
+
+
+def _drop(data: Dataset, rows: Array, note: str) -> Dataset:
+    n = len(data.X)
+    kept = np.setdiff1d(np.arange(n), rows)
+    if len(kept) < 2:
+        problem = f"{argument('missing', 'drop')} leaves {len(kept)} of {n} rows"
+        remedy = f"use {argument('missing', 'mean')}, or {argument('ignore')} the columns with the missing values"
+        raise FileError(data.source, f"{problem}; {remedy}")
+    y = None if data.y is None else data.y[kept]
+    ids = None if data.ids is None else [data.ids[i] for i in kept]
+    notes = (*data.notes, note)
+    return replace(data, X=data.X[kept], y=y, ids=ids, rows=kept, row_ids=data.ids, n_rows=n, notes=notes)
+
+
+def _fill_in(path: Path, X: Array, missing: Array, columns: Array, how: str, names: Sequence[str]) -> Array:
+    X = X.copy()
+    for j in columns:
+        known = X[~missing[:, j], j]
+        if len(known) == 0:
+            remedy = f"leave the column out with {argument('ignore', [names[j]])}"
+            raise FileError(path, f"every value is missing; {remedy}", column=names[j])
+        X[missing[:, j], j] = _middle(known, how)
+    return X
+
+
+def _middle(known: Array, how: str) -> Any:
+    """Mean or median; of numbers near the largest there is, the sum behind it would be infinite, so they are scaled."""
+    largest = np.abs(known).max()
+    scale = known.dtype.type(largest if largest > np.finfo(known.dtype).max / (2 * len(known)) else 1)
+    return (np.mean if how == "mean" else np.median)(known / scale) * scale

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,14 +49,10 @@ class FileError(ValueError):
 
     Parameters
     ----------
-    path : Path
-        The file.
-    problem : str
-        What is wrong and what to do about it; text taken from the file must have gone through `printable`.
-    line : int, default=None
-        Line of the file, counted from 1.
-    column : str, default=None
-        Name of the column.
+    path : the file
+    problem : what is wrong and what to do about it; text taken from the file must have gone through `printable`
+    line : of the file, counted from 1
+    column : its name
     """
 
     def __init__(self, path: Path, problem: str, *, line: int | None = None, column: str | None = None) -> None:
@@ -90,30 +85,18 @@ class Dataset:
 
     Attributes
     ----------
-    X : array of shape (n_samples, n_features)
-        The points, rows as in the file.
-    y : array of shape (n_samples,) or None
-        The class of each point as an index into `classes`; None when no label was named.
-    classes : list of str or None
-        The labels as they stand in the file.
-    ids : list or None
-        The identifier of each point, when the file has one and it was named.
-    feature_names : list of str or None
-        Names of the columns of `X`, when the file has names.
-    source : Path
-        The file.
-    notes : tuple of str
-        What a person should know about how the file was understood, one sentence each.
-    image_shape : tuple of int or None
-        Height and width (and 3 for colour) when each point is an image, flattened.
-    skipped : tuple of (str, str)
-        Files of a folder that could not be used, each with the reason.
-    rows : array of shape (n_samples,) or None
-        Row of the file that each point is, when rows with missing values were dropped.
-    row_ids : list or None
-        Identifiers of all rows, the dropped ones included; None when none were dropped or named.
-    n_rows : int or None
-        Rows of the file, when some were dropped.
+    X : array of shape (n_samples, n_features), the points, rows as in the file
+    source : the file
+    y : class of each point as an index into `classes`; None when no label was named
+    classes : the labels as they stand in the file
+    ids : identifier of each point, when the file has one and it was named
+    feature_names : names of the columns of `X`, when the file has names
+    notes : what a person should know about how the file was understood, one sentence each
+    image_shape : height and width (and 3 for colour) when each point is an image, flattened
+    skipped : files of a folder that could not be used, each with the reason
+    rows : row of the file that each point is, when rows with missing values were dropped
+    row_ids : identifiers of all rows, the dropped ones included; None when none were dropped or named
+    n_rows : rows of the file, when some were dropped
     """
 
     X: Array
@@ -134,6 +117,11 @@ class Dataset:
         """Whether each point is a file: its identifier is then its path below `source`."""
         return self.image_shape is not None and self.source.is_dir()
 
+    @property
+    def names(self) -> list[str] | list[int] | None:
+        """What to call the points: their identifiers, else their rows of the file; None if it has just these rows."""
+        return self.ids if self.ids is not None or self.rows is None else self.rows.tolist()
+
 
 def readable_bytes(n_bytes: float) -> str:
     """Bytes in the unit a person would use."""
@@ -148,16 +136,8 @@ def readable_bytes(n_bytes: float) -> str:
 def check_size(path: Path, n_bytes: int, max_bytes: int, what: str = "its values need") -> None:
     """Refuse a file by what its header announces, before anything of that size is allocated."""
     if n_bytes > max_bytes:
-        raise FileError(
-            path,
-            f"{what} {readable_bytes(n_bytes)}, and only {readable_bytes(max_bytes)} of memory may be used; "
-            "take fewer rows or columns, or a machine with more memory",
-        )
-
-
-def n_bytes_of(shape: tuple[int, ...], itemsize: int) -> int:
-    """Bytes of an array, in Python integers: a hostile shape must not overflow."""
-    return math.prod(shape) * itemsize
+        problem = f"{what} {readable_bytes(n_bytes)}, and only {readable_bytes(max_bytes)} of memory may be used"
+        raise FileError(path, f"{problem}; take fewer rows or columns, or a machine with more memory")
 
 
 def first_not_finite(X: Array) -> tuple[int, int] | None:

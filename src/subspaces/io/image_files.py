@@ -8,9 +8,8 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,16 +39,13 @@ MARKER = ".subspaces-sorted.json"
 """File in the folders that ``--sort-into`` made; they are no input."""
 
 
-@dataclass(frozen=True)
-class ImageFile:
+class ImageFile(NamedTuple):
     """An image that looks usable by its header."""
 
     path: Path
-    name: str
-    """Path below the folder, with slashes."""
-    height: int
+    name: str  # path below the folder, with slashes
+    height: int  # as shown, after turning by the camera's orientation
     width: int
-    """As shown, after turning by the camera's orientation."""
 
 
 def read_images(folder: Path, request: Request) -> Dataset:
@@ -59,7 +55,10 @@ def read_images(folder: Path, request: Request) -> Dataset:
     in ``skipped`` with the reason. Hidden files, links that leave the folder and folders made by ``--sort-into`` are
     left alone; of a file with several pictures the first is taken.
     """
-    _pillow(folder)
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError:
+        raise FileError(folder, 'reading images needs Pillow: pip install "subspaces[io]"') from None
     skipped: list[tuple[str, str]] = []
     images = list(_headers(folder, skipped, request.max_bytes))
     if len(images) < 2:
@@ -78,46 +77,49 @@ def read_images(folder: Path, request: Request) -> Dataset:
             kept.append(image.name)
     if len(kept) < 2:
         raise _too_few(folder, len(kept), skipped)
-    return Dataset(
-        X[: len(kept)],
-        folder,
-        ids=kept,
-        notes=(
-            how + (", in colour" if request.color else f", in grey ({argument('color', True)} keeps colours)"),
-            *_told(skipped),
-        ),
-        image_shape=shape,
-        skipped=tuple(sorted(skipped)),
-    )
+    how += ", in colour" if request.color else f", in grey ({argument('color', True)} keeps colours)"
+    notes, left_out = (how, *_told(skipped)), tuple(sorted(skipped))
+    return Dataset(X[: len(kept)], folder, ids=kept, notes=notes, image_shape=shape, skipped=left_out)
 
 
 def load_image(path: Path, size: tuple[int, int] | None, color: bool, mode: str = "crop") -> Array:
     """One image as float32 from 0 to 1: turned as the camera says, on white where transparent, resized.
 
-    Parameters
-    ----------
-    path : Path
-    size : (height, width) or None
-        None keeps the size.
-    color : bool
-        Shape (height, width, 3) or (height, width).
-    mode : {"crop", "fit"}
-        Another aspect ratio is cut to the middle, or the whole is fitted into `size`, which may then not be filled.
+    Its shape is (height, width, 3) or (height, width), those of `size` unless that is None. Another aspect ratio is
+    cut to the middle (mode ``"crop"``), or the whole is fitted into `size` (``"fit"``), which may then not be filled.
     """
     from PIL import Image, ImageOps
 
-    with _opened(path) as image:
-        image.seek(0)
-        if size is not None:  # JPEG can be decoded at a fraction of its size, many times faster
-            image.draft("RGB" if color else "L", (4 * size[1], 4 * size[0]))
-        ImageOps.exif_transpose(image, in_place=True)
-        plain = _plain(image, color)
+    # JPEG can be decoded at a fraction of its size, many times faster
+    with _upright(path, color, None if size is None else (4 * size[1], 4 * size[0])) as plain:
         if size is not None and plain.size != (size[1], size[0]):
             shrink = ImageOps.fit if mode == "crop" else ImageOps.contain
             plain = shrink(plain, (size[1], size[0]), Image.Resampling.LANCZOS)
         values = np.asarray(plain, dtype=np.float32)
     values = np.clip(values / 255, 0, 1)
     return np.repeat(values[:, :, np.newaxis], 3, axis=2) if color and values.ndim == 2 else values
+
+
+def thumbnail(path: Path, side: int) -> Any:
+    """A small Pillow image in colour, at most `side` pixels high and wide, never enlarged."""
+    from PIL import Image
+
+    with _upright(path, True, (2 * side, 2 * side)) as small:
+        small.thumbnail((side, side), Image.Resampling.LANCZOS)
+        return small if small.mode == "RGB" else Image.fromarray(np.asarray(small).clip(0, 255).astype(np.uint8))
+
+
+@contextmanager
+def _upright(path: Path, color: bool, enough: tuple[int, int] | None) -> Iterator[Any]:
+    """An image as `_plain` makes it, turned as the camera says; width and height may be less, but are `enough`."""
+    from PIL import ImageOps
+
+    with _opened(path) as image:
+        image.seek(0)
+        if enough is not None:
+            image.draft("RGB" if color else "L", enough)
+        ImageOps.exif_transpose(image, in_place=True)
+        yield _plain(image, color)
 
 
 def _plain(image: Any, color: bool) -> Any:
@@ -129,7 +131,8 @@ def _plain(image: Any, color: bool) -> Any:
         if not np.isfinite(values).all():
             raise ValueError("holds values that are not finite")
         # 16 bit unless the values fit 0 to 1 (floats) or 0 to 255; the rest by its own largest value
-        top = next((top for top in _tops(image.mode) if values.max() <= top), float(values.max()))
+        tops = {"F": (1, 255, 65535), "I": (255, 65535)}.get(image.mode, (65535,))
+        top = next((top for top in tops if values.max() <= top), float(values.max()))
         # darker than black is black: a far negative value would become infinite here, and NaN when it is resized
         values = np.maximum(values, 0)
         values *= np.float32(255 / top)
@@ -139,10 +142,6 @@ def _plain(image: Any, color: bool) -> Any:
         image = Image.alpha_composite(Image.new("RGBA", layered.size, "white"), layered)
         del layered
     return image.convert("RGB" if color else "L")
-
-
-def _tops(mode: str) -> tuple[int, ...]:
-    return {"F": (1, 255, 65535), "I": (255, 65535)}.get(mode, (65535,))
 
 
 @contextmanager
@@ -193,9 +192,8 @@ def _files(folder: Path) -> list[Path]:
             folders.clear()
             continue
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [
-            Path(where, name) for name in names if not name.startswith(".") and name.lower().endswith(IMAGE_SUFFIXES)
-        ]
+        images = [name for name in names if name.lower().endswith(IMAGE_SUFFIXES) and not name.startswith(".")]
+        found += [Path(where, name) for name in images]
     return sorted(found, key=lambda path: _natural(path.relative_to(folder).parts))
 
 
@@ -223,10 +221,8 @@ def _common_size(images: list[ImageFile], wanted: tuple[int, int] | None) -> tup
     cut = sum(not 0.9 < ratio * size[1] / size[0] < 1.1 for ratio in ratios)
     middle = f"; {cut} of another shape were cut to their middle" if cut else ""
     why = "" if wanted is not None else f" ({argument('image_size')} sets it)"
-    return (
-        size,
-        f"{n} of {len(sizes)} size{'s' * (len(sizes) > 1)} reduced to {size[0]} x {size[1]} pixels{why}{middle}",
-    )
+    found = f"{n} of {len(sizes)} size{'s' * (len(sizes) > 1)}"
+    return size, f"{found} reduced to {size[0]} x {size[1]} pixels{why}{middle}"
 
 
 def _told(skipped: list[tuple[str, str]]) -> list[str]:
@@ -252,23 +248,3 @@ def _reason(error: Exception) -> str:
         return f"more than {MAX_PIXELS // 10**6} million pixels; make it smaller"
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return printable(" ".join((text or type(error).__name__).split()), 100)
-
-
-def _pillow(folder: Path) -> None:
-    try:
-        import PIL.Image  # noqa: F401
-    except ImportError:
-        raise FileError(folder, 'reading images needs Pillow: pip install "subspaces[io]"') from None
-
-
-def thumbnail(path: Path, side: int) -> Any:
-    """A small Pillow image in colour, at most `side` pixels high and wide, never enlarged."""
-    from PIL import Image, ImageOps
-
-    with _opened(path) as image:
-        image.seek(0)
-        image.draft("RGB", (2 * side, 2 * side))
-        ImageOps.exif_transpose(image, in_place=True)
-        small = _plain(image, color=True)
-        small.thumbnail((side, side), Image.Resampling.LANCZOS)
-        return small if small.mode == "RGB" else Image.fromarray(np.asarray(small).clip(0, 255).astype(np.uint8))

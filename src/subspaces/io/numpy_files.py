@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import math
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -14,7 +12,7 @@ from typing import IO
 import numpy as np
 
 from subspaces.io.arrays import ArrayInfo, as_rows, check_points, dataset_from_arrays, flattened, image_shape
-from subspaces.io.dataset import Dataset, FileError, Request, check_size, first_not_finite, n_bytes_of, printable
+from subspaces.io.dataset import Dataset, FileError, Request, check_size, first_not_finite, printable
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array
 
@@ -29,7 +27,7 @@ def read_npy(path: Path, request: Request) -> Dataset:
         kind = _kind(dtype)
         if kind != "number":
             raise FileError(path, f"the array is {kind}; save an array of numbers")
-        needed = n_bytes_of(shape, dtype.itemsize)
+        needed = math.prod(shape) * dtype.itemsize
         present = path.stat().st_size - stream.tell()
         if present < needed:
             raise FileError(path, f"cut short: the header announces {printable(needed)} bytes, {present} are there")
@@ -54,15 +52,11 @@ def read_npz(path: Path, request: Request) -> Dataset:
             with archive.open(name + ".npy") as member:
                 return _read_array(member)
 
-        scale = _scale(infos)
+        scale = infos.get("scale")
+        if scale is None or scale.kind != "number" or math.prod(scale.shape) != 1:
+            return dataset_from_arrays(path, infos, load, request)
         # The product is a second array beside the first.
-        data = dataset_from_arrays(path, infos, load, request, n_copies=1 if scale is None else 2)
-        return data if scale is None else _scaled(data, load("scale"))
-
-
-def _scale(infos: dict[str, ArrayInfo]) -> ArrayInfo | None:
-    info = infos.get("scale")
-    return info if info is not None and info.kind == "number" and math.prod(info.shape) == 1 else None
+        return _scaled(dataset_from_arrays(path, infos, load, request, n_copies=2), load("scale"))
 
 
 def _scaled(data: Dataset, scale: Array) -> Dataset:
@@ -96,7 +90,7 @@ def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
     if announced > MAX_HEADER:
         raise ValueError(f"a header of {announced} bytes, more than {MAX_HEADER}")
     read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-    with _quiet():
+    with quiet():  # of headers that Python 2 wrote and of odd literals: both are settled here
         shape, _, dtype = read(io.BytesIO(length + stream.read(announced)))
     if any(length < 0 for length in shape):
         raise ValueError(f"negative length in the shape {shape}")
@@ -112,12 +106,5 @@ def _kind(dtype: np.dtype) -> str:
 
 
 def _read_array(stream: IO[bytes]) -> Array:
-    with _quiet():
-        return np.lib.format.read_array(stream, allow_pickle=False)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without NumPy's warnings of headers that Python 2 wrote and Python's of odd literals: both are settled here."""
     with quiet():
-        yield
+        return np.lib.format.read_array(stream, allow_pickle=False)

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io.columns import Columns, choose_columns, keep_out
+from subspaces.io.columns import Columns, choose_columns, keep_out, settle_missing
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, encode, printable
-from subspaces.io.missing import settle_missing
 from subspaces.numerics.types import Array
 
 
@@ -22,18 +21,13 @@ def read_parquet(path: Path, request: Request) -> Dataset:
         raise FileError(path, problem) from None
     with pyarrow.parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
-    columns = choose_columns(path, _names(path, schema), request)
+    if len(set(schema.names)) < len(schema.names):
+        raise FileError(path, "two columns have the same name; give every column its own")
+    columns = choose_columns(path, schema.names, request)
     # texts stay packed (each different one once) until their size is known: a kilobyte may unpack to gigabytes
     texts = [schema.names[i] for i in (columns.label, columns.id) if i is not None and _is_text(schema.field(i).type)]
     with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
         return _read(path, file, columns, request)
-
-
-def _names(path: Path, schema: Any) -> list[str]:
-    names = list(schema.names)
-    if len(set(names)) < len(names):
-        raise FileError(path, "two columns have the same name; give every column its own")
-    return names
 
 
 def _read(path: Path, file: Any, columns: Columns, request: Request) -> Dataset:
@@ -69,16 +63,8 @@ def _read(path: Path, file: Any, columns: Columns, request: Request) -> Dataset:
         # as objects: an array of texts would have room for the longest in every row
         is_text = any(isinstance(label, str | bytes) for label in labels)
         y, classes = encode(path, np.asarray(labels, dtype=object if is_text else None), names[columns.label])
-    features = [names[i] for i in columns.features]
-    data = Dataset(
-        X,
-        path,
-        y=y,
-        classes=classes,
-        ids=None if columns.id is None else ids,
-        feature_names=features,
-        notes=columns.notes,
-    )
+    features, known = [names[i] for i in columns.features], None if columns.id is None else ids
+    data = Dataset(X, path, y=y, classes=classes, ids=known, feature_names=features, notes=columns.notes)
     return settle_missing(data, request.missing, lambda i: f"row {i}", features)
 
 
@@ -90,20 +76,13 @@ def _dtype(path: Path, schema: Any, columns: Columns) -> np.dtype:
         if i is not None and types.is_nested(schema.field(i).type):
             problem = f"of type {printable(schema.field(i).type)}; labels and identifiers are numbers or texts"
             raise FileError(path, problem, column=schema.field(i).name)
+    numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
     for i in columns.features:
         field = schema.field(i)
-        if not (
-            types.is_integer(field.type)
-            or types.is_floating(field.type)
-            or types.is_boolean(field.type)
-            or types.is_decimal(field.type)
-        ):
-            raise FileError(
-                path,
-                f"of type {printable(field.type)}, not numbers; "
-                f"use {keep_out(field.name)} to keep it out of the points",
-                column=field.name,
-            )
+        if not any(is_kind(field.type) for is_kind in numeric):
+            problem = f"of type {printable(field.type)}, not numbers"
+            remedy = f"use {keep_out(field.name)} to keep it out of the points"
+            raise FileError(path, f"{problem}; {remedy}", column=field.name)
     single = all(types.is_float32(schema.field(i).type) for i in columns.features)
     return np.dtype(np.float32 if single else np.float64)
 

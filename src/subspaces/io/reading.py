@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
+from subspaces.io.columns import MISSING_RULES
 from subspaces.io.dataset import Dataset, FileError, Request, argument, printable
 from subspaces.io.image_files import read_images
 from subspaces.io.matlab import read_mat
-from subspaces.io.missing import MISSING_RULES
 from subspaces.io.numpy_files import read_npy, read_npz
 from subspaces.io.parquet import read_parquet
 from subspaces.io.text import read_csv, read_tsv
@@ -27,15 +27,14 @@ READERS: dict[str, Callable[[Path, Request], Dataset]] = {
 }
 """Reader of each suffix."""
 
+_TEXT, _ARRAYS, _FOLDER = (".csv", ".csv.gz", ".tsv", ".tsv.gz"), (".npz", ".mat"), "folder of images"
 _OPTIONS = {
-    "array": (".npz", ".mat"),
-    "header": (".csv", ".csv.gz", ".tsv", ".tsv.gz"),
-    "ignore": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet"),
-    "label": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npz", ".mat"),
-    "id": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npz", ".mat"),
-    "missing": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npy", ".npz", ".mat"),
-    "image_size": ("folder of images",),
-    "color": ("folder of images",),
+    "array": _ARRAYS,
+    "header": _TEXT,
+    "ignore": (*_TEXT, ".parquet"),
+    **dict.fromkeys(("label", "id"), (*_TEXT, ".parquet", *_ARRAYS)),
+    "missing": (*_TEXT, ".parquet", ".npy", *_ARRAYS),
+    **dict.fromkeys(("image_size", "color"), (_FOLDER,)),
 }
 """Where an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
 
@@ -63,30 +62,22 @@ def read_table(
     path : path-like
         The file; its suffix (in any case) gives the format. ``.csv.gz`` and ``.tsv.gz`` are unpacked as read. A
         folder is searched for images (PNG, JPEG, TIFF, BMP, WebP, GIF), which needs Pillow.
-    label : str, default=None
-        Column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`.
+    label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
         In a text file without a header the columns are named ``"1"``, ``"2"``, ...
-    id : str, default=None
-        Column or array with an identifier of each point: kept out of `X` and returned as `ids`.
-    ignore : sequence of str, default=()
-        Columns to leave out.
-    array : str, default=None
-        Array with the points in a ``.npz`` or ``.mat`` file. By default ``X``, else the only array with two
-        or more dimensions, else ``fea`` or ``data``. Further dimensions (images) are flattened. In a ``.npz``
-        a scalar named ``scale`` multiplies the points.
-    header : bool, default=None
-        Whether the first line of a text file holds the names of the columns. By default found from the first
-        two lines.
-    max_bytes : int, default=None
-        The most memory the values may take; by default the memory that is free now.
+    id : column or array with an identifier of each point: kept out of `X` and returned as `ids`
+    ignore : columns to leave out
+    array : array with the points in a ``.npz`` or ``.mat`` file
+        By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
+        dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the points.
+    header : whether the first line of a text file holds the names of the columns
+        By default found from the first two lines.
+    max_bytes : the most memory the values may take; by default the memory that is free now
     missing : {"error", "drop", "mean", "median"}, default="error"
         What to do about missing values: name them in an error, leave out their rows (``rows`` then tells which are
         left), or put in the mean or median of the column.
-    image_size : (height, width), default=None
-        Size that images are brought to. By default small ones of one size stay as they are and others get about
-        32 x 32 pixels.
-    color : bool, default=False
-        Whether images keep their colours (three values per pixel).
+    image_size : (height, width) that images are brought to
+        By default small ones of one size stay as they are and others get about 32 x 32 pixels.
+    color : whether images keep their colours (three values per pixel)
 
     Returns
     -------
@@ -98,14 +89,6 @@ def read_table(
     FileError
         If the file cannot be used. The text is one line that names the file, the place and the remedy.
     """
-    file = Path(path)
-    if not file.exists():
-        raise FileError(file, "no such file; check the name and the folder")
-    suffix = "folder of images" if file.is_dir() else suffix_of(file)
-    reader = read_images if file.is_dir() else READERS.get(suffix)
-    if reader is None:
-        found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
-        raise FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")
     request = Request(
         label=label,
         id=id,
@@ -117,11 +100,23 @@ def read_table(
         image_size=image_size,
         color=color,
     )
-    if missing not in MISSING_RULES:
-        raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {missing!r}.")
+    return _read(Path(path), request)
+
+
+def _read(file: Path, request: Request) -> Dataset:
+    """Find the reader, check that it has a use for what was asked, and turn whatever goes wrong into one line."""
+    if not file.exists():
+        raise FileError(file, "no such file; check the name and the folder")
+    suffix = _FOLDER if file.is_dir() else suffix_of(file)
+    what = suffix if file.is_dir() else f"{suffix} file"
+    reader = read_images if file.is_dir() else READERS.get(suffix)
+    if reader is None:
+        found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
+        raise FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")
+    if request.missing not in MISSING_RULES:
+        raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {request.missing!r}.")
     for option, suffixes in _OPTIONS.items():
         if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
-            what = suffix if file.is_dir() else f"{suffix} file"
             raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")
     try:
         return reader(file, request)
@@ -133,10 +128,7 @@ def read_table(
         if isinstance(error, OSError) and error.strerror:
             raise FileError(file, f"cannot be read: {printable(error.strerror)}") from error
         reason = printable(" ".join(str(error).split()), 120)
-        problem = (
-            f"damaged, cut short or not a {suffix}{' file' * (not file.is_dir())} ({reason}); write or fetch it again"
-        )
-        raise FileError(file, problem) from error
+        raise FileError(file, f"damaged, cut short or not a {what} ({reason}); write or fetch it again") from error
 
 
 def suffix_of(path: Path) -> str:

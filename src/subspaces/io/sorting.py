@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from os import PathLike
@@ -17,8 +18,7 @@ import numpy as np
 
 from subspaces.io.dataset import FileError, argument, printable, readable_bytes
 from subspaces.io.image_files import MARKER, load_image
-from subspaces.io.writing import try_to_write, write_rows
-from subspaces.numerics.types import Array
+from subspaces.io.writing import try_to_write, unfinished, write_rows
 
 if TYPE_CHECKING:
     from subspaces.confidence import Summary
@@ -69,46 +69,30 @@ def sort_into(
 
     Everything is built in a hidden folder beside the target, which then takes its place.
 
-    Parameters
-    ----------
-    path : path-like
-        The target; `check_target` must have accepted it.
-    folder : Path
-        Where the files are.
-    names : sequence of str
-        Their paths below `folder`.
-    summary : Summary
-        Labels and confidence of the files, in the same order.
-    link : bool, default=False
-        Make symbolic links to the files instead of copies.
-
-    Returns
-    -------
-    list of str
-        The new path of each file below the target.
+    `path` is the target, which `check_target` must have accepted; `names` are the paths of the files below `folder`,
+    in the order of `summary`. Returns the new path of each file below the target.
     """
     target = Path(path).absolute()
     if not link:
         _check_space(target, folder, names)
-    building = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        building.mkdir()
-        places = _places(names, summary)
-        for cluster in sorted({PurePosixPath(place).parts[0] for place in places}):
-            (building / cluster).mkdir()
-        for name, place in zip(names, places, strict=True):
-            _put(folder / name, building / place, link)
-        for label in summary.clusters:
-            members = np.flatnonzero(summary.labels == label)
-            members = members[np.argsort(-summary.confidence[members], kind="stable")]
-            sheet = contact_sheet([folder / names[i] for i in members[:MAX_TILES]])
-            sheet.save(building / f"{_cluster_name(label, summary)}.png")
-        _write_index(building / "index.csv", names, places, summary)
-        (building / MARKER).write_text(json.dumps({"made_by": "subspaces", "files": sorted(_present(building))}))
-        _replace(building, target)
-    except BaseException as error:
-        shutil.rmtree(building, ignore_errors=True)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
+        with unfinished(target) as building:
+            building.mkdir()
+            places = _places(names, summary)
+            for cluster in sorted({PurePosixPath(place).parts[0] for place in places}):
+                (building / cluster).mkdir()
+            for name, place in zip(names, places, strict=True):
+                _put(folder / name, building / place, link)
+            for label in summary.clusters:
+                members = np.flatnonzero(summary.labels == label)
+                members = members[np.argsort(-summary.confidence[members], kind="stable")]
+                sheet = contact_sheet([folder / names[i] for i in members[:MAX_TILES]])
+                sheet.save(building / f"{_cluster_name(label, summary)}.png")
+            _write_index(building / "index.csv", names, places, summary)
+            (building / MARKER).write_text(json.dumps({"made_by": "subspaces", "files": sorted(_present(building))}))
+            _replace(building, target)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
             raise OSError(error.errno, error.strerror, str(target)) from None  # else it names the source, or nothing
         raise
     return places
@@ -128,13 +112,9 @@ def contact_sheet(files: Sequence[Path]) -> Any:
             values = load_image(file, (TILE, TILE), color=True, mode="fit")
         except Exception:  # it could be read a moment ago; the sheet is still worth having
             values = np.full((TILE, TILE, 3), 0.8, dtype=np.float32)
-        tile = Image.fromarray(_bytes(values))
+        tile = Image.fromarray(np.rint(255 * values).astype(np.uint8))
         sheet.paste(tile, (x + (TILE - tile.width) // 2, y + (TILE - tile.height) // 2))
     return sheet
-
-
-def _bytes(values: Array) -> Array:
-    return np.rint(255 * values).astype(np.uint8)
 
 
 def _cluster_name(label: int, summary: Summary) -> str:
@@ -151,10 +131,8 @@ def _places(names: Sequence[str], summary: Summary) -> list[str]:
     folders = [_cluster_name(label, summary) for label in summary.labels.tolist()]
     short = [PurePosixPath(name).name for name in names]
     keys = [(folder, name.casefold()) for folder, name in zip(folders, short, strict=True)]
-    count: dict[tuple[str, str], int] = {}
-    for key in keys:
-        count[key] = count.get(key, 0) + 1
-    taken: set[tuple[str, str]] = {key for key in keys if count[key] == 1}
+    count = Counter(keys)
+    taken = {key for key in keys if count[key] == 1}
     places = []
     for folder, name, simple, key in zip(folders, names, short, keys, strict=True):
         chosen = simple

@@ -8,6 +8,7 @@ import io
 import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -15,9 +16,8 @@ from typing import IO, BinaryIO, Literal
 
 import numpy as np
 
-from subspaces.io.columns import Columns, choose_columns, keep_out
+from subspaces.io.columns import Columns, choose_columns, keep_out, settle_missing
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, printable
-from subspaces.io.missing import settle_missing
 
 MAX_LINE = 2**26
 """Longest line read, in characters: a packed file may hide gigabytes without a line break."""
@@ -32,22 +32,18 @@ Row = tuple[int, list[str]]
 """Line number and cells."""
 
 
-def read_csv(path: Path, request: Request) -> Dataset:
+def read_csv(path: Path, request: Request, delimiter: str = ",") -> Dataset:
     """Read a table with commas (or, where the first line has none, semicolons) between the cells."""
-    return _read(path, request, ",")
-
-
-def read_tsv(path: Path, request: Request) -> Dataset:
-    """Read a table with tabulators between the cells."""
-    return _read(path, request, "\t")
-
-
-def _read(path: Path, request: Request, delimiter: str) -> Dataset:
-    with _open(path, request.max_bytes) as stream:
+    with io.TextIOWrapper(_open(path, request.max_bytes), encoding="utf-8-sig", newline="") as stream:
         try:
             return _parse(path, request, _rows(path, stream, delimiter))
         except UnicodeDecodeError:
             raise _not_utf8(path, request.max_bytes) from None
+
+
+def read_tsv(path: Path, request: Request) -> Dataset:
+    """Read a table with tabulators between the cells."""
+    return read_csv(path, request, "\t")
 
 
 def _parse(path: Path, request: Request, rows: Iterator[Row]) -> Dataset:
@@ -58,9 +54,9 @@ def _parse(path: Path, request: Request, rows: Iterator[Row]) -> Dataset:
     names = [name.strip() for name in first[1]] if has_header else [str(i + 1) for i in range(len(first[1]))]
     if has_header and second is None:
         raise FileError(path, "there is a header but no rows; it needs one line per point", line=first[0])
-    head = [row for row in (second if has_header else first, None if has_header else second) if row]
+    head = [row for row in (first, second) if row is not None]
     columns = choose_columns(path, names, request)
-    table = _fill(path, request, chain(head, rows), names, columns)
+    table = _fill(path, request, chain(head[1:] if has_header else head, rows), names, columns)
 
     X = np.frombuffer(table.values, dtype=np.float64).reshape(len(table.lines), len(columns.features))
     notes = columns.notes
@@ -68,15 +64,11 @@ def _parse(path: Path, request: Request, rows: Iterator[Row]) -> Dataset:
         how = f"{argument('header', True)} makes it names"
         notes += (f"the first line counts 0, 1, 2, ... and was read as a point; {how}",)
     features = [names[i] for i in columns.features]
-    data = Dataset(
-        X,
-        path,
-        y=None if columns.label is None else np.array(table.codes, dtype=np.intp),
-        classes=None if columns.label is None else list(table.classes),
-        ids=None if columns.id is None else table.ids,
-        feature_names=features if has_header else None,
-        notes=notes,
-    )
+    data = Dataset(X, path, feature_names=features if has_header else None, notes=notes)
+    if columns.label is not None:
+        data = replace(data, y=np.array(table.codes, dtype=np.intp), classes=list(table.classes))
+    if columns.id is not None:
+        data = replace(data, ids=table.ids)
     return settle_missing(data, request.missing, lambda i: f"line {table.lines[i]}", features, table.first_missing)
 
 
@@ -84,9 +76,7 @@ class _Table:
     """What one pass over the rows collects; plain C buffers, eight bytes per number."""
 
     def __init__(self) -> None:
-        self.values = array("d")
-        self.lines = array("q")
-        self.codes = array("q")
+        self.values, self.lines, self.codes = array("d"), array("q"), array("q")
         self.classes: dict[str, int] = {}
         self.ids: list[str] = []
         self.first_missing = ""
@@ -94,29 +84,24 @@ class _Table:
 
 def _fill(path: Path, request: Request, rows: Iterator[Row], names: Sequence[str], columns: Columns) -> _Table:
     table, width, pick = _Table(), len(names), _picker(columns.features, len(names))
-    most = request.max_bytes // 8
+    features, most = [names[i] for i in columns.features], request.max_bytes // 8
     for line, row in rows:
         if len(row) != width:
-            raise FileError(
-                path,
-                f"{len(row)} cells where the first line has {width}; repair the line "
-                "(a comma inside a cell needs quotes around the cell)",
-                line=line,
-            )
+            remedy = "repair the line (a comma inside a cell needs quotes around the cell)"
+            raise FileError(path, f"{len(row)} cells where the first line has {width}; {remedy}", line=line)
         cells = pick(row)
         try:
             numbers = list(map(float, cells))
         except ValueError:
             numbers = _with_gaps(cells)
             if not numbers:
-                features = [names[i] for i in columns.features]
                 raise _bad_cell(path, line, cells, features, not table.lines) from None
         if not table.first_missing and math.isnan(sum(numbers)):  # one pass in C: most files have no gap
             table.first_missing = _shown_gap(cells)
         table.values.extend(numbers)
         # Python reads 2019_04 as 201904; in a file that is text.
         if "_" in "".join(cells):
-            raise _bad_cell(path, line, cells, [names[i] for i in columns.features], not table.lines)
+            raise _bad_cell(path, line, cells, features, not table.lines)
         table.lines.append(line)
         if len(table.values) > most:
             check_size(path, len(table.values) * 8, request.max_bytes, "its values need more than")
@@ -258,20 +243,16 @@ class _Bounded(io.RawIOBase):
         super().close()
 
 
-def _open_bytes(path: Path, max_bytes: int) -> BinaryIO:
+def _open(path: Path, max_bytes: int) -> BinaryIO:
     if path.suffix.lower() != ".gz":
         return path.open("rb")
     return io.BufferedReader(_Bounded(path, gzip.open(path, "rb"), max_bytes))  # type: ignore[type-var, arg-type]
 
 
-def _open(path: Path, max_bytes: int) -> IO[str]:
-    return io.TextIOWrapper(_open_bytes(path, max_bytes), encoding="utf-8-sig", newline="")
-
-
 def _not_utf8(path: Path, max_bytes: int) -> FileError:
     """Find the first line that is not UTF-8; slow, so only done once something is known to be wrong."""
     offset, remedy = 0, "save the file as UTF-8"
-    with _open_bytes(path, max_bytes) as stream:
+    with _open(path, max_bytes) as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode("utf-8")

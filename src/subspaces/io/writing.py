@@ -13,6 +13,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -58,6 +59,12 @@ def write_atomically(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     _sync_folder(target.parent)
 
 
+def write_text(path: str | PathLike[str], text: str) -> None:
+    """Write a text in UTF-8; it is there whole or not at all."""
+    with write_atomically(path) as stream:
+        stream.write(text.encode())
+
+
 def temporary_name(name: str) -> str:
     """A hidden name for what shall be called `name` when it is complete; says which process is writing it."""
     return f".{name}.{_host()}-{os.getpid()}-{secrets.token_hex(3)}.tmp"
@@ -70,10 +77,7 @@ def unfinished(path: Path) -> Iterator[Path]:
     try:
         yield temporary
     finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+        _remove(temporary)
 
 
 def remove_leftovers(folder: Path, pattern: str = ".*.????-*-??????.tmp") -> None:
@@ -84,12 +88,15 @@ def remove_leftovers(folder: Path, pattern: str = ".*.????-*-??????.tmp") -> Non
     with suppress(OSError):
         for path in list(folder.glob(pattern)):
             owner = re.search(r"\.([0-9a-f]{4})-(\d+)-[0-9a-f]{6}\.tmp$", path.name)
-            if owner is not None and (owner[1] != _host() or _is_alive(int(owner[2]))):
-                continue
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+            if owner is None or (owner[1] == _host() and not _is_alive(int(owner[2]))):
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _is_alive(pid: int) -> bool:
@@ -129,16 +136,11 @@ def check_output(
 
     Parameters
     ----------
-    path : path-like
-        The file to write; its suffix gives the format.
-    force : bool, default=False
-        Whether an existing file may be replaced.
-    source : path-like, default=None
-        The input file, which is never replaced.
-    suffixes : sequence of str
-        What the name may end in.
-    what : str
-        What is written, for the error.
+    path : the file to write; its suffix gives the format
+    force : whether an existing file may be replaced
+    source : the input file, which is never replaced
+    suffixes : what the name may end in
+    what : what is written, for the error
     """
     file = Path(path)
     if file.suffix.lower() not in suffixes:
@@ -157,9 +159,8 @@ def check_output(
     if source is not None and file.exists() and file.samefile(source):
         raise FileError(file, f"this is the input file; choose another name for the {what}")
     if file.exists() and not force:
-        raise FileError(
-            file, f"the file exists; choose another name or allow it to be replaced with {argument('force', True)}"
-        )
+        allow = f"allow it to be replaced with {argument('force', True)}"
+        raise FileError(file, f"the file exists; choose another name or {allow}")
 
 
 def try_to_write(file: Path) -> None:
@@ -196,22 +197,14 @@ def write_labels(
 
     Parameters
     ----------
-    path : path-like
-        The file to write.
+    path : the file to write
     labels : array of shape (n_samples,)
-        The labels.
-    ids : sequence, default=None
-        An identifier for each point (each row, with `n_rows`).
-    columns : mapping of names to arrays of shape (n_samples,), default=None
-        What else is known of each point, such as its confidence.
-    rows : array of shape (n_samples,), default=None
-        Row of each point in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``).
-    n_rows : int, default=None
-        Rows of the table, the same as points by default.
-    extra : mapping, default=None
-        What else a JSON file shall say; other formats leave it out.
-    force : bool, default=False
-        Whether an existing file may be replaced.
+    ids : an identifier for each point (each row, with `n_rows`)
+    columns : what else is known of each point, such as its confidence: names, and arrays of shape (n_samples,)
+    rows : row of each point in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``)
+    n_rows : rows of the table, the same as points by default
+    extra : what else a JSON file shall say; other formats leave it out
+    force : whether an existing file may be replaced
     """
     file = Path(path)
     check_output(file, force=force)
@@ -269,7 +262,7 @@ def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ","
         (plain if is_plain else quoted).writerow(cells)
 
 
-def _write_text(stream: BinaryIO, table: Table, delimiter: str) -> None:
+def _write_text(stream: BinaryIO, table: Table, extra: Mapping[str, Any], delimiter: str = ",") -> None:
     ids, *columns = table.values()
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     write_rows(text, [list(table)], delimiter)
@@ -282,14 +275,6 @@ def _short(value: Any) -> Any:
     if isinstance(value, bool):
         return int(value)
     return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def _write_csv(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
-    _write_text(stream, table, ",")
-
-
-def _write_tsv(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
-    _write_text(stream, table, "\t")
 
 
 def _write_json(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
@@ -317,8 +302,8 @@ def _write_parquet(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> 
 
 
 WRITERS: dict[str, Callable[[BinaryIO, Table, Mapping[str, Any]], None]] = {
-    ".csv": _write_csv,
-    ".tsv": _write_tsv,
+    ".csv": _write_text,
+    ".tsv": partial(_write_text, delimiter="\t"),
     ".parquet": _write_parquet,
     ".json": _write_json,
     ".npy": _write_npy,

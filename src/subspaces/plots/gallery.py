@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -76,16 +78,9 @@ class GalleryDisplay:
         shape = image_shape if image_shape is not None else getattr(clusterer, "image_shape_", None)
         few = len(clusterer.labels_) <= parts.MANY_POINTS
         embedding = getattr(clusterer, "embedding_" if few else "_embedding", None)
+        shown: dict[str, Any] = {"image_shape": shape, "exemplars": exemplars, "n_shown": n_shown, "ax": ax}
         points = parts.points_of(estimator, X)
-        return cls.from_predictions(
-            points,
-            clusterer.labels_,
-            embedding=embedding,
-            image_shape=shape,
-            exemplars=exemplars,
-            n_shown=n_shown,
-            ax=ax,
-        )
+        return cls.from_predictions(points, clusterer.labels_, embedding=embedding, **shown)
 
     @classmethod
     def from_predictions(
@@ -106,15 +101,13 @@ class GalleryDisplay:
         """
         X = X if sparse.issparse(X) else np.asarray(X)
         codes, names = parts.checked_labels(labels, X.shape[0])
-        members = (
-            most_typical(X, codes, embedding, n_shown)
-            if exemplars is None
-            else [np.asarray(rows, dtype=np.intp) for rows in exemplars]
-        )
-        if len(members) != len(names):
-            raise ValueError(
-                f"exemplars must have one entry for each of the {len(names)} clusters; got {len(members)}."
-            )
+        if exemplars is None:
+            members = most_typical(X, codes, embedding, n_shown)
+        elif len(exemplars) == len(names):
+            members = [np.asarray(rows, dtype=np.intp) for rows in exemplars]
+        else:
+            wanted = f"one entry for each of the {len(names)} clusters"
+            raise ValueError(f"exemplars must have {wanted}; got {len(exemplars)}.")
         sizes = np.bincount(codes)
         if image_shape is None:
             return cls(members, sizes, names, profiles=profiles_of(X, codes)).plot(ax)
@@ -220,9 +213,8 @@ def most_typical(X: Data, labels: Labels, embedding: Array | None = None, n_show
     else:
         score = np.empty(len(labels))
         for cluster in range(int(labels.max()) + 1):
-            members = np.flatnonzero(labels == cluster)
-            rows = X[members].toarray() if sparse.issparse(X) else X[members].reshape(len(members), -1)
-            score[members] = -np.square(rows - rows.mean(axis=0)).sum(axis=1)
+            rows = _rows(X, labels == cluster)
+            score[labels == cluster] = -np.square(rows - rows.mean(axis=0)).sum(axis=1)
     rank = ranks_within(labels, score)
     shown = np.flatnonzero(rank < n_shown)
     shown = shown[np.lexsort((rank[shown], labels[shown]))]
@@ -239,10 +231,16 @@ def _images(X: Data, members: list[Labels], shape: tuple[int, ...]) -> list[Arra
             f"image_shape must be (height, width) or (height, width, 3) with {n_features} values in all; got {shape}."
         )
     shape = shape[:2] if shape[2:] == (1,) else shape
-    shown = [X[rows].toarray() if sparse.issparse(X) else X[rows] for rows in members]
+    shown = [_rows(X, rows) for rows in members]
     some = [rows for rows in shown if rows.size]
     low, high = min(float(rows.min()) for rows in some), max(float(rows.max()) for rows in some)
     return [((rows - low) / ((high - low) or 1.0)).reshape(-1, *shape) for rows in shown]
+
+
+def _rows(X: Data, which: Array) -> Array:
+    """Some points as rows of numbers."""
+    rows: Array = X[which].toarray() if sparse.issparse(X) else X[which]
+    return rows.reshape(len(rows), int(np.prod(X.shape[1:])))
 
 
 def profiles_of(X: Data, labels: Labels) -> Array:
@@ -252,10 +250,32 @@ def profiles_of(X: Data, labels: Labels) -> Array:
     group = np.arange(m) * size // m
     out = np.empty((k, 3, size))
     for cluster in range(k):
-        rows = X[labels == cluster]
-        rows = rows.toarray() if sparse.issparse(rows) else rows.reshape(len(rows), -1)
+        rows = _rows(X, labels == cluster)
         if size < m:
             rows = np.add.reduceat(rows, np.searchsorted(group, np.arange(size)), axis=1) / np.bincount(group)
         out[cluster, 0], out[cluster, 2] = np.quantile(rows, (0.1, 0.9), axis=0)
         out[cluster, 1] = rows.mean(axis=0)
     return out
+
+
+def as_bytes(values: Array, low: float, high: float) -> Array:
+    """Values as grey or colour levels, `low` black and `high` white; what lies beyond is cut off.
+
+    Examples
+    --------
+    >>> as_bytes(np.array([0.0, 0.5, 1.0, 2.0]), 0.0, 1.0)
+    array([  0, 128, 255, 255], dtype=uint8)
+    """
+    scaled = (np.asarray(values, dtype=np.float64) - low) / max(high - low, 1e-300)
+    return np.rint(255 * np.clip(scaled, 0, 1)).astype(np.uint8)
+
+
+def data_uri(image: Any, kind: str = "png", **options: Any) -> str:
+    """An image of Pillow, or its bytes, as text that stands in a page; `options` go to Pillow."""
+    if isinstance(image, np.ndarray):
+        from PIL import Image
+
+        image = Image.fromarray(image)
+    stream = io.BytesIO()
+    image.save(stream, format=kind, **options)
+    return f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"

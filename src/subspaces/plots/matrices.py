@@ -74,7 +74,7 @@ class _MatrixDisplay:
         cls, estimator: Any, X: Any = None, *, n_cells: int = N_CELLS, ax: Any = None, **keywords: Any
     ) -> Self:
         """Draw from a fitted estimator, pipeline or search; X is not needed."""
-        matrix, labels, of_whom = parts.graph_of(estimator, cls._attribute)
+        matrix, labels, of_whom = parts.part_of(estimator, cls._attribute)
         return cls._from_matrix(matrix, labels, n_cells, ax, of_whom, **keywords)
 
     @property

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.numerics.types import Data, Labels
 
 MANY_POINTS = 20_000
 """Points up to which eigenvectors that the fit did not need are computed for a picture."""
 
 
-class Graph(NamedTuple):
-    """A matrix between points, their labels, and whose points they are (empty: all)."""
+class Part(NamedTuple):
+    """A matrix with a row for each point, the points' labels, and whose points they are (empty: all)."""
 
-    matrix: Sparse
+    matrix: Any
     labels: Labels
     of_whom: str
 
@@ -34,34 +34,34 @@ def clusterer_of(estimator: Any) -> Any:
         estimator = inner
 
 
-def graph_of(estimator: Any, name: str) -> Graph:
-    """``coefficients_`` or ``affinity_matrix_`` of a clusterer; of one that samples, those of its landmarks."""
-    estimator = clusterer_of(estimator)
-    matrix = getattr(estimator, name, None)
+def find_part(clusterer: Any, name: str) -> Part | None:
+    """An attribute of a clusterer; of one that samples, that of its landmarks; None if neither has it."""
+    matrix = getattr(clusterer, name, None)
     if matrix is not None:
-        return Graph(matrix, estimator.labels_, "")
-    inner = getattr(estimator, "clusterer_", None)
+        return Part(matrix, clusterer.labels_, "")
+    inner = getattr(clusterer, "clusterer_", None)
     matrix = getattr(inner, name, None)
-    if inner is not None and matrix is not None:
-        return Graph(matrix, inner.labels_, f"the {len(inner.labels_):,} landmarks of {type(estimator).__name__}")
-    why = "represents no point by others" if name == "coefficients_" else "makes no graph between the points"
-    raise ValueError(
-        f"{type(estimator).__name__} has no {name}: it {why}. Methods that do: KTRR, TRR, LSR1, LSR2, SSC, LRR1 and "
-        "their relatives; EKTRR, SSSC, SLSR and SLRR for their landmarks."
-    )
+    if inner is None or matrix is None:
+        return None
+    return Part(matrix, inner.labels_, f"the {len(inner.labels_):,} landmarks of {type(clusterer).__name__}")
 
 
-def embedding_of(estimator: Any) -> tuple[Array, Labels, str]:
-    """Spectral embedding, labels and whose points they are."""
-    estimator = clusterer_of(estimator)
-    for inner, of_whom in ((estimator, ""), (getattr(estimator, "clusterer_", None), "landmarks")):
-        if inner is not None and hasattr(inner, "embedding_"):
-            n = len(inner.labels_)
-            return inner.embedding_, inner.labels_, of_whom and f"the {n:,} landmarks of {type(estimator).__name__}"
-    raise ValueError(
-        f"{type(estimator).__name__} keeps no embedding of the points: draw one of your own with "
-        "EmbeddingDisplay.from_predictions(embedding, labels)."
-    )
+def part_of(estimator: Any, name: str) -> Part:
+    """The same of an estimator, pipeline or search that must have it."""
+    clusterer = clusterer_of(estimator)
+    found = find_part(clusterer, name)
+    if found is None:
+        raise ValueError(f"{type(clusterer).__name__} {_MISSING[name]}")
+    return found
+
+
+_WHO = "KTRR, TRR, LSR1, LSR2, SSC, LRR1 and their relatives; EKTRR, SSSC, SLSR and SLRR for their landmarks"
+_MISSING = {
+    "coefficients_": f"has no coefficients_: it represents no point by others. Methods that do: {_WHO}.",
+    "affinity_matrix_": f"has no affinity_matrix_: it makes no graph between the points. Methods that do: {_WHO}.",
+    "embedding_": "keeps no embedding of the points: draw one of your own with "
+    "EmbeddingDisplay.from_predictions(embedding, labels).",
+}
 
 
 def kept_points(clusterer: Any) -> Data | None:
@@ -74,9 +74,8 @@ def points_of(estimator: Any, X: Any) -> Data:
     """The points as the user gave them, or the ones the estimator kept."""
     points = kept_points(clusterer_of(estimator)) if X is None else X
     if points is None:
-        raise ValueError(
-            f"{type(estimator).__name__} does not keep the points it was fitted on: give them as the argument X."
-        )
+        problem = "does not keep the points it was fitted on: give them as the argument X."
+        raise ValueError(f"{type(estimator).__name__} {problem}")
     return points
 
 

@@ -57,19 +57,13 @@ class ConfusionDisplay:
             )
         counts = table.counts if isinstance(table.counts, np.ndarray) else table.counts.toarray()
         rows, columns = match(table)
-        own = np.full(counts.shape[0], -1, dtype=np.intp)
-        own[rows] = columns
-        matched = own[own >= 0]
-        left_over = np.setdiff1d(np.arange(counts.shape[1]), matched)
-        row_order = np.concatenate([np.flatnonzero(own >= 0), np.flatnonzero(own < 0)])
-        column_order = np.concatenate([matched, left_over])
-        display = cls(
-            counts[np.ix_(row_order, column_order)],
-            [str(table.classes[row]) for row in row_order],
-            [str(table.clusters[column]) for column in column_order],
-            accuracy(y_true, labels),
-        )
-        return display.plot(ax, **keywords)
+        order = np.argsort(rows)
+        row_order = np.concatenate([rows[order], np.setdiff1d(np.arange(counts.shape[0]), rows)])
+        column_order = np.concatenate([columns[order], np.setdiff1d(np.arange(counts.shape[1]), columns)])
+        classes = [str(table.classes[row]) for row in row_order]
+        clusters = [str(table.clusters[column]) for column in column_order]
+        ordered = counts[np.ix_(row_order, column_order)]
+        return cls(ordered, classes, clusters, accuracy(y_true, labels)).plot(ax, **keywords)
 
     def plot(self, ax: Any = None, **keywords: Any) -> Self:
         """Draw; `keywords` go to Matplotlib's ``imshow``."""

@@ -15,9 +15,8 @@ def _selection_of(estimator: Any) -> Selection:
     estimator = parts.clusterer_of(estimator)
     selection = getattr(estimator, "selection_", None)
     if selection is None:
-        raise ValueError(
-            f'{type(estimator).__name__} has no selection_: fit it with at least one parameter set to "auto".'
-        )
+        problem = 'has no selection_: fit it with at least one parameter set to "auto".'
+        raise ValueError(f"{type(estimator).__name__} {problem}")
     assert isinstance(selection, Selection)
     return selection
 

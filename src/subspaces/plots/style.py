@@ -26,9 +26,6 @@ ACCENT = "#D55E00"
 MARKERS = ("o", "s", "^", "D", "v", "p", "h", "<")  # all filled: thin ones vanish when they are small
 LINES = ("-", "--", "-.", ":")
 
-NAMED_COLORS = len(OKABE_ITO)
-"""Clusters up to which a colour names one."""
-
 
 def pyplot() -> Any:
     """Matplotlib's pyplot, or an error that says how to get it."""
@@ -41,9 +38,7 @@ def pyplot() -> Any:
 
 def axes_of(ax: Any, figsize: tuple[float, float]) -> Any:
     """The axes given, or new ones."""
-    if ax is not None:
-        return ax
-    return pyplot().subplots(figsize=figsize, layout="constrained")[1]
+    return pyplot().subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
 
 def foreground(ax: Any) -> Any:
@@ -61,27 +56,27 @@ def sequential(ax: Any) -> Any:
 
     It starts a quarter of the way to blue, so that the weakest entry is seen; draw what is zero masked.
     """
-    from matplotlib.colors import LinearSegmentedColormap
-
     blue = main_color(ax)
-    ends = [_mixed(ax.get_facecolor(), blue, 0.25), blue, foreground(ax)]
-    return LinearSegmentedColormap.from_list("subspaces", list(zip((0.0, 0.5, 1.0), ends, strict=True)))
+    return _color_map({0.0: _tint(ax, blue), 0.5: blue, 1.0: foreground(ax)})
 
 
 def diverging(ax: Any) -> Any:
     """Colour map for signed values: vermillion, a tint of the axes' background around zero, blue."""
+    blue = main_color(ax)
+    return _color_map({0.0: ACCENT, 0.4999: _tint(ax, ACCENT), 0.5001: _tint(ax, blue), 1.0: blue})
+
+
+def _color_map(colors: dict[float, Any]) -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
-    blue, paper = main_color(ax), ax.get_facecolor()
-    ends = [ACCENT, _mixed(paper, ACCENT, 0.25), _mixed(paper, blue, 0.25), blue]
-    return LinearSegmentedColormap.from_list("subspaces", list(zip((0.0, 0.4999, 0.5001, 1.0), ends, strict=True)))
+    return LinearSegmentedColormap.from_list("subspaces", list(colors.items()))
 
 
-def _mixed(first: Any, second: Any, share: float) -> Array:
+def _tint(ax: Any, color: str) -> Any:
+    """A quarter of the way from the background to a colour."""
     from matplotlib.colors import to_rgb
 
-    mixed: Array = (1 - share) * np.array(to_rgb(first)) + share * np.array(to_rgb(second))
-    return mixed
+    return 0.75 * np.array(to_rgb(ax.get_facecolor())) + 0.25 * np.array(to_rgb(color))
 
 
 def luminance(color: Any) -> float:
@@ -133,10 +128,3 @@ def caption(ax: Any, text: str) -> None:
     """A sentence under the axes: what is drawn and what is not."""
     below = ax.get_xlabel()
     ax.set_xlabel(f"{below}\n{text}" if below else text, fontsize="small")
-
-
-def outlined(ax: Any) -> list[Any]:
-    """Path effect that keeps text readable on points: a rim of the background colour."""
-    from matplotlib.patheffects import withStroke
-
-    return [withStroke(linewidth=2.5, foreground=ax.get_facecolor())]

@@ -52,18 +52,17 @@ class Content:
         cls, estimator: Any, data: Dataset, summary: Summary, document: dict[str, Any], command: str = ""
     ) -> Self:
         """From what `subspaces.io.read_table` returned."""
-        files = [data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None
         return cls(
-            estimator=estimator,
-            X=data.X,
-            summary=summary,
-            document=document,
-            ids=data.ids if data.ids is not None else None if data.rows is None else data.rows.tolist(),
+            estimator,
+            data.X,
+            summary,
+            document,
+            ids=data.names,
             y=data.y,
             classes=data.classes,
             image_shape=data.image_shape,
             feature_names=data.feature_names,
-            files=files,
+            files=[data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None,
             command=command,
         )
 
@@ -96,10 +95,10 @@ class Content:
         if feature_names is None and hasattr(X, "columns"):
             feature_names = [str(name) for name in X.columns]
         return cls(
-            estimator=estimator,
-            X=points,
-            summary=summary,
-            document=describe(estimator, source=title, shape=points.shape, y=codes, summary=summary, names=ids),
+            estimator,
+            points,
+            summary,
+            describe(estimator, source=title, shape=points.shape, y=codes, summary=summary, names=ids),
             ids=ids,
             y=codes,
             classes=None if classes is None else [str(name) for name in classes],
@@ -116,14 +115,15 @@ class Content:
     @property
     def is_represented(self) -> bool:
         """Whether points, or the landmarks among them, were written as combinations of others."""
-        inner = getattr(self.estimator, "clusterer_", None)
-        return hasattr(self.estimator, "coefficients_") or hasattr(inner, "coefficients_")
+        return self._has("coefficients_")
 
     @property
     def has_graph(self) -> bool:
         """Whether a graph between points, or the landmarks among them, was cut."""
-        inner = getattr(self.estimator, "clusterer_", None)
-        return hasattr(self.estimator, "affinity_matrix_") or hasattr(inner, "affinity_matrix_")
+        return self._has("affinity_matrix_")
+
+    def _has(self, name: str) -> bool:
+        return hasattr(self.estimator, name) or hasattr(getattr(self.estimator, "clusterer_", None), name)
 
     @property
     def noun(self) -> str:

@@ -18,22 +18,11 @@ LARGE = 20_000
 
 DPI = 110
 
-LIGHT = {
-    "figure.facecolor": "#ffffff",
-    "axes.facecolor": "#ffffff",
-    "savefig.facecolor": "#ffffff",
-    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.titlecolor"), "#1c2430"),
-    "axes.edgecolor": "#8b95a3",
-}
-DARK = {
-    "figure.facecolor": "#1b2129",
-    "axes.facecolor": "#1b2129",
-    "savefig.facecolor": "#1b2129",
-    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.titlecolor"), "#e4e9f0"),
-    "axes.edgecolor": "#77828f",
-    "legend.facecolor": "#1b2129",
-    "legend.edgecolor": "#77828f",
-}
+INK = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.titlecolor")
+PAPER = ("figure.facecolor", "axes.facecolor", "savefig.facecolor")
+LIGHT = {**dict.fromkeys(PAPER, "#ffffff"), **dict.fromkeys(INK, "#1c2430"), "axes.edgecolor": "#8b95a3"}
+DARK = {**dict.fromkeys(PAPER, "#1b2129"), **dict.fromkeys(INK, "#e4e9f0"), "axes.edgecolor": "#77828f"}
+DARK |= {"legend.facecolor": "#1b2129", "legend.edgecolor": "#77828f"}
 
 
 @dataclass(frozen=True)
@@ -62,7 +51,7 @@ def pictures(content: Content) -> list[Picture]:
     return found
 
 
-Draw = Callable[[Any], None]
+Draw = Callable[[Any], Any]
 Plot = tuple[str, str, tuple[float, float], Draw]
 
 
@@ -70,34 +59,37 @@ def _plots(content: Content) -> list[Plot]:
     """Title, explanation, size and a function that draws into a figure."""
     from subspaces import plots
 
-    estimator, summary = content.estimator, content.summary
-    made: list[Plot] = [
-        (
-            "Confidence of the labels",
-            "How many points have how clear a label. Left: toss-ups; right: certain.",
-            (6.4, 3.6),
-            lambda figure: _draw_confidence(figure.subplots(), summary.confidence),
-        )
-    ]
-    fits = len(summary.labels) <= LARGE
+    estimator, selection = content.estimator, getattr(content.estimator, "selection_", None)
+    made: list[Plot] = []
+
+    def add(title: str, text: str, size: tuple[float, float], display: Any, rows: int = 1) -> None:
+        draw = display.from_estimator
+        made.append((title, text, size, lambda figure: draw(estimator, ax=figure.subplots(rows))))
+
+    made.append(("Confidence of the labels", _CONFIDENCE, (6.4, 3.6), lambda figure: _confidence(figure, content)))
+    fits = len(content.summary.labels) <= LARGE
     if getattr(estimator, "affinity_matrix_", None) is not None:
-        made.append(_in_axes("The graph that was cut", _GRAPH, (6.4, 6.0), plots.AffinityDisplay, estimator))
+        add("The graph that was cut", _GRAPH, (6.4, 6.0), plots.AffinityDisplay)
         if fits or getattr(estimator, "eigenvalues_", None) is not None:
-            made.append(_in_axes("Spectrum", _SPECTRUM, (6.4, 4.0), plots.SpectrumDisplay, estimator))
+            add("Spectrum", _SPECTRUM, (6.4, 4.0), plots.SpectrumDisplay)
     if hasattr(type(estimator), "embedding_") and (fits or getattr(estimator, "_embedding", None) is not None):
-        made.append(_in_axes("Map of the points", _MAP, (6.4, 5.4), plots.EmbeddingDisplay, estimator))
-    selection = getattr(estimator, "selection_", None)
+        add("Map of the points", _MAP, (6.4, 5.4), plots.EmbeddingDisplay)
     if selection is not None and len(selection.trials) > 1:
-        n_rows = len(plots.SelectionDisplay(selection).row_names)
-        size = (6.4, max(3.0, 1.5 + 0.26 * n_rows))
-        made.append(_in_axes("Settings tried", _SETTINGS, size, plots.SelectionDisplay, estimator))
+        height = max(3.0, 1.5 + 0.26 * len(plots.SelectionDisplay(selection).row_names))
+        add("Settings tried", _SETTINGS, (6.4, height), plots.SelectionDisplay)
     if selection is not None and selection.n_clusters is not None:
-        made.append(("How many clusters", _COUNT, (6.4, 6.4), lambda figure: _draw_count(figure, estimator)))
+        add("How many clusters", _COUNT, (6.4, 6.4), plots.NumberOfClustersDisplay, rows=2)
     if content.y is not None:
-        made.append(("Clusters and known classes", _CONFUSION, (6.4, 5.6), lambda figure: _draw_truth(figure, content)))
+        names = content.y if content.classes is None else np.asarray(content.classes)[content.y]
+
+        def confusion(figure: Any) -> None:
+            plots.ConfusionDisplay.from_predictions(names, content.summary.labels, ax=figure.subplots())
+
+        made.append(("Clusters and known classes", _CONFUSION, (6.4, 5.6), confusion))
     return made
 
 
+_CONFIDENCE = "How many points have how clear a label. Left: toss-ups; right: certain."
 _GRAPH = (
     "Points ordered by cluster, ties marked. Blocks on the diagonal are clusters; marks outside are ties that were cut."
 )
@@ -108,28 +100,11 @@ _COUNT = "How well all settings agree for each number of clusters; the estimate 
 _CONFUSION = "Points of each class in each cluster, after the best matching."
 
 
-def _in_axes(title: str, text: str, size: tuple[float, float], display: Any, estimator: Any) -> Plot:
-    return title, text, size, lambda figure: display.from_estimator(estimator, ax=figure.subplots())
-
-
-def _draw_count(figure: Any, estimator: Any) -> None:
-    from subspaces import plots
-
-    plots.NumberOfClustersDisplay.from_estimator(estimator, ax=figure.subplots(2, 1))
-
-
-def _draw_truth(figure: Any, content: Content) -> None:
-    from subspaces import plots
-
-    assert content.y is not None
-    names = content.y if content.classes is None else np.asarray(content.classes)[content.y]
-    plots.ConfusionDisplay.from_predictions(names, content.summary.labels, ax=figure.subplots())
-
-
-def _draw_confidence(ax: Any, confidence: Any) -> None:
+def _confidence(figure: Any, content: Content) -> None:
     from subspaces.plots.style import main_color
 
-    ax.hist(confidence, bins=np.linspace(0, 1, 26), color=main_color(ax))
+    ax = figure.subplots()
+    ax.hist(content.summary.confidence, bins=np.linspace(0, 1, 26), color=main_color(ax))
     ax.set(xlabel="confidence", ylabel="points", xlim=(0, 1))
     ax.spines[["top", "right"]].set_visible(False)
 

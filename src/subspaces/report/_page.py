@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io.writing import write_atomically
-from subspaces.report import _facts as facts
+from subspaces.io.writing import write_text
+from subspaces.report import _tables as tables
 from subspaces.report._content import Content
 from subspaces.report._figures import pictures
 from subspaces.report._members import gallery
@@ -27,9 +27,7 @@ TABLE_BYTES = 1_500_000
 
 def write_report(path: str | PathLike[str], content: Content) -> None:
     """Write the page; it is there whole or not at all."""
-    page = render(content)
-    with write_atomically(path) as stream:
-        stream.write(page.encode())
+    write_text(path, render(content))
 
 
 def render(content: Content) -> str:
@@ -56,12 +54,12 @@ def render(content: Content) -> str:
         "style": style,
         "script": script,
         "policy": _policy(style, script),
-        "figures": facts.key_figures(content),
-        "parameters": facts.parameters(content),
-        "quality": facts.quality(content),
-        "scores": facts.scores(content),
-        "versions": facts.versions(),
-        "python": facts.python_lines(content),
+        "figures": tables.key_figures(content),
+        "parameters": tables.parameters(content),
+        "quality": tables.quality(content),
+        "scores": tables.scores(content),
+        "versions": tables.versions(),
+        "python": tables.python_lines(content),
         "pictures": pictures(content),
         "made": f"{now.day} {now:%B %Y, %H:%M}",
     }

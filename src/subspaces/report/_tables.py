@@ -1,16 +1,41 @@
-"""The tables of a report for a text: Markdown or LaTeX."""
+"""Tables of the report: key figures, parameters with their origin, quality, clusters, versions; as text for a text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import platform
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from subspaces.io.writing import write_atomically
-from subspaces.report import _facts as facts
+import numpy as np
+
+from subspaces import __version__
+from subspaces.io.writing import write_text
 from subspaces.report._content import Content
 
-Table = tuple[str, list[tuple[str, ...]]]
+Row = tuple[str, ...]
+
+MEANINGS = {
+    "n_clusters": "number of clusters",
+    "kernel": "how similar two points are",
+    "bandwidth": "width of the kernel",
+    "scaling": "what was done to the points first",
+    "reg": "weight of the ridge, relative to the kernel",
+    "error_weight": "weight of the error beside the rank",
+    "sparsity": "weight of the locality beside the error",
+    "alpha": "weight of the data beside the sparsity",
+    "gamma": "weight of the data beside the sparsity",
+    "n_nonzero": "coefficients kept per point",
+    "graph": "how coefficients become edges",
+    "partition": "how the graph was cut",
+    "random_state": "seed of all random choices",
+}
+"""Parameters worth a row, with what they do."""
+
+UNSURE = 0.2
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -24,39 +49,143 @@ _LATEX = {
 }
 
 
+def key_figures(content: Content) -> list[Row]:
+    """Value, name and remark of the figures at the top of the page."""
+    summary, document = content.summary, content.document
+    n = len(summary.labels)
+    low, high = document.get("n_clusters_range", (0, 0))
+    figures: list[Row] = [
+        (f"{n:,}", content.noun, f"{content.X.shape[1]:,} {'values' if content.image_shape else 'features'} each"),
+        (str(len(summary.clusters)), "clusters", f"{low} to {high} fit nearly as well" if low < high else ""),
+        (f"{np.median(summary.confidence):.2f}", "median confidence", "0 a toss-up, 1 certain"),
+        (f"{int((summary.confidence < UNSURE).sum()):,}", "unsure", f"confidence below {UNSURE}"),
+        (f"{int(summary.fits_nowhere.sum()):,}", "fit nowhere", "far away or torn between clusters"),
+    ]
+    if "scores" in document:
+        figures.append((f"{100 * document['scores']['accuracy']:.1f} %", "accuracy", "against the known classes"))
+    if document.get("seconds"):
+        figures.append((f"{document['seconds']:.1f} s", "computing time", ""))
+    return figures
+
+
+def parameters(content: Content) -> list[Row]:
+    """Name, value, origin and meaning of the parameters."""
+    given, chosen = content.document.get("parameters", {}), content.document.get("chosen", {})
+    defaults = type(content.estimator)().get_params()
+    rows: list[Row] = []
+    for name, meaning in MEANINGS.items():
+        if name not in given:
+            continue
+        value = chosen.get(name, given[name])
+        origin = "chosen" if name in chosen else "default" if given[name] == defaults.get(name) else "given"
+        rows.append((name, "none" if value is None else str(value), origin, meaning))
+    return rows
+
+
+def quality(content: Content) -> list[Row]:
+    """Name, value and meaning of what can be said without and with known classes."""
+    from subspaces.selection.criteria import normalized_cut
+
+    summary = content.summary
+    rows: list[Row] = [
+        ("mean confidence", f"{summary.confidence.mean():.3f}", "how clearly points belong to their cluster, 0 to 1"),
+        ("mean tightness", f"{summary.tightness.mean():.3f}", "share of edge weight that stays inside a cluster"),
+    ]
+    W = getattr(content.estimator, "affinity_matrix_", None)
+    if W is not None and W.nnz:
+        codes = np.searchsorted(summary.clusters, summary.labels)
+        cut = normalized_cut(W, codes)
+        rows.append(("normalised cut", f"{cut:.3f}", "share of edge weight that is cut, 0 is best"))
+    selection = getattr(content.estimator, "selection_", None)
+    if selection is not None:
+        winner = selection.winner
+        rows.append(("modularity", f"{winner.modularity:.3f}", "edges inside clusters beyond chance"))
+        meaning = "adjusted Rand index with the most similar settings tried"
+        rows.append(("agreement", f"{winner.agreement:.3f}", meaning))
+        if np.isfinite(selection.stability):
+            meaning = "the same clusters from 80 % of the graph, 1 is best"
+            rows.append(("stability", f"{selection.stability:.3f}", meaning))
+    return rows
+
+
+def scores(content: Content) -> list[Row]:
+    """Scores against known classes in percent, beside those of one label for all; the first row names them."""
+    if content.y is None:
+        return []
+    from subspaces.metrics import CONSTANT, SCORES, score_table
+
+    rows = score_table(content.y, {"this run": content.summary.labels}).rows
+    return [
+        ("", *(score.title for score in SCORES)),
+        *(
+            ("one label for all" if name == CONSTANT else name, *(f"{100 * value:z.1f}" for value in row.values()))
+            for name, row in rows.items()
+        ),
+    ]
+
+
+def clusters(content: Content) -> list[Row]:
+    """One row per cluster, after the names of the columns."""
+    rows: list[Row] = [("cluster", "size", "tightness", "confidence", "nearest", "fit nowhere", "most typical")]
+    for row in content.summary.as_rows():
+        typical = ", ".join(content.name_of(i) for i in row["exemplars"][:3])
+        nearest = "" if row["nearest"] < 0 else str(row["nearest"])
+        figures = (f"{row['tightness']:.2f}", f"{row['confidence']:.2f}", nearest, str(row["fits_nowhere"]))
+        rows.append((str(row["cluster"]), str(row["size"]), *figures, typical))
+    return rows
+
+
+def versions() -> list[Row]:
+    """What the run depended on."""
+    rows: list[Row] = []
+    for name in ("numpy", "scipy", "scikit-learn", "graspologic-native", "pillow", "matplotlib"):
+        with suppress(PackageNotFoundError):
+            rows.append((name, version(name)))
+    head = [("subspaces", __version__), ("Python", platform.python_version())]
+    return [*head, *rows, ("system", f"{platform.system()} {platform.machine()}")]
+
+
+def python_lines(content: Content) -> str:
+    """The fit in Python, with the settled parameters."""
+    estimator = content.estimator
+    settled: dict[str, Any] = {**content.document.get("parameters", {}), **content.document.get("chosen", {})}
+    defaults = type(estimator)().get_params()
+    changed = {name: value for name, value in settled.items() if value != defaults.get(name)}
+    first = changed.pop("n_clusters", settled.get("n_clusters"))
+    arguments = ", ".join([repr(first), *(f"{name}={value!r}" for name, value in changed.items())])
+    module, name = type(estimator).__module__, type(estimator).__name__
+    module = "subspaces" if module.startswith("subspaces.estimators") else module
+    return f"from {module} import {name}\n\nlabels = {name}({arguments}).fit_predict(X)"
+
+
 def write_tables(path: str | PathLike[str], content: Content) -> None:
     """Write the tables to a ``.md`` or ``.tex`` file."""
-    text = render_tables(content, latex=Path(path).suffix.lower() == ".tex")
-    with write_atomically(path) as stream:
-        stream.write(text.encode())
+    write_text(path, render_tables(content, latex=Path(path).suffix.lower() == ".tex"))
 
 
 def render_tables(content: Content, *, latex: bool = False) -> str:
     """Parameters, quality, scores and clusters as Markdown or LaTeX (booktabs)."""
-    tables: list[Table] = [
-        ("Parameters", [("parameter", "value", "origin", "meaning"), *facts.parameters(content)]),
-        ("Quality", [("measure", "value", "meaning"), *facts.quality(content)]),
+    tables = [
+        ("Parameters", [("parameter", "value", "origin", "meaning"), *parameters(content)]),
+        ("Quality", [("measure", "value", "meaning"), *quality(content)]),
     ]
     if content.y is not None:
-        tables.append(("Scores against the known classes, in percent", facts.scores(content)))
-    tables.append((f"Clusters of {content.title}", facts.clusters(content)))
-    form: Callable[[str, Sequence[tuple[str, ...]]], str] = latex_table if latex else markdown_table
-    return "\n".join(form(title, rows) for title, rows in tables)
+        tables.append(("Scores against the known classes, in percent", scores(content)))
+    tables.append((f"Clusters of {content.title}", clusters(content)))
+    return "\n".join((latex_table if latex else markdown_table)(title, rows) for title, rows in tables)
 
 
-def markdown_table(title: str, rows: Sequence[tuple[str, ...]]) -> str:
+def markdown_table(title: str, rows: Sequence[Row]) -> str:
     """A table with its title as a heading; the first row holds the names of the columns."""
-    header, *body = rows
-    lines = [f"## {markdown(title)}", "", _row(header), _row([_rule(i, body) for i in range(len(header))], plain=True)]
-    return "\n".join([*lines, *(_row(row) for row in body), ""])
+    names, *body = [[markdown(cell) for cell in row] for row in rows]
+    rules = ["---:" if is_number else "---" for is_number in _are_numbers(rows)]
+    lines = ["| " + " | ".join(cells) + " |" for cells in (names, rules, *body)]
+    return "\n".join([f"## {markdown(title)}", "", *lines, ""])
 
 
-def _row(cells: Sequence[str], plain: bool = False) -> str:
-    return "| " + " | ".join(cell if plain else markdown(cell) for cell in cells) + " |"
-
-
-def _rule(i: int, body: Sequence[tuple[str, ...]]) -> str:
-    return "---:" if body and all(_is_number(row[i]) for row in body) else "---"
+def _are_numbers(rows: Sequence[Row]) -> list[bool]:
+    """Whether each column holds numbers only, below its name."""
+    return [len(rows) > 1 and all(map(_is_number, cells)) for _, *cells in zip(*rows, strict=True)]
 
 
 def _is_number(cell: str) -> bool:
@@ -80,25 +209,13 @@ def markdown(text: str) -> str:
     return "".join("\\" + c if c in "\\`*_[]|#" else c for c in escaped)
 
 
-def latex_table(title: str, rows: Sequence[tuple[str, ...]]) -> str:
+def latex_table(title: str, rows: Sequence[Row]) -> str:
     """A table for booktabs; the first row holds the names of the columns."""
-    header, *body = rows
-    columns = "".join("r" if _rule(i, body) == "---:" else "l" for i in range(len(header)))
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{latex(title)}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        " & ".join(map(latex, header)) + r" \\",
-        r"\midrule",
-        *(" & ".join(map(latex, row)) + r" \\" for row in body),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-        "",
-    ]
-    return "\n".join(lines)
+    columns = "".join("r" if is_number else "l" for is_number in _are_numbers(rows))
+    header, *lines = [" & ".join(map(latex, row)) + r" \\" for row in rows]
+    begin = [r"\begin{table}", r"\centering", rf"\caption{{{latex(title)}}}", rf"\begin{{tabular}}{{{columns}}}"]
+    end = [r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]
+    return "\n".join([*begin, r"\toprule", header, r"\midrule", *lines, *end])
 
 
 def latex(text: str) -> str:

@@ -3,8 +3,8 @@
 An experiment is a file (``experiments/*.toml``), its settings come from ``parameters.toml``, what the paper says from
 ``paper/*.csv``. The way of an experiment to its results:
 
-``plan`` (experiment → cells) → ``runner`` (cells → results, kept in a cache) → ``records`` (results beside the paper's
-numbers) → ``tables`` and ``figures`` → ``page``.
+``schedule`` (experiment → cells) → ``runner`` (cells → results, kept as ``entries`` of a cache) → ``statistics``
+(results beside the paper's numbers) → ``tables`` and ``figures`` → ``page``; ``experiment`` goes the whole way.
 """
 
 from __future__ import annotations

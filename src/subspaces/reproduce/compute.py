@@ -18,8 +18,8 @@ from subspaces.engine.run import Cache, Journey, run
 from subspaces.metrics import PAPER_SCORES, clustering_scores
 from subspaces.numerics.types import Array, Labels
 from subspaces.partition import cut_embedding
-from subspaces.reproduce.cells import Cell, Result
 from subspaces.reproduce.data import IMAGE_SHAPES, load_points
+from subspaces.reproduce.entries import Cell, Result
 from subspaces.scaling import apply_scaling, fit_scaling
 
 

@@ -13,41 +13,18 @@ from sklearn.datasets import load_digits
 from subspaces import datasets
 from subspaces.numerics.types import Array, Labels
 
-Loader = Callable[[Path | None], tuple[Array, Labels]]
-
-
-def _digits(home: Path | None) -> tuple[Array, Labels]:
-    X, y = load_digits(return_X_y=True)
-    return X, y
-
-
-def _curves(home: Path | None) -> tuple[Array, Labels]:
-    return datasets.make_three_curves(100, noise=0.01, random_state=0)
-
-
-SOURCES: dict[str, Loader] = {
-    "yaleb": lambda home: datasets.load_yaleb(data_home=home, return_X_y=True),
-    "coil20": lambda home: datasets.load_coil20(data_home=home, return_X_y=True),
-    "coil100": lambda home: datasets.load_coil100(data_home=home, return_X_y=True),
-    "usps": lambda home: datasets.load_usps(data_home=home, return_X_y=True),
+SOURCES: dict[str, tuple[str, Callable[[Path | None], tuple[Array, Labels]]]] = {
+    "yaleb": ("Extended Yale B", lambda home: datasets.load_yaleb(data_home=home, return_X_y=True)),
+    "coil20": ("COIL20", lambda home: datasets.load_coil20(data_home=home, return_X_y=True)),
+    "coil100": ("COIL100", lambda home: datasets.load_coil100(data_home=home, return_X_y=True)),
+    "usps": ("USPS", lambda home: datasets.load_usps(data_home=home, return_X_y=True)),
     # the paper draws from the first 10,000 training images
-    "mnist": lambda home: datasets.load_mnist(data_home=home, return_X_y=True, n_images=10_000),
-    "covtype": lambda home: datasets.load_covtype(data_home=home, return_X_y=True, dtype=np.float32),
-    "digits": _digits,
-    "curves": _curves,
+    "mnist": ("MNIST", lambda home: datasets.load_mnist(data_home=home, return_X_y=True, n_images=10_000)),
+    "covtype": ("Covtype", lambda home: datasets.load_covtype(data_home=home, return_X_y=True, dtype=np.float32)),
+    "digits": ("digits of scikit-learn", lambda home: load_digits(return_X_y=True)),
+    "curves": ("three curves", lambda home: datasets.make_three_curves(100, noise=0.01, random_state=0)),
 }
-"""The data sets by the name experiments use; the last two need no file."""
-
-NAMES = {
-    "yaleb": "Extended Yale B",
-    "coil20": "COIL20",
-    "coil100": "COIL100",
-    "usps": "USPS",
-    "mnist": "MNIST",
-    "covtype": "Covtype",
-    "digits": "digits of scikit-learn",
-    "curves": "three curves",
-}
+"""For people, and how to load them: the data sets by the name experiments use; the last two need no file."""
 
 IMAGE_SHAPES = {"yaleb": (32, 32), "coil20": (32, 32), "coil100": (32, 32)}
 
@@ -55,18 +32,14 @@ IMAGE_SHAPES = {"yaleb": (32, 32), "coil20": (32, 32), "coil100": (32, 32)}
 @lru_cache(maxsize=2)
 def load_whole(name: str, home: Path | None) -> tuple[Array, Labels]:
     """A whole data set; kept, because neighbouring cells use the same one."""
-    return SOURCES[name](home)
+    return SOURCES[name][1](home)
 
 
 def load_points(points: Mapping[str, Any], home: Path | None = None) -> tuple[Array, Labels]:
     """The points that a cell describes.
 
-    Parameters
-    ----------
-    points : mapping
-        ``name`` of the data set; optionally ``first`` (so many classes), ``per_class`` and ``draw`` (a random subset
-        and its seed), ``corruption`` (``gaussian`` or ``salt_and_pepper``) with ``level`` and ``noise_seed``.
-    home : folder of the data sets
+    They have the ``name`` of a data set; optionally ``first`` (so many classes), ``per_class`` and ``draw`` (a random
+    subset and its seed), ``corruption`` (``gaussian`` or ``salt_and_pepper``) with ``level`` and ``noise_seed``.
     """
     X, y = load_whole(points["name"], home)
     if "first" in points:

@@ -11,10 +11,10 @@ from matplotlib.lines import Line2D
 from scipy.optimize import linear_sum_assignment
 
 from subspaces.metrics import contingency
-from subspaces.reproduce.plan import Experiment, Planned
 from subspaces.reproduce.runner import Outcome
+from subspaces.reproduce.schedule import Experiment, Planned
 from subspaces.reproduce.statistics import Record
-from subspaces.reproduce.tables import panels
+from subspaces.reproduce.tables import distinct
 
 COLOURS = {"AC": "tab:red", "NMI": "tab:blue", "ARI": "tab:green", "F": "tab:purple"}
 MARKERS = "osD^v<>ph*X+d"
@@ -33,9 +33,25 @@ def draw(experiment: Experiment, records: Sequence[Record], planned: Sequence[Pl
     return STYLES[experiment.style](experiment, records, planned, outcome)
 
 
+def _figure(experiment: Experiment, width: float, height: float) -> Figure:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.suptitle(f"{experiment.paper}: {experiment.title}")
+    return figure
+
+
+def _in_percent(axes: Any, title: str, **names: Any) -> None:
+    axes.set(title=title, ylim=(0, 102), **names)
+    axes.grid(alpha=0.3)
+
+
+def _scores() -> list[Line2D]:
+    """Entries of a legend for the colours of the scores."""
+    return [Line2D([], [], color=colour, marker="o", label=metric) for metric, colour in COLOURS.items()]
+
+
 def _surface(experiment: Experiment, records: Sequence[Record], planned: Sequence[Planned], outcome: Outcome) -> Figure:
     """Accuracy over λ and η as bars, ours and the paper's, and the sections with all four scores."""
-    figure = Figure(figsize=(11, 8.6), layout="constrained")
+    figure = _figure(experiment, 11, 8.6)
     bars = [r for r in records if r.panel == "(a)" and r.metric == "AC" and r.cut == records[0].cut]
     for place, value, name in ((1, "mean", "this package"), (2, "paper", "the paper")):
         axes = figure.add_subplot(2, 2, place, projection="3d")
@@ -43,34 +59,31 @@ def _surface(experiment: Experiment, records: Sequence[Record], planned: Sequenc
         axes.set_title(f"(a) AC, {name}")
     for place, panel, axis in ((3, "(b)", "λ"), (4, "(c)", "η")):
         axes = figure.add_subplot(2, 2, place)
-        of_panel = [record for record in records if record.panel == panel]
-        _sections(axes, of_panel)
+        _sections(axes, [record for record in records if record.panel == panel])
         other = next(item.cell["parameters"] for item in planned if item.panel == panel)
         fixed = f"η = {other['n_nonzero']}" if axis == "λ" else f"λ = {other['reg']:g}"
-        axes.set(title=f"{panel} {fixed}", xlabel=axis, ylabel="%", ylim=(0, 102))
-        axes.grid(alpha=0.3)
-    handles = [Line2D([], [], color=colour, marker="o", label=metric) for metric, colour in COLOURS.items()]
-    handles += [
+        _in_percent(axes, f"{panel} {fixed}", xlabel=axis, ylabel="%")
+    black: dict[str, Any] = {"color": "black", "linestyle": "none"}
+    handles = [
+        *_scores(),
         Line2D([], [], color="black", label=f"this package, {records[0].cut}"),
-        Line2D([], [], color="black", linestyle="none", marker="_", markersize=13, label="best optimum found"),
-        Line2D([], [], color="black", linestyle="none", marker="x", markersize=9, label="the paper"),
+        Line2D([], [], marker="_", markersize=13, label="best optimum found", **black),
+        Line2D([], [], marker="x", markersize=9, label="the paper", **black),
         Line2D([], [], color="grey", linewidth=8, alpha=0.3, label=f"range over runs of {SPREAD}"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=9)
-    figure.suptitle(f"{experiment.paper}: {experiment.title}")
     return figure
 
 
 def _bars(axes: Any, records: Sequence[Record], value: str) -> None:
     penalties = sorted({record.x for record in records if record.x is not None})
-    sizes = list(dict.fromkeys(record.row for record in records))
-    colours = [f"C{j}" for j in range(len(sizes))]
+    sizes = distinct(records, "row")
     for record in records:
         height = getattr(record, value)
         if record.x is None or height is None:
             continue
         i, j = penalties.index(record.x), sizes.index(record.row)
-        axes.bar3d(j - 0.3, i - 0.3, 0, 0.6, 0.6, height, color=colours[j], shade=True)
+        axes.bar3d(j - 0.3, i - 0.3, 0, 0.6, 0.6, height, color=f"C{j}", shade=True)
     axes.set_xticks(range(len(sizes)), [name.split()[-1] for name in sizes])
     axes.set_yticks(range(len(penalties)), [f"{x:g}" for x in penalties])
     axes.set(xlabel="η", ylabel="λ", zlabel="AC (%)", zlim=(0, 100))
@@ -80,43 +93,42 @@ def _bars(axes: Any, records: Sequence[Record], value: str) -> None:
 def _sections(axes: Any, records: Sequence[Record]) -> None:
     """Every score along one parameter: lines ours, crosses the paper's, bands the spread over restarts."""
     places: list[Any] = sorted({record.x for record in records if record.x is not None})
+
+    def points(found: list[Record], value: str) -> tuple[list[int], list[Any]]:
+        shown = [r for r in found if getattr(r, value) is not None]
+        return [places.index(r.x) for r in shown], [getattr(r, value) for r in shown]
+
     for metric, colour in COLOURS.items():
-        of_metric = [record for record in records if record.metric == metric and record.x is not None]
-        first = [r for r in of_metric if r.cut == records[0].cut and r.mean is not None]
-        axes.plot([places.index(r.x) for r in first], [r.mean for r in first], "o-", color=colour, markersize=4)
-        printed = [r for r in first if r.paper is not None]
-        axes.plot([places.index(r.x) for r in printed], [r.paper for r in printed], "x", color=colour, markersize=9)
-        best = [r for r in of_metric if r.cut == BEST and r.mean is not None]
-        axes.plot([places.index(r.x) for r in best], [r.mean for r in best], "_", color=colour, markersize=13, mew=1.5)
-        spread = [r for r in of_metric if r.cut == SPREAD and r.mean is not None]
+        of_metric = [r for r in records if r.metric == metric and r.x is not None and r.mean is not None]
+        first, best, spread = ([r for r in of_metric if r.cut == cut] for cut in (records[0].cut, BEST, SPREAD))
+        axes.plot(*points(first, "mean"), "o-", color=colour, markersize=4)
+        axes.plot(*points(first, "paper"), "x", color=colour, markersize=9)
+        axes.plot(*points(best, "mean"), "_", color=colour, markersize=13, mew=1.5)
         if spread:
-            x = [places.index(r.x) for r in spread]
-            axes.fill_between(x, [r.low for r in spread], [r.high for r in spread], color=colour, alpha=0.15, lw=0)
-    axes.set_xticks(range(len(places)), [_tick(x) for x in places], fontsize=8)
+            x, low = points(spread, "low")
+            axes.fill_between(x, low, points(spread, "high")[1], color=colour, alpha=0.15, lw=0)
+    axes.set_xticks(range(len(places)), [f"{x:g}".replace("e-0", "e-") for x in places], fontsize=8)
 
 
 def _curves(experiment: Experiment, records: Sequence[Record], planned: Sequence[Planned], outcome: Outcome) -> Figure:
     """One panel per row: all scores along the axis."""
-    rows = list(dict.fromkeys(record.row for record in records))
-    figure = Figure(figsize=(5.2 * len(rows), 4.4), layout="constrained")
+    rows = distinct(records, "row")
+    figure = _figure(experiment, 5.2 * len(rows), 4.4)
     for place, row in enumerate(rows, start=1):
         axes = figure.add_subplot(1, len(rows), place)
         _sections(axes, [record for record in records if record.row == row])
-        axes.set(title=row, xlabel=AXES[experiment.panels[0]["vary"]], ylabel="%", ylim=(0, 102))
-        axes.grid(alpha=0.3)
-    handles = [Line2D([], [], color=colour, marker="o", label=metric) for metric, colour in COLOURS.items()]
-    handles.append(Line2D([], [], color="black", linestyle="none", marker="x", markersize=9, label="the paper"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=5)
-    figure.suptitle(f"{experiment.paper}: {experiment.title}")
+        _in_percent(axes, row, xlabel=AXES[experiment.panels[0]["vary"]], ylabel="%")
+    paper = Line2D([], [], color="black", linestyle="none", marker="x", markersize=9, label="the paper")
+    figure.legend(handles=[*_scores(), paper], loc="outside lower center", ncols=5)
     return figure
 
 
 def _noise(experiment: Experiment, records: Sequence[Record], planned: Sequence[Planned], outcome: Outcome) -> Figure:
     """A column for each data set: the paper's lines, ours with one start of k-means, ours with the best of many."""
-    names = panels(records)
-    rows = list(dict.fromkeys(record.row for record in records))
-    cuts = list(dict.fromkeys(record.cut for record in records))
-    figure = Figure(figsize=(5.6 * len(names), 4.0 * (len(cuts) + 1)), layout="constrained")
+    names = distinct(records, "panel")
+    rows = distinct(records, "row")
+    cuts = distinct(records, "cut")
+    figure = _figure(experiment, 5.6 * len(names), 4.0 * (len(cuts) + 1))
     grid = figure.subplots(len(cuts) + 1, len(names), squeeze=False, sharey=True)
     for column, panel in enumerate(names):
         for line, cut in enumerate(["the paper", *cuts]):
@@ -124,17 +136,15 @@ def _noise(experiment: Experiment, records: Sequence[Record], planned: Sequence[
             for j, row in enumerate(rows):
                 of_row = [r for r in records if r.panel == panel and r.row == row and r.metric == "AC"]
                 of_row = [r for r in of_row if r.cut == (cuts[0] if line == 0 else cut)]
-                values = [(r.x, r.paper if line == 0 else r.mean) for r in of_row]
-                values = [(x, value) for x, value in values if value is not None]
-                axes.plot(*_columns(values), **_line(row, j))
+                values = {r.x: r.paper if line == 0 else r.mean for r in of_row}
+                shown = {x: value for x, value in values.items() if value is not None}
+                axes.plot(list(shown), list(shown.values()), **_line(row, j))
             title = "the paper" if line == 0 else f"this package, {cut}"
-            axes.set(title=f"{panel}: {title}", ylim=(0, 102), ylabel="AC (%)")
-            axes.set_xlabel(NOISE[experiment.panels[0]["data"]["corruption"]])
+            along = NOISE[experiment.panels[0]["data"]["corruption"]]
+            _in_percent(axes, f"{panel}: {title}", xlabel=along, ylabel="AC (%)")
             axes.set_xticks(experiment.panels[column]["values"])
-            axes.grid(alpha=0.3)
     handles = [Line2D([], [], label=row, **_line(row, j)) for j, row in enumerate(rows)]
     figure.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=9)
-    figure.suptitle(f"{experiment.paper}: {experiment.title}")
     return figure
 
 
@@ -155,7 +165,7 @@ def _bar_chart(
     experiment: Experiment, records: Sequence[Record], planned: Sequence[Planned], outcome: Outcome
 ) -> Figure:
     """Groups of bars: ours filled with the spread over seeds, the paper's hatched."""
-    rows = list(dict.fromkeys(record.row for record in records))
+    rows = distinct(records, "row")
     figure = Figure(figsize=(1.6 + 1.25 * len(rows), 4.6), layout="constrained")
     axes = figure.add_subplot()
     for j, metric in enumerate(experiment.metrics):
@@ -180,11 +190,10 @@ def _bar_chart(
 
 def _toy(experiment: Experiment, records: Sequence[Record], planned: Sequence[Planned], outcome: Outcome) -> Figure:
     """Three curves: their truth, what makes them lines, and the labels found."""
-    found = [(item.row, outcome.result(item.cell)) for item in planned]
-    results = [(row, result) for row, result in found if result is not None]
-    figure = Figure(figsize=(4 * (len(results) + 2), 4), layout="constrained")
+    results = [(item.row, found) for item in planned if (found := outcome.result(item.cell)) is not None]
     if not results:
-        return figure
+        return Figure(figsize=(8, 4), layout="constrained")
+    figure = _figure(experiment, 4 * (len(results) + 2), 4)
     X, y = np.array(results[0][1]["X"]), np.array(results[0][1]["y"])
     shown: list[tuple[str, Any, Any]] = [
         ("three curves", X, y),
@@ -197,7 +206,6 @@ def _toy(experiment: Experiment, records: Sequence[Record], planned: Sequence[Pl
         axes = figure.add_subplot(1, len(shown), place)
         axes.scatter(points[:, 0], points[:, 1], c=[f"C{label}" for label in labels], s=12)
         axes.set(title=title, xlabel="x²" if place == 2 else "x", ylabel="y")
-    figure.suptitle(f"{experiment.paper}: {experiment.title}")
     return figure
 
 
@@ -211,17 +219,16 @@ def _matrices(
     experiment: Experiment, records: Sequence[Record], planned: Sequence[Planned], outcome: Outcome
 ) -> Figure:
     """Coefficients before and similarities after the truncation; bright is large."""
-    figure = Figure(figsize=(10, 5), layout="constrained")
     result = outcome.result(planned[0].cell)
     if result is None:
-        return figure
+        return Figure(figsize=(10, 5), layout="constrained")
+    figure = _figure(experiment, 10, 5)
     shown = {"(a) |C| before truncation": np.array(result["C"]), "(b) W after it": np.array(result["W"])}
     for place, (title, matrix) in enumerate(shown.items(), start=1):
         axes = figure.add_subplot(1, 2, place)
         # the paper shows (b) nearly as dots: a bound well below the largest entry does that
         axes.imshow(matrix, cmap="gray", vmin=0, vmax=np.quantile(matrix[matrix > 0], 0.99 if place == 1 else 0.5))
         axes.set_title(title)
-    figure.suptitle(f"{experiment.paper}: {experiment.title}")
     return figure
 
 
@@ -233,12 +240,3 @@ STYLES: dict[str, Callable[..., Figure]] = {
     "toy": _toy,
     "matrices": _matrices,
 }
-
-
-def _columns(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-
-
-def _tick(x: float) -> str:
-    """A number as short as the axis needs: 1e-05 becomes 1e-5."""
-    return f"{x:g}".replace("e-0", "e-")

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from subspaces import __version__
-from subspaces.io import FileError, write_atomically
+from subspaces.io import FileError
 from subspaces.io.dataset import printable
-from subspaces.reproduce.cells import CODE
-from subspaces.reproduce.outputs import origin
-from subspaces.reproduce.plan import HERE, Experiment, experiment_names, load_experiment
-from subspaces.reproduce.run import Settings
+from subspaces.io.writing import write_text
+from subspaces.reproduce.entries import CODE
+from subspaces.reproduce.experiment import Settings, origin
+from subspaces.reproduce.schedule import HERE, Experiment, experiment_names, load_experiment
 from subspaces.reproduce.statistics import RATIO, Record, from_csv
 from subspaces.reproduce.tables import TIMES, is_curve, markdown
 
@@ -51,8 +51,7 @@ def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
         summary.append(_summary_line(experiment, records))
         sections.append(_section(experiment, records, words.get(name, ""), link, settings.output))
     parts.append("## At a glance\n\n" + _HEAD + "\n".join(line for line in summary if line) + "\n")
-    with write_atomically(page) as stream:
-        stream.write("\n".join([*parts, *sections]).encode())
+    write_text(page, "\n".join([*parts, *sections]))
     return page
 
 

@@ -7,16 +7,15 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from subspaces.io.writing import remove_leftovers
-from subspaces.reproduce.cells import Cell, Result, cell_path, digest, read_result, write_result
+from subspaces.reproduce.entries import Cell, Result, cell_path, digest, read_result, write_result
 
 
 @dataclass
@@ -33,11 +32,8 @@ class Outcome:
         return self.results.get(digest(cell))
 
 
-class Listener(Protocol):
-    """Told of every cell that is done."""
-
-    def __call__(self, done: int, total: int, name: str) -> None:
-        """`done` of `total` cells; the readable name of the last."""
+Listener = Callable[[int, int, str], None]
+"""Told of every cell that is done: how many are, of how many, and the readable name of the last."""
 
 
 def run_cells(
@@ -62,10 +58,11 @@ def run_cells(
         else:
             outcome.results[digest(cell)] = found
     outcome.n_found = len(outcome.results)
-    if missing:
-        # also made where everything is computed here: the first write must not find out that the place is wrong
-        cache.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(cache)
+    if not missing:
+        return outcome
+    # also made where everything is computed here: the first write must not find out that the place is wrong
+    cache.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(cache)
     finished = _computed_here(missing, cache, data_home) if jobs == 1 else _computed(missing, cache, data_home, jobs)
     for done, (key, result) in enumerate(finished, start=1):
         if isinstance(result, str):
@@ -78,19 +75,17 @@ def run_cells(
     return outcome
 
 
-def _computed_here(missing: dict[str, Cell], cache: Path, data_home: Path | None) -> Iterator[tuple[str, Result | str]]:
-    if not missing:
-        return
+Finished = Iterator[tuple[str, Result | str]]
+"""Results, or errors as text, by the digest of their cell, as they come."""
+
+
+def _computed_here(missing: dict[str, Cell], cache: Path, data_home: Path | None) -> Finished:
     with _one_thread():
         for key, cell in missing.items():
             yield key, _compute_and_keep(cell, cache, data_home)
 
 
-def _computed(
-    missing: dict[str, Cell], cache: Path, data_home: Path | None, jobs: int
-) -> Iterator[tuple[str, Result | str]]:
-    if not missing:
-        return
+def _computed(missing: dict[str, Cell], cache: Path, data_home: Path | None, jobs: int) -> Finished:
     # spawned, not forked: a fork of a process whose BLAS has threads may hang
     context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())
@@ -140,7 +135,10 @@ def _start_worker() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
-    _limit_threads()
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    _one_thread()
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 def _die_with(parent: Any) -> None:
@@ -148,21 +146,9 @@ def _die_with(parent: Any) -> None:
     os._exit(1)
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
+def _one_thread() -> Any:
+    """Limit the libraries to one thread, until the end of a ``with`` or of the process."""
     import sklearn.cluster  # noqa: F401  (loads the libraries that are limited next)
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):
-        yield
-
-
-def _limit_threads() -> None:
-    import sklearn.cluster  # noqa: F401
-    from threadpoolctl import threadpool_limits
-
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"
-    threadpool_limits(1)
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
+    return threadpool_limits(1)

@@ -13,9 +13,8 @@ import numpy as np
 from scipy.stats import ranksums
 
 from subspaces.io.dataset import printable
-from subspaces.reproduce.cells import Cell
-from subspaces.reproduce.plan import HERE, QUICK, Experiment, Planned
 from subspaces.reproduce.runner import Outcome
+from subspaces.reproduce.schedule import HERE, QUICK, Experiment, Planned
 
 LEVEL = 0.05
 RATIO = "t2 / KTRR"
@@ -61,10 +60,12 @@ def make_records(experiment: Experiment, planned: Sequence[Planned], outcome: Ou
         places.setdefault((item.panel, item.row, item.x), []).append(item)
     records, samples = [], {}
     for (panel, row, x), items in places.items():
+        cell = items[0].cell
+        setting = f"{cell['method']}({', '.join(f'{name}={value}' for name, value in cell['parameters'].items())})"
         for cut in dict.fromkeys(how["name"] for item in items for how in item.cell["cuts"]):
             for metric in experiment.metrics:
                 values = _values(items, outcome, cut, metric)
-                record = Record(panel, row, x, cut, metric, mark=items[0].mark, setting=describe(items[0].cell))
+                record = Record(panel, row, x, cut, metric, mark=items[0].mark, setting=setting)
                 _fill(record, values, paper.get((panel, row, x, metric)))
                 records.append(record)
                 samples[id(record)] = values
@@ -73,24 +74,12 @@ def make_records(experiment: Experiment, planned: Sequence[Planned], outcome: Ou
     return records
 
 
-def describe(cell: Cell) -> str:
-    """The parameters of a cell in one line."""
-    settings = ", ".join(f"{name}={value}" for name, value in cell["parameters"].items())
-    return f"{cell['method']}({settings})"
-
-
 def _values(items: Sequence[Planned], outcome: Outcome, cut: str, metric: str) -> list[float]:
     """All runs of all draws; times are per cell, not per cut."""
-    values: list[float] = []
-    for item in items:
-        result = outcome.result(item.cell)
-        if result is None:
-            continue
-        if metric in ("t1", "t2"):
-            values.append(result[metric])
-        else:
-            values += result["scores"].get(cut, {}).get(metric, [])
-    return values
+    results = [result for item in items if (result := outcome.result(item.cell)) is not None]
+    if metric in ("t1", "t2"):
+        return [result[metric] for result in results]
+    return [value for result in results for value in result["scores"].get(cut, {}).get(metric, [])]
 
 
 def _fill(record: Record, values: Sequence[float], printed: tuple[float, float | None] | None) -> None:
@@ -127,19 +116,14 @@ def _mark_best(records: Sequence[Record], samples: Mapping[int, Sequence[float]]
     for group in groups.values():
         if len(group) < 2:
             continue
-        wanted = (min if best == "min" or group[0].metric in ("t1", "t2", "seconds") else max)(
-            record.mean for record in group if record.mean is not None
-        )
-        winners = [record for record in group if record.mean == wanted]
-        for record in winners:
-            record.best = True
-        rest = [record for record in group if not record.best]
+        least = best == "min" or group[0].metric in ("t1", "t2", "seconds")
+        wanted = (min if least else max)(record.mean for record in group if record.mean is not None)
+        for record in group:
+            record.best = record.mean == wanted
+        winners, rest = [r for r in group if r.best], [samples[id(r)] for r in group if not r.best]
         if len(winners) == 1:
-            winners[0].dagger = all(_differ(samples[id(winners[0])], samples[id(other)]) for other in rest)
-
-
-def _differ(a: Sequence[float], b: Sequence[float]) -> bool:
-    return bool(ranksums(a, b).pvalue < LEVEL)
+            own = samples[id(winners[0])]
+            winners[0].dagger = all(bool(ranksums(own, other).pvalue < LEVEL) for other in rest)
 
 
 def read_paper(name: str, folder: Path = PAPER) -> dict[Key, tuple[float, float | None]]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from subspaces.reproduce.plan import Experiment
+from subspaces.reproduce.schedule import Experiment
 from subspaces.reproduce.statistics import Record
 
+ByPlace = dict[float | None, Record]
 MISSING = "–"
 TIMES = ("t1", "t2", "seconds")
 """Differences of these say something about machines only."""
 _TEX = {
+    **{character: "\\" + character for character in "&%$#_{}"},
     "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "η": r"$\eta$",
@@ -40,9 +35,9 @@ _TEX = {
 }
 
 
-def panels(records: Sequence[Record]) -> list[str]:
-    """Names of the panels, in order."""
-    return list(dict.fromkeys(record.panel for record in records))
+def distinct(records: Sequence[Record], name: str) -> list[str]:
+    """Every panel, row, cut or metric of the records once, in order."""
+    return list(dict.fromkeys(getattr(record, name) for record in records))
 
 
 def is_curve(records: Sequence[Record]) -> bool:
@@ -53,7 +48,7 @@ def is_curve(records: Sequence[Record]) -> bool:
 def markdown(experiment: Experiment, records: Sequence[Record]) -> str:
     """One table per panel: every metric with the paper's number and the difference."""
     parts = []
-    for panel in panels(records):
+    for panel in distinct(records, "panel"):
         of_panel = [record for record in records if record.panel == panel]
         parts.append(f"**{panel}**\n")
         parts += [_curve_markdown(of_panel) if is_curve(of_panel) else _table_markdown(experiment, of_panel), ""]
@@ -83,36 +78,38 @@ def _curve_markdown(records: Sequence[Record]) -> str:
     """Rows are methods and cuts, columns the places along the axis; ours, the paper's and the difference."""
     places = sorted({record.x for record in records if record.x is not None})
     lines = ["| | | " + " | ".join(f"{x:g}" for x in places) + " |", "|---" * (len(places) + 2) + "|"]
-    several = len({record.cut for record in records}) > 1
+    several = len(distinct(records, "cut")) > 1
+    for metric, label, by_cut, printed in _curves(records):
+        for cut, by_place in by_cut.items():
+            name = f"{label}, {cut}" if several else label
+            cells = [_number(by_place[x], short=True) if x in by_place else MISSING for x in places]
+            lines.append(f"| {name} | {metric} | " + " | ".join(cells) + " |")
+        if printed:
+            lines.append("| *paper* | | " + " | ".join(_paper(printed.get(x), short=True) for x in places) + " |")
+            lines.append("| *Δ* of the first | | " + " | ".join(_difference(printed.get(x)) for x in places) + " |")
+    return "\n".join(lines)
+
+
+def _curves(records: Sequence[Record]) -> Iterator[tuple[str, str, dict[str, ByPlace], ByPlace]]:
+    """Metric and label of every curve, its records by cut and place, and those with the paper's numbers, if any."""
     for metric in _compared_metrics(records):
         for label, of_row in _rows([record for record in records if record.metric == metric]):
-            by_cut: dict[str, dict[float | None, Record]] = {}
-            for record in of_row:
-                by_cut.setdefault(record.cut, {})[record.x] = record
-            for cut, by_place in by_cut.items():
-                name = f"{label}, {cut}" if several else label
-                cells = [_number(by_place[x], short=True) if x in by_place else MISSING for x in places]
-                lines.append(f"| {name} | {metric} | " + " | ".join(cells) + " |")
-            if any(record.paper is not None for record in of_row):
-                printed = next(iter(by_cut.values()))
-                lines.append("| *paper* | | " + " | ".join(_paper(printed.get(x), short=True) for x in places) + " |")
-                lines.append("| *Δ* of the first | | " + " | ".join(_difference(printed.get(x)) for x in places) + " |")
-    return "\n".join(lines)
+            by_cut = {cut: {r.x: r for r in of_row if r.cut == cut} for cut in distinct(of_row, "cut")}
+            has_paper = any(record.paper is not None for record in of_row)
+            yield metric, label, by_cut, next(iter(by_cut.values())) if has_paper else {}
 
 
 def _compared_metrics(records: Sequence[Record]) -> list[str]:
     """The metrics the paper has numbers of; all of them where it has none. The CSV file always has all."""
-    metrics = list(dict.fromkeys(record.metric for record in records))
+    metrics = distinct(records, "metric")
     printed = {record.metric for record in records if record.paper is not None}
     return [metric for metric in metrics if metric in printed] or metrics
 
 
 def _rows(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
     """Records of each row under its label, which carries a ‡ where the protocol is smaller."""
-    rows: dict[str, list[Record]] = {}
-    for record in records:
-        rows.setdefault(record.row, []).append(record)
-    return [(label + (" ‡" if found[0].mark else ""), found) for label, found in rows.items()]
+    rows = [[record for record in records if record.row == row] for row in distinct(records, "row")]
+    return [(found[0].row + (" ‡" if found[0].mark else ""), found) for found in rows]
 
 
 def _number(record: Record, *, short: bool = False) -> str:
@@ -156,52 +153,47 @@ def _footnotes(records: Sequence[Record]) -> list[str]:
 def latex(experiment: Experiment, records: Sequence[Record]) -> str:
     """The same as tables in the paper's style; plain ``tabular``, no package is needed."""
     parts = [f"% {experiment.name}: {experiment.title}"]
-    for panel in panels(records):
+    for panel in distinct(records, "panel"):
         of_panel = [record for record in records if record.panel == panel]
         body = _curve_latex(of_panel) if is_curve(of_panel) else _table_latex(experiment, of_panel)
         caption = f"{experiment.title}: {panel}. Upright: this package; in italics: the paper."
         notes = " ".join(note.strip() for note in _footnotes(of_panel))
-        parts += [
-            r"\begin{table}[htbp]\scriptsize",
-            r"\centering",
-            rf"\caption{{{escape(caption)} {escape(notes)}}}",
-            body,
-            r"\end{table}",
-            "",
-        ]
+        title = rf"\caption{{{escape(caption)} {escape(notes)}}}"
+        parts += [r"\begin{table}[htbp]\scriptsize", r"\centering", title, body, r"\end{table}", ""]
     return "\n".join(parts)
 
 
 def _table_latex(experiment: Experiment, records: Sequence[Record]) -> str:
     metrics = [metric for metric in experiment.metrics if any(record.metric == metric for record in records)]
-    lines = [rf"\begin{{tabular}}{{l||{'l' * len(metrics)}}}", r"\hline"]
-    lines += [" & ".join(["Methods", *(escape(metric) for metric in metrics)]) + r" \\", r"\hline", r"\hline"]
+    rows = []
     for label, of_row in _rows(records):
         by_metric = {record.metric: record for record in of_row}
-        lines.append(" & ".join([escape(label), *(_tex_number(by_metric.get(m)) for m in metrics)]) + r" \\")
+        rows.append([escape(label), *(_tex_number(by_metric.get(metric)) for metric in metrics)])
         if any(record.paper is not None for record in of_row):
-            printed = [escape(_paper(by_metric.get(metric))) for metric in metrics]
-            italics = [rf"\textit{{{text}}}" if text else "" for text in printed]
-            lines.append(" & ".join([r"\quad \textit{paper}", *italics]) + r" \\")
-    return "\n".join([*lines, r"\hline", r"\end{tabular}"])
+            rows.append([r"\quad \textit{paper}", *(_italic(_paper(by_metric.get(metric))) for metric in metrics)])
+    return _tabular(f"l||{'l' * len(metrics)}", ["Methods", *map(escape, metrics)], rows)
 
 
 def _curve_latex(records: Sequence[Record]) -> str:
     places = sorted({record.x for record in records if record.x is not None})
-    lines = [rf"\begin{{tabular}}{{ll||{'l' * len(places)}}}", r"\hline"]
-    lines += [" & ".join(["", "", *(f"{x:g}" for x in places)]) + r" \\", r"\hline", r"\hline"]
-    for metric in _compared_metrics(records):
-        for label, of_row in _rows([record for record in records if record.metric == metric]):
-            for cut in dict.fromkeys(record.cut for record in of_row):
-                by_place = {record.x: record for record in of_row if record.cut == cut}
-                cells = [escape(_number(by_place[x], short=True)) if x in by_place else "--" for x in places]
-                lines.append(" & ".join([escape(f"{label}, {cut}"), escape(metric), *cells]) + r" \\")
-            by_place = {record.x: record for record in of_row}
-            if any(record.paper is not None for record in of_row):
-                cells = [_paper(by_place.get(x), short=True) for x in places]
-                italics = [rf"\textit{{{text}}}" if text else "" for text in cells]
-                lines.append(" & ".join([r"\quad \textit{paper}", "", *italics]) + r" \\")
-    return "\n".join([*lines, r"\hline", r"\end{tabular}"])
+    rows = []
+    for metric, label, by_cut, printed in _curves(records):
+        for cut, by_place in by_cut.items():
+            cells = [escape(_number(by_place[x], short=True)) if x in by_place else "--" for x in places]
+            rows.append([escape(f"{label}, {cut}"), escape(metric), *cells])
+        if printed:
+            rows.append([r"\quad \textit{paper}", "", *(_italic(_paper(printed.get(x), short=True)) for x in places)])
+    return _tabular(f"ll||{'l' * len(places)}", ["", "", *(f"{x:g}" for x in places)], rows)
+
+
+def _tabular(columns: str, header: list[str], rows: list[list[str]]) -> str:
+    lines = [" & ".join(cells) + r" \\" for cells in (header, *rows)]
+    begin, rule = rf"\begin{{tabular}}{{{columns}}}", r"\hline"
+    return "\n".join([begin, rule, lines[0], rule, rule, *lines[1:], rule, r"\end{tabular}"])
+
+
+def _italic(text: str) -> str:
+    return rf"\textit{{{escape(text)}}}" if text else ""
 
 
 def _tex_number(record: Record | None) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from subspaces import __version__
 from subspaces.io import FileError
 from subspaces.io.dataset import printable
-from subspaces.reproduce.cells import CODE, Cell
+from subspaces.reproduce.entries import CODE, Cell
 
 HERE = Path(str(files("subspaces.reproduce")))
 EXPERIMENTS = HERE / "experiments"
@@ -28,29 +28,17 @@ MAX_CELLS = 100_000
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure, as its file says.
+    """One table or figure, as its file says."""
 
-    Attributes
-    ----------
-    name : the file's name; quick versions end in ``-quick``
-    title, paper, note : for people; `paper` is the number the paper gives it
-    style : how it is drawn, see :mod:`subspaces.reproduce.figures`; ``"table"`` is not
-    metrics : columns, in order
-    panels : parts: ``name``, ``data``, ``rows`` (of ``parameters.toml``), and what varies along them
-    protocol : ``draws``, ``cuts`` and, under ``rows``, what differs for single rows
-    full : the paper's ``runs`` and ``restarts``; rows with less are marked
-    minutes : CPU minutes it takes, measured
-    """
-
-    name: str
+    name: str  # the file's; quick versions end in -quick
     title: str
-    paper: str
-    style: str
-    metrics: list[str]
-    panels: list[dict[str, Any]]
-    protocol: dict[str, Any]
-    full: dict[str, int] = field(default_factory=dict)
-    minutes: float = 1.0
+    paper: str  # the number the paper gives it
+    style: str  # how it is drawn, see subspaces.reproduce.figures; "table" is not
+    metrics: list[str]  # columns, in order
+    panels: list[dict[str, Any]]  # parts: name, data, rows (of parameters.toml), and what varies along them
+    protocol: dict[str, Any]  # draws, cuts and, under rows, what differs for single rows
+    full: dict[str, int] = field(default_factory=dict)  # the paper's runs and restarts; rows with less are marked
+    minutes: float = 1.0  # of CPU time, measured
     note: str = ""
     best: str = "max"
 
@@ -120,9 +108,8 @@ def plan(experiment: Experiment, parameters: Mapping[str, Mapping[str, Any]]) ->
         cells = (planned for panel in experiment.panels for planned in _panel(experiment, panel, parameters))
         found = list(itertools.islice(cells, MAX_CELLS + 1))
     except (TypeError, LookupError, AttributeError, ValueError, OverflowError) as error:
-        raise ValueError(
-            f"the experiment '{experiment.name}' or its rows are not as expected: {_reason(error)}"
-        ) from error
+        problem = f"the experiment '{experiment.name}' or its rows are not as expected: {_reason(error)}"
+        raise ValueError(problem) from error
     if len(found) > MAX_CELLS:
         raise ValueError(f"the experiment '{experiment.name}' has more than {MAX_CELLS} cells; ask for fewer")
     return found
@@ -162,10 +149,24 @@ def _panel(
     experiment: Experiment, panel: Mapping[str, Any], parameters: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Planned]:
     for name in panel["rows"]:
-        row = parameters[name]
+        row, protocol = parameters[name], protocol_of(experiment, panel, name)
         for label, x, points, overrides in _places(panel, row):
-            settings = {**chosen(row, points), **panel.get("set", {}), **overrides}
-            yield from _draws(experiment, panel, name, row, label, x, points, settings)
+            cell: Cell = {
+                "kind": panel.get("kind", row.get("kind", "cut")),
+                "points": points,
+                "method": row["method"],
+                "parameters": {**chosen(row, points), **panel.get("set", {}), **overrides},
+                "cuts": [],
+                "version": __version__,
+                "code": CODE,
+            }
+            seeded = "draw" if "per_class" in points else "noise_seed" if "corruption" in points else None
+            n_draws = protocol.get("draws", 1) if seeded else 1
+            mark = _mark(experiment, row, protocol, n_draws)
+            for draw in range(n_draws):
+                where = {**points, seeded: draw} if seeded else points
+                for cuts in _cuts(protocol, draw):
+                    yield Planned(panel["name"], label, x, {**cell, "points": where, "cuts": cuts}, mark)
 
 
 def _places(
@@ -178,8 +179,7 @@ def _places(
             text = ", ".join(f"{name} {value}" for name, value in setting.items())
             yield f"{row['label']}: {text}", None, points, setting
         return
-    series = panel.get("series", {"": [None]})
-    ((parameter, values),) = series.items()
+    ((parameter, values),) = panel.get("series", {"": [None]}).items()
     for value in values:
         label = row["label"] if value is None else f"{parameter} {value}"
         fixed = {} if value is None else {parameter: value}
@@ -192,45 +192,22 @@ def _places(
                 yield label, x, points, {**fixed, panel["vary"]: x}
 
 
-def _draws(
-    experiment: Experiment,
-    panel: Mapping[str, Any],
-    name: str,
-    row: Mapping[str, Any],
-    label: str,
-    x: float | None,
-    points: dict[str, Any],
-    settings: dict[str, Any],
-) -> Iterator[Planned]:
-    """One cell, or one for each random subset or each draw of the noise."""
-    protocol = protocol_of(experiment, panel, name)
-    seeded = "draw" if "per_class" in points else "noise_seed" if "corruption" in points else None
-    mark = _mark(experiment, row, protocol, n_draws=protocol.get("draws", 1) if seeded else 1)
-    apart = protocol.get("apart", False)  # every run is a cell of its own: for methods that take minutes
-    for draw in range(protocol.get("draws", 1) if seeded else 1):
-        where = {**points, seeded: draw} if seeded else points
-        if sum(cut["runs"] for cut in protocol["cuts"]) > MAX_CELLS:
-            raise ValueError(f"more than {MAX_CELLS} runs of one cell")
-        cuts = [
-            {
-                "name": cut["name"],
-                "restarts": cut.get("restarts", 1),
-                "init": cut.get("init", "k-means++"),
-                "seeds": list(range(draw * cut["runs"], (draw + 1) * cut["runs"])),
-            }
-            for cut in protocol["cuts"]
-        ]
-        for part in [[{**cuts[0], "seeds": [seed]}] for seed in cuts[0]["seeds"]] if apart else [cuts]:
-            cell: Cell = {
-                "kind": panel.get("kind", row.get("kind", "cut")),
-                "points": where,
-                "method": row["method"],
-                "parameters": settings,
-                "cuts": part,
-                "version": __version__,
-                "code": CODE,
-            }
-            yield Planned(panel["name"], label, x, cell, mark)
+def _cuts(protocol: Mapping[str, Any], draw: int) -> list[list[dict[str, Any]]]:
+    """The cuts of each cell of a random subset or a draw of the noise; usually it is one cell."""
+    if sum(cut["runs"] for cut in protocol["cuts"]) > MAX_CELLS:
+        raise ValueError(f"more than {MAX_CELLS} runs of one cell")
+    cuts = [
+        {
+            "name": cut["name"],
+            "restarts": cut.get("restarts", 1),
+            "init": cut.get("init", "k-means++"),
+            "seeds": list(range(draw * cut["runs"], (draw + 1) * cut["runs"])),
+        }
+        for cut in protocol["cuts"]
+    ]
+    if protocol.get("apart"):  # every run is a cell of its own: for methods that take minutes
+        return [[{**cuts[0], "seeds": [seed]}] for seed in cuts[0]["seeds"]]
+    return [cuts]
 
 
 def _mark(experiment: Experiment, row: Mapping[str, Any], protocol: Mapping[str, Any], n_draws: int) -> str:
@@ -238,13 +215,11 @@ def _mark(experiment: Experiment, row: Mapping[str, Any], protocol: Mapping[str,
     if not experiment.full or row.get("deterministic"):
         return ""
     cut = protocol["cuts"][0]
-    short = []
-    if n_draws * cut["runs"] < experiment.full["runs"]:
-        n_runs = n_draws * cut["runs"]
-        short.append(f"{n_runs} run{'s' if n_runs > 1 else ''}")
-    if row.get("restarted", True) and cut.get("restarts", 1) < experiment.full["restarts"]:
-        n_starts = cut.get("restarts", 1)
-        short.append(f"{n_starts} start{'s' if n_starts > 1 else ''}")
+    n_runs, n_starts, short = n_draws * cut["runs"], cut.get("restarts", 1), []
+    if n_runs < experiment.full["runs"]:
+        short.append(f"{n_runs} run{'s' * (n_runs > 1)}")
+    if row.get("restarted", True) and n_starts < experiment.full["restarts"]:
+        short.append(f"{n_starts} start{'s' * (n_starts > 1)}")
     return ", ".join(short)
 
 
@@ -252,31 +227,22 @@ def _shrunk(document: dict[str, Any], small: Mapping[str, Any]) -> dict[str, Any
     """The quick version: fewer rows, values, draws, runs and restarts; the file says how many."""
 
     def shrink(protocol: Mapping[str, Any]) -> dict[str, Any]:
+        runs, restarts = small.get("runs", 2), small.get("restarts", 20)
         cuts = [
-            {
-                **cut,
-                "runs": min(cut["runs"], small.get("runs", 2)),
-                "restarts": min(cut.get("restarts", 1), small.get("restarts", 20)),
-            }
+            {**cut, "runs": min(cut["runs"], runs), "restarts": min(cut.get("restarts", 1), restarts)}
             for cut in protocol["cuts"]
         ]
         return {**protocol, "draws": small.get("draws", 1), "rows": {}, "cuts": cuts}
 
-    panels = []
-    for panel in document["panels"]:
-        smaller = dict(panel)
+    panels, every = [dict(panel) for panel in document["panels"]], small.get("every", 3)
+    for panel in panels:
         if "protocol" in panel:
-            smaller["protocol"] = shrink(panel["protocol"])
+            panel["protocol"] = shrink(panel["protocol"])
         if "rows" in small:
-            smaller["rows"] = [name for name in panel["rows"] if name in small["rows"]]
+            panel["rows"] = [name for name in panel["rows"] if name in small["rows"]]
         if "values" in panel:
-            smaller["values"] = panel["values"][:: small.get("every", 3)]
+            panel["values"] = panel["values"][::every]
         if "series" in panel:
-            smaller["series"] = {key: values[:: small.get("every", 3)] for key, values in panel["series"].items()}
-        panels.append(smaller)
-    return {
-        **document,
-        "protocol": shrink(document["protocol"]),
-        "panels": panels,
-        "minutes": small.get("minutes", 0.2),
-    }
+            panel["series"] = {key: values[::every] for key, values in panel["series"].items()}
+    minutes = small.get("minutes", 0.2)
+    return {**document, "protocol": shrink(document["protocol"]), "panels": panels, "minutes": minutes}

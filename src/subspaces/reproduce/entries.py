@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from subspaces.io import write_atomically
+from subspaces.io.writing import write_text
 
 CODE = 1
 """Raised whenever a change of the code changes results: cells of older code are then not found any more."""
@@ -58,5 +58,4 @@ def write_result(cache: Path, cell: Mapping[str, Any], result: Result) -> None:
     """Keep a result."""
     cache.mkdir(parents=True, exist_ok=True)
     document = {"cell": dict(cell), "result": result, "checksum": digest(result)}
-    with write_atomically(cell_path(cache, cell)) as stream:
-        stream.write(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode())
+    write_text(cell_path(cache, cell), json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))

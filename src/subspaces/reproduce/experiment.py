@@ -1,0 +1,131 @@
+"""An experiment from its name to its files, CSV, Markdown, LaTeX and figures: what the command line calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from subspaces import __version__
+from subspaces.io.writing import write_atomically, write_text
+from subspaces.reproduce import data, schedule
+from subspaces.reproduce.entries import CODE, read_result
+from subspaces.reproduce.runner import Listener, Outcome, run_cells
+from subspaces.reproduce.schedule import QUICK, Experiment, Planned
+from subspaces.reproduce.statistics import Record, make_records, to_csv
+from subspaces.reproduce.tables import latex, markdown
+
+
+@dataclass
+class Run:
+    """What a finished experiment has to say."""
+
+    experiment: Experiment
+    records: list[Record]
+    files: list[Path]
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where things are and how much of the machine is used."""
+
+    output: Path
+    cache: Path
+    data_home: Path | None = None
+    jobs: int = 1
+    quick: bool = False
+    experiments: Path = schedule.EXPERIMENTS
+    parameters: Path = schedule.PARAMETERS
+
+
+def run_experiment(name: str, settings: Settings, listener: Listener | None = None) -> Run:
+    """Run one experiment; only the cells that are not in the cache are computed."""
+    experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
+    planned = schedule.plan(experiment, schedule.load_parameters(settings.parameters))
+    cells = [item.cell for item in planned]
+    if any(read_result(settings.cache, cell) is None for cell in cells):
+        check_needs(experiment, settings.data_home)
+    jobs = 1 if experiment.protocol.get("sequential") else settings.jobs  # times are taken one after another
+    outcome = run_cells(cells, settings.cache, data_home=settings.data_home, jobs=jobs, listener=listener)
+    records, files = write_outputs(experiment, planned, outcome, settings.output)
+    return Run(experiment, records, files, outcome)
+
+
+def write_outputs(
+    experiment: Experiment, planned: list[Planned], outcome: Outcome, folder: Path
+) -> tuple[list[Record], list[Path]]:
+    """Write everything, with the command and version that made it; returns the records and the files written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = make_records(experiment, planned, outcome)
+    texts = {
+        ".csv": to_csv(records),
+        ".md": f"# {experiment.paper}: {experiment.title}\n\n{origin(experiment)}\n\n{markdown(experiment, records)}",
+        ".tex": f"% {origin(experiment)}\n{latex(experiment, records)}",
+    }
+    written = []
+    for suffix, text in texts.items():
+        written.append(folder / f"{experiment.name}{suffix}")
+        write_text(written[-1], text)
+    if experiment.style != "table" and find_spec("matplotlib") is not None:
+        from matplotlib import rc_context
+
+        from subspaces.reproduce.figures import draw
+
+        figure = draw(experiment, records, planned, outcome)
+        for suffix in (".png", ".svg"):
+            written.append(folder / f"{experiment.name}{suffix}")
+            # without a date and random names inside, the same figure is the same file
+            metadata = {"Date": None} if suffix == ".svg" else None
+            with write_atomically(written[-1]) as stream, rc_context({"svg.hashsalt": experiment.name}):
+                figure.savefig(stream, format=suffix[1:], dpi=130, metadata=metadata)
+    return records, written
+
+
+def origin(experiment: Experiment) -> str:
+    """The command and version that made a result."""
+    name = experiment.name.removesuffix(QUICK)
+    command = f"subspaces reproduce {name}{' --quick' if experiment.is_quick else ''}"
+    return f"Made by `{command}`, subspaces {__version__}, code {CODE}."
+
+
+def check_needs(experiment: Experiment, data_home: Path | None) -> None:
+    """Refuse before anything is computed what cannot be: data that are not to be had, a missing PyTorch."""
+    for name in schedule.data_needed(experiment):
+        try:
+            data.load_whole(name, data_home)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{experiment.name} needs {data.SOURCES[name][0]}: {error}") from error
+    if experiment.protocol.get("needs") == "torch":
+        try:
+            from subspaces.deep import DSCNet  # noqa: F401
+        except ImportError as error:
+            raise ImportError(f"{experiment.name} trains networks: {error}") from error
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the list of experiments."""
+
+    name: str
+    paper: str
+    title: str
+    minutes: float
+    data: list[str]
+    n_cells: int
+    n_cached: int
+
+
+def list_experiments(settings: Settings) -> list[Line]:
+    """Every experiment with its cost, what it needs and how much of it is in the cache."""
+    parameters = schedule.load_parameters(settings.parameters)
+    lines = []
+    for name in schedule.experiment_names(settings.experiments):
+        experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
+        cells = [item.cell for item in schedule.plan(experiment, parameters)]
+        cached = sum(read_result(settings.cache, cell) is not None for cell in cells)
+        needed = [data.SOURCES[needed][0] for needed in schedule.data_needed(experiment)]
+        if experiment.protocol.get("needs"):
+            needed.append("PyTorch")
+        lines.append(Line(name, experiment.paper, experiment.title, experiment.minutes, needed, len(cells), cached))
+    return lines
