@@ -22,7 +22,7 @@ from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.numerics.workers import HERE, Workers
 from subspaces.partition import in_order
-from subspaces.representation.coefficients import Coefficients, Factors
+from subspaces.representation.coefficients import Coefficients, Factors, Placed
 from subspaces.scaling import Scaling
 
 
@@ -247,7 +247,7 @@ def as_given(found: Journey, order: Labels) -> Journey:
     graph, embedding = found.graph, found.embedding
     C, model = graph.coefficients, graph.evidence.model
     if isinstance(C, Factors):
-        C = C._replace(place=place)
+        C = Placed(C, place)
     elif C is not None:
         C = reordered(C, place)
     graph = graph._replace(

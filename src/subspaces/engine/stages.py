@@ -17,7 +17,7 @@ from subspaces.numerics.cells import build_cells
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity, cut_embedding
-from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_sparse
+from subspaces.representation.coefficients import Coefficients, Factors, Placed, Trace, from_sparse
 from subspaces.representation.two_scale import TwoScale
 from subspaces.scaling import Scaling, apply_scaling, fit_scaling
 
@@ -72,7 +72,7 @@ class Graph(NamedTuple):
     """
 
     W: Sparse
-    coefficients: Sparse | Factors | None
+    coefficients: Sparse | Factors | Placed | None
     n_components: int
     isolated: Labels
     evidence: Evidence

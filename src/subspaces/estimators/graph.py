@@ -20,7 +20,7 @@ from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
 from subspaces.numerics.types import Array, Data, Sparse
-from subspaces.representation.coefficients import Coefficients, Factors
+from subspaces.representation.coefficients import Coefficients, Placed
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -168,7 +168,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         self._embedding = None if embedding is None else embedding.of_points(graph.W.dtype)
         if embedding is not None and not journey.all_equal:
             self.eigenvalues_ = embedding.eigenvalues
-        self._coefficients: Sparse | Factors | None = graph.coefficients
+        self._coefficients: Sparse | Placed | None = graph.coefficients
         self._predictor = by_training_points(journey, X, self.out_of_sample)
         if not journey.all_equal:  # which has been said
             settled._warn_if_fewer(self.n_clusters_, "too few points differ, or the graph shows no more")
@@ -192,7 +192,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
                 f"this {type(self).__name__} has no coefficients_: it is not fitted, represents no point by others, or "
                 'keeps none of them (graph="row_space" and "dscnet" without n_nonzero).'
             )
-        return found.sparse() if isinstance(found, Factors) else found
+        return found.sparse() if isinstance(found, Placed) else found
 
     def fit_transform(self, X: Any, y: Any = None, **kwargs: Any) -> Array:
         """Cluster the rows of X and return their spectral embedding."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
-from subspaces.representation.coefficients import Factors
+from subspaces.representation.coefficients import Placed
 
 
 class Box(NamedTuple):
@@ -91,8 +91,8 @@ def _coefficients(estimator: Any) -> str:
     parts = [f"λ = {penalty:.3g}"] if penalty is not None else []
     if trace is not None:
         parts.append(f"{trace.n_iter} iterations" + ("" if trace.converged else ", not converged"))
-    if isinstance(found, Factors):
-        parts.append(f"rank {len(found.singular_values)}")
+    if isinstance(found, Placed):
+        parts.append(f"rank {len(found.factors.singular_values)}")
     elif found is not None:
         parts.append(f"{found.nnz:,} kept, {found.nnz / max(found.shape[0], 1):.1f} per point")
     return ", ".join(parts) or "none: an affinity of the points"

@@ -197,7 +197,7 @@ def row_space_affinity(C: Matrix, power: float = 4, *, rank_tol: float = 1e-4) -
     """
     _check_power(power)
     if isinstance(C, Coefficients) and C.factors is not None:
-        vectors, singular = C.factors.left, C.factors.singular_values
+        vectors, singular, _ = C.factors
         dtype = vectors.dtype
     else:
         matrix = _matrix(C)

@@ -37,25 +37,29 @@ class Trace:
 
 
 class Factors(NamedTuple):
-    """Singular value decomposition ``left @ diag(singular_values) @ right.T`` of a matrix of low rank.
-
-    `place` says which row of the factors is that of each point, where the two are not in one order: factors in another
-    order would give other last digits on some processors.
-    """
+    """Singular value decomposition ``left @ diag(singular_values) @ right.T`` of a matrix of low rank."""
 
     left: Array
     singular_values: Array
     right: Array
-    place: Labels | None = None
 
     def dense(self) -> Array:
         """The matrix itself."""
-        matrix = np.asarray((self.left * self.singular_values) @ self.right.T)
-        return matrix if self.place is None else matrix[np.ix_(self.place, self.place)]
+        return np.asarray((self.left * self.singular_values) @ self.right.T)
+
+
+class Placed(NamedTuple):
+    """A matrix of low rank whose row and column of point i are number ``place[i]`` of the factors'.
+
+    Reordered factors would give other last digits on some processors.
+    """
+
+    factors: Factors
+    place: Labels
 
     def sparse(self) -> Sparse:
         """The matrix as a CSC array."""
-        return sparse.csc_array(self.dense())
+        return sparse.csc_array(self.factors.dense()[np.ix_(self.place, self.place)])
 
 
 class Draft(NamedTuple):
