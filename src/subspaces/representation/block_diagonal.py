@@ -19,6 +19,7 @@ shares what is left of its trace among all of them, which is as good and the sam
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -27,13 +28,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
 from subspaces.numerics.decompositions import cholesky, eigh, largest_eigenpairs
-from subspaces.numerics.process import warn_caller
+from subspaces.numerics.process import one_thread, warn_caller
 from subspaces.numerics.ties import tolerance
 from subspaces.numerics.types import Array
 from subspaces.representation._nuclear import check_arguments, scaled_copy, squared_norm
 from subspaces.representation.coefficients import Coefficients, Trace, from_dense
 
 VARIANTS = ("Z", "B")
+_SMALL = 500  # points up to which several BLAS threads wait for each other longer than they work: 3 to 6 times slower
 
 
 def block_diagonal(
@@ -98,7 +100,8 @@ def block_diagonal(
     lam = coupling * (float(np.trace(K, dtype=np.float64)) / k or 1.0)
     K.flat[:: len(K) + 1] += lam
     P = cho_solve((cholesky(K)[0], True), np.diag(np.full(len(K), lam, dtype=K.dtype)), overwrite_b=True)
-    Z, B, trace = _solve(P, k, lam, block_weight, tol, max_iter)
+    with one_thread("blas") if len(P) <= _SMALL else nullcontext():
+        Z, B, trace = _solve(P, k, lam, block_weight, tol, max_iter)
     unit = scale * scale
     trace = replace(trace, objective=[unit * value for value in trace.objective])
     C = Z if variant == "Z" else B
