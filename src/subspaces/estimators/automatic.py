@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 from inspect import signature
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, TypeVar
 
 from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.plan import Plan
-from subspaces.engine.run import Journey
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.base import CONSTRAINTS
 from subspaces.estimators.ridge import choose_solver, is_coarse, mapped_kernel
@@ -65,18 +64,9 @@ def _checked(estimator: Any, X: Data, defaults: dict[str, Any]) -> Plan:
     return plan
 
 
-class Choosing:
-    """Beside :class:`~subspaces.estimators.graph.GraphClusterer`: some parameters may be ``"auto"``."""
-
-    _constraints: ClassVar[dict[str, list[Any]]] = AUTOMATIC
-
-    def _settled(self, X: Data) -> Self:
-        settled, self.selection_ = settle(self, X)
-        return settled
-
-    def _keep(self: Any, journey: Journey, X: Data, settled: Any) -> None:
-        super()._keep(journey, X, settled)  # type: ignore[misc]
-        for name in ("reg", "n_nonzero", "scaling", "partition"):
-            setattr(self, f"{name}_", getattr(settled, name))
-        if self.selection_ is not None:
-            self.timings_ = {"selection": self.selection_.seconds, **self.timings_}
+def keep_choice(estimator: Any, settled: Any) -> None:
+    """The values used, given or chosen, as fitted attributes."""
+    for name in ("reg", "n_nonzero", "scaling", "partition"):
+        setattr(estimator, f"{name}_", getattr(settled, name))
+    if estimator.selection_ is not None:
+        estimator.timings_ = {"selection": estimator.selection_.seconds, **estimator.timings_}

@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from subspaces.engine.plan import Plan
-from subspaces.estimators.automatic import Choosing
-from subspaces.estimators.graph import GraphClusterer, WithGraph, WithKernel
+from subspaces.engine.run import Journey
+from subspaces.estimators.automatic import AUTOMATIC, keep_choice, settle
+from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ridge import ridge_plan
+from subspaces.kernels import KernelLike
 from subspaces.numerics.types import Data
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ByRidge(WithGraph):
+class ByRidge:
     """Beside :class:`GraphClusterer`, what these methods share: truncation, and the routes to their coefficients."""
 
     reg: float | str = 0.1
     n_nonzero: int | str | None = 5
     by: str = "magnitude"
+    graph: str = "symmetric"
+    graph_params: Mapping[str, Any] | None = None
+    connect: bool = True
     solver: str = "auto"
     spectral: str = "auto"
 
     _constrained: ClassVar[bool] = True
     """Whether no point represents itself."""
+    _chooses: ClassVar[bool] = False
+    """Whether parameters may be ``"auto"``."""
+
+    def _settled(self: Any, X: Data) -> Any:
+        if not self._chooses:
+            return self
+        settled, self.selection_ = settle(self, X)
+        return settled
 
     def _plan(self: Any, X: Data) -> Plan:
         routes = {"solver": self.solver, "spectral": self.spectral, "constrained": self._constrained}
         return ridge_plan(self._outline(X), X, reg=self.reg, **routes)
 
+    def _keep(self: Any, journey: Journey, X: Data, settled: Any) -> None:
+        super()._keep(journey, X, settled)  # type: ignore[misc]
+        if self._chooses:
+            keep_choice(self, settled)
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KTRR(Choosing, ByRidge, WithKernel, GraphClusterer):
+class KTRR(ByRidge, GraphClusterer):
     """Kernel truncated regression representation (KTRR), Algorithm 1 of the paper.
 
     Each point is written as a ridge combination of all others in a kernel space (closed form), only the strongest
@@ -126,14 +145,19 @@ class KTRR(Choosing, ByRidge, WithKernel, GraphClusterer):
     """
 
     n_clusters: int | str | None = field(default=8, kw_only=False)  # type: ignore[assignment]
+    kernel: KernelLike = "rbf"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
     reg: float | str = 1.0
 
+    _chooses = True
+    _constraints = AUTOMATIC
     cost = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"
     reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TRR(Choosing, ByRidge, GraphClusterer):
+class TRR(ByRidge, GraphClusterer):
     """Truncated regression representation (TRR): KTRR with the linear kernel, for unions of linear subspaces.
 
     Parameters
@@ -156,6 +180,8 @@ class TRR(Choosing, ByRidge, GraphClusterer):
 
     n_clusters: int | str | None = field(default=8, kw_only=False)  # type: ignore[assignment]
 
+    _chooses = True
+    _constraints = AUTOMATIC
     cost = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
     reference = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"
 

@@ -52,10 +52,8 @@ def block_diagonal(
 
     Parameters
     ----------
-    X : array of shape (n, m)
-        Points as rows.
-    n_blocks : int
-        k, the number of clusters.
+    X : array of shape (n, m), points as rows
+    n_blocks : k, the number of clusters
     coupling : float
         λ divided by the squared length of the points of an average cluster together, ‖X‖²/k. The eigenvalues of K, to
         which λ is added, grow with the points in a cluster, so this means the same for any n and any unit.
