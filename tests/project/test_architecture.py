@@ -98,6 +98,15 @@ def test_files_and_functions_are_short():
     assert not LONG_FUNCTIONS - set(long), "these became short: take them off the list"
 
 
+def test_slow_tests_exist():
+    listed = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8").partition("SLOW = (")[2].partition("\n)")[0]
+    for entry in re.findall(r'"(.+)"', listed):
+        place, _, name = entry.partition("::")
+        files = [file for file in (ROOT / "tests").glob(f"{place.removesuffix('/')}*") if file.is_file() or not name]
+        assert files, f"{entry} was renamed: it counts as quick now"
+        assert not name or any(f"def {name}" in file.read_text(encoding="utf-8") for file in files), entry
+
+
 def depth(cls: type) -> int:
     """Classes from one of ours up to the base of all estimators, both counted; mixins stand beside that line."""
     if cls is SubspaceClusterer:
