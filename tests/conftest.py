@@ -23,9 +23,7 @@ settings.load_profile("subspaces")
 
 TESTS = Path(__file__).resolve().parent
 SLOW = (
-    "cli/test_cli.py::test_cluster_writes_every",
-    "cli/test_cli.py::test_demo",
-    "cli/test_cli.py::test_help_imports",
+    "cli/test_cli.py",
     "cli/test_cli_output.py::test_from_a_folder",
     "cli/test_cli_output.py::test_two_answers",
     "cli/test_cli_process.py",
@@ -35,8 +33,11 @@ SLOW = (
     "distributed_routes/",
     "embedding/test_spectral.py::test_multigrid_is",
     "embedding/test_spectral.py::test_weakly_tied",
-    "estimators/test_estimators.py::test_same_labels",
-    "estimators/test_estimators.py::test_scikit_learn_checks",
+    "engine/test_kept_coefficients.py",
+    "engine/test_plan.py::test_what_does_not_fit",
+    "engine/test_run.py::test_every_method",
+    "engine/test_run.py::test_the_order",
+    "estimators/test_estimators.py",
     "estimators/test_invariances.py",
     "estimators/test_landmark_methods.py",
     "estimators/test_sampled.py::test_scikit_learn_checks",
@@ -68,6 +69,7 @@ SLOW = (
     "report/test_report.py::test_policy",
     "report/test_report.py::test_ten_thousand_points",
     "representation/test_block_diagonal.py",
+    "representation/test_contract.py",
     "representation/test_elastic_net.py",
     "representation/test_elastic_net_steps.py::test_trace",
     "representation/test_low_rank.py",
