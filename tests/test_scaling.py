@@ -33,6 +33,10 @@ def test_rules_are_what_they_say(dtype, rng):
         "minmax": (X64 - X64.min(axis=0)) / (X64.max(axis=0) - X64.min(axis=0)),
         "standard": (X64 - X64.mean(axis=0)) / X64.std(axis=0),
     }
+    counts = np.abs(X64).sum(axis=1, keepdims=True)
+    assert_allclose(
+        scaled(np.abs(X), "log"), np.log1p(np.abs(X64) * np.median(counts) / counts), rtol=1e-6 if dtype == np.float32 else 1e-12
+    )
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
     for rule, value in expected.items():
         before = X.copy()
@@ -46,6 +50,7 @@ def test_rules_are_what_they_say(dtype, rng):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_new_points_get_the_scaling_of_the_training_points(rule, dtype, rng):
     X = (rng.standard_normal((30, 4)) * 5 + 1).astype(dtype)
+    X = np.abs(X) if rule == "log" else X
     scaling = fit_scaling(X, rule)
     assert_allclose(apply_scaling(X[3:9], scaling), apply_scaling(X, scaling)[3:9], rtol=1e-6)
 
@@ -140,6 +145,7 @@ def test_ordinary_data_is_left_alone(rng):
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 def test_extreme_magnitudes_stay_finite_and_useful(rule, scale, convert):
     X = np.array([[1, 0, 0.5], [0.25, 1, 0], [0, -0.5, 1], [1, 1, 1], [0.5, 0, 0]])
+    X = np.abs(X) if rule == "log" else X
     if scale < 1e-300:
         X = (X * 4).round()  # denormals have few digits, so whole multiples of the smallest
     with np.errstate(all="raise", under="ignore"):
@@ -148,7 +154,7 @@ def test_extreme_magnitudes_stay_finite_and_useful(rule, scale, convert):
     with np.errstate(all="raise"):
         assert (out**2).sum() > 0  # squares neither overflow nor vanish
     expected = dense(scaled(convert(X), rule))
-    if rule is not None:
+    if rule not in (None, "log"):  # the logarithm of counts sees how many they are
         assert_allclose(out, expected, rtol=1e-9, atol=1e-12)
 
 
@@ -156,13 +162,29 @@ def test_extreme_magnitudes_stay_finite_and_useful(rule, scale, convert):
 @pytest.mark.parametrize("scale", [2.0**-149, 1e-38, 1e-30, 1e30, 3e38])
 def test_extreme_magnitudes_in_float32(rule, scale):
     X = np.array([[1, 0, 0.5], [0.25, 1, 0], [0, -0.5, 1], [1, 1, 1], [0.5, 0, 0]])
+    X = np.abs(X) if rule == "log" else X
     X = (X * 4).round() if scale < 1 else X
     out = scaled((X * scale).astype(np.float32), rule)
     assert out.dtype == np.float32
     assert np.isfinite(out).all()
     assert (out**2).sum() > 0
-    if rule is not None:
+    if rule not in (None, "log"):
         assert_allclose(out, scaled(X, rule), rtol=1e-5, atol=1e-6)
+
+
+def test_counts_that_are_none_are_refused():
+    with pytest.raises(ValueError, match=r'scaling="log" is for counts, .* the smallest value is -1\. Use'):
+        fit_scaling(np.array([[3.0, -1.0]]), "log")
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_depth_of_reading_does_not_matter(convert, rng):
+    """A row of twice the counts is the same row; rows of zeros stay zeros."""
+    X = rng.poisson(2.0, (9, 6)).astype(float)
+    X[3], X[4] = 2 * X[2], 0
+    out = dense(scaled(convert(X), "log"))
+    assert_allclose(out[3], out[2], rtol=1e-12)
+    assert not out[4].any()
 
 
 @pytest.mark.parametrize("small", [1e-170, 1e-200, 1e-300])

@@ -50,7 +50,7 @@ def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
     exponent = int(np.frexp(largest)[1])
     exponent = exponent if largest > 0 and abs(exponent) > _far(X) else 0
     if rule == "log":
-        return Scaling(total=_median_total(X))
+        return Scaling(exponent, total=_median_total(apply_scaling(X, Scaling(exponent))))
     if rule == "unit":  # each row has its own magnitude there
         return Scaling(unit_rows=True)
     if rule == "max":
@@ -74,10 +74,10 @@ def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
 
 def apply_scaling(X: Data, scaling: Scaling) -> Data:
     """Scale points with what :func:`fit_scaling` found; a copy only where something changes."""
-    if scaling.total is not None:
-        return _log_counts(X, scaling.total)
     if scaling.exponent:
         X = _times_power_of_two(X, -scaling.exponent)
+    if scaling.total is not None:
+        return _log_counts(X, scaling.total)
     if scaling.offset is not None:
         X = X - scaling.offset.astype(X.dtype)
     if scaling.factor is not None:

@@ -124,19 +124,19 @@ def test_leiden_does_not_see_the_last_bits(rng):
 
 
 def trial(score):
-    return Trial(None, "rbf", 1.0, 5, "kmeans", 3, 1, 0.0, 0.0, 0.5, 0.7, 0.1, 0.9, score)
+    return Trial(None, "rbf", 1.0, 5, False, "kmeans", 3, 1, 0.5, 0.1, 0.9, 0.0, score)
 
 
 def test_runner_up_is_the_best_other_answer():
     one, two = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 2, 2])
     scores = [trial(0.5), trial(0.8), trial(0.79), trial(0.7), trial(float("nan"))]
     found = _runner_up(scores, [two, one, one, two, two], 1)
-    assert found == RunnerUp(scores[3], 0.7 / 0.8, pytest.approx(found.similarity))
+    assert found == RunnerUp(scores[3], pytest.approx(np.exp(-0.1)), pytest.approx(found.similarity))
     assert not found.is_as_good
     assert _runner_up(scores[1:3], [one, one], 0) is None
 
 
 def test_runner_up_in_words():
     assert str(RunnerUp(trial(0.8), 1.0, 0.4)).startswith("As good: rbf kernel on the data as it is, reg 1, 5 coeff")
-    assert "Nearly as good (score 98.5 % of the winner's)" in str(RunnerUp(trial(0.8), 0.985, 0.4))
-    assert str(RunnerUp(trial(0.8), 1.0, 0.4)).endswith("It finds other clusters: adjusted Rand index 0.40 with these.")
+    assert str(RunnerUp(trial(0.8), 0.985, 0.4)).startswith("Nearly as good: rbf kernel")
+    assert str(RunnerUp(trial(0.8), 1.0, 0.4)).endswith("Its clusters are others (similarity 0.40 of 1).")

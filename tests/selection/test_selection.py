@@ -15,8 +15,9 @@ from method_data import ESTIMATORS
 from subspaces import KTRR, TRR
 from subspaces.datasets import make_spheres, make_subspaces
 from subspaces.selection import Selection, candidates, choose, search
+from subspaces.selection.candidates import NEIGHBORS, Family
 from subspaces.selection.count import count_clusters
-from subspaces.selection.graphs import candidates_of, search_cache
+from subspaces.selection.graphs import Method, candidates_of
 
 NAMES = ("n_clusters", "kernel", "reg", "n_nonzero", "scaling", "partition")
 ALL_AUTO = dict.fromkeys(NAMES, "auto")
@@ -29,10 +30,9 @@ def data(seed):
 
 @pytest.fixture
 def few(monkeypatch):
-    """A smaller grid, for tests that are not about what is tried."""
-    monkeypatch.setattr(candidates, "KERNELS_TRIED", ("rbf", "quadratic"))
-    monkeypatch.setattr(candidates, "REGS_TRIED", (0.1, 1.0))
-    monkeypatch.setattr(candidates, "N_NONZERO_TRIED", (3, 5))
+    """Fewer settings, for tests that are not about what is tried."""
+    families = (Family("rbf", 0.1, (3, 5)), Family("quadratic", 1.0, (5,)), Family(NEIGHBORS, 0.0, (10,)))
+    monkeypatch.setattr(candidates, "families_tried", lambda n_features, effort: families)
 
 
 def test_everything_at_once(data):
@@ -111,10 +111,10 @@ def test_does_not_change_the_data(data, few):
 def test_the_table(data, few):
     selection = KTRR(4, kernel="auto", partition="auto").fit(data[0]).selection_
     rows = selection.as_rows()
-    assert len(rows) == len(selection.trials) == 4  # two kernels, two cuts
-    assert rows[0]["score"] == selection.winner.score == max(row["score"] for row in rows if row["score"] >= 0)
+    assert len(rows) == len(selection.trials) == 2  # two kernels, each with the cut that suits it
+    assert rows[0]["score"] == selection.winner.score == max(row["score"] for row in rows)
     frame = selection.to_pandas()
-    assert list(frame.columns)[:5] == ["scaling", "kernel", "reg", "n_nonzero", "partition"]
+    assert list(frame.columns)[:6] == ["scaling", "kernel", "reg", "n_nonzero", "affine", "partition"]
     assert selection.winner.kernel in selection.reason
     assert "modularity" in repr(selection)
     assert 0 <= selection.stability <= 1
@@ -217,19 +217,23 @@ def test_sample_of_many_points(data, few, monkeypatch):
     assert adjusted_rand_score(y, precomputed.labels_) > 0.9
 
 
+GIVEN = {"scaling": None, "kernel": "auto", "reg": 1.0, "n_nonzero": 5, "affine": False, "partition": "kmeans"}
+
+
 def test_many_points_try_only_kernels_with_a_solver_for_them(rng, monkeypatch):
     monkeypatch.setattr(candidates, "LARGE", 100)
     X = rng.standard_normal((50, 40))
-    given = {"scaling": None, "reg": 1.0, "n_nonzero": 5, "partition": "kmeans"}
-    grid = candidates.make_grid(X, kernel="auto", n_points=200, **given)
-    assert grid.kernels == ("rbf", "exponential")
-    assert "quadratic" in candidates.make_grid(X[:, :5], kernel="auto", n_points=200, **given).kernels
+    tried = candidates.tried_on(X, GIVEN, n_points=200)
+    assert {setting.kernel for setting in tried.settings} == {"rbf", "exponential"}
+    few_features = candidates.tried_on(X[:, :5], GIVEN, n_points=200)
+    assert "quadratic" in {setting.kernel for setting in few_features.settings}
 
 
 def test_truncations_are_prefixes_of_one_another(data):
     X, _ = data
-    grid = candidates.make_grid(X, scaling=None, kernel="rbf", reg=1.0, n_nonzero="auto", partition="kmeans")
-    for graph in candidates_of(X, grid, search_cache()):
+    tried = candidates.tried_on(X, {**GIVEN, "kernel": "rbf", "n_nonzero": "auto"})
+    assert len(tried.settings) > 3
+    for graph in candidates_of(X, tried, Method()):
         lone = KTRR(4, n_nonzero=graph.setting.n_nonzero).fit(X)
         found, expected = graph.W.toarray(), lone.affinity_matrix_.toarray()
         assert np.mean((found > 0) == (expected > 0)) > 0.999
@@ -275,8 +279,8 @@ def test_the_search_has_one_blas_thread(data, monkeypatch):
 
 def test_one_graph_can_still_be_counted(data):
     X, _ = data
-    grid = candidates.make_grid(X, scaling=None, kernel="quadratic", reg=0.1, n_nonzero=5, partition="modularity")
-    assert count_clusters(list(candidates_of(X, grid, search_cache()))).estimate >= 2
+    tried = candidates.tried_on(X, {**GIVEN, "kernel": "quadratic", "reg": 0.1, "partition": "modularity"})
+    assert count_clusters(candidates_of(X, tried, Method())).estimate >= 2
     assert isinstance(choose(X, kernel="quadratic", reg=0.1, n_nonzero=5, scaling=None), Selection)
 
 

@@ -11,15 +11,14 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from subspaces.partition import merge_communities, merge_steps
-from subspaces.representation.ridge import from_inverse, inverse
 from subspaces.selection import count
 from subspaces.selection.criteria import (
-    eigengap,
-    leave_one_out_error,
+    leading_components,
     modularity,
     normalized_cut,
     pairwise_agreement,
     stability,
+    subspace_residuals,
     support,
 )
 
@@ -55,25 +54,35 @@ def test_a_graph_without_edges_has_the_worst_cut():
     assert normalized_cut(sparse.csr_array((4, 4)), np.array([0, 0, 1, 1])) == 1
 
 
-def test_eigengap():
-    values = np.array([0.0, 0.1, 0.7, 0.8])
-    assert eigengap(values, 2) == pytest.approx(0.6)
-    assert eigengap(values, 4) == 0
-    assert eigengap(values, 0) == 0
+def test_subspace_residuals_are_those_of_a_plain_svd(rng):
+    X, labels = rng.standard_normal((60, 8)), rng.integers(0, 4, 60)
+    labels[:5] = 4  # fewer points than features
+    expected = np.zeros(3)
+    for c in range(5):
+        part = X[labels == c] - X[labels == c].mean(axis=0)
+        singular = np.linalg.svd(part, compute_uv=False)
+        expected += [np.sum(singular[d:] ** 2) for d in (1, 3, 6)]
+    assert subspace_residuals(X, [labels], (1, 3, 6))[0] == pytest.approx(expected)
 
 
-def test_leave_one_out_error_is_that_of_refits(rng):
-    X, reg = rng.standard_normal((15, 4)), 0.3
-    K = X @ X.T
-    U, penalty = inverse(K, reg)
-    found = leave_one_out_error(U, penalty)
-    errors = []
-    for i in range(15):  # a ridge regression of point i on all others, from the points themselves
-        others = np.delete(X, i, axis=0)
-        c = np.linalg.solve(others @ others.T + penalty * np.eye(14), others @ X[i])
-        errors.append(np.sum((X[i] - others.T @ c) ** 2))
-    assert found == pytest.approx(np.mean(errors))
-    assert from_inverse(U, penalty).n_points == 15
+def test_clusters_that_are_subspaces_leave_nothing(rng):
+    X = np.vstack([rng.standard_normal((30, 3)) @ rng.standard_normal((3, 20)) + 5 * c for c in range(4)])
+    labels = np.repeat(np.arange(4), 30)
+    right, mixed = subspace_residuals(X, [labels, rng.permutation(labels)], (3,)).ravel()
+    assert right < 1e-12 * mixed
+
+
+def test_a_cluster_of_one_point_leaves_nothing():
+    assert subspace_residuals(np.eye(3), [np.arange(3)]).tolist() == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_leading_components_keep_the_distances(convert, rng):
+    X = rng.standard_normal((90, 4)) @ rng.standard_normal((4, 70))
+    found = leading_components(convert(X), 10)
+    assert found.shape == (90, 10)
+    assert np.linalg.norm(found[3] - found[8]) == pytest.approx(np.linalg.norm(X[3] - X[8]))
+    assert leading_components(convert(X[:, :5])).shape == (90, 5)
 
 
 def test_pairwise_agreement_is_the_adjusted_rand_index(rng):

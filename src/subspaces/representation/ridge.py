@@ -84,20 +84,10 @@ def ridge(K: Array, *, reg: float = 1.0, affine: bool = False, overwrite: bool =
     return replace(found, condition=condition, residual=residual)
 
 
-def inverse(K: Array, reg: float = 1.0, *, affine: bool = False, overwrite: bool = False) -> tuple[Array, float]:
-    """U = (K + λI)⁻¹ and λ, which is larger than `reg` asks for where K is indefinite (:func:`ridge`).
-
-    With `affine` K is taken about the mean of the points, and λ is relative to that.
-    """
-    K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
-    return _invert(K, _penalty_of(K, reg, affine))[:2]
-
-
 def affine_inverse(U: Array) -> Array:
     """V = U − U11ᵀU / (1ᵀU1) in the memory of U, for any U = (K + λI)⁻¹, of K about the mean point or not.
 
-    What is read off U is read off V for columns that sum to one: C = I − V diag(V)⁻¹, Z = I − λV (no zero diagonal),
-    and the leave-one-out error, because VKV = V − λV².
+    What is read off U is read off V for columns that sum to one: C = I − V diag(V)⁻¹, Z = I − λV (no zero diagonal).
     """
     sums = U.sum(axis=1, dtype=np.float64)
     total, diagonal = float(sums.sum()), U.diagonal().copy()

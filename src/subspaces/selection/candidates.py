@@ -72,23 +72,26 @@ CUTS_TRIED = ("modularity", "kmeans")
 def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
     """Graphs of every kind that can see something in points of so many features.
 
-    Many features (images, spectra, expression): small truncations; few: larger ones. Powers of products, and affine
-    subspaces, mean nothing in the plane. The Gaussian kernel comes first: ties go to it.
+    Many features (images, spectra, expression): small truncations; few: larger ones. In the plane, and in space, there
+    are shapes but no subspaces: powers of products and affine subspaces mean nothing, and large truncations jump gaps.
+    The Gaussian kernel comes first: ties go to it.
     """
-    small = (3, 5, 8) if n_features >= _WIDE else (5, 8)
-    rbf = (*small, 15) if n_features >= _WIDE else (*small, 15, 30)
-    found = [Family("rbf", 0.1, rbf)]
-    if n_features > PLANE:
-        found.append(Family("quadratic", 0.1, small if effort != "fast" else small[-2:]))
+    if n_features <= PLANE:
+        found = [Family("rbf", 0.1, (5, 8))]
+        if effort != "fast":
+            found += [Family("rbf", 1.0, (5,)), Family("exponential", 1.0, (8,))]
+        if effort == "thorough":
+            found += [Family("rbf", 0.01, (5, 8)), Family("exponential", 10.0, (8,))]
+        return (*found, Family(NEIGHBORS, 0.0, (10,)))
+    small, rest = ((3, 5, 8), (15,)) if n_features >= _WIDE else ((5, 8), (15, 30))
+    found = [Family("rbf", 0.1, (*small, *rest)), Family("quadratic", 0.1, small[-2:] if effort == "fast" else small)]
     if effort != "fast":
         found += [Family("rbf", 1.0, (5, 15)), Family("exponential", 1.0, (8, 30))]
-        if n_features > PLANE:
-            found.append(Family("linear", 0.01, (5,), affine=True))
+        found += [Family("linear", 0.01, (5,), affine=True)]
     if effort == "thorough":
         found += [Family("rbf", 0.01, small), Family("exponential", 10.0, small)]
-        if n_features > PLANE:
-            found += [Family("cubic", 0.1, small), Family("quadratic", 1.0, small)]
-    return (*found, Family(NEIGHBORS, 0.0, (10,) if effort != "thorough" else (10, 20)))
+        found += [Family("cubic", 0.1, small), Family("quadratic", 1.0, small)]
+    return (*found, Family(NEIGHBORS, 0.0, (10,)))
 
 
 def tried_on(
@@ -177,11 +180,14 @@ def scalings_tried(X: Data) -> tuple[tuple[str | None, ...], str]:
         return (None,) if _all_of_one_length(X) else (None, "unit"), ""
     spread, deviation = _column_sizes(X)
     many = X.shape[1] > PLANE
-    if len(deviation) > 1 and np.median(deviation) < _OTHER_UNITS * deviation.max():
+    typical = float(np.median(deviation) if many else deviation.min()) if len(deviation) > 1 else np.inf
+    if typical < _OTHER_UNITS * deviation.max(initial=0):
         share = 100 * float(np.square(deviation.max()) / np.square(deviation).sum())
         return ("standard",), f"one feature alone has {share:.0f} % of the variance of all {X.shape[1]}"
+    if not many:
+        return (None,), ""
+    plain: tuple[str | None, ...] = (None,) if _all_of_one_length(X) else (None, "unit")
     one_unit = len(spread) < 2 or float(np.median(spread)) >= _ONE_UNIT * float(spread.max())
-    plain: tuple[str | None, ...] = (None, "unit") if many and not _all_of_one_length(X) else (None,)
     return plain if one_unit else (*plain, "standard"), ""
 
 

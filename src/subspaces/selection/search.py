@@ -28,7 +28,6 @@ from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks
 from subspaces.numerics.ordering import canonical_order, fingerprints, rows_of
 from subspaces.numerics.process import one_thread, quiet
-from subspaces.numerics.ties import levels
 from subspaces.numerics.types import Array, Data, Labels
 from subspaces.scaling import apply_scaling, fit_scaling
 from subspaces.selection import candidates
@@ -214,8 +213,8 @@ def _best(trials: list[Trial], n_points: int) -> int:
 
 def _runner_up(trials: list[Trial], partitions: list[Labels], best: int) -> RunnerUp | None:
     """The trial of largest score whose partition is not (nearly) the winner's."""
-    scores = np.array([trial.score for trial in trials])
-    for i in np.argsort(levels(-scores), kind="stable"):
+    scores = np.nan_to_num([trial.score for trial in trials], nan=-np.inf)
+    for i in np.argsort(-scores, kind="stable"):
         similarity = float(pairwise_agreement([partitions[best], partitions[i]])[0, 1])
         if similarity < _SAME:
             return RunnerUp(trials[i], min(1.0, float(np.exp(scores[i] - scores[best]))), similarity)
