@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 _CLASSES = {registry.entry_of(name).class_name: name for name in registry.names(*registry.SHALLOW)}
 _OTHERS = {
     "SampledClusterer": "subspaces.estimators.sampled",
+    "cluster_image": "subspaces.hyperspectral",
     "explore": "subspaces.explorer",
     "show": "subspaces.plots",
 }
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from subspaces.estimators.ssc import SSCOMP as SSCOMP
     from subspaces.estimators.ssc import EnSC as EnSC
     from subspaces.explorer import explore as explore
+    from subspaces.hyperspectral import cluster_image as cluster_image
     from subspaces.plots import show as show
 
 

@@ -53,7 +53,7 @@ def read_envi(path: Path, request: CubeRequest) -> Raw:
     sizes = (rows, columns, bands)
     axes = ORDERS[order]
     stored = np.memmap(data, dtype=dtype, mode="r", offset=offset, shape=tuple(sizes[axis] for axis in axes))
-    values = stored.transpose(np.argsort(axes))
+    values = np.asarray(stored).transpose(np.argsort(axes))
     notes = (
         () if present == needed else (f"{printable(data.name)} is longer than its header says; the rest is not read",)
     )
