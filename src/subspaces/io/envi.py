@@ -225,4 +225,4 @@ def _floats(path: Path, header: dict[str, str], name: str, bands: int) -> Array 
 
 def _plain(text: object) -> str:
     """A name for a header: nothing that ends its list or its line."""
-    return printable(re.sub(r"[{},=\n]", " ", str(text)))
+    return printable(re.sub(r"[{},\n]", " ", str(text)))
