@@ -124,9 +124,6 @@ def write_envi_map(
     dtype, code = (np.dtype("u1"), 1) if len(names) < 255 else (np.dtype("<u2"), 12)
     if len(names) >= 2**16 - 1:
         raise FileError(path, f"{len(names)} clusters are more than a classification file can hold")
-    data = path.with_suffix(".dat")
-    with write_atomically(data) as stream:
-        stream.write(np.ascontiguousarray(labels + 1, dtype=dtype).data)
     lookup = ", ".join(str(value) for value in [0, 0, 0, *np.asarray(colors, dtype=int).ravel().tolist()])
     lines = [
         "ENVI",
@@ -148,7 +145,14 @@ def write_envi_map(
         lines += [f"map info = {{{', '.join(map(_plain, info))}}}"] if info else []
         if georeference.crs and not georeference.crs.upper().startswith("EPSG:"):
             lines.append(f"coordinate system string = {{{' '.join(georeference.crs.split())}}}")
-    write_text(path, "\n".join(lines) + "\n")
+    data = path.with_suffix(".dat")
+    with write_atomically(data) as stream:
+        stream.write(np.ascontiguousarray(labels + 1, dtype=dtype).data)
+    try:
+        write_text(path, "\n".join(lines) + "\n")
+    except BaseException:  # numbers alone say nothing
+        data.unlink()
+        raise
 
 
 def map_info_of(georeference: Georeference) -> tuple[str, ...]:
