@@ -301,3 +301,16 @@ def test_geotiff_without_rasterio(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "rasterio", None)
     (tmp_path / "x.tif").write_bytes(b"II")
     assert 'GeoTIFF needs rasterio: pip install "subspaces[geo]"' in cube_refusal(tmp_path / "x.tif")
+
+
+def test_hostile_headers_take_no_longer_than_their_length(tmp_path):
+    path = write_envi(tmp_path / "x.hdr", small_cube())
+    text = path.read_text()
+    for odd in (" " * 2**21, "a = {\n" * 2**18, "=" * 2**21, "\t" * 2**20 + "= 3\n"):
+        path.write_text(text + odd)
+        try:
+            read_header(path)
+        except ValueError as error:
+            assert "is never closed" in str(error)  # noqa: PT017
+    path.write_text(text + " " * 2**23)
+    assert "is no ENVI header" in cube_refusal(path)

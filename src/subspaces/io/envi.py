@@ -23,7 +23,7 @@ ORDERS = {"bsq": (2, 0, 1), "bil": (0, 2, 1), "bip": (0, 1, 2)}
 SUFFIXES = ("", ".dat", ".img", ".raw", ".bsq", ".bil", ".bip", ".bin", ".cube")
 """What data files are called beside a header without its suffix."""
 
-MAX_HEADER = 2**24
+MAX_HEADER = 2**22
 UTM_NORTH, UTM_SOUTH = 32600, 32700
 
 
@@ -83,13 +83,21 @@ def read_header(path: Path) -> dict[str, str]:
     text = path.read_bytes().decode("utf-8", errors="replace").lstrip("\ufeff")
     if not text.startswith("ENVI"):
         raise FileError(path, "no ENVI header: its first line is not 'ENVI'")
-    text = re.sub(r"^;.*$", "", text, flags=re.MULTILINE)
-    fields = re.findall(r"^[ \t]*([^=\n{}]+?)[ \t]*=[ \t]*(\{[^}]*\}|[^\n]*)", text, flags=re.MULTILINE)
-    found = {}
-    for name, value in fields:
-        if value.startswith("{") and not value.endswith("}"):
-            raise FileError(path, f"the brace of '{printable(name)}' is never closed")
-        found[" ".join(name.lower().split())] = value.strip("{}").strip()
+    found, lines = {}, iter(text.splitlines()[1:])
+    for line in lines:  # one pass: a header of a hostile form must not take longer than its length
+        name, equals, value = line.partition("=")
+        value = value.strip()
+        if not equals or line.startswith(";"):
+            continue
+        if value.startswith("{"):
+            parts = [value]
+            while "}" not in parts[-1]:
+                following = next(lines, None)
+                if following is None:
+                    raise FileError(path, f"the brace of '{printable(name.strip())}' is never closed")
+                parts.append("" if following.startswith(";") else following.strip())
+            value = " ".join(parts).partition("}")[0].removeprefix("{").strip()
+        found[" ".join(name.lower().split())] = value
     return found
 
 
