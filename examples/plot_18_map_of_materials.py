@@ -48,6 +48,6 @@ display = SpectraDisplay(mean, spread, wavelengths, "nm").plot()
 
 # %%
 # A large image has too many pixels for a graph of all of them. Superpixels, small areas of similar pixels, stand for
-# them; above 30,000 pixels this happens by itself.
+# them; above 10,000 pixels this happens by itself.
 areas = cluster_image(values, 5, n_superpixels=400)
 print(f"{len(areas.X)} superpixels: {100 * accuracy(truth.ravel(), areas.labels.ravel()):.1f} %")

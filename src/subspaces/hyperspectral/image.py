@@ -16,10 +16,11 @@ from subspaces.numerics.types import Array, Labels
 N_COMPONENTS, PATCH_SIZE, N_NONZERO = 8, 7, 20
 """Chosen on made images (`make_cube`); on SalinasA 4 to 16 components and 7 to 9 pixels do as well."""
 
-MAX_PIXELS = 30_000
-"""Pixels up to which every one is a point of its own; above, superpixels are."""
+MAX_PIXELS = 10_000
+"""Pixels up to which each is a point of its own; above, where KTRR has no kernel matrix of all, superpixels are."""
 
-N_SUPERPIXELS = 5_000
+PIXELS_EACH, N_SUPERPIXELS = 10, 5_000
+"""Superpixels by default: one for so many pixels, at most so many."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def cluster_image(
     n_neighbors : int or None, default=None
         Smooth the features over the graph of this many mutual nearest neighbours, as EGCSC does (it takes 30).
     n_superpixels : int, "auto" or None, default="auto"
-        Cluster about so many small areas of similar pixels instead of the pixels; ``"auto"`` does above 30,000 pixels.
+        Cluster about so many small areas of similar pixels instead of the pixels; ``"auto"`` takes one for
+        ten pixels, at most 5,000, above 10,000 pixels.
 
     Returns
     -------
@@ -124,7 +126,7 @@ def image_features(
         raise ValueError(f'n_superpixels must be a whole number of 2 or more, "auto" or None; got {n_superpixels!r}.')
     n_pixels = int(cube.mask.sum())
     if n_superpixels == "auto":
-        n_superpixels = N_SUPERPIXELS if n_pixels > MAX_PIXELS else None
+        n_superpixels = min(N_SUPERPIXELS, n_pixels // PIXELS_EACH) if n_pixels > MAX_PIXELS else None
     components = unit_components(cube.values, cube.present, n_components)
     if n_superpixels is None:
         segments, X = None, patches(components, cube.mask, patch_size)

@@ -130,7 +130,7 @@ class SpectraDisplay:
             line = style.LINES[i // len(style.OKABE_ITO) % len(style.LINES)]
             name = f"cluster {i}" if i < MAX_NAMED else None
             ax.plot(x, mean, color=colors[i], linestyle=line, linewidth=1.4, label=name)
-            ax.fill_between(x, mean - spread, mean + spread, color=colors[i], alpha=0.15, linewidth=0)
+            ax.fill_between(x, mean - spread, mean + spread, color=colors[i], alpha=0.2, linewidth=0)
         unit = f" ({self.unit})" if self.unit else ""
         ax.set(xlabel="band" if self.wavelengths is None else f"wavelength{unit}", ylabel="mean ± standard deviation")
         ax.spines[["top", "right"]].set_visible(False)
