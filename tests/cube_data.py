@@ -31,7 +31,7 @@ def write_envi(path, values, interleave="bsq", byte_order=0, offset=0, **fields)
         "data type": codes[values.dtype.str[1:]],
         "interleave": interleave,
         "byte order": byte_order,
-        **{name.replace("_", " "): value for name, value in fields.items()},
+        **{name.replace("_", " ").strip(): value for name, value in fields.items()},
     }
     lines = [f"{name} = {value}" for name, value in entries.items() if value is not None]
     path.write_text("\n".join(["ENVI", *lines, ""]), encoding="utf-8")

@@ -24,6 +24,8 @@ SUFFIXES = ("", ".dat", ".img", ".raw", ".bsq", ".bil", ".bip", ".bin", ".cube")
 """What data files are called beside a header without its suffix."""
 
 MAX_HEADER = 2**22
+SIDE, SMOOTHER = 32, 0.7
+"""Of the piece by which an interleave is doubted, and how much smoother another one must be."""
 UTM_NORTH, UTM_SOUTH = 32600, 32700
 
 
@@ -51,12 +53,11 @@ def read_envi(path: Path, request: CubeRequest) -> Raw:
         promised = f"the header promises {readable_bytes(needed)} ({rows} x {columns} pixels, {bands} bands)"
         raise FileError(path, f"{promised}, and {printable(data.name)} holds {readable_bytes(present)}")
     sizes = (rows, columns, bands)
-    axes = ORDERS[order]
-    stored = np.memmap(data, dtype=dtype, mode="r", offset=offset, shape=tuple(sizes[axis] for axis in axes))
-    values = np.asarray(stored).transpose(np.argsort(axes))
-    notes = (
-        () if present == needed else (f"{printable(data.name)} is longer than its header says; the rest is not read",)
-    )
+    stored = np.asarray(np.memmap(data, dtype=dtype, mode="r", offset=offset, shape=rows * columns * bands))
+    values = _arranged(stored, sizes, order)
+    notes = _doubts(stored, sizes, order)
+    if present > needed:
+        notes = (*notes, f"{printable(data.name)} is longer than its header says; the rest is not read")
     ignored = header.get("data ignore value")
     wavelengths = _floats(path, header, "wavelength", bands)
     unit = printable(header.get("wavelength units", ""))
@@ -74,6 +75,30 @@ def read_envi(path: Path, request: CubeRequest) -> Raw:
         _georeference(path, header),
         notes=notes,
     )
+
+
+def _arranged(stored: Array, sizes: tuple[int, int, int], order: str) -> Array:
+    """Values in the order of a file as rows, columns and bands."""
+    axes = ORDERS[order]
+    return stored.reshape([sizes[axis] for axis in axes]).transpose(np.argsort(axes))
+
+
+def _doubts(stored: Array, sizes: tuple[int, int, int], order: str) -> tuple[str, ...]:
+    """A note where another interleave would make a far smoother image: a wrong one has the right size."""
+    rough = {other: _roughness(_arranged(stored, sizes, other)) for other in ORDERS}
+    likely = min(rough, key=lambda other: rough[other])
+    if rough[likely] >= SMOOTHER * rough[order]:
+        return ()
+    doubt = f"read as {likely}, neighbouring pixels and bands would be far more alike"
+    return (f"the header says interleave {order}; {doubt}: is it right?",)
+
+
+def _roughness(values: Array) -> float:
+    """How much neighbours differ along the three axes, in a piece in the middle."""
+    middle = tuple(slice(max(0, n // 2 - SIDE // 2), n // 2 + SIDE // 2 + 1) for n in values.shape)
+    piece = values[middle].astype(np.float64)
+    piece = np.where(np.isfinite(piece), piece, 0)
+    return sum(float(np.abs(np.diff(piece, axis=axis)).mean()) for axis in range(3) if piece.shape[axis] > 1)
 
 
 def read_header(path: Path) -> dict[str, str]:
