@@ -54,12 +54,17 @@ def read_mat(path: Path, request: Request) -> Dataset:
         return dataset_from_arrays(path, infos, load, request, N_COPIES)
 
 
+def is_hdf5(path: Path) -> bool:
+    """Whether a file is of version 7.3."""
+    with path.open("rb") as stream:
+        head = stream.read(520)
+    return head.startswith((b"MATLAB 7.3", b"\x89HDF")) or head[512:516] == b"\x89HDF"
+
+
 @contextmanager
 def mat_arrays(path: Path, max_bytes: int) -> Iterator[tuple[dict[str, ArrayInfo], Callable[[str], Array]]]:
     """What the arrays of a file are, and what reads one of them."""
-    with path.open("rb") as stream:
-        head = stream.read(520)
-    if not (head.startswith((b"MATLAB 7.3", b"\x89HDF")) or head[512:516] == b"\x89HDF"):
+    if not is_hdf5(path):
         matrices = list_matrices(path)
         infos = {name: matrix.info for name, matrix in matrices.items()}
         yield infos, lambda name: read_matrix(path, matrices[name])
