@@ -14,7 +14,8 @@ from scipy.linalg import block_diag
 from sklearn.metrics import adjusted_rand_score
 
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
-from subspaces.partition import cut_by_modularity, cut_embedding, merge_communities, modularity
+from subspaces.numerics.ties import first_largest
+from subspaces.partition import cut_by_modularity, cut_embedding, merge_communities, merge_steps, modularity
 
 EMBEDDING_METHODS = ["kmeans", "qr", "discretize"]
 
@@ -166,6 +167,74 @@ def test_merging_any_communities(n_found, n_clusters, seed):
     assert_array_equal(np.unique(merged), np.arange(min(n_found, n_clusters)))
     for community in range(n_found):  # communities are only joined, never split
         assert len(np.unique(merged[labels == community])) == 1
+
+
+def steps_over_all_pairs(A: np.ndarray, labels: np.ndarray, n_clusters: int) -> list[tuple[int, int]]:
+    """The merges with every pair looked at in every step, in a dense matrix."""
+    indicator = np.eye(labels.max() + 1)[labels]
+    between = indicator.T @ A @ indicator / A.sum()
+    degree, alive, sizes = between.sum(axis=1), np.arange(len(between)), np.bincount(labels)
+    by_size = np.sort(sizes)
+    typical = by_size[np.searchsorted(np.cumsum(by_size), len(labels) / 2)]
+    alone = (between - np.diag(between.diagonal()) == 0).all(axis=1)
+    crumbs = [c for c in np.argsort(sizes, kind="stable") if alone[c] and 50 * sizes[c] < typical]
+    steps = []
+    while len(alive) > n_clusters:
+        if crumbs:
+            a, b = sizes.argmax(), crumbs.pop(0)
+        else:
+            change = between - np.outer(degree, degree) - np.where(between == 0, 2, 0) + 4
+            np.fill_diagonal(change, -np.inf)
+            a, b = alive[list(divmod(first_largest(change[np.ix_(alive, alive)]), len(alive)))]
+        between[a] += between[b]
+        between[:, a] += between[:, b]
+        degree[a] += degree[b]
+        alive = alive[alive != b]
+        steps.append((int(a), int(b)))
+    return steps
+
+
+WEIGHTS = {
+    "ones": lambda rng, n: np.ones((n, n)),
+    "integers": lambda rng, n: rng.integers(1, 4, (n, n)).astype(float),
+    "real": lambda rng, n: rng.random((n, n)),
+    "of every size": lambda rng, n: 10.0 ** rng.uniform(-12, 0, (n, n)),
+}
+
+
+@pytest.mark.parametrize("density", [0.0, 0.02, 0.1, 1.0])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_steps_are_those_over_all_pairs(weights, density, rng):
+    """The same pairs in the same order: with ties, without, with pieces, empty communities and crumbs."""
+    for n in (2, 9, 33, 64):
+        A = np.triu(WEIGHTS[weights](rng, n) * (rng.random((n, n)) < density), 1)
+        A[0, 1] = 1
+        A = block_diag(A, A, np.ones((70, 70)))
+        A = A + A.T
+        for labels in (np.arange(n), rng.integers(0, n, n), np.minimum(rng.geometric(0.1, n), n)):
+            others = labels.max() + 1 + rng.permutation(labels)
+            for last in (np.full(70, others.max() + 1), others.max() + 1 + np.arange(70) // 7):  # crumbs, no crumbs
+                cut = np.r_[labels, others, last]
+                expected = steps_over_all_pairs(A, cut, 1)
+                assert list(merge_steps(sparse.csr_array(A), cut)) == expected
+                assert list(merge_steps(sparse.csr_array(A), cut, 5)) == expected[:-4]
+
+
+@pytest.mark.parametrize("sizes", [[1] * 300, [2] * 150, [3, 1, 2] * 50])
+def test_steps_between_many_pieces(sizes):
+    """No edge between any two: the smallest products of degrees, of equal ones the first."""
+    A = block_diag(*[np.ones((size, size)) for size in sizes])
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    assert list(merge_steps(sparse.csr_array(A), labels)) == steps_over_all_pairs(A, labels, 1)
+
+
+def test_many_communities_are_merged_in_sparse_memory():
+    """12,000 communities in a row and 3,000 without an edge: a dense matrix of them would take 1.8 GB."""
+    n = 15_000
+    W = sparse.diags_array([np.r_[np.ones(11_999), np.zeros(3_000)]], offsets=[1], shape=(n, n))
+    merged = merge_communities(sparse.csr_array(W + W.T), np.arange(n), 3_002)
+    assert_array_equal(np.bincount(merged)[2:], np.ones(3_000))
+    assert_array_equal(np.flatnonzero(np.diff(merged))[1:], np.arange(11_999, n - 1))
 
 
 # ------------------------------------------------------------------ Leiden

@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 _CLASSES = {registry.entry_of(name).class_name: name for name in registry.names(*registry.SHALLOW)}
 _OTHERS = {
     "SampledClusterer": "subspaces.estimators.sampled",
+    "SubspaceClustering": "subspaces.estimators.front_door",
     "cluster_image": "subspaces.hyperspectral",
     "explore": "subspaces.explorer",
     "show": "subspaces.plots",
@@ -23,6 +24,7 @@ __all__ = [*_CLASSES, *_OTHERS, "__version__"]
 
 if TYPE_CHECKING:
     from subspaces.estimators.bdr import BDR as BDR
+    from subspaces.estimators.front_door import SubspaceClustering as SubspaceClustering
     from subspaces.estimators.ktrr import KTRR as KTRR
     from subspaces.estimators.ktrr import LSR1 as LSR1
     from subspaces.estimators.ktrr import LSR2 as LSR2

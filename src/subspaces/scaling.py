@@ -11,7 +11,7 @@ from sklearn.preprocessing import normalize
 
 from subspaces.numerics.types import Array, Data
 
-SCALINGS = ("unit", "max", "minmax", "standard")
+SCALINGS = ("unit", "max", "minmax", "standard", "log")
 
 # powers of two from 1 beyond which magnitudes are brought back: the cubic kernel takes their sixth power
 _FAR, _FAR_IN_FLOAT32 = 40, 15
@@ -21,6 +21,7 @@ _FAR, _FAR_IN_FLOAT32 = 40, 15
 class Scaling:
     """What the training data decided: an offset and a factor per feature, and whether rows become unit vectors.
 
+    ``total`` is what every row sums to before its logarithm is taken, where that is the rule.
     ``exponent`` is a power of two that brings extreme magnitudes (beyond 2^±40, in float32 2^±15) near one before
     anything is squared; it is exact, so it changes no digit, only prevents overflow.
     """
@@ -29,6 +30,7 @@ class Scaling:
     offset: Array | None = None
     factor: Array | None = None
     unit_rows: bool = False
+    total: float | None = None
 
 
 def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
@@ -36,7 +38,8 @@ def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
 
     ``None`` leaves the data alone; ``"unit"`` scales each row to length 1 (zero rows stay zero); ``"max"`` divides
     everything by the largest magnitude; ``"minmax"`` takes each feature to [0, 1]; ``"standard"`` gives each feature
-    mean 0 and variance 1. Under the last two constant features become 0, and sparse data is only divided, by the
+    mean 0 and variance 1; ``"log"`` is for counts: each row is brought to the median total of all rows, then
+    log(1 + x) is taken. Under ``"minmax"`` and ``"standard"`` constant features become 0, and sparse data is only divided, by the
     largest magnitude or the deviation of each feature, not shifted. With `units` unscaled data keeps its magnitude
     however extreme: a kernel that is no power of it must see the numbers as they are.
     """
@@ -46,6 +49,8 @@ def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))  # np.abs would copy all of X
     exponent = int(np.frexp(largest)[1])
     exponent = exponent if largest > 0 and abs(exponent) > _far(X) else 0
+    if rule == "log":
+        return Scaling(total=_median_total(X))
     if rule == "unit":  # each row has its own magnitude there
         return Scaling(unit_rows=True)
     if rule == "max":
@@ -69,6 +74,8 @@ def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
 
 def apply_scaling(X: Data, scaling: Scaling) -> Data:
     """Scale points with what :func:`fit_scaling` found; a copy only where something changes."""
+    if scaling.total is not None:
+        return _log_counts(X, scaling.total)
     if scaling.exponent:
         X = _times_power_of_two(X, -scaling.exponent)
     if scaling.offset is not None:
@@ -79,6 +86,34 @@ def apply_scaling(X: Data, scaling: Scaling) -> Data:
     if scaling.unit_rows:
         X = normalize(_rows_near_one(X))
     return X
+
+
+def _row_totals(X: Data) -> Array:
+    return np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
+
+
+def _median_total(X: Data) -> float:
+    """What a typical row sums to; refuses data that cannot be counts."""
+    lowest = float(X.min())
+    if lowest < 0:
+        raise ValueError(
+            f'scaling="log" is for counts, which are never negative; the smallest value is {lowest:.3g}. '
+            'Use scaling="standard" or "unit".'
+        )
+    totals = _row_totals(X)
+    return float(np.median(totals[totals > 0])) if (totals > 0).any() else 1.0
+
+
+def _log_counts(X: Data, total: float) -> Data:
+    """log(1 + x · total / row total); rows of zeros stay, and so does what is below zero in new points, as zero."""
+    totals = _row_totals(X)
+    factor = np.divide(total, totals, out=np.zeros_like(totals), where=totals > 0)
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, copy=True)
+        scaled = X.data * np.repeat(factor, np.diff(X.indptr))
+        X.data = np.log1p(np.maximum(scaled, 0)).astype(X.dtype)
+        return X
+    return np.log1p(np.maximum(X * factor[:, None], 0)).astype(X.dtype)
 
 
 def _far(X: Data) -> int:

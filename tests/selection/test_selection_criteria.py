@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from subspaces.partition import merge_communities, merge_steps
 from subspaces.representation.ridge import from_inverse, inverse
+from subspaces.selection import count
 from subspaces.selection.criteria import (
     eigengap,
     leave_one_out_error,
@@ -117,3 +119,28 @@ def test_merge_steps_are_the_merges_of_merge_communities(rng):
     for n_left, (kept, gone) in zip(range(7, 1, -1), merge_steps(W, labels, 2), strict=True):
         target[target == gone] = kept
         assert adjusted_rand_score(target[labels], merge_communities(W, labels, n_left)) == 1
+
+
+@pytest.mark.parametrize("n_alone", [0, 7])
+def test_partitions_into_every_number_and_their_cuts(n_alone, rng):
+    """From all fine communities down to two, a point without edges in the first; judged as the criterion does."""
+    W = sparse.csr_array(sparse.block_diag([random_graph(rng, 200, 0.02), sparse.csr_array((n_alone, n_alone))]))
+    isolated = np.asarray(W.sum(axis=1)).ravel() == 0
+    merged = count._merged(SimpleNamespace(W=W, communities=np.where(isolated, -1, 0)), seed=0)
+    assert list(merged) == count._spread(max(merged), len(isolated))[::-1]
+    finer = np.arange(len(isolated))
+    for k, (labels, separate) in merged.items():
+        assert len(np.unique(labels)) == k
+        assert (labels[isolated] == 0).all()
+        together = sparse.csr_array(W[~isolated][:, ~isolated])
+        assert separate == pytest.approx(1 - normalized_cut(together, labels[~isolated]), rel=1e-12)
+        pairs = set(zip(finer[~isolated], labels[~isolated], strict=True))
+        assert len(pairs) == len(np.unique(finer[~isolated]))  # clusters are joined, never split
+        finer = labels
+
+
+def test_numbers_that_are_looked_at():
+    assert count._spread(1, 10) == [1]
+    assert count._spread(40, 50) == list(range(2, 41))
+    assert 465 < count._spread(10**9, 2000)[-1] <= 500
+    assert 950 < count._spread(10**9, 10**9)[-1] <= 1000

@@ -18,7 +18,7 @@ import typer
 OfDistance = Literal["rbf", "exponential", "inverse_square", "inverse_distance"]
 OfProduct = Literal["linear", "cosine", "quadratic", "cubic", "polynomial"]
 Kernel = Literal["auto", OfDistance, OfProduct, "correntropy", "precomputed"]
-Scaling = Literal["auto", "none", "unit", "max", "minmax", "standard"]
+Scaling = Literal["auto", "none", "unit", "max", "minmax", "standard", "log"]
 Partition = Literal["auto", "kmeans", "qr", "discretize", "modularity"]
 Missing = Literal["error", "drop", "mean", "median"]
 

@@ -44,7 +44,7 @@ class Evidence(NamedTuple):
     Attributes
     ----------
     scaling, kernel : settled on the points
-    penalty, condition, residual, trace, leave_one_out : of
+    penalty, condition, residual, trace : of
         :class:`~subspaces.representation.coefficients.Coefficients`
     model : what represents new points where the two-scale route was taken
     """
@@ -56,7 +56,6 @@ class Evidence(NamedTuple):
     residual: float | None = None
     trace: Trace | None = None
     model: TwoScale | None = None
-    leave_one_out: float | None = None
 
 
 class Graph(NamedTuple):

@@ -67,6 +67,7 @@ def _checked(estimator: Any, X: Data, defaults: dict[str, Any]) -> Plan:
 def keep_choice(estimator: Any, settled: Any) -> None:
     """The values used, given or chosen, as fitted attributes."""
     for name in ("reg", "n_nonzero", "scaling", "partition"):
-        setattr(estimator, f"{name}_", getattr(settled, name))
+        if hasattr(settled, name):  # a graph of neighbours has no penalty
+            setattr(estimator, f"{name}_", getattr(settled, name))
     if estimator.selection_ is not None:
         estimator.timings_ = {"selection": estimator.selection_.seconds, **estimator.timings_}

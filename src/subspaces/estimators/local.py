@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.plan import Context
 from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import GraphClusterer, WithGraph
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.local import heat_kernel_graph, lsa
-from subspaces.kernels import RBF
+from subspaces.kernels import BANDWIDTHS, RBF
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.smce import smce
@@ -144,8 +145,8 @@ class SC(GraphClusterer):
 
     Parameters
     ----------
-    bandwidth : {"rms", "mean", "median"} or float, default="rms"
-        σ, as in :class:`~subspaces.KTRR`.
+    bandwidth : {"rms", "mean", "median", "local"} or float, default="rms"
+        σ, as in :class:`~subspaces.KTRR`; ``"local"`` gives each point its own, the distance to its last neighbour.
     n_neighbors : int or None
         Join each point to this many neighbours only; None joins all pairs.
     n_clusters, scaling, partition, n_init, init, out_of_sample, random_state
@@ -161,7 +162,10 @@ class SC(GraphClusterer):
     bandwidth: float | str = "rms"
     n_neighbors: int | None = None
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"n_neighbors": [COUNT, None]}
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [COUNT, None],
+        "bandwidth": [StrOptions({*BANDWIDTHS, "local"}), POSITIVE],
+    }
     _represents = False
     cost = "one product XXᵀ and n² exponentials"
     reference = "Ng, Jordan, Weiss: On spectral clustering, NIPS 2001"
@@ -171,7 +175,7 @@ class SC(GraphClusterer):
 
     def _affinity(self, X: Array, exponent: int) -> Array | Sparse:
         n_neighbors = None if self.n_neighbors is None else min(self.n_neighbors, X.shape[0] - 1)
-        bandwidth = None
-        if self.bandwidth != "rms":  # that one costs nothing where the distances are computed anyway
+        bandwidth: float | str | None = "local" if self.bandwidth == "local" else None
+        if self.bandwidth not in ("rms", "local"):  # that one costs nothing where the distances are computed anyway
             bandwidth = RBF(self.bandwidth).scaled(exponent).fit(X).sigma / np.sqrt(2)
         return heat_kernel_graph(X, bandwidth=bandwidth, n_neighbors=n_neighbors)

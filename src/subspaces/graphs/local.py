@@ -112,7 +112,9 @@ def _local_bases(points: Array, neighbours: Array, dim: int) -> tuple[Array, Arr
     return bases, dims
 
 
-def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: int | None = None) -> Array | Sparse:
+def heat_kernel_graph(
+    X: Array, *, bandwidth: float | str | None = None, n_neighbors: int | None = None
+) -> Array | Sparse:
     r"""Affinity of plain spectral clustering (SC), eq. (2.0) of the KTRR paper, with a zero diagonal.
 
     .. math:: W_{ij} = \exp(-\|x_i - x_j\|^2 / (2\sigma^2)), \qquad W_{ii} = 0.
@@ -120,8 +122,9 @@ def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: 
     Parameters
     ----------
     X : (n, m) array, points as rows
-    bandwidth : float or None
-        σ. None takes σ² = half the mean squared distance over all pairs, an untuned choice: on COIL20 a tenth
+    bandwidth : float, "local" or None
+        σ. ``"local"``, with `n_neighbors` only, gives each point its own, the distance to its last neighbour, and the
+        weight exp(−d²/(σ_i σ_j)) of Zelnik-Manor & Perona, "Self-tuning spectral clustering", NeurIPS 2004. None takes σ² = half the mean squared distance over all pairs, an untuned choice: on COIL20 a tenth
         of the mean distance is about 15 points more accurate.
     n_neighbors : int or None
         None keeps the full graph, as in the paper; a number keeps the pairs in which one point is among that
@@ -145,6 +148,11 @@ def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: 
            [0.011, 0.135, 0.   ]])
     """
     X = check_points(X, n_neighbors)
+    if bandwidth == "local":
+        if n_neighbors is None:
+            raise ValueError('bandwidth="local" needs n_neighbors, whose last is the bandwidth; got n_neighbors=None.')
+        return _self_tuned_graph(X, n_neighbors)
+    assert not isinstance(bandwidth, str)
     if bandwidth is not None and bandwidth <= 0:
         raise ValueError(f"bandwidth must be positive or None, got {bandwidth}.")
     X = X - X.mean(axis=0)  # distances by expansion lose the digits that a common offset takes
@@ -160,6 +168,16 @@ def heat_kernel_graph(X: Array, *, bandwidth: float | None = None, n_neighbors: 
         return np.exp(scale * euclidean_distances(X[start:stop], X[start:], squared=True))
 
     return _symmetric(rows, len(X), X.dtype)
+
+
+def _self_tuned_graph(X: Array, n_neighbors: int) -> Sparse:
+    """Nearest neighbours with weights exp(−d²/(σ_i σ_j)), σ the distance of a point to the last of its own."""
+    distances, neighbours = nearest_neighbors(X, n_neighbors)
+    sigma = distances[:, -1].astype(np.float64)
+    product = np.maximum(sigma[:, None] * sigma[neighbours], np.finfo(X.dtype).tiny)
+    weights = np.exp(-(distances.astype(np.float64) ** 2) / product).astype(X.dtype)
+    directed = columns_to_sparse(neighbours, weights)
+    return csr_array(directed.maximum(directed.T))
 
 
 def _symmetric(rows: Blocks, n_points: int, dtype: np.dtype[Any], arrays_per_row: int = 1) -> Array:

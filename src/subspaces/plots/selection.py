@@ -8,7 +8,7 @@ import numpy as np
 
 from subspaces.numerics.types import Array
 from subspaces.plots import parts, style
-from subspaces.selection import ClusterCount, Selection, Trial
+from subspaces.selection import NEIGHBORS, ClusterCount, Selection, Trial
 
 
 def _selection_of(estimator: Any) -> Selection:
@@ -24,7 +24,7 @@ def _selection_of(estimator: Any) -> Selection:
 class SelectionDisplay:
     """Score of every setting as a map: kernels and penalties down, truncations across, the winner framed.
 
-    Each cell shows the setting's best cut; the letter tells which (m modularity, k k-means).
+    The letter tells the cut (m modularity, k k-means).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class SelectionDisplay:
         x, y = self.sizes.index(winner.n_nonzero), self.row_names.index(_row(winner))
         ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor=style.ACCENT, linewidth=2.5))
         ax.set(
-            xlabel="coefficients per point (n_nonzero)",
+            xlabel="coefficients, or neighbours, per point (n_nonzero)",
             title=f"{self.criterion.replace('_', ' ')} of {np.isfinite(self.values).sum()} settings"
             + (" (m: modularity, k: k-means)" if {"m", "k"} <= set(self.cuts.ravel()) else ""),
         )
@@ -119,4 +119,6 @@ class NumberOfClustersDisplay:
 
 def _row(trial: Trial) -> str:
     scaling = "" if trial.scaling is None else f", {trial.scaling}"
-    return f"{trial.kernel}{scaling}, reg {trial.reg:g}"
+    if trial.kernel == NEIGHBORS:
+        return f"nearest neighbours{scaling}"
+    return f"{'affine ' if trial.affine else ''}{trial.kernel}{scaling}, reg {trial.reg:g}"

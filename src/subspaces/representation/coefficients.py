@@ -105,8 +105,6 @@ class Coefficients:
     draft: Draft | None = None
     model: Any = None
     """What represents new points in the same way, where the solver has such a thing."""
-    leave_one_out: float | None = None
-    """Mean squared distance of a point to its representation by the others, relative to K, where it was asked for."""
     of_core: Callable[[Array, Array], Array] | None = None
     """Entries of C from those of the core and the numbers of their columns."""
     enlarge: int = 1

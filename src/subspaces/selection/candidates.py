@@ -1,143 +1,216 @@
-"""What the search tries: scalings, kernels, penalties and truncations, and the rule for the scaling."""
+"""What the search tries: scalings that make sense for the data, and for each of them a few graphs of every kind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from subspaces.kernels import KernelLike, is_precomputed
 from subspaces.kernels.profiles import n_monomials
-from subspaces.numerics.types import Data
+from subspaces.numerics.types import Array, Data
 from subspaces.scaling import apply_scaling, fit_scaling
 
 AUTO = "auto"
+EFFORTS = ("fast", "balanced", "thorough")
+NEIGHBORS = "neighbors"
+"""In the place of a kernel: the plain graph of nearest neighbours, no representation (:class:`~subspaces.SC`)."""
 
-KERNELS_TRIED = ("rbf", "exponential", "quadratic", "cubic")
-REGS_TRIED = (0.01, 0.1, 10.0)
-N_NONZERO_TRIED = (3, 5, 8)
-CUTS_TRIED = ("modularity", "kmeans")
 LARGE = 10_000
-"""Points above which only kernels are tried that need no n × n matrix."""
+"""Points above which only settings may win that need no n × n matrix."""
+PLANE = 3
+"""Features up to which points are shapes in the plane or in space, not subspaces of anything."""
 
-_LEAST_COLUMNS = 4
-_DOMINANT_FEATURES = 0.1
-_DOMINANT_VARIANCE = 0.9
+_WIDE = 64  # features from which points are images, spectra or expression profiles, with small truncations
+_ONE_UNIT = 0.5  # median range of a column over the largest from which all columns have one unit
+_OTHER_UNITS = 0.06  # median deviation of a column over the largest below which a few columns hide the others
+_ZEROS, _SKEW = 0.25, 2.0  # share of zeros and skewness of the rest from which non-negative numbers are counts
 _SAME_LENGTH = 0.02  # of the squared length
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of the journey up to the graph."""
+    """One setting of the journey up to the graph; `kernel` may be :data:`NEIGHBORS`."""
 
     scaling: str | None
     kernel: KernelLike
     reg: float
     n_nonzero: int | None
+    affine: bool = False
 
 
-@dataclass(frozen=True)
-class Grid:
-    """The values to try of each parameter; a parameter that was given has one."""
+class Family(NamedTuple):
+    """Settings with one inverse: a kernel, λ, and the truncations of its coefficients."""
 
-    scalings: tuple[str | None, ...]
-    kernels: tuple[Any, ...]
-    regs: tuple[float, ...]
-    n_nonzeros: tuple[int | None, ...]
+    kernel: str
+    reg: float
+    n_nonzeros: tuple[int, ...]
+    affine: bool = False
+
+
+class Tried(NamedTuple):
+    """The settings to try, in order of preference, the cuts, and the reason in words where one scaling is clear."""
+
+    settings: tuple[Setting, ...]
     cuts: tuple[str, ...]
     scaling_reason: str = ""
 
-    def kernel_settings(self) -> Iterator[tuple[str | None, Any]]:
-        """The pairs (scaling, kernel): one kernel matrix each."""
-        for scaling in self.scalings:
-            for kernel in self.kernels:
-                if is_precomputed(kernel):
-                    yield None, kernel
-                else:
-                    yield scaling, kernel
+    def by_kernel(self) -> list[list[Setting]]:
+        """Settings that share a kernel matrix, together."""
+        found: dict[tuple[Any, ...], list[Setting]] = {}
+        for setting in self.settings:
+            found.setdefault((setting.scaling, setting.kernel), []).append(setting)
+        return list(found.values())
 
 
-def make_grid(
-    X: Data, *, scaling: Any, kernel: Any, reg: Any, n_nonzero: Any, partition: Any, n_points: int | None = None
-) -> Grid:
-    """The values to try on these points of every parameter that is ``"auto"``.
+CUTS_TRIED = ("modularity", "kmeans")
 
-    Three penalties and three truncations are enough: between neighbours in this grid partitions hardly change.
 
-    `n_points` is the number of points of the final fit where X is a sample of them.
+def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
+    """Graphs of every kind that can see something in points of so many features.
+
+    Many features (images, spectra, expression): small truncations; few: larger ones. Powers of products, and affine
+    subspaces, mean nothing in the plane. The Gaussian kernel comes first: ties go to it.
     """
-    n = X.shape[0]
-    scalings: tuple[str | None, ...] = (scaling,)
+    small = (3, 5, 8) if n_features >= _WIDE else (5, 8)
+    rbf = (*small, 15) if n_features >= _WIDE else (*small, 15, 30)
+    found = [Family("rbf", 0.1, rbf)]
+    if n_features > PLANE:
+        found.append(Family("quadratic", 0.1, small if effort != "fast" else small[-2:]))
+    if effort != "fast":
+        found += [Family("rbf", 1.0, (5, 15)), Family("exponential", 1.0, (8, 30))]
+        if n_features > PLANE:
+            found.append(Family("linear", 0.01, (5,), affine=True))
+    if effort == "thorough":
+        found += [Family("rbf", 0.01, small), Family("exponential", 10.0, small)]
+        if n_features > PLANE:
+            found += [Family("cubic", 0.1, small), Family("quadratic", 1.0, small)]
+    return (*found, Family(NEIGHBORS, 0.0, (10,) if effort != "thorough" else (10, 20)))
+
+
+def tried_on(
+    X: Data,
+    given: Mapping[str, Any],
+    *,
+    effort: str = "balanced",
+    n_points: int | None = None,
+    neighbors: bool = False,
+) -> Tried:
+    """The settings to try on these points.
+
+    Parameters
+    ----------
+    given : scaling, kernel, reg, n_nonzero, affine and partition, each a value that stays or ``"auto"``
+    effort : how much to try
+    n_points : number of points of the final fit where X is a sample of them
+    neighbors : whether the plain graph of neighbours is tried as well
+    """
+    n, kernel = X.shape[0], given["kernel"]
+    scalings: tuple[str | None, ...] = (given["scaling"],)
     reason = ""
-    if scaling == AUTO:
+    if given["scaling"] == AUTO:
         scalings, reason = ((None,), "") if is_precomputed(kernel) else scalings_tried(X)
     few = max(2, n // 4)  # more coefficients than a quarter of the points join everything to everything
-    sizes = tuple(eta for eta in N_NONZERO_TRIED if eta <= few) or (min(2, n - 1),)
-    return Grid(
-        scalings=scalings,
-        kernels=_kernels_tried(n_points or n, X) if isinstance(kernel, str) and kernel == AUTO else (kernel,),
-        regs=REGS_TRIED if reg == AUTO else (float(reg),),
-        n_nonzeros=sizes if n_nonzero == AUTO else (n_nonzero,),
-        cuts=CUTS_TRIED if partition == AUTO else (partition,),
-        scaling_reason=reason,
-    )
+    settings: dict[Setting, None] = {}
+    for scaling in scalings:
+        for family in families_tried(X.shape[1] if not is_precomputed(kernel) else _WIDE, effort):
+            if family.kernel == NEIGHBORS and not (neighbors and _is_auto(kernel)):
+                continue
+            for size in family.n_nonzeros:
+                setting = Setting(scaling, family.kernel, family.reg, min(size, few, n - 1), family.affine)
+                chosen = _as_given(setting, given)
+                if chosen is not None and _has_solver(chosen, n_points or n, X):
+                    settings[chosen] = None
+    cuts = CUTS_TRIED if given["partition"] == AUTO else (given["partition"],)
+    return Tried(tuple(settings), cuts, reason)
 
 
-def neighbouring(grid: Grid, n: int) -> Grid:
+def _as_given(setting: Setting, given: Mapping[str, Any]) -> Setting | None:
+    """The setting with what was given in place; None where nothing is left of it."""
+    if setting.affine and given["affine"] is False:
+        return None
+    values = {name: given[name] for name in ("kernel", "reg", "n_nonzero", "affine") if not _is_auto(given[name])}
+    return replace(setting, **values)
+
+
+def neighbouring(tried: Tried, n: int) -> Tried:
     """Settings around given ones, a factor of ten in the penalty and of two in the truncation.
 
     Where too few settings are tried to agree on a number of clusters, these are asked as well, and only about that.
     """
-    sizes = {size for given in grid.n_nonzeros if given is not None for size in (max(2, given // 2), given, 2 * given)}
-    return replace(
-        grid,
-        regs=tuple(sorted({reg * factor for reg in grid.regs for factor in (0.1, 1.0, 10.0)})),
-        n_nonzeros=tuple(sorted(size for size in sizes if size < n)) or grid.n_nonzeros,
-    )
+    found: dict[Setting, None] = {}
+    for setting in tried.settings:
+        sizes = [setting.n_nonzero]
+        if setting.n_nonzero is not None:
+            sizes = [size for size in (max(2, setting.n_nonzero // 2), 2 * setting.n_nonzero) if size < n] + sizes
+        for factor in (0.1, 1.0, 10.0):
+            found |= {replace(setting, reg=setting.reg * factor, n_nonzero=size): None for size in sizes}
+    return tried._replace(settings=tuple(found))
 
 
-def _kernels_tried(n_points: int, X: Data) -> tuple[str, ...]:
-    """All kernels, or those with a solver that makes no n × n matrix where such a matrix is too large.
+def _has_solver(setting: Setting, n_points: int, X: Data) -> bool:
+    """Whether a final fit of so many points could be made; the graph of neighbours is asked, but cannot win there.
 
-    Of sparse points every kernel tried needs that matrix, so there is nothing to choose among.
+    Of sparse points every kernel needs the n × n matrix, so there is nothing to choose among.
     """
-    if n_points <= LARGE or sparse.issparse(X):
-        return KERNELS_TRIED
-    degrees = {"quadratic": 2, "cubic": 3}
-    return tuple(
-        kernel
-        for kernel in KERNELS_TRIED
-        if kernel not in degrees or 2 * n_monomials(X.shape[1], degrees[kernel]) <= n_points
-    )
+    degree = {"quadratic": 2, "cubic": 3}.get(setting.kernel if isinstance(setting.kernel, str) else "")
+    if n_points <= LARGE or sparse.issparse(X) or degree is None:
+        return True
+    return 2 * n_monomials(X.shape[1], degree) <= n_points
 
 
 def scalings_tried(X: Data) -> tuple[tuple[str | None, ...], str]:
     """Scalings worth trying, and the reason in words where only one is.
 
-    A table whose columns have different units is not seen at all by distances and products: the column with the
-    largest numbers hides the others, and every setting agrees on it. So when a tenth of four or more features (at
-    least one) carries nine tenths of the variance, only ``"standard"`` is tried. Pixels, spectra and coordinates have
-    one unit: there it is plain or unit rows.
+    Counts (no value below zero, many zeros, a long tail) are seen by their logarithms. A table whose columns have
+    different units is not seen at all by distances and products: the column with the largest numbers hides the
+    others, and every setting agrees on it; so it is standardised. Where columns have one unit (pixels, coordinates)
+    it is plain or unit rows; where they may, standardised as well.
     """
     X = apply_scaling(X, fit_scaling(X, None))  # a power of two where magnitudes are extreme
-    if not sparse.issparse(X) and X.shape[1] >= _LEAST_COLUMNS:
-        centred = X - X.mean(axis=0, dtype=np.float64)
-        centred /= max(float(np.abs(centred).max()), np.finfo(np.float64).tiny)  # squares must not overflow
-        variance = np.sort(np.square(centred).sum(axis=0))[::-1]
-        n_few = max(1, int(_DOMINANT_FEATURES * X.shape[1]))
-        share = float(variance[:n_few].sum() / max(float(variance.sum()), np.finfo(np.float64).tiny))
-        if share > _DOMINANT_VARIANCE:
-            what = "1 feature carries" if n_few == 1 else f"{n_few} features carry"
-            return ("standard",), f"{what} {100 * share:.0f} % of the variance of all {X.shape[1]}"
-    if _all_of_one_length(X):
-        return (None,), ""
-    return (None, "unit"), ""
+    if _are_counts(X):
+        return ("log",), "they are counts: no value is negative, many are zero and few are large"
+    if sparse.issparse(X):
+        return (None,) if _all_of_one_length(X) else (None, "unit"), ""
+    spread, deviation = _column_sizes(X)
+    many = X.shape[1] > PLANE
+    if len(deviation) > 1 and np.median(deviation) < _OTHER_UNITS * deviation.max():
+        share = 100 * float(np.square(deviation.max()) / np.square(deviation).sum())
+        return ("standard",), f"one feature alone has {share:.0f} % of the variance of all {X.shape[1]}"
+    one_unit = len(spread) < 2 or float(np.median(spread)) >= _ONE_UNIT * float(spread.max())
+    plain: tuple[str | None, ...] = (None, "unit") if many and not _all_of_one_length(X) else (None,)
+    return plain if one_unit else (*plain, "standard"), ""
+
+
+def _column_sizes(X: Array) -> tuple[Array, Array]:
+    """Ranges and deviations of the columns that vary."""
+    spread = np.ptp(X, axis=0).astype(np.float64)
+    varying = spread > 0
+    largest = max(float(spread.max(initial=0)), np.finfo(np.float64).tiny)  # squares must not overflow
+    deviation = (X[:, varying] / largest).std(axis=0, dtype=np.float64)
+    return spread[varying] / largest, deviation
+
+
+def _are_counts(X: Data) -> bool:
+    """Whether the values look like counts, whole or not: of words, reads, events."""
+    if X.shape[1] <= PLANE or float(X.min()) < 0:
+        return False
+    positive = X.data[X.data > 0] if sparse.issparse(X) else X[X > 0]
+    if len(positive) < 2 or len(positive) > (1 - _ZEROS) * X.shape[0] * X.shape[1]:
+        return False
+    positive = positive.astype(np.float64) / positive.max()
+    deviation = float(positive.std())
+    return deviation > 0 and float(np.mean(((positive - positive.mean()) / deviation) ** 3)) > _SKEW
 
 
 def _all_of_one_length(X: Data) -> bool:
     """Whether unit rows would be the same points but for their unit."""
     squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
     return bool(squares.max() - squares.min() <= _SAME_LENGTH * squares.max())
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == AUTO

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
-from scipy import sparse
 
 from subspaces.embedding.spectral import spectral_embedding
 from subspaces.numerics.ties import levels, tolerance
 from subspaces.numerics.types import Array, Labels
-from subspaces.partition import cut_by_modularity, merge_steps
+from subspaces.partition import contracted, cut_by_modularity, merge_steps
 from subspaces.selection.criteria import pairwise_agreement, support
 from subspaces.selection.graphs import LEIDEN_ITERATIONS, Candidate
 from subspaces.selection.result import ClusterCount
@@ -21,6 +21,7 @@ N_GRAPHS = 12
 _FINE = 3.0  # resolution of the communities that are merged down: more of them than there are clusters
 _AS_GOOD, _IN_RANGE = 0.98, 0.95  # share of the best score
 _MOST_EIGENVALUES = 120
+_EVERY, _LEAST_POINTS, _MOST_CLUSTERS = 40, 4, 1000  # which numbers are looked at, see _spread
 
 
 def count_clusters(graphs: Sequence[Candidate], seed: int = 0) -> ClusterCount:
@@ -69,7 +70,7 @@ def _judged_numbers(graphs: Sequence[Candidate], seed: int) -> tuple[Labels, Arr
     """Numbers of clusters, the mean agreement of the graphs' partitions into that many, and how separate those are."""
     merged = [_merged(graph, seed) for graph in graphs]
     largest = sorted((max(by_number) for by_number in merged), reverse=True)[(len(merged) - 1) // 2]
-    candidates, agreement, separation = _spread(largest), [], []
+    candidates, agreement, separation = _spread(largest, graphs[0].W.shape[0]), [], []
     for k in candidates:
         cuts = [by_number[k] for by_number in merged if k in by_number]
         table = pairwise_agreement([labels for labels, _ in cuts])
@@ -85,28 +86,33 @@ def _merged(graph: Candidate, seed: int) -> dict[int, tuple[Labels, float]]:
     W = graph.W[connected][:, connected]
     fine = cut_by_modularity(W, resolution=_FINE, seed=seed, iterations=LEIDEN_ITERATIONS)
     n_left = int(fine.max()) + 1
-    indicator = sparse.csr_array((np.ones(len(fine)), (np.arange(len(fine)), fine)))
-    between = (indicator.T @ W.astype(np.float64) @ indicator).toarray()
+    between = contracted(W, fine)
     target = np.arange(n_left)
-    wanted = set(_spread(n_left))
+    wanted = set(_spread(n_left, len(connected)))
     found = {}
-    for kept, gone in [(0, 0), *merge_steps(W, fine, 2)]:
+    for kept, gone in chain([(0, 0)], merge_steps(W, fine, 2)):
         n_left -= kept != gone
         target[target == gone] = kept
         if n_left in wanted:
             number = np.unique(target, return_inverse=True)[1]
             labels = np.zeros(len(connected), dtype=np.intp)
             labels[connected] = number[fine]
-            merge = np.eye(n_left)[number]
-            together = merge.T @ between @ merge
-            found[n_left] = labels, float(np.mean(together.diagonal() / together.sum(axis=1)))
+            own, other = number[between.row], number[between.col]
+            volume = np.bincount(own, weights=between.data)
+            inside = np.bincount(own, weights=between.data * (own == other))
+            found[n_left] = labels, float(np.mean(inside / volume))
     return found or {1: (np.zeros(len(connected), dtype=np.intp), 1.0)}
 
 
-def _spread(largest: int) -> list[int]:
-    """Numbers from 2 to `largest`, every one up to 40, then in steps of 2.5 %."""
+def _spread(largest: int, n: int) -> list[int]:
+    """Numbers from 2 to `largest`, every one up to 40, then in steps of 2.5 %.
+
+    Above 40 none that leaves less than four of the n points to a cluster, and none above 1,000. A graph with so many
+    communities has fallen into crumbs, and the agreement of twelve graphs of 2,500 points takes 0.4 s at 600 clusters
+    and 11 s at 2,000.
+    """
     numbers, k = [], 2
-    while k <= largest:
+    while k <= min(largest, max(_EVERY, min(n // _LEAST_POINTS, _MOST_CLUSTERS))):
         numbers.append(k)
-        k += max(1, k // 40)
+        k += max(1, k // _EVERY)
     return numbers or [1]

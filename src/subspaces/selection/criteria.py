@@ -1,7 +1,7 @@
 """Small functions that judge a graph, a partition or a whole family of partitions without any label.
 
 None of them finds the best setting alone (``docs/selection.md`` has the figures); :mod:`subspaces.selection.search`
-combines three: modularity, normalised cut and the agreement between settings.
+combines two: the agreement between settings and how well subspaces fit the clusters.
 """
 
 from __future__ import annotations
@@ -10,30 +10,26 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import eigvalsh
+from sklearn.utils.extmath import randomized_svd
 
-from subspaces.numerics.types import Array, Labels, Sparse
+from subspaces.numerics.blocks import map_blocks
+from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import modularity
 
 __all__ = [
-    "eigengap",
-    "leave_one_out_error",
+    "leading_components",
     "modularity",
-    "modularity_ceiling",
     "normalized_cut",
     "pairwise_agreement",
     "stability",
+    "subspace_residuals",
     "support",
 ]
 
-
-def modularity_ceiling(W: Sparse, labels: Labels) -> float:
-    """The modularity these clusters would have without any edge between them: 1 − Σ (share of degree)².
-
-    It is larger for equal clusters, which is why modularity prefers them.
-    """
-    degree = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
-    shares = np.bincount(labels, weights=degree) / max(float(degree.sum()), np.finfo(np.float64).tiny)
-    return float(1 - np.square(shares).sum())
+DIMENSIONS = (3, 4, 6)
+"""Of the subspaces that are fitted to clusters: motions have 3, faces about 9; none of the three must be right."""
+N_COMPONENTS = 60
 
 
 def normalized_cut(W: Sparse, labels: Labels) -> float:
@@ -56,32 +52,6 @@ def normalized_cut(W: Sparse, labels: Labels) -> float:
     inside = np.bincount(labels[W.row][same], weights=weights[same], minlength=len(volume))
     occupied = volume > 0  # a cluster of points without edges says nothing
     return float(np.mean(1 - inside[occupied] / volume[occupied])) if occupied.any() else 1.0
-
-
-def eigengap(eigenvalues: Array, n_clusters: int) -> float:
-    """Step λ_{k+1} − λ_k of the ascending Laplacian eigenvalues after the k-th; 0 where it was not computed."""
-    if not 0 < n_clusters < len(eigenvalues):
-        return 0.0
-    return float(eigenvalues[n_clusters] - eigenvalues[n_clusters - 1])
-
-
-def leave_one_out_error(inverse: Array, penalty: float) -> float:
-    """Mean squared distance, in the kernel's space, of a point to its ridge representation by the others.
-
-    Every point is already represented without itself (c_ii = 0), so no refit is needed: with U = (K + λI)⁻¹ the
-    squared residual is (u_ii − λ (U²)_ii) / u_ii². It falls with λ, so it must not be minimised
-    alone: it is reported, not used.
-
-    Parameters
-    ----------
-    inverse : array of shape (n, n)
-        U.
-    penalty : float
-        λ.
-    """
-    diagonal = inverse.diagonal().astype(np.float64)
-    squares = np.einsum("ij,ij->i", inverse, inverse, dtype=np.float64)
-    return float(np.mean((diagonal - penalty * squares) / diagonal**2))
 
 
 def pairwise_agreement(partitions: Sequence[Labels]) -> Array:
@@ -109,7 +79,7 @@ def pairwise_agreement(partitions: Sequence[Labels]) -> Array:
     return agreement
 
 
-def support(agreement: Array, share: float = 0.05, least: int = 6) -> Array:
+def support(agreement: Array, share: float = 1 / 3, least: int = 3) -> Array:
     """Mean agreement of each partition with the ones most like it: `share` of the rivals, at least `least` of them.
 
     Settings that see the structure of the data agree with each other; settings that do not fail each in its own
@@ -119,11 +89,56 @@ def support(agreement: Array, share: float = 0.05, least: int = 6) -> Array:
     n_rivals = len(agreement) - 1
     if n_rivals < 1:
         return np.ones(len(agreement))
-    n_kept = min(n_rivals, max(least, round(share * len(agreement))))
+    n_kept = min(n_rivals, max(least, round(share * n_rivals)))
     rivals = agreement.copy()
     np.fill_diagonal(rivals, -np.inf)
     mean: Array = np.sort(rivals, axis=1)[:, ::-1][:, :n_kept].mean(axis=1)
     return mean
+
+
+def leading_components(X: Data, n_components: int = N_COMPONENTS) -> Array:
+    """The points in their leading principal components; sparse ones about the origin, which stay sparse on the way."""
+    points = X if sparse.issparse(X) else X - X.mean(axis=0)
+    if min(points.shape) <= n_components:
+        return np.asarray(points.toarray() if sparse.issparse(points) else points)
+    left, singular, _ = randomized_svd(points, n_components, n_iter=4, random_state=0)
+    components: Array = left * singular
+    return components
+
+
+def subspace_residuals(points: Array, partitions: Sequence[Labels], dimensions: Sequence[int] = DIMENSIONS) -> Array:
+    """What affine subspaces, one fitted to each cluster, leave of the points: sums of squares, shape (p, d).
+
+    The objective of k-subspaces, in a few dimensions at once because that of the data is not known. Clusters that mix
+    subspaces need more dimensions than their parts.
+
+    Examples
+    --------
+    >>> cross = np.array([[1.0, 0], [2, 0], [3, 0], [0, 1.0], [0, 2], [0, 3]])
+    >>> subspace_residuals(cross, [np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])], [1]).round(2).ravel()
+    array([0.  , 0.74])
+    """
+    found = np.zeros((len(partitions), len(dimensions)))
+
+    def one(start: int, stop: int) -> None:
+        for number in range(start, stop):
+            order = np.argsort(partitions[number], kind="stable")
+            for members in np.split(order, np.cumsum(np.bincount(partitions[number]))[:-1]):
+                found[number] += _unexplained(points[members], dimensions)
+
+    map_blocks(one, [(i, i + 1) for i in range(len(partitions))])
+    return found
+
+
+def _unexplained(points: Array, dimensions: Sequence[int]) -> Array:
+    """Sums of squares about the best affine subspaces of these dimensions."""
+    if len(points) < 2:
+        return np.zeros(len(dimensions))
+    centred = points - points.mean(axis=0)
+    wide = points.shape[1] > len(points)
+    values = np.maximum(eigvalsh(centred @ centred.T if wide else centred.T @ centred), 0)[::-1]
+    left = np.maximum(values.sum() - np.concatenate([[0.0], np.cumsum(values)]), 0)
+    return np.array([left[min(dimension, len(values))] for dimension in dimensions])
 
 
 def stability(
@@ -131,7 +146,7 @@ def stability(
     labels: Labels,
     cut: Callable[[Sparse], Labels],
     *,
-    n_draws: int = 5,
+    n_draws: int = 3,
     share: float = 0.8,
     seed: int = 0,
 ) -> float:

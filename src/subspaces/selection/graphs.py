@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,27 +12,27 @@ from scipy import sparse
 
 from subspaces.engine.plan import Context, Cut, Plan, Shape
 from subspaces.engine.run import Cache, run_ordered
+from subspaces.graphs.local import heat_kernel_graph
 from subspaces.graphs.rules import GraphRule
-from subspaces.kernels import DistanceKernel, DotKernel, Kernel, Precomputed, as_kernel
+from subspaces.kernels import DistanceKernel, DotKernel, Kernel, Linear, Precomputed, as_kernel
+from subspaces.numerics.blocks import map_blocks
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity
 from subspaces.representation.coefficients import Coefficients
-from subspaces.representation.ridge import from_inverse, inverse
+from subspaces.representation.ridge import ridge
 from subspaces.scaling import apply_scaling, fit_scaling
-from subspaces.selection.candidates import Grid, Setting
-from subspaces.selection.criteria import leave_one_out_error
+from subspaces.selection.candidates import NEIGHBORS, Setting, Tried
 
 LEIDEN_ITERATIONS = 3
-"""Leiden iterations while searching; the final fit uses more."""
-N_INIT = 3
-"""Starts of k-means while searching, where the QR cut cannot give one."""
+"""Leiden iterations while searching; a fit uses more."""
 
 
 @dataclass(frozen=True)
 class Candidate:
     """One setting up to its graph.
 
-    ``communities`` are those of largest modularity, −1 for points without edges.
+    ``communities`` are those of largest modularity, −1 for points without edges. ``cache`` holds the graph, and the
+    points are seen as ``points``.
     """
 
     setting: Setting
@@ -40,71 +40,91 @@ class Candidate:
     W: Sparse
     communities: Labels
     n_components: int
-    leave_one_out: float
+    points: Data
+    cache: Cache
+
+    @property
+    def n_effective(self) -> float:
+        """How many communities there are, crumbs hardly counted: exp of the entropy of their sizes."""
+        sizes = np.bincount(self.communities[self.communities >= 0]).astype(np.float64)
+        shares = sizes[sizes > 0] / sizes.sum()
+        return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
-def search_cache() -> Cache:
-    """One kernel matrix at a time, no inverse, and the graphs of all settings."""
-    return Cache(kernel=1, coefficients=0, embedding=0, cut=0)
+@dataclass(frozen=True)
+class Method:
+    """What is the same for all settings: parameters of the method beside those of a :class:`Setting`."""
+
+    graph: str = "symmetric"
+    by: str = "magnitude"
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
+    connect: bool = True
+    seed: int = 0
 
 
-def candidates_of(
-    X: Data,
-    grid: Grid,
-    cache: Cache,
-    *,
-    graph: str = "symmetric",
-    by: str = "magnitude",
-    bandwidth: float | str = "rms",
-    kernel_params: Mapping[str, Any] | None = None,
-    connect: bool = True,
-    seed: int = 0,
-) -> Iterator[Candidate]:
-    """Graphs of every setting of the grid, one after the other.
+def candidates_of(X: Data, tried: Tried, method: Method) -> list[Candidate]:
+    """Graphs of every setting, in their order; kernels side by side on as many threads as OpenMP may use.
 
     A Cholesky inverse for each penalty (n³ operations) is cheaper than one eigendecomposition (9 n³) and a product
     (n³) for each, as long as there are fewer than nine. In double precision whatever the points have: in single, the
     inverse is right to three digits at small λ, and another processor ranks other coefficients first.
     """
-    for scaling, name in grid.kernel_settings():
-        points, kernel = _seen(X, scaling, as_kernel(name, bandwidth, kernel_params))
-        for reg in grid.regs:
-            for n_nonzero in grid.n_nonzeros:
-                setting = Setting(scaling, name, reg, n_nonzero)
-                plan = Plan(
-                    method="search",
-                    shape=Shape.of(points),
-                    n_clusters=None,
-                    kernel=kernel,
-                    source="gram",
-                    represent=partial(_represent, reg=reg),
-                    graph=GraphRule(graph, n_nonzero, by),
-                    reserve=_longest(grid.n_nonzeros),
-                    connect=connect,
-                    cut=Cut("modularity", N_INIT, "qr", LEIDEN_ITERATIONS),
-                    seed=seed,
-                    settings={"scaling": scaling, "kernel": name, "reg": reg, "n_nonzero": n_nonzero},
-                )
-                try:
-                    with np.errstate(over="ignore", invalid="ignore"):
-                        found = run_ordered(plan, points, cache=cache, until="graph").graph
-                except ValueError:  # no finite kernel values, or not invertible: no candidate
-                    break
-                if found.W.nnz and np.isfinite(found.W.data).all():
-                    error = found.evidence.leave_one_out
-                    assert error is not None
-                    communities = communities_of(found.W, seed)
-                    yield Candidate(setting, plan, found.W, communities, found.n_components, error)
+    X = X.astype(np.float64, copy=False)
+    kernels = tried.by_kernel()
+
+    def one(start: int, stop: int) -> list[Candidate]:
+        return list(_of_kernel(X, kernels[start], method))
+
+    found = {c.setting: c for part in map_blocks(one, [(i, i + 1) for i in range(len(kernels))]) for c in part}
+    return [found[setting] for setting in tried.settings if setting in found]
 
 
-def _represent(K: Array, context: Context, *, reg: float) -> Coefficients:
-    """The closed form with its leave-one-out error."""
+def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator[Candidate]:
+    """Graphs of the settings with one kernel; none where it has no finite values on these points."""
+    first = settings[0]
+    plain = first.kernel == NEIGHBORS
+    kernel = Linear() if plain else as_kernel(first.kernel, method.bandwidth, method.kernel_params)
+    try:
+        points, kernel = _seen(X, first.scaling, kernel)
+    except ValueError:  # counts that are none
+        return
+    cache = Cache(kernel=1, coefficients=0, embedding=0, cut=0)
+    for setting in settings:
+        plan = Plan(
+            method="search",
+            shape=Shape.of(points),
+            n_clusters=None,
+            kernel=kernel,
+            source="points" if plain else "gram",
+            represent=None if plain else partial(_represent, reg=setting.reg, affine=setting.affine),
+            affinity=partial(_neighbors, n_neighbors=setting.n_nonzero) if plain else None,
+            graph=GraphRule(method.graph, setting.n_nonzero, method.by),
+            reserve=None if plain else _longest(setting, settings),
+            connect=method.connect and not plain,
+            cut=Cut("modularity", iterations=LEIDEN_ITERATIONS),
+            seed=method.seed,
+            settings={name: getattr(setting, name) for name in ("scaling", "kernel", "reg", "n_nonzero", "affine")},
+        )
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = run_ordered(plan, points, cache=cache, until="graph").graph
+        except ValueError:  # no finite kernel values, or not invertible: no candidate
+            return
+        if found.W.nnz and np.isfinite(found.W.data).all():
+            communities = communities_of(found.W, method.seed)
+            yield Candidate(setting, plan, found.W, communities, found.n_components, points, cache)
+
+
+def _represent(K: Array, context: Context, *, reg: float, affine: bool) -> Coefficients:
+    """The closed form; refuses a kernel matrix without finite values before LAPACK sees it."""
     if not (np.isfinite(K.min()) and np.isfinite(K.max()) and np.any(K)):
         raise ValueError("the kernel has no finite values on these points.")
-    size = float(np.mean(K.diagonal(), dtype=np.float64)) or 1.0
-    U, penalty = inverse(K, reg, overwrite=context.overwrite)
-    error = leave_one_out_error(U, penalty) / size
-    return replace(from_inverse(U, penalty), leave_one_out=error)
+    return ridge(K, reg=reg, affine=affine, overwrite=context.overwrite)
+
+
+def _neighbors(points: Array, exponent: int, *, n_neighbors: int) -> Array | Sparse:
+    return heat_kernel_graph(points, bandwidth="local", n_neighbors=n_neighbors)
 
 
 def communities_of(W: Sparse, seed: int) -> Labels:
@@ -120,13 +140,15 @@ def part_of(W: Sparse, kept: Array) -> Sparse:
     return W if kept.all() else W[kept][:, kept]
 
 
-def _longest(n_nonzeros: tuple[int | None, ...]) -> int | None:
-    return None if None in n_nonzeros else max(size for size in n_nonzeros if size is not None)
+def _longest(setting: Setting, settings: Sequence[Setting]) -> int | None:
+    """The largest truncation of the same coefficients."""
+    same = [other for other in settings if (other.reg, other.affine) == (setting.reg, setting.affine)]
+    sizes = [other.n_nonzero for other in same]
+    return None if None in sizes else max(size for size in sizes if size is not None)
 
 
 def _seen(X: Data, scaling: str | None, kernel: Kernel) -> tuple[Data, Kernel]:
     """Scaled points, of norm about 1 where a kernel does not see that: powers of large numbers overflow."""
-    X = X.astype(np.float64, copy=False)
     if isinstance(kernel, Precomputed):
         return X, kernel
     rule = fit_scaling(X, scaling, units=kernel.sees_units)

@@ -9,6 +9,7 @@ import numpy as np
 
 from subspaces.kernels import Kernel, KernelLike
 from subspaces.numerics.types import Array, Labels
+from subspaces.selection.candidates import NEIGHBORS
 
 _AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a word
 _TIE = 1e-6
@@ -20,31 +21,29 @@ class Trial:
 
     Attributes
     ----------
-    scaling, kernel, reg, n_nonzero, partition : the setting
+    scaling, kernel, reg, n_nonzero, affine, partition : the setting; the kernel ``"neighbors"`` is the plain graph of
+        so many nearest neighbours
     n_communities : communities of largest modularity of the graph, the number of clusters left free
     n_components : connected components of the graph
-    eigengap : step of the Laplacian's eigenvalues after the n_clusters-th (nan where none were computed)
-    leave_one_out : mean squared error of a point's representation by the others, divided by the mean diagonal of K
     modularity, normalized_cut : of the partition on its own graph
-    ceiling : the modularity of these clusters without any edge between them
-    agreement : mean adjusted Rand index with the most similar partitions of other settings (nan for a cut that was
-        dropped because the other cut of the same graph was better)
-    score : agreement² × modularity / ceiling (at least 0.3); the largest wins
+    agreement : mean adjusted Rand index with the third of all partitions that is most like it
+    excess : how much more than the best of all partitions it leaves to be explained when a subspace of 3, 4 or 6
+        dimensions is fitted to each cluster: mean logarithm of the ratio, 0 for the best
+    score : agreement − 0.3 × excess; the largest wins
     """
 
     scaling: str | None
     kernel: str
     reg: float
     n_nonzero: int | None
+    affine: bool
     partition: str
     n_communities: int
     n_components: int
-    eigengap: float
-    leave_one_out: float
     modularity: float
-    ceiling: float
     normalized_cut: float
     agreement: float = float("nan")
+    excess: float = float("nan")
     score: float = float("nan")
 
 
@@ -79,7 +78,7 @@ class RunnerUp:
     Attributes
     ----------
     trial : the setting
-    share : its score divided by the winner's
+    share : exp of the difference of the scores, 1 where they tie
     similarity : adjusted Rand index between the two partitions
     """
 
@@ -93,11 +92,8 @@ class RunnerUp:
         return self.share >= _AS_GOOD
 
     def __str__(self) -> str:
-        near = (
-            "As good" if self.share > 1 - _TIE else f"Nearly as good (score {100 * self.share:.1f} % of the winner's)"
-        )
-        other = f"It finds other clusters: adjusted Rand index {self.similarity:.2f} with these."
-        return f"{near}: {described(self.trial)}. {other}"
+        near = "As good" if self.share > 1 - _TIE else "Nearly as good"
+        return f"{near}: {described(self.trial)}. Its clusters are others (similarity {self.similarity:.2f} of 1)."
 
 
 @dataclass(frozen=True)
@@ -115,6 +111,7 @@ class Selection:
     n_clusters : how the number of clusters was found, or None where it was given
     n_points : points of the data
     searched : rows the search looked at, all of them or a sample
+    labels : the winner's clusters of these rows
     stability : agreement of the winner's partition with those of random parts (80 %) of its graph
     seconds : time of the search
     partitions : labels of the searched points, one row for each trial, where they were asked for
@@ -126,6 +123,7 @@ class Selection:
     reason: str
     n_points: int
     searched: Labels
+    labels: Labels
     runner_up: RunnerUp | None = None
     n_clusters: ClusterCount | None = None
     stability: float = float("nan")
@@ -133,8 +131,8 @@ class Selection:
     partitions: Labels | None = None
 
     def as_rows(self) -> list[dict[str, Any]]:
-        """All trials as dictionaries, best first, those that were dropped last."""
-        order = sorted(self.trials, key=lambda trial: -np.nan_to_num(trial.score, nan=-1.0))
+        """All trials as dictionaries, best first."""
+        order = sorted(self.trials, key=lambda trial: -np.nan_to_num(trial.score, nan=-np.inf))
         return [asdict(trial) for trial in order]
 
     def to_pandas(self) -> Any:
@@ -156,12 +154,18 @@ def name_of(kernel: KernelLike) -> str:
 
 def described(trial: Trial) -> str:
     """A setting in words."""
-    scaling = {None: "the data as it is", "unit": "unit rows", "standard": "standardised features"}.get(
-        trial.scaling, f"{trial.scaling} scaling"
-    )
+    scaling = {
+        None: "the data as it is",
+        "unit": "unit rows",
+        "standard": "standardised features",
+        "log": "logarithms of the counts",
+    }.get(trial.scaling, f"{trial.scaling} scaling")
     cut = {"modularity": "modularity", "kmeans": "k-means on eigenvectors"}.get(trial.partition, trial.partition)
+    if trial.kernel == NEIGHBORS:
+        return f"graph of the {trial.n_nonzero} nearest neighbours on {scaling}, cut by {cut}"
     kept = "all" if trial.n_nonzero is None else trial.n_nonzero
-    return f"{trial.kernel} kernel on {scaling}, reg {trial.reg:g}, {kept} coefficients per point, cut by {cut}"
+    affine = "affine " if trial.affine else ""
+    return f"{affine}{trial.kernel} kernel on {scaling}, reg {trial.reg:g}, {kept} coefficients per point, cut by {cut}"
 
 
 def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
@@ -169,9 +173,11 @@ def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
     what = described(winner)
     if n_settings == 1:
         return f"{what}: the only setting there was to try."
-    why = (
-        f"of {n_settings} settings, this one's partition is best confirmed by the others (adjusted Rand index "
-        f"{winner.agreement:.2f} with those most like it) and fits its graph (modularity {winner.modularity:.2f})"
-    )
-    extra = f"; features were standardised because {scaling_reason}" if scaling_reason else ""
+    why = f"of {n_settings} settings, the others confirm this one's clusters best (similarity {winner.agreement:.2f} of 1)"
+    if np.isfinite(winner.excess):
+        left = 100 * (np.exp(winner.excess) - 1)
+        fits = "no other's fit subspaces better" if left < 1 else f"they fit subspaces within {left:.0f} % of the best"
+        why += f", and {fits}"
+    done = "seen by their logarithms" if winner.scaling == "log" else "standardised"
+    extra = f"; features were {done} because {scaling_reason}" if scaling_reason else ""
     return f"{what}: {why}{extra}."

@@ -1,0 +1,122 @@
+"""SubspaceClustering: nothing to set. It tries what makes sense for the data and takes what is confirmed best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from subspaces.engine.plan import STAGES
+from subspaces.engine.run import Journey
+from subspaces.engine.validation import all_equal
+from subspaces.estimators.automatic import OTHERWISE, keep_choice
+from subspaces.estimators.base import CONSTRAINTS
+from subspaces.estimators.callbacks import announced
+from subspaces.estimators.graph import GraphClusterer
+from subspaces.estimators.ktrr import KTRR
+from subspaces.estimators.local import SC
+from subspaces.numerics.ordering import one_label_per_copy
+from subspaces.numerics.types import Data
+from subspaces.partition import in_order
+from subspaces.selection import AUTO, EFFORTS, NEIGHBORS, Selection, choose
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SubspaceClustering(GraphClusterer):
+    """Clusters with nothing to set: scaling, kernel, penalty, truncation, cut and number come from the points alone.
+
+    About twenty settings of :class:`KTRR`, affine subspaces and a plain graph of nearest neighbours are tried on (a
+    sample of) the points. The answer is the one that the others confirm best and to whose clusters subspaces fit
+    (:func:`subspaces.selection.choose`, and the manual's page *Nothing to set* for how well that works).
+    ``subspaces cluster`` does the same.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=None
+        Number of clusters; None finds it.
+    effort : {"fast", "balanced", "thorough"}, default="balanced"
+        How many settings are tried: for 2,000 points about 3, 8 or 15 times the work of one :class:`KTRR`.
+    scaling : {"auto", None, "unit", "max", "minmax", "standard", "log"}, default="auto"
+        Scaling of the input; give it where you know the units.
+    partition : {"auto", "kmeans", "modularity"}, default="auto"
+        How graphs are cut.
+    out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
+        Rule of :meth:`predict` for new points.
+    random_state : int, RandomState or None, default=0
+        0 gives the same labels every time, on every machine.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n,)
+    n_clusters_ : number of clusters found
+    selection_ : everything that was tried, with ``reason`` and ``runner_up``; None where all points are equal
+    estimator_ : the method that won, with its parameters and unfitted: fit it to do the same again without a search
+    affinity_matrix_ : sparse (n, n), the graph that was cut
+    embedding_ : array of shape (n, k), spectral embedding with unit rows
+    kernel_, reg_, n_nonzero_, scaling_, partition_ : what was chosen
+    timings_ : seconds of each stage
+
+    Examples
+    --------
+    >>> from subspaces import SubspaceClustering
+    >>> from subspaces.datasets import make_subspaces
+    >>> X, y = make_subspaces(3, dimension=2, ambient=10, n_points=30, noise=0.01, random_state=0)
+    >>> model = SubspaceClustering().fit(X)
+    >>> model.n_clusters_, model.predict(X[:1]) == model.labels_[:1]
+    (3, array([ True]))
+    """
+
+    n_clusters: int | None = field(default=None, kw_only=False)
+    effort: str = "balanced"
+    scaling: str | None = AUTO
+    partition: str = AUTO
+
+    n_init: ClassVar[int] = 20  # not for the user to set
+    init: ClassVar[str] = "k-means++"
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "effort": [StrOptions(set(EFFORTS))],
+        "scaling": [*CONSTRAINTS["scaling"], StrOptions({AUTO})],
+        "partition": [StrOptions({AUTO, "kmeans", "modularity"})],
+    }
+    cost = "three, eight or fifteen fits of KTRR to at most 2,500 points, and one to all"
+    reference = KTRR.reference
+
+    def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
+        self.estimator_, self.selection_ = self._chosen(X)
+        plan = self.estimator_._plan(X)
+        selection = self.selection_
+        judged = selection is not None and len(selection.searched) == X.shape[0]  # what was judged is the answer
+        with announced(self, len(STAGES)) as listen:
+            journey = run(plan, X, listen=listen, until="graph" if judged else "cut")
+        if judged and selection is not None:
+            labels = np.empty(X.shape[0], dtype=np.intp)
+            labels[selection.searched] = selection.labels
+            journey = replace(journey, labels=in_order(one_label_per_copy(labels, journey.prints)))
+        self._keep(journey, X, self.estimator_)
+        keep_choice(self, self.estimator_)
+
+    def _chosen(self, X: Data) -> tuple[KTRR | SC, Selection | None]:
+        """The method that wins on these points, and what was tried."""
+        plain = {name: OTHERWISE[name] for name in ("kernel", "reg", "n_nonzero")}
+        given = {"scaling": self.scaling, "partition": self.partition}
+        known = {name: OTHERWISE[name] if value == AUTO else value for name, value in given.items()}
+        default = self._method({**plain, **known, "n_clusters": self.n_clusters or 1})
+        default._outline(X)  # what no choice can make right is refused before the search
+        if all_equal(X, False):
+            return default, None
+        n_clusters = AUTO if self.n_clusters is None else self.n_clusters
+        options = {"affine": AUTO, "neighbors": True, "effort": self.effort, "seed": self._drawn_seed()}
+        selection = choose(X, n_clusters=n_clusters, **given, **options)
+        return self._method({"n_clusters": n_clusters, **given, **selection.parameters}), selection
+
+    def _method(self, chosen: dict[str, Any]) -> KTRR | SC:
+        """The estimator with these parameters."""
+        shared = {name: chosen[name] for name in ("n_clusters", "scaling", "partition")}
+        shared |= {"out_of_sample": self.out_of_sample, "random_state": self.random_state}
+        if chosen["kernel"] == NEIGHBORS:
+            return SC(n_neighbors=chosen["n_nonzero"], bandwidth="local", **shared)
+        own = {name: chosen[name] for name in ("kernel", "reg", "n_nonzero", "affine") if name in chosen}
+        return KTRR(**own, **shared)
