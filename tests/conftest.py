@@ -51,6 +51,7 @@ SLOW = (
     "fuzz/",
     "graphs/test_local.py::test_lsa_is",
     "graphs/test_local.py::test_smce_solves",
+    "hyperspectral/test_image.py::test_real_scene",
     "machines/",
     "numerics/test_cells.py::test_search_finds_most",
     "numerics/test_degenerate_spectra.py",

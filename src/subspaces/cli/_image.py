@@ -223,7 +223,7 @@ def _names(found: ImageClusters) -> list[str]:
 def _content(run: ImageRun) -> Any:
     """What a report shows: spectra in place of features, the map and the mean spectra before other pictures."""
     assert run.image is not None
-    from subspaces.hyperspectral import segment_means
+    from subspaces.hyperspectral.image import label_spectra
     from subspaces.plots.images import LabelMapDisplay, SpectraDisplay, map_size
     from subspaces.report import Content
 
@@ -232,7 +232,7 @@ def _content(run: ImageRun) -> Any:
     if segments is None:
         spectra = cube.values[cube.mask].astype("float32")
     else:
-        spectra = segment_means(cube.values, segments, len(found.X)).astype("float32")
+        spectra = label_spectra(cube.values, segments)[0].astype("float32")
     draw_map, draw_spectra = LabelMapDisplay.from_predictions, SpectraDisplay.from_image
     size = map_size(labels.shape, int(labels.max()) + 1)
     return Content(

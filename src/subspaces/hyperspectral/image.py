@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from subspaces.hyperspectral.neighbourhood import patches, propagate, unit_components
 from subspaces.hyperspectral.superpixels import segment_means, superpixels
@@ -157,11 +158,13 @@ def label_spectra(values: Array, labels: Labels) -> tuple[Array, Array]:
     counts, total, squares = np.zeros(n_labels), np.zeros((n_labels, bands)), np.zeros((n_labels, bands))
     origin = values[tuple(np.argwhere(labels >= 0)[0])].astype(np.float64)  # squares of large numbers lose digits
     for piece in row_pieces(values.shape):
-        for label in np.unique(labels[piece][labels[piece] >= 0]).tolist():
-            spectra = values[piece][labels[piece] == label].astype(np.float64) - origin
-            counts[label] += len(spectra)
-            total[label] += spectra.sum(axis=0)
-            squares[label] += np.einsum("ij,ij->j", spectra, spectra)
+        inside = labels[piece] >= 0
+        codes = labels[piece][inside]
+        spectra = values[piece][inside].astype(np.float64) - origin
+        members = sparse.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))), shape=(n_labels, len(codes)))
+        counts += members.sum(axis=1)
+        total += members @ spectra
+        squares += members @ np.square(spectra)
     counts = np.maximum(counts, 1)[:, None]
     mean = total / counts
     return mean + origin, np.sqrt(np.maximum(squares / counts - mean**2, 0))
