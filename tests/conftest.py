@@ -24,6 +24,8 @@ settings.load_profile("subspaces")
 TESTS = Path(__file__).resolve().parent
 SLOW = (
     "cli/test_cli.py",
+    "cli/test_cli_image.py::test_map_of_an_envi",
+    "cli/test_cli_image.py::test_report_with",
     "cli/test_cli_output.py::test_from_a_folder",
     "cli/test_cli_output.py::test_two_answers",
     "cli/test_cli_process.py",
@@ -49,6 +51,7 @@ SLOW = (
     "fuzz/",
     "graphs/test_local.py::test_lsa_is",
     "graphs/test_local.py::test_smce_solves",
+    "hyperspectral/test_image.py::test_real_scene",
     "machines/",
     "numerics/test_cells.py::test_search_finds_most",
     "numerics/test_degenerate_spectra.py",

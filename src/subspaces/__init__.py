@@ -16,6 +16,7 @@ _CLASSES = {registry.entry_of(name).class_name: name for name in registry.names(
 _OTHERS = {
     "SampledClusterer": "subspaces.estimators.sampled",
     "SubspaceClustering": "subspaces.estimators.front_door",
+    "cluster_image": "subspaces.hyperspectral",
     "explore": "subspaces.explorer",
     "show": "subspaces.plots",
 }
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from subspaces.estimators.ssc import SSCOMP as SSCOMP
     from subspaces.estimators.ssc import EnSC as EnSC
     from subspaces.explorer import explore as explore
+    from subspaces.hyperspectral import cluster_image as cluster_image
     from subspaces.plots import show as show
 
 

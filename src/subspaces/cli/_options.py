@@ -143,12 +143,25 @@ ImageSizeOption = Annotated[
     ),
 ]
 ColorOption = Annotated[bool, data("--color/--grey", None, "Cluster images by colour or (the default) in grey.")]
+ImageOption = Annotated[
+    bool,
+    data(
+        "--image",
+        None,
+        "FILE is an image with a spectrum in each pixel (.hdr of ENVI, .tif, .npy, .npz or .mat of three dimensions): "
+        "cluster its pixels by spectrum and surroundings, write a map.",
+    ),
+]
+MaskOption = Annotated[
+    Path | None, data("--mask", "FILE", "With --image: an image of one band, zero where pixels are left out.")
+]
 OutputOption = Annotated[
     Path | None,
     output(
         "-o --output",
         "FILE",
-        "File for the labels and their confidence: .csv, .tsv, .parquet, .json or .npy (labels only).",
+        "File for the labels and their confidence: .csv, .tsv, .parquet, .json or .npy (labels only). With --image for "
+        "the map: .hdr (ENVI), .tif (GeoTIFF), .png or .npy; left out, it is named after the image.",
     ),
 ]
 ReportOption = Annotated[

@@ -46,18 +46,11 @@ class Outputs:
 
     def check(self, source: Path) -> None:
         """Refuse what could not be written, before hours are spent computing it."""
-        from subspaces.io import FileError, check_output
+        from subspaces.io import check_output
 
         if self.labels is not None:
             check_output(self.labels, force=self.force, source=source)
-        if self.report is not None:
-            check_output(self.report, force=self.force, source=source, suffixes=(".html", ".htm"), what="report")
-        if self.tables is not None:
-            check_output(self.tables, force=self.force, source=source, suffixes=(".md", ".tex"), what="tables")
-        if self.report is not None:
-            for name in ("matplotlib", "jinja2"):
-                if find_spec(name) is None:
-                    raise FileError(self.report, f'a report needs {name}: pip install "subspaces[report]"')
+        self.check_pages(source)
         if self.link and self.folder is None:
             raise typer.BadParameter("has a meaning only with --sort-into", param_hint="--link")
         if self.folder is not None:
@@ -66,6 +59,19 @@ class Outputs:
             if source.exists() and not source.is_dir():
                 raise typer.BadParameter("sorts the images of a folder; this is a file", param_hint="--sort-into")
             check_target(self.folder, source=source, force=self.force)
+
+    def check_pages(self, source: Path) -> None:
+        """Refuse a report or tables that could not be written."""
+        from subspaces.io import FileError, check_output
+
+        if self.report is not None:
+            check_output(self.report, force=self.force, source=source, suffixes=(".html", ".htm"), what="report")
+        if self.tables is not None:
+            check_output(self.tables, force=self.force, source=source, suffixes=(".md", ".tex"), what="tables")
+        if self.report is not None:
+            for name in ("matplotlib", "jinja2"):
+                if find_spec(name) is None:
+                    raise FileError(self.report, f'a report needs {name}: pip install "subspaces[report]"')
 
     def write(self, run: Run) -> list[str]:
         """Write everything that was asked for; one line each for people."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +13,8 @@ from subspaces import registry
 from subspaces.cli import _options as options
 from subspaces.cli import _stream
 from subspaces.cli._common import limited_threads, progress_bar
-from subspaces.cli._outputs import Outputs, Run, as_document, say
+from subspaces.cli._image import outputs_of, run_image
+from subspaces.cli._outputs import Run, as_document, say
 from subspaces.description import describe
 
 POINT_BYTES = 1000
@@ -46,6 +48,8 @@ def cluster(
     missing: options.MissingOption = "error",
     image_size: options.ImageSizeOption = None,
     color: options.ColorOption = False,
+    image: options.ImageOption = False,
+    mask: options.MaskOption = None,
     output: options.OutputOption = None,
     report: options.ReportOption = None,
     tables: options.TablesOption = None,
@@ -65,7 +69,8 @@ def cluster(
     Examples: subspaces cluster faces.npz -k 38 --label y -o labels.csv;
     subspaces cluster photos/ --sort-into sorted --report out.html
     """
-    outputs = Outputs(labels=output, report=report, tables=tables, folder=sort_into, link=link, force=force)
+    files = {"labels": output, "report": report, "tables": tables, "folder": sort_into, "link": link, "force": force}
+    outputs = outputs_of(image, mask, scheduler, **files)
     outputs.check(file)
     given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero}
     settings = _settings({**given, "scaling": scaling, "partition": partition, "random_state": seed}, set_)
@@ -77,7 +82,9 @@ def cluster(
     from subspaces.numerics.memory import limited
 
     with limited_threads(threads), limited(most):
-        if _stream.wanted(file, scheduler):
+        if image:
+            run: Run = run_image(file, mask, reading, method, settings, partial(build, method, wanted), show)
+        elif _stream.wanted(file, scheduler):
             _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into})
             estimator = build(method, wanted, None, *settings)
             done = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, most, show)
@@ -85,10 +92,15 @@ def cluster(
         else:
             run = _run(file, reading, method, wanted, settings, show)
         written = outputs.write(run)
+    if as_json or not quiet:
+        _tell(run, written, as_json, found=wanted in (None, options.AUTO))
+
+
+def _tell(run: Run, written: list[str], as_json: bool, found: bool) -> None:
     if as_json:
         typer.echo(json.dumps(as_document(run), allow_nan=False))
-    elif not quiet:
-        say(run, written, found=wanted in (None, options.AUTO))
+    else:
+        say(run, written, found=found)
 
 
 def _settings(typed: dict[str, Any], assigned: list[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:

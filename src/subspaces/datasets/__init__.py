@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from subspaces.datasets._load import balanced_subset, get_data_home
 from subspaces.datasets.corruption import add_gaussian_noise, salt_and_pepper
+from subspaces.datasets.cubes import make_cube
 from subspaces.datasets.loaders import (
     load_coil20,
     load_coil100,
@@ -37,6 +38,7 @@ __all__ = [
     "load_yaleb",
     "make_benchmark",
     "make_circles_union",
+    "make_cube",
     "make_helices",
     "make_spheres",
     "make_subspaces",

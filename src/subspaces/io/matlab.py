@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 import struct
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -48,16 +50,25 @@ class Matrix(NamedTuple):
 
 def read_mat(path: Path, request: Request) -> Dataset:
     """Read the points and their companions from a MATLAB file."""
+    with mat_arrays(path, request.max_bytes) as (infos, load):
+        return dataset_from_arrays(path, infos, load, request, N_COPIES)
+
+
+def is_hdf5(path: Path) -> bool:
+    """Whether a file is of version 7.3."""
     with path.open("rb") as stream:
         head = stream.read(520)
-    if head.startswith((b"MATLAB 7.3", b"\x89HDF")) or head[512:516] == b"\x89HDF":
-        return _read_hdf5(path, request)
-    matrices = list_matrices(path)
-    infos = {name: matrix.info for name, matrix in matrices.items()}
-    return dataset_from_arrays(path, infos, lambda name: read_matrix(path, matrices[name]), request, N_COPIES)
+    return head.startswith((b"MATLAB 7.3", b"\x89HDF")) or head[512:516] == b"\x89HDF"
 
 
-def _read_hdf5(path: Path, request: Request) -> Dataset:
+@contextmanager
+def mat_arrays(path: Path, max_bytes: int) -> Iterator[tuple[dict[str, ArrayInfo], Callable[[str], Array]]]:
+    """What the arrays of a file are, and what reads one of them."""
+    if not is_hdf5(path):
+        matrices = list_matrices(path)
+        infos = {name: matrix.info for name, matrix in matrices.items()}
+        yield infos, lambda name: read_matrix(path, matrices[name])
+        return
     try:
         import h5py
     except ImportError:
@@ -65,13 +76,13 @@ def _read_hdf5(path: Path, request: Request) -> Dataset:
         raise FileError(path, problem) from None
     with h5py.File(path, "r") as file:
         infos = {
-            name: _hdf5_info(path, file[name], request.max_bytes)
+            name: _hdf5_info(path, file[name], max_bytes)
             for name in file
             # MATLAB makes hard links only; others could lead into files that were never named.
             if isinstance(file.get(name, getlink=True), h5py.HardLink) and not name.startswith("#")
         }
         # HDF5 lists MATLAB's column-major axes in reverse order.
-        return dataset_from_arrays(path, infos, lambda name: np.ascontiguousarray(file[name][()].T), request, N_COPIES)
+        yield infos, lambda name: np.ascontiguousarray(file[name][()].T)
 
 
 def _hdf5_info(path: Path, item: Any, max_bytes: int) -> ArrayInfo:

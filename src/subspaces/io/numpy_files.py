@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import math
 import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -42,21 +44,27 @@ def read_npy(path: Path, request: Request) -> Dataset:
 
 def read_npz(path: Path, request: Request) -> Dataset:
     """Read points and companions from an archive of arrays; a scalar ``scale`` multiplies the points."""
-    with zipfile.ZipFile(path) as archive:
-        names = [name for name in archive.namelist() if name.endswith(".npy")]
-        infos = {name.removesuffix(".npy"): _info(archive, name) for name in names}
+    with npz_arrays(path) as (infos, load):
         if {"indices", "indptr", "format", "shape"} <= infos.keys():
             raise FileError(path, "a SciPy sparse matrix; save the dense array, X.toarray()")
-
-        def load(name: str) -> Array:
-            with archive.open(name + ".npy") as member:
-                return _read_array(member)
-
         scale = infos.get("scale")
         if scale is None or scale.kind != "number" or math.prod(scale.shape) != 1:
             return dataset_from_arrays(path, infos, load, request)
         # The product is a second array beside the first.
         return _scaled(dataset_from_arrays(path, infos, load, request, n_copies=2), load("scale"))
+
+
+@contextmanager
+def npz_arrays(path: Path) -> Iterator[tuple[dict[str, ArrayInfo], Callable[[str], Array]]]:
+    """What the arrays of an archive are, and what reads one of them."""
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".npy")]
+
+        def load(name: str) -> Array:
+            with archive.open(name + ".npy") as member:
+                return _read_array(member)
+
+        yield {name.removesuffix(".npy"): _info(archive, name) for name in names}, load
 
 
 def _scaled(data: Dataset, scale: Array) -> Dataset:

@@ -12,6 +12,7 @@ from typing import Any
 from subspaces.plots import parts, style
 from subspaces.plots.embedding import EmbeddingDisplay, SpectrumDisplay
 from subspaces.plots.gallery import GalleryDisplay
+from subspaces.plots.images import LabelMapDisplay, SpectraDisplay
 from subspaces.plots.matrices import AffinityDisplay, CoefficientsDisplay
 from subspaces.plots.scores import ConfusionDisplay, NoiseDisplay
 from subspaces.plots.selection import NumberOfClustersDisplay, SelectionDisplay
@@ -22,9 +23,11 @@ __all__ = [
     "ConfusionDisplay",
     "EmbeddingDisplay",
     "GalleryDisplay",
+    "LabelMapDisplay",
     "NoiseDisplay",
     "NumberOfClustersDisplay",
     "SelectionDisplay",
+    "SpectraDisplay",
     "SpectrumDisplay",
     "show",
 ]

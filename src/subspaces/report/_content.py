@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -33,6 +33,7 @@ class Content:
     feature_names : names of the columns of X
     files : image file of each point
     command : shell command that repeats the run
+    drawings : more pictures, shown first: title, explanation, size in inches, a function that draws into a figure
     """
 
     estimator: Any
@@ -46,6 +47,7 @@ class Content:
     feature_names: Sequence[str] | None = None
     files: Sequence[Path] | None = None
     command: str = ""
+    drawings: Sequence[tuple[str, str, tuple[float, float], Callable[[Any], Any]]] = ()
 
     @classmethod
     def from_dataset(

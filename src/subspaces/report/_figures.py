@@ -60,7 +60,7 @@ def _plots(content: Content) -> list[Plot]:
     from subspaces import plots
 
     estimator, selection = content.estimator, getattr(content.estimator, "selection_", None)
-    made: list[Plot] = []
+    made: list[Plot] = list(content.drawings)
 
     def add(title: str, text: str, size: tuple[float, float], display: Any, rows: int = 1) -> None:
         draw = display.from_estimator
