@@ -33,29 +33,59 @@ _GRAM_SIDE = 3000  # training points whose Gram matrix is held at a time
 
 
 def residual_scores(
-    to_train: Array, gram_of: Callable[[Array], Array], labels: Labels, n_clusters: int, penalty: float
+    to_train: Array,
+    gram_of: Callable[[Array], Array],
+    labels: Labels,
+    n_clusters: int,
+    penalty: float,
+    affine: bool = False,
 ) -> Array:
     """How much of each new point the points of each cluster explain, shape (n_new, n_clusters); the largest wins.
 
     The ridge problem of eq. 3.2 over the points X_l of one cluster alone has the optimal value
     ½(k(x, x) − k_lᵀ(K_ll + λI)⁻¹k_l). The first term is the same for all clusters, so the second one is the score.
+    With `affine`, coefficients that sum to one, the n_l points and x are taken about their mean point μ: k_l and K_ll
+    are centred, and the squared distance to μ is left out of the score, as is λ/n_l, which the 1ᵀc = 1 costs.
 
     Parameters
     ----------
     to_train : kernel values between new and training points, shape (n_new, n)
     gram_of : gives the Gram matrix of the training points with the indices it is called with
     penalty : λ, not relative
+    affine : coefficients sum to one; scores may be negative then
     """
     scores = np.full((to_train.shape[0], n_clusters), -np.inf)
     for label in range(n_clusters):
         members = np.flatnonzero(labels == label)
         if len(members) == 0:
             continue
-        K = gram_of(members)
-        K.flat[:: len(members) + 1] += max(penalty, _rounding(K))
-        half = _half_solution(K, to_train[:, members].T)
-        scores[:, label] = np.einsum("ij,ij->j", half, half)
+        K, right, beyond = gram_of(members), to_train[:, members], np.zeros(1)
+        if affine:
+            K, right, beyond = about_mean(K, right)
+        lam = max(penalty, _rounding(K))
+        K.flat[:: len(members) + 1] += lam
+        half = _half_solution(K, right.T)
+        scores[:, label] = np.einsum("ij,ij->j", half, half) - beyond - affine * lam / len(members)
     return scores
+
+
+def about_mean(K: Array, to_train: Array) -> tuple[Array, Array, Array]:
+    """Kernel values about the mean of the training points, as if that were the origin.
+
+    Parameters
+    ----------
+    K : of shape (..., n, n), between training points
+    to_train : of shape (..., n), between new and training points
+
+    Returns
+    -------
+    K, to_train : centred
+    beyond : ‖φ(x) − μ‖² − k(x, x) of the new points
+    """
+    means = K.mean(axis=-1)
+    mean, own = means.mean(axis=-1, keepdims=True), to_train.mean(axis=-1, keepdims=True)
+    centred = K - means[..., :, None] - means[..., None, :] + mean[..., None]
+    return centred, to_train - means - own + mean, (mean - 2 * own)[..., 0]
 
 
 def _half_solution(K: Array, right: Array) -> Array:
@@ -74,12 +104,21 @@ def _rounding(K: Array) -> float:
     return 10 * float(np.finfo(K.dtype).eps) * K.shape[-1] * float(np.abs(K).max(initial=0))
 
 
-def neighbor_codes(to_train: Array, gram_of: Callable[[Array], Array] | None, penalty: float, n_nonzero: int) -> Sparse:
+def neighbor_codes(
+    to_train: Array,
+    gram_of: Callable[[Array], Array] | None,
+    penalty: float,
+    n_nonzero: int,
+    diagonal: Array | None = None,
+) -> Sparse:
     """Truncated ridge coefficients of new points over their nearest training points, CSR of shape (n_new, n).
 
     Each new point is coded over the max(50, 4η) training points of largest kernel value only, by a small ridge system
     each; as that number grows to n this becomes the code over all points. Of each code the η largest magnitudes stay.
     Without `gram_of` the kernel values themselves take the place of the coefficients (their limit for large λ).
+
+    With `diagonal`, the k(x_j, x_j) of the training points, the code is affine: it sums to one before it is truncated,
+    and the nearest points are those at the least distance.
     """
     n_new, n = to_train.shape
     n_candidates = min(n, max(_CANDIDATES, 4 * n_nonzero))
@@ -87,15 +126,20 @@ def neighbor_codes(to_train: Array, gram_of: Callable[[Array], Array] | None, pe
     step = max(1, _GRAM_SIDE // n_candidates)
     for start in range(0, n_new, step):
         block = to_train[start : start + step]
-        candidates = np.sort(np.argpartition(-block, n_candidates - 1, axis=1)[:, :n_candidates], axis=1)
+        far = -block if diagonal is None else diagonal / 2 - block
+        candidates = np.sort(np.argpartition(far, n_candidates - 1, axis=1)[:, :n_candidates], axis=1)
         target = np.take_along_axis(block, candidates, axis=1)
         codes = target.copy()
         if gram_of is not None:
             used, position = np.unique(candidates, return_inverse=True)
             position = position.reshape(candidates.shape)
             K = gram_of(used)[position[:, :, None], position[:, None, :]]
+            if diagonal is not None:
+                K, target, _ = about_mean(K, target)
             K[:, np.arange(n_candidates), np.arange(n_candidates)] += K.dtype.type(max(penalty, _rounding(K)))
             codes = solve_systems(K, target[:, :, None])[:, :, 0]
+            if diagonal is not None:
+                codes += codes.dtype.type(1 / n_candidates)
         count, place, value = largest_per_row(codes, np.abs(codes), min(n_nonzero, n_candidates))
         row = np.repeat(np.arange(len(count)), count)
         counts.append(count)

@@ -153,7 +153,7 @@ def test_a_plan_says_which_route_and_why():
 
 CHANGES = {
     "kernel": {"scaling": "unit", "kernel": "exponential", "bandwidth": 2.0},
-    "coefficients": {"reg": 0.5, "solver": "two_scale"},
+    "coefficients": {"reg": 0.5, "affine": True, "solver": "two_scale"},
     "graph": {"n_nonzero": 4, "by": "value", "graph": "column"},
     "embedding": {"n_clusters": 4, "connect": False, "spectral": "full"},
     "cut": {"partition": "qr", "n_init": 3, "init": "random", "random_state": 1},

@@ -74,6 +74,11 @@ KNOWN = {
     "ridge low rank": Method(ridge_low_rank, {"reg": 0.1}, stored=""),
     "ridge unconstrained": Method(ridge_unconstrained, {"reg": 0.1}, of_kernel=True, hollow=False, stored=""),
     "ridge unconstrained low rank": Method(ridge_unconstrained_low_rank, {"reg": 0.1}, hollow=False, stored=""),
+    "ridge affine": Method(ridge, {"reg": 0.1, "affine": True}, of_kernel=True, stored=""),
+    "ridge low rank affine": Method(ridge_low_rank, {"reg": 0.1, "affine": True}, stored=""),
+    "ridge unconstrained affine": Method(
+        ridge_unconstrained, {"reg": 0.1, "affine": True}, of_kernel=True, hollow=False, stored=""
+    ),
     "ridge search": Method(ridge_search, {"reg": 0.1, "n_candidates": 8}, stored="matrix"),
     "two scales": Method(
         two_scale,

@@ -39,8 +39,8 @@ ROWS_PER_TASK = 32 * BATCH
 """Points of one task: a few seconds of work. Whole batches, because rounding depends on what is solved together."""
 
 _CELLS = ("order", "bounds", "centroids", "probes")
-_MODEL = ("penalty", "landmarks", "whitening", "spectrum", "effective_dimension")
-_FORMAT = 3  # to be raised when the files or what they depend on change
+_MODEL = ("penalty", "landmarks", "whitening", "spectrum", "effective_dimension", "n_points", "mean")
+_FORMAT = 4  # to be raised when the files or what they depend on change
 
 
 def fit_graph(estimator: KTRR, points: Points, workers: Workers, folder: Path) -> None:

@@ -74,6 +74,7 @@ class ByTrainingPoints:
     rule : :data:`subspaces.new_points.RULES`
     two_scale : what represents new points where the two-scale route was taken
     network : the classifier of ``rule="network"``
+    affine : whether coefficients sum to one
     """
 
     X: Data | None
@@ -89,6 +90,7 @@ class ByTrainingPoints:
     rule: str
     two_scale: TwoScale | None = None
     network: Any = None
+    affine: bool = False
 
     def label(self, X: Data) -> Labels:
         """Clusters of new points; training points keep theirs."""
@@ -134,9 +136,11 @@ class ByTrainingPoints:
         n_kept = self.n_nonzero or _CODED
         if self.two_scale is not None:
             return self._two_scale_codes(X, n_kept)
-        gram_of = None if self.X is None else self._gram_of
-        to_train = np.asarray(X) if self.X is None else self.kernel.cross(X, self._train())
-        return new_points.neighbor_codes(to_train, gram_of, self._penalty(), n_kept)
+        if self.X is None:
+            return new_points.neighbor_codes(np.asarray(X), None, self._penalty(), n_kept)
+        train = self._train()
+        diagonal = self.kernel.diagonal(train) if self.affine else None
+        return new_points.neighbor_codes(self.kernel.cross(X, train), self._gram_of, self._penalty(), n_kept, diagonal)
 
     def _two_scale_codes(self, X: Data, n_kept: int) -> Sparse:
         assert self.two_scale is not None
@@ -156,10 +160,14 @@ class ByTrainingPoints:
             return np.asarray(self.network.predict(X), dtype=np.intp)
         if self.rule == "residual" and self.X is not None:
             to_train = self.kernel.cross(X, self._train())
-            scores = new_points.residual_scores(to_train, self._gram_of, self.labels, self.n_clusters, self._penalty())
+            found = (self.labels, self.n_clusters, self._penalty(), self.affine)
+            scores = new_points.residual_scores(to_train, self._gram_of, *found)
+            # about the mean point a score of any sign says something, unless the point is out of the kernel's reach
+            known = to_train.any(axis=1) | (not self.kernel.of_distances) if self.affine else scores.max(axis=1) > 0
         else:
             scores = new_points.vote(self.codes(X), self.labels, self.n_clusters)
-        return np.where(scores.max(axis=1) > 0, first_largest(scores, axis=1), -1).astype(np.intp)
+            known = scores.max(axis=1) > 0
+        return np.where(known, first_largest(scores, axis=1), -1).astype(np.intp)
 
     def _blocks(self, X: Data) -> list[tuple[Array, Labels]]:
         """Rows of X in blocks of bounded memory, each with the training point it equals (−1: none)."""
@@ -221,4 +229,5 @@ def by_training_points(journey: Journey, X: Data, rule: str) -> ByTrainingPoints
         rule=rule,
         two_scale=evidence.model,
         network=network,
+        affine=bool(plan.settings.get("affine", False)),
     )

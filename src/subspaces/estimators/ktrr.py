@@ -20,6 +20,7 @@ class ByRidge:
     """Beside :class:`GraphClusterer`, what these methods share: truncation, and the routes to their coefficients."""
 
     reg: float | str = 0.1
+    affine: bool = False
     n_nonzero: int | str | None = 5
     by: str = "magnitude"
     graph: str = "symmetric"
@@ -41,7 +42,7 @@ class ByRidge:
 
     def _plan(self: Any, X: Data) -> Plan:
         routes = {"solver": self.solver, "spectral": self.spectral, "constrained": self._constrained}
-        return ridge_plan(self._outline(X), X, reg=self.reg, **routes)
+        return ridge_plan(self._outline(X), X, reg=self.reg, affine=self.affine, **routes)
 
     def _keep(self: Any, journey: Journey, X: Data, settled: Any) -> None:
         super()._keep(journey, X, settled)  # type: ignore[misc]
@@ -77,6 +78,9 @@ class KTRR(ByRidge, GraphClusterer):
         Scaling of the input; ``"unit"`` scales each row to length 1, as the authors' program did.
     reg : float, default=1.0
         λ divided by the mean diagonal of the kernel matrix.
+    affine : bool, default=False
+        Subspaces need not contain the origin: the coefficients of a point sum to one, 1ᵀc = 1. Tracks of moving
+        objects are such data. A shift of all points then changes nothing, and λ is relative to K about the mean point.
     n_nonzero : int or None, default=5
         η, coefficients kept per point; None keeps all.
     by : {"magnitude", "value"}, default="magnitude"
@@ -158,13 +162,13 @@ class KTRR(ByRidge, GraphClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TRR(ByRidge, GraphClusterer):
-    """Truncated regression representation (TRR): KTRR with the linear kernel, for unions of linear subspaces.
+    """Truncated regression representation (TRR): KTRR with the linear kernel, for unions of linear or affine subspaces.
 
     Parameters
     ----------
-    n_clusters, scaling, reg, n_nonzero, by, graph, graph_params, solver, spectral, partition, n_init, init, connect
+    n_clusters, scaling, reg, affine, n_nonzero, by, graph, graph_params, solver, spectral, partition, n_init, init
         As in :class:`KTRR`, ``"auto"`` included.
-    out_of_sample, random_state
+    connect, out_of_sample, random_state
         As in :class:`KTRR`. With fewer than half as many features as points no n × n matrix is made.
 
     References
@@ -197,7 +201,7 @@ class LSR1(ByRidge, GraphClusterer):
     ----------
     reg : float, default=0.1
         λ divided by the mean squared length of a point.
-    n_clusters, scaling, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
+    n_clusters, scaling, affine, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
         As in :class:`~subspaces.KTRR`; ``n_nonzero=None`` and ``graph="column"`` keep all coefficients.
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
@@ -227,8 +231,8 @@ class LSR2(ByRidge, GraphClusterer):
 
     Parameters
     ----------
-    reg, n_clusters, scaling, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
-        As in :class:`LSR1`.
+    reg, n_clusters, scaling, affine, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
+        As in :class:`LSR1`; affine, Z = I − λV (:func:`subspaces.representation.ridge.affine_inverse`).
     out_of_sample, random_state
         As in :class:`~subspaces.KTRR`.
 

@@ -37,24 +37,27 @@ _WORK = 2**23
 _SOURCES = {"dense": "gram", "low_rank": "features", "two_scale": "points"}
 
 
-def ridge_plan(plan: Plan, X: Data, *, reg: float, solver: str, spectral: str, constrained: bool = True) -> Plan:
+def ridge_plan(
+    plan: Plan, X: Data, *, reg: float, solver: str, spectral: str, affine: bool = False, constrained: bool = True
+) -> Plan:
     """A plan with the route to the coefficients, and what is embedded, decided."""
     shape, kernel, n_nonzero = plan.shape, mapped_kernel(plan, X), plan.graph.n_nonzero
     chosen, reason = choose_solver(solver, kernel, shape)
     if chosen == "two_scale":
         _require_two_scale(plan, n_nonzero)
     elif chosen == "low_rank":
-        _require_features(plan, kernel, n_nonzero)
+        _require_features(plan, kernel, n_nonzero, affine)
     else:
         require_squares(shape, plan.method, _DENSE_SQUARES, plan.n_inputs)
     plan.graph.require_memory(shape.n, shape.dtype, chosen == "two_scale")
     searches = chosen == "low_rank" and shape.n > ridge_search.EXACT_SIZE
     coarse = plan.cut.method != "modularity" and is_coarse(spectral, shape, plan.pairwise, plan.n_clusters)
+    problem: dict[str, Any] = {"reg": reg, "affine": affine}
     return replace(
         plan,
         source=_SOURCES[chosen],
-        represent=partial(represent, solver=chosen, reg=reg, n_nonzero=n_nonzero, constrained=constrained),
-        between=partial(between, reg=reg) if coarse else None,
+        represent=partial(represent, solver=chosen, n_nonzero=n_nonzero, constrained=constrained, **problem),
+        between=partial(between, **problem) if coarse else None,
         draws="coefficients" if chosen == "two_scale" or searches else "embedding" if coarse else "cut",
         solver=chosen,
         solver_reason=reason,
@@ -70,25 +73,34 @@ def mapped_kernel(plan: Plan, X: Data) -> Kernel:
 
 
 def represent(
-    source: Any, context: Context, *, solver: str, reg: float, n_nonzero: int | None, constrained: bool = True
+    source: Any,
+    context: Context,
+    *,
+    solver: str,
+    reg: float,
+    n_nonzero: int | None,
+    affine: bool = False,
+    constrained: bool = True,
 ) -> Coefficients:
     """Ridge coefficients by the chosen route."""
+    problem: dict[str, Any] = {"reg": reg, "affine": affine}
     drawn: dict[str, Any] = {"n_candidates": two_scale.candidates_for(n_nonzero), "seed": context.seed}
     if solver == "two_scale":
-        return two_scale.two_scale(source, kernel=context.kernel, reg=reg, workers=context.workers, **drawn)
+        return two_scale.two_scale(source, kernel=context.kernel, workers=context.workers, **problem, **drawn)
     if solver == "dense":
-        return (ridge if constrained else ridge_unconstrained)(source, reg=reg, overwrite=context.overwrite)
+        return (ridge if constrained else ridge_unconstrained)(source, overwrite=context.overwrite, **problem)
     if not constrained:
-        return ridge_unconstrained_low_rank(source, reg=reg)
+        return ridge_unconstrained_low_rank(source, **problem)
     if source.shape[0] > ridge_search.EXACT_SIZE and n_nonzero is not None and not sparse.issparse(source):
-        return ridge_search.ridge_search(source, reg=reg, **drawn)
-    return ridge_low_rank(source, reg=reg)
+        return ridge_search.ridge_search(source, **problem, **drawn)
+    return ridge_low_rank(source, **problem)
 
 
-def between(centroids: Array, kernel: Kernel, *, reg: float) -> Sparse:
+def between(centroids: Array, kernel: Kernel, *, reg: float, affine: bool = False) -> Sparse:
     """The graph of the same method between the centroids of micro-clusters."""
     K = kernel.gram(centroids.astype(np.float64))
-    return affinity(truncate_symmetric(ridge(K, reg=reg, overwrite=True), two_scale.N_CANDIDATES).symmetric)
+    found = ridge(K, reg=reg, affine=affine, overwrite=True)
+    return affinity(truncate_symmetric(found, two_scale.N_CANDIDATES).symmetric)
 
 
 def choose_solver(solver: str, kernel: Kernel, shape: Shape) -> tuple[str, str]:
@@ -134,15 +146,16 @@ def is_coarse(spectral: str, shape: Shape, pairwise: bool, n_clusters: int | Non
     return shape.n >= COARSE_SIZE and has_points
 
 
-def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None) -> None:
+def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine: bool) -> None:
     """Refuse before allocating a feature map that does not fit; that of a linear kernel is the points.
 
-    Beside the map there are H, as large, its copy in single precision, and r × r arrays.
+    Beside the map there are H, as large, its copy in single precision, and r × r arrays; with `affine` the map about
+    its mean, or H without its last column, too.
     """
     shape = plan.shape
     n, size, r = shape.n, shape.dtype.itemsize, kernel.n_features_out(shape.m, shape.is_sparse) or 0
     is_map, is_double = kernel.name not in ("linear", "cosine"), shape.dtype == np.float64
-    n_copies = is_map + 1 + 0.5 * is_double
+    n_copies = is_map + 1 + 0.5 * is_double + affine
     searched = n > ridge_search.EXACT_SIZE
     per_point = _SEARCHED * two_scale.candidates_for(n_nonzero) * (size + 4) if searched else 0
     memory.require(

@@ -229,7 +229,7 @@ class EKTRR(WithKernel, Sampled):
         Number of subspaces L.
     n_landmarks : int, default=1000
         δ, points drawn. With as many as there are points the labels are KTRR's.
-    kernel, bandwidth, kernel_params, reg, n_nonzero, graph, partition, n_init
+    kernel, bandwidth, kernel_params, reg, affine, n_nonzero, graph, partition, n_init
         As in :class:`~subspaces.KTRR`.
     sampler, n_draws, scaling, random_state
         As in :class:`SampledClusterer`; Algorithm 2 is ``"uniform"`` and 1.
@@ -251,6 +251,7 @@ class EKTRR(WithKernel, Sampled):
     """
 
     reg: float | str = 1.0
+    affine: bool = False
     n_nonzero: int | str | None = 5
     graph: str = "symmetric"
     partition: str = "kmeans"

@@ -5,7 +5,9 @@ U = (K + λI)⁻¹ the printed solution (eq. 3.9) collapses, because UK = I − 
 
     C = I − U diag(U)⁻¹,   that is   c_ji = −U_ji / U_ii,  c_ii = 0:
 
-no product with K, no second n × n array.
+no product with K, no second n × n array. With 1ᵀc = 1 as well (`affine`: subspaces need not contain the origin) U is
+replaced by V = U − U11ᵀU / (1ᵀU1). Only differences of points count then, so K is taken about the mean of the points,
+JKJ with J = I − 11ᵀ/n, and λ is relative to its mean diagonal: a shift of all points changes nothing.
 
 How far an ill-conditioned K is followed (small λ, copies of points, wide kernels):
 
@@ -41,13 +43,14 @@ class IndefiniteKernelWarning(UserWarning):
     """The kernel matrix has negative eigenvalues; λ was raised by the most negative one."""
 
 
-def ridge(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficients:
+def ridge(K: Array, *, reg: float = 1.0, affine: bool = False, overwrite: bool = False) -> Coefficients:
     """Coefficients of the closed form (eq. 3.9) from a Gram matrix.
 
     Parameters
     ----------
     K : array of shape (n, n), symmetric
     reg : λ divided by the mean diagonal entry of K, so that it means the same for every kernel
+    affine : ask for columns that sum to one; λ is then divided by the mean diagonal entry of K about the mean point
     overwrite : let the inverse take K's memory (the whole computation then needs one n × n array)
 
     Returns
@@ -76,18 +79,44 @@ def ridge(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficient
     exponent = _extreme_exponent(K, reg)
     if exponent:
         np.ldexp(K, -exponent, out=K)
-    U, lam, condition, residual = _invert(K, penalty(K.diagonal(), reg))
-    return replace(from_inverse(U, float(np.ldexp(lam, exponent))), condition=condition, residual=residual)
+    U, lam, condition, residual = _invert(K, _penalty_of(K, reg, affine))
+    found = from_inverse(U, float(np.ldexp(lam, exponent)), affine=affine)
+    return replace(found, condition=condition, residual=residual)
 
 
-def inverse(K: Array, reg: float = 1.0, *, overwrite: bool = False) -> tuple[Array, float]:
-    """U = (K + λI)⁻¹ and λ, which is larger than `reg` asks for where K is indefinite (:func:`ridge`)."""
+def inverse(K: Array, reg: float = 1.0, *, affine: bool = False, overwrite: bool = False) -> tuple[Array, float]:
+    """U = (K + λI)⁻¹ and λ, which is larger than `reg` asks for where K is indefinite (:func:`ridge`).
+
+    With `affine` K is taken about the mean of the points, and λ is relative to that.
+    """
     K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
-    return _invert(K, penalty(K.diagonal(), reg))[:2]
+    return _invert(K, _penalty_of(K, reg, affine))[:2]
 
 
-def from_inverse(U: Array, lam: float) -> Coefficients:
-    """Coefficients C = I − U diag(U)⁻¹ read off U, whose diagonal is overwritten."""
+def affine_inverse(U: Array) -> Array:
+    """V = U − U11ᵀU / (1ᵀU1) in the memory of U, for any U = (K + λI)⁻¹, of K about the mean point or not.
+
+    What is read off U is read off V for columns that sum to one: C = I − V diag(V)⁻¹, Z = I − λV (no zero diagonal),
+    and the leave-one-out error, because VKV = V − λV².
+    """
+    sums = U.sum(axis=1, dtype=np.float64)
+    total, diagonal = float(sums.sum()), U.diagonal().copy()
+    if not total > 0:
+        raise ValueError(
+            f"affine=True needs a positive definite K + λI, but the sum of its inverse is {total:.3g}: increase reg."
+        )
+    root = (sums / np.sqrt(total)).astype(U.dtype)
+    for start, stop in row_blocks(U.shape[0], U.shape[1] * U.itemsize):
+        U[start:stop] -= root[start:stop, None] * root
+    # V_ii > 0, but rounding may forget it
+    np.fill_diagonal(U, np.maximum(U.diagonal(), np.finfo(U.dtype).eps * diagonal))
+    return U
+
+
+def from_inverse(U: Array, lam: float, *, affine: bool = False) -> Coefficients:
+    """Coefficients C = I − U diag(U)⁻¹ read off U, whose diagonal is overwritten; with `affine` U becomes V."""
+    if affine:
+        affine_inverse(U)
     scale = -1 / U.diagonal()
     np.fill_diagonal(U, 0)  # c_ii = 0, once for all blocks
     return Coefficients(
@@ -101,10 +130,15 @@ def from_inverse(U: Array, lam: float) -> Coefficients:
     )
 
 
-def ridge_unconstrained(K: Array, *, reg: float = 1.0, overwrite: bool = False) -> Coefficients:
-    """Ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, symmetric with eigenvalues in [0, 1)."""
+def ridge_unconstrained(K: Array, *, reg: float = 1.0, affine: bool = False, overwrite: bool = False) -> Coefficients:
+    """Ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, symmetric with eigenvalues in [0, 1).
+
+    With `affine`, 1ᵀZ = 1ᵀ and Z = I − λV; one eigenvalue then is 1, of the vector 1.
+    """
     K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
-    U, lam, condition, residual = _invert(K, penalty(K.diagonal(), reg))
+    U, lam, condition, residual = _invert(K, _penalty_of(K, reg, affine))
+    if affine:
+        affine_inverse(U)
 
     def columns(start: int, stop: int) -> Array:
         block = U[start:stop] * U.dtype.type(-lam)
@@ -114,14 +148,15 @@ def ridge_unconstrained(K: Array, *, reg: float = 1.0, overwrite: bool = False) 
     return Coefficients(U.shape[0], U.dtype, columns, columns, penalty=lam, condition=condition, residual=residual)
 
 
-def ridge_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
+def ridge_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = False) -> Coefficients:
     """The coefficients of :func:`ridge` for K = Z Zᵀ with fewer features r than points n: no n × n array exists.
 
     By Woodbury, λU = I − HHᵀ with H = Z (ZᵀZ + λI)^(−1/2), hence c_ji = h_jᵀh_i / (1 − ‖h_i‖²). Costs O(nr²) and,
-    for each block of columns asked for, one product with H.
+    for each block of columns asked for, one product with H. With `affine` the rows of Z are taken about their mean and
+    H gets one more column, 1/√n, by which λV = I − HHᵀ.
     """
-    H, lam = whitened(Z, reg)
-    condition, residual = _low_rank_evidence(Z, H, lam)
+    H, lam = whitened(Z, reg, affine)
+    condition, residual = _low_rank_evidence(Z, H, lam, affine)
     # 1 − ‖h‖² is the share of a point that the others cannot explain; rounding must not make it zero
     unexplained = np.maximum(1 - np.einsum("ij,ij->i", H, H), np.finfo(H.dtype).eps)
     core, draft = _hollow_products(H), None
@@ -165,26 +200,43 @@ def _enlarged(rank: int) -> int:
     return min(8, max(1, rank // 20))
 
 
-def ridge_unconstrained_low_rank(Z: Data, *, reg: float = 1.0) -> Coefficients:
+def ridge_unconstrained_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = False) -> Coefficients:
     """The coefficients of :func:`ridge_unconstrained` for K = Z Zᵀ: HHᵀ, block by block."""
-    H, lam = whitened(Z, reg)
+    H, lam = whitened(Z, reg, affine)
 
     def columns(start: int, stop: int) -> Array:
         return H[start:stop] @ H.T
 
-    condition, residual = _low_rank_evidence(Z, H, lam)
+    condition, residual = _low_rank_evidence(Z, H, lam, affine)
     return Coefficients(H.shape[0], H.dtype, columns, columns, penalty=lam, condition=condition, residual=residual)
 
 
-def whitened(Z: Data, reg: float) -> tuple[Array, float]:
-    """H = Z (ZᵀZ + λI)^(−1/2) up to a rotation, which no product HHᵀ sees, and λ."""
+def whitened(Z: Data, reg: float, affine: bool = False) -> tuple[Array, float]:
+    """H = Z (ZᵀZ + λI)^(−1/2) up to a rotation, which no product HHᵀ sees, and λ.
+
+    With `affine` that of the rows about their mean, and a last column of 1/√n: λV = I − HHᵀ then.
+    """
     is_sparse = hasattr(Z, "toarray")
     squared_norms = np.asarray(Z.multiply(Z).sum(axis=1)).ravel() if is_sparse else np.einsum("ij,ij->i", Z, Z)
-    lam = above_rounding(penalty(squared_norms, reg), float(squared_norms.mean(dtype=np.float64)), Z.dtype)
-    inner = (Z.T @ Z).toarray() if is_sparse else Z.T @ Z
-    eigenvalues, vectors = eigh(inner.astype(np.float64, copy=False))  # r × r: accuracy is cheap here
-    scale = 1 / np.sqrt(np.maximum(eigenvalues, 0) + lam)
-    return np.ascontiguousarray(Z @ (vectors * scale).astype(Z.dtype)), lam
+    size = spread = float(squared_norms.mean(dtype=np.float64))
+    mean = np.asarray(Z.mean(axis=0, dtype=np.float64)).ravel() if affine else np.zeros(Z.shape[1])
+    if affine and not is_sparse:
+        Z = Z - mean.astype(Z.dtype)
+        spread = float(np.einsum("ij,ij->i", Z, Z).mean(dtype=np.float64))
+    elif affine:
+        spread = max(size - float(mean @ mean), 0.0)
+    lam = above_rounding(penalty(np.array([spread], dtype=squared_norms.dtype), reg), size, Z.dtype)
+    inner = ((Z.T @ Z).toarray() if is_sparse else Z.T @ Z).astype(np.float64, copy=False)  # r × r: accuracy is cheap
+    if affine and is_sparse:
+        inner -= Z.shape[0] * np.outer(mean, mean)
+    eigenvalues, vectors = eigh(inner)
+    to_rows = vectors * (1 / np.sqrt(np.maximum(eigenvalues, 0) + lam))
+    H = np.ascontiguousarray(Z @ to_rows.astype(Z.dtype))
+    if not affine:
+        return H, lam
+    if is_sparse:  # its rows keep their zeros; those of H have none
+        H -= (mean @ to_rows).astype(H.dtype)
+    return np.column_stack([H, np.full(len(H), 1 / np.sqrt(len(H)), dtype=H.dtype)]), lam
 
 
 def penalty(diagonal: Array, reg: float) -> float:
@@ -198,6 +250,18 @@ def penalty(diagonal: Array, reg: float) -> float:
             f"{limits.dtype}: take a smaller reg, or check the kernel's values."
         )
     return lam
+
+
+def _penalty_of(K: Array, reg: float, affine: bool) -> float:
+    """λ; with `affine` K is taken about the mean of the points first, in place, and λ is relative to that."""
+    if not affine:
+        return penalty(K.diagonal(), reg)
+    size = float(np.mean(K.diagonal(), dtype=np.float64))
+    means = K.mean(axis=1, dtype=np.float64)
+    offset = (means - means.mean() / 2).astype(K.dtype)
+    for start, stop in row_blocks(K.shape[0], K.shape[1] * K.itemsize):
+        K[start:stop] -= offset[start:stop, None] + offset  # one rounding for both, or K were not symmetric
+    return above_rounding(penalty(np.maximum(K.diagonal(), 0), reg), size, K.dtype)
 
 
 def above_rounding(lam: float, diagonal: float, dtype: Any, factor: float = 1.0) -> float:
@@ -275,10 +339,16 @@ def _error(found: Array, expected: Array) -> float:
     return float(np.linalg.norm(difference) / np.linalg.norm(expected.astype(np.float64)))
 
 
-def _low_rank_evidence(Z: Data, H: Array, lam: float) -> tuple[float, float]:
-    """Condition number of Z Zᵀ + λI (2-norm) and the error of (I − HHᵀ)/λ as its inverse, on one vector."""
+def _low_rank_evidence(Z: Data, H: Array, lam: float, affine: bool = False) -> tuple[float, float]:
+    """Condition number of Z Zᵀ + λI (2-norm) and the error of (I − HHᵀ)/λ as its inverse, on one vector.
+
+    With `affine` on a vector of sum zero, where V is an inverse; the last column of H is none of Z's.
+    """
     probe = _probe(H.shape[0], H.dtype)
-    image = Z @ (Z.T @ probe) + lam * probe
+    if affine:
+        H, probe = H[:, :-1], probe - probe.mean()
+    image = Z @ (Z.T @ probe)
+    image = (image - image.mean() if affine else image) + lam * probe
     found = (image - H @ (H.T @ image)) / lam
     # the columns of H have the norms √(μ/(μ + λ)), μ the eigenvalues of K
     share = min(float(np.einsum("ij,ij->j", H, H).max(initial=0)), 1 - np.finfo(np.float64).eps)

@@ -22,12 +22,15 @@ EXACT_SIZE = 50_000
 """Up to this number of points all n² products are made, block by block, and the result is exact."""
 
 
-def ridge_search(Z: Data, *, reg: float = 1.0, n_candidates: int = N_CANDIDATES, seed: int = 0) -> Coefficients:
+def ridge_search(
+    Z: Data, *, reg: float = 1.0, affine: bool = False, n_candidates: int = N_CANDIDATES, seed: int = 0
+) -> Coefficients:
     """The `n_candidates` coefficients of largest magnitude of each column, nearly all of them right.
 
-    Positive and negative products have cells of their own, as near to h as to −h.
+    Positive and negative products have cells of their own, as near to h as to −h. With `affine` those of columns that
+    sum to one as a whole.
     """
-    H, lam = whitened(Z, reg)
+    H, lam = whitened(Z, reg, affine)
     squared_norms = np.einsum("ij,ij->i", H, H)
     stored = np.column_stack([H, np.sqrt(np.maximum(squared_norms.max() - squared_norms, 0))])
     database = build_cells(stored, seed=seed)

@@ -7,6 +7,10 @@ the residual R inside T only. Then the block of U = (K + λI)⁻¹ that belongs 
 
 and the coefficients are c_ji = −U_ji / U_ii as in :mod:`subspaces.representation.ridge`. Exact in both limits: when
 the landmarks carry all of K (R = 0), and when T holds all points. One linear system of |T| unknowns per point.
+
+Columns that sum to one (`affine`) need V = U − uuᵀ/1ᵀu, u = U1 over all n points. With the rows of Z, hence of H, about
+their mean, Hᵀ1 = 0 and the same formula gives u_T = (B R_TT + λI)⁻¹ 1 and 1ᵀu = (n − 1ᵀ R_TT u_T) / λ: one more
+right-hand side. R stays as it was: what the mean adds to ZZᵀ, a1ᵀ + 1aᵀ, such columns do not see.
 """
 
 from __future__ import annotations
@@ -52,7 +56,8 @@ class GlobalPart:
     """Landmarks and what turns kernel values to them into rows of H.
 
     h(x) = k(x, landmarks) ``whitening``;  z(x)ᵀz(y) = Σ_a h_a(x) ``spectrum``_a h_a(y), so Z need not be kept.
-    ``effective_dimension`` is Σ_i ‖h_i‖²; at r it says that the landmarks are used up.
+    ``effective_dimension`` is Σ_i ‖h_i‖²; at r it says that the landmarks are used up. Where columns are to sum to one
+    ``mean`` is the mean of the `n_points` rows k(x, landmarks) ``whitening``, which H leaves out; else it is empty.
     """
 
     kernel: Kernel
@@ -61,9 +66,16 @@ class GlobalPart:
     whitening: Array
     spectrum: Array
     effective_dimension: float
+    n_points: float
+    mean: Array
+
+    @property
+    def affine(self) -> bool:
+        """Whether columns of C are to sum to one."""
+        return self.mean.size > 0
 
     def rows(self, X: Array) -> Array:
-        """Rows of H for any points."""
+        """Rows of H for any points, with their mean."""
         return self.kernel.cross(X, self.landmarks) @ self.whitening
 
 
@@ -122,6 +134,7 @@ def two_scale(
     *,
     kernel: Kernel,
     reg: float = 1.0,
+    affine: bool = False,
     n_landmarks: int = N_LANDMARKS,
     n_candidates: int = N_CANDIDATES,
     seed: int = 0,
@@ -134,6 +147,7 @@ def two_scale(
     X : array of shape (n, m)
     kernel : a fitted kernel of distances: its candidates are nearest neighbours
     reg : λ divided by the mean diagonal of K
+    affine : ask for columns of the whole C, of which these are entries, that sum to one
     n_landmarks : r, landmarks of the global part
     n_candidates : nearest neighbours that get a coefficient
     workers : who computes the rows
@@ -144,7 +158,7 @@ def two_scale(
         Sparse from the start, `n_candidates` entries a column.
     """
     n_candidates = min(n_candidates, len(X) - 1)
-    settings = {"reg": reg, "n_landmarks": n_landmarks, "n_candidates": n_candidates, "seed": seed}
+    settings = {"reg": reg, "affine": affine, "n_landmarks": n_landmarks, "n_candidates": n_candidates, "seed": seed}
     prepared = workers.prepare(
         lambda store: prepare(X, kernel, **settings, store=store),  # type: ignore[arg-type]
         {"kernel": kernel, **settings},
@@ -157,11 +171,18 @@ def two_scale(
 
 
 def prepare(
-    X: Array, kernel: Kernel, reg: float, n_landmarks: int, n_candidates: int, seed: int, store: Store = in_memory
+    X: Array,
+    kernel: Kernel,
+    reg: float,
+    n_landmarks: int,
+    n_candidates: int,
+    seed: int,
+    affine: bool = False,
+    store: Store = in_memory,
 ) -> Prepared:
     """Cells and global part of the points, and what chooses candidates."""
     cells = build_cells(X, seed=seed)
-    model = fit_global_part(X, kernel, reg, n_landmarks, seed)
+    model = fit_global_part(X, kernel, reg, n_landmarks, seed, affine)
     slabs = row_blocks(len(X), 1, SLAB)
     points = store("points", X.shape, X.dtype, (X[cells.order[start:stop]] for start, stop in slabs))
     norms = np.empty(len(X), dtype=X.dtype)
@@ -219,26 +240,37 @@ def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty
     return replace(from_sparse(C), penalty=penalty)
 
 
-def fit_global_part(X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_LANDMARKS, seed: int = 0) -> GlobalPart:
+def fit_global_part(
+    X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_LANDMARKS, seed: int = 0, affine: bool = False
+) -> GlobalPart:
     """Landmarks by k-means and the whitening of their Nyström features; two passes over X in blocks, O(n r²)."""
     landmarks = _landmarks(X, n_landmarks, seed)
     eigenvalues, vectors = eigh(kernel.gram(landmarks).astype(np.float64))
     kept = eigenvalues > np.finfo(X.dtype).eps * eigenvalues[-1]
     to_features = vectors[:, kept] / np.sqrt(eigenvalues[kept])
 
-    def inner_products(start: int, stop: int) -> tuple[Array, float]:
+    def inner_products(start: int, stop: int) -> tuple[Array, Array, float]:
         Z = kernel.cross(X[start:stop], landmarks) @ to_features.astype(X.dtype)
-        return (Z.T @ Z).astype(np.float64), float(kernel.diagonal(X[start:stop]).sum(dtype=np.float64))
+        diagonal = float(kernel.diagonal(X[start:stop]).sum(dtype=np.float64))
+        return (Z.T @ Z).astype(np.float64), Z.sum(axis=0, dtype=np.float64), diagonal
 
     with one_thread("blas"):
         parts = map_blocks(inner_products, row_blocks(len(X), len(landmarks) * X.itemsize))
-    mean_diagonal = sum(part[1] for part in parts) / len(X)
-    lam = above_rounding(penalty(np.array([mean_diagonal], dtype=X.dtype), reg), mean_diagonal, X.dtype, _ROUNDING)
-    spectrum, rotation = eigh(np.sum([part[0] for part in parts], axis=0))
+    mean_diagonal = spread = sum(part[2] for part in parts) / len(X)
+    inner, mean = np.sum([part[0] for part in parts], axis=0), np.zeros(0)
+    if affine:
+        mean = np.sum([part[1] for part in parts], axis=0) / len(X)
+        inner -= len(X) * np.outer(mean, mean)
+        spread = max(mean_diagonal - float(mean @ mean), 0.0)
+    lam = above_rounding(penalty(np.array([spread], dtype=X.dtype), reg), mean_diagonal, X.dtype, _ROUNDING)
+    spectrum, rotation = eigh(inner)
     spectrum = np.maximum(spectrum, 0)
     raised, effective_dimension = spectrum + lam, float((spectrum / (spectrum + lam)).sum())
-    whitening = (to_features @ rotation) / np.sqrt(raised)
-    return GlobalPart(kernel, lam, landmarks, whitening.astype(X.dtype), raised.astype(X.dtype), effective_dimension)
+    whitening = ((to_features @ rotation) / np.sqrt(raised)).astype(X.dtype)
+    mean = ((mean @ rotation) / np.sqrt(raised) if affine else mean).astype(X.dtype)
+    return GlobalPart(
+        kernel, lam, landmarks, whitening, raised.astype(X.dtype), effective_dimension, float(len(X)), mean
+    )
 
 
 def local_coefficients(points: Array, rows: Labels, candidates: Array, model: GlobalPart) -> Array:
@@ -248,32 +280,54 @@ def local_coefficients(points: Array, rows: Labels, candidates: Array, model: Gl
     """
     overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
     B = np.eye(overlap.shape[1], dtype=points.dtype) - overlap
-    U = solve_systems(_plus_penalty(B @ residual, model), B[:, :, :1])[:, :, 0]
-    # the diagonal of an inverse is at least the inverse of the diagonal, which rounding at small λ forgets
-    least = 1 / (model.kernel.diagonal(points[rows]) + points.dtype.type(model.penalty))
-    return -U[:, 1:] / np.maximum(U[:, :1], least[:, None])
+    U = solve_systems(_plus_penalty(B @ residual, model), _with_ones(B[:, :, :1], model))
+    column, largest = U[:, :, 0], model.kernel.diagonal(points[rows]) + points.dtype.type(model.penalty)
+    if model.affine:
+        u = U[:, :, 1]
+        column, largest = column - u * (u[:, :1] / _total(residual, u, model)[:, None]), 4 * largest
+    # U_ii ≥ 1/(k_ii + λ), and V_ii ≥ 1/(4k_ii + 2λ) from c = 1/(n − 1), which rounding at small λ forgets
+    return np.asarray(-column[:, 1:] / np.maximum(column[:, :1], 1 / largest[:, None]))
 
 
 def new_coefficients(points: Array, rows: Labels, candidates: Array, model: GlobalPart) -> Array:
     """The same for points that the global part has not seen, over candidates that it has.
 
     Such a point x cancels in the Schur complement of T = {x} ∪ S: c = (B_S R_SS + λI)⁻¹ (B_S R_Sx + λ H_S h_x), which
-    is the ridge code of x over the training points where the landmarks carry all of K or S holds all of them.
+    is the ridge code of x over the training points where the landmarks carry all of K or S holds all of them. With
+    `affine` it gets (1 − 1ᵀc) u/1ᵀu more, of which 1ᵀc = u_Sᵀ(R_Sx − R_SS H_S h_x) over all training points.
     """
     overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
     B = np.eye(candidates.shape[1], dtype=points.dtype) - overlap[:, 1:, 1:]
     right = B @ residual[:, 1:, :1] + points.dtype.type(model.penalty) * overlap[:, 1:, :1]
-    return solve_systems(_plus_penalty(B @ residual[:, 1:, 1:], model), right)[:, :, 0]
+    found = solve_systems(_plus_penalty(B @ residual[:, 1:, 1:], model), _with_ones(right, model))
+    if not model.affine:
+        return found[:, :, 0]
+    u, inner = found[:, :, 1], residual[:, 1:, 1:]
+    sums = np.einsum("bi,bi->b", u, (residual[:, 1:, :1] - inner @ overlap[:, 1:, :1])[:, :, 0])
+    return np.asarray(found[:, :, 0] + u * ((1 - sums) / _total(inner, u, model))[:, None])
+
+
+def _with_ones(right: Array, model: GlobalPart) -> Array:
+    """A right-hand side, and the one of u = U1 where columns are to sum to one."""
+    return np.concatenate([right, np.ones_like(right)], axis=2) if model.affine else right
+
+
+def _total(residual: Array, u: Array, model: GlobalPart) -> Array:
+    """1ᵀU1 over all points, from u and R on T; positive, which rounding must not change."""
+    explained = np.einsum("bij,bj->b", residual, u, dtype=np.float64)
+    floor = np.finfo(u.dtype).eps * model.n_points
+    return np.asarray(np.maximum(model.n_points - explained, floor) / model.penalty).astype(u.dtype)
 
 
 def _small_systems(points: Array, together: Array, model: GlobalPart) -> tuple[Array, Array]:
     """H_T H_Tᵀ and R_TT of many small groups T, given by positions, shape (b, t)."""
     used, position = np.unique(together, return_inverse=True)
     H = model.rows(points[used])[position.reshape(together.shape)]
-    transposed = H.transpose(0, 2, 1)
     residual = _small_grams(points[together], model.kernel)
-    residual -= (H * model.spectrum) @ transposed
-    return H @ transposed, residual
+    residual -= (H * model.spectrum) @ H.transpose(0, 2, 1)
+    if model.affine:
+        H -= model.mean
+    return H @ H.transpose(0, 2, 1), residual
 
 
 def _plus_penalty(systems: Array, model: GlobalPart) -> Array:
