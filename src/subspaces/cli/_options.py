@@ -143,6 +143,15 @@ ImageSizeOption = Annotated[
     ),
 ]
 ColorOption = Annotated[bool, data("--color/--grey", None, "Cluster images by colour or (the default) in grey.")]
+MotionOption = Annotated[
+    bool,
+    data(
+        "--motion",
+        None,
+        "Rows are tracks of points through a film, x1, y1, x2, y2 and so on (or a .mat of Hopkins155); empty cells are "
+        "frames in which a point was not seen.",
+    ),
+]
 OutputOption = Annotated[
     Path | None,
     output(
@@ -160,6 +169,10 @@ ReportOption = Annotated[
     ),
 ]
 TablesOption = Annotated[Path | None, output("--tables", "FILE", "The tables of the report for a text: .md or .tex.")]
+OverlayOption = Annotated[
+    Path | None,
+    output("--overlay", "FILE", "With --motion: the tracks coloured by cluster, .png (all frames) or .gif (a film)."),
+]
 SortOption = Annotated[
     Path | None,
     output("--sort-into", "FOLDER", "Copy each image into a folder per cluster, with contact sheets and an index."),

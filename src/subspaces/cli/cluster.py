@@ -12,6 +12,7 @@ from subspaces import registry
 from subspaces.cli import _options as options
 from subspaces.cli import _stream
 from subspaces.cli._common import limited_threads, progress_bar
+from subspaces.cli._motion import Motion
 from subspaces.cli._outputs import Outputs, Run, as_document, say
 from subspaces.description import describe
 
@@ -46,9 +47,11 @@ def cluster(
     missing: options.MissingOption = "error",
     image_size: options.ImageSizeOption = None,
     color: options.ColorOption = False,
+    motion: options.MotionOption = False,
     output: options.OutputOption = None,
     report: options.ReportOption = None,
     tables: options.TablesOption = None,
+    overlay: options.OverlayOption = None,
     sort_into: options.SortOption = None,
     link: options.LinkOption = False,
     force: options.ForceOption = False,
@@ -67,6 +70,8 @@ def cluster(
     """
     outputs = Outputs(labels=output, report=report, tables=tables, folder=sort_into, link=link, force=force)
     outputs.check(file)
+    tracks = Motion(motion, overlay)
+    tracks.check(file, force=force)
     given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero}
     settings = _settings({**given, "scaling": scaling, "partition": partition, "random_state": seed}, set_)
     wanted = options.number(n_clusters, "-k", int)
@@ -78,13 +83,15 @@ def cluster(
 
     with limited_threads(threads), limited(most):
         if _stream.wanted(file, scheduler):
-            _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into})
+            _refuse_with_stream(
+                {**columns, "report": report, "tables": tables, "sort-into": sort_into, "motion": motion}
+            )
             estimator = build(method, wanted, None, *settings)
             done = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, most, show)
             run = Run(describe(estimator, method=method, **done), estimator)
         else:
-            run = _run(file, reading, method, wanted, settings, show)
-        written = outputs.write(run)
+            run = _run(file, reading, method, wanted, settings, show, tracks)
+        written = outputs.write(run) + tracks.write(run.estimator.labels_)
     if as_json:
         typer.echo(json.dumps(as_document(run), allow_nan=False))
     elif not quiet:
@@ -104,12 +111,16 @@ def _settings(typed: dict[str, Any], assigned: list[str] | None) -> tuple[dict[s
 
 
 def _run(
-    file: Any, reading: dict[str, Any], method: str, wanted: Any, settings: tuple[dict[str, Any], ...], show: bool
+    file: Any,
+    reading: dict[str, Any],
+    method: str,
+    wanted: Any,
+    settings: tuple[dict[str, Any], dict[str, Any]],
+    show: bool,
+    tracks: Motion,
 ) -> Run:
     """Read, cluster and describe a file that fits in memory; a parameter out of its range is the command's fault."""
-    from subspaces.io import read_table
-
-    data = read_table(file, **reading)
+    data = tracks.read(file, reading)
     # late: a wrong file name should not wait seconds for its answer
     from sklearn.utils._param_validation import InvalidParameterError
 
@@ -118,7 +129,8 @@ def _run(
 
     remedy = "Allow more with --memory, or cluster a sample."
     require(POINT_BYTES * len(data.X), f"the confidence and the table of {len(data.X)} points", remedy)
-    estimator = build(method, wanted, len(data.X), *settings)
+    given = tracks.settings(method, wanted, *settings)
+    estimator = build(method, wanted, len(data.X), given, settings[1])
     start = perf_counter()
     try:
         with progress_bar(estimator, show, len(data.X)):

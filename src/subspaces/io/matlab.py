@@ -48,13 +48,18 @@ class Matrix(NamedTuple):
 
 def read_mat(path: Path, request: Request) -> Dataset:
     """Read the points and their companions from a MATLAB file."""
-    with path.open("rb") as stream:
-        head = stream.read(520)
-    if head.startswith((b"MATLAB 7.3", b"\x89HDF")) or head[512:516] == b"\x89HDF":
+    if is_hdf5(path):
         return _read_hdf5(path, request)
     matrices = list_matrices(path)
     infos = {name: matrix.info for name, matrix in matrices.items()}
     return dataset_from_arrays(path, infos, lambda name: read_matrix(path, matrices[name]), request, N_COPIES)
+
+
+def is_hdf5(path: Path) -> bool:
+    """Whether a file is of version 7.3."""
+    with path.open("rb") as stream:
+        head = stream.read(520)
+    return head.startswith((b"MATLAB 7.3", b"\x89HDF")) or head[512:516] == b"\x89HDF"
 
 
 def _read_hdf5(path: Path, request: Request) -> Dataset:

@@ -15,6 +15,7 @@ from subspaces.plots.gallery import GalleryDisplay
 from subspaces.plots.matrices import AffinityDisplay, CoefficientsDisplay
 from subspaces.plots.scores import ConfusionDisplay, NoiseDisplay
 from subspaces.plots.selection import NumberOfClustersDisplay, SelectionDisplay
+from subspaces.plots.tracks import TracksDisplay
 
 __all__ = [
     "AffinityDisplay",
@@ -26,6 +27,7 @@ __all__ = [
     "NumberOfClustersDisplay",
     "SelectionDisplay",
     "SpectrumDisplay",
+    "TracksDisplay",
     "show",
 ]
 
