@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 SETTINGS: dict[str, dict[str, Any]] = {
     "reg": {
         "kernel": "linear",
-        "reg": 0.001,
+        "reg": 0.002,
         "graph": "dscnet",
-        "graph_params": {"subspace_dim": 4, "share": 1.0, "power": 4},
+        "graph_params": {"subspace_dim": 3, "share": 1.0, "power": 6},
     },
-    "alpha": {"alpha": 800.0, "graph_params": {"share": 0.7}},
+    "alpha": {"alpha": 800.0, "solver": "admm", "tol": 2e-4, "graph_params": {"share": 0.7}},
 }
 """What is taken for tracks where nothing is given, by the weight that a method has: ridge methods, and SSC as its
 authors did. See docs/motion.md."""
