@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.io import savemat
 
 from subspaces import LSR2, TRR
-from subspaces.datasets import get_data_home, load_motion, make_motions
+from subspaces.datasets import load_motion, make_motions
 from subspaces.io import FileError
 from subspaces.io.tracks import read_tracks
 from subspaces.metrics import accuracy
@@ -174,8 +173,8 @@ def test_objects_are_told_apart_with_a_fifth_of_the_frames_hidden(tmp_path):
         assert accuracy(y, model.fit_predict(found.data)) > 0.98
 
 
-def test_hopkins155_where_it_is():
-    path = Path(get_data_home()) / "hopkins155_part.npz"
+def test_hopkins155_where_it_is(data_home):
+    path = data_home / "hopkins155_part.npz"
     if not path.exists():
         pytest.skip(f"{path} is not there")
     X, y = load_motion(path, sequence="1R2RC", return_X_y=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
@@ -35,17 +35,21 @@ class Motion:
     overlay: Path | None = None
     tracks: Any = None
 
-    def check(self, source: Path, *, force: bool) -> None:
-        """Refuse what could not be written."""
-        if self.overlay is None:
-            return
-        if not self.wanted:
+    @classmethod
+    def checked(cls, wanted: bool, overlay: Path | None, source: Path, force: bool, streamed: bool) -> Self:
+        """Refuse what could not be read or written."""
+        if wanted and streamed:
+            problem = "has no meaning for a file that workers read piece by piece"
+            raise typer.BadParameter(problem, param_hint="--motion")
+        if overlay is not None and not wanted:
             raise typer.BadParameter("draws tracks; add --motion", param_hint="--overlay")
-        from subspaces.io import FileError, check_output
+        if overlay is not None:
+            from subspaces.io import FileError, check_output
 
-        check_output(self.overlay, force=force, source=source, suffixes=(".png", ".gif"), what="overlay")
-        if find_spec("matplotlib") is None:
-            raise FileError(self.overlay, 'an overlay needs Matplotlib: pip install "subspaces[report]"')
+            check_output(overlay, force=force, source=source, suffixes=(".png", ".gif"), what="overlay")
+            if find_spec("matplotlib") is None:
+                raise FileError(overlay, 'an overlay needs Matplotlib: pip install "subspaces[report]"')
+        return cls(wanted, overlay)
 
     def read(self, file: Path, reading: dict[str, Any]) -> Dataset:
         """The points of a file; of tracks, with the frames put in where a point was not seen."""
@@ -96,7 +100,7 @@ class Motion:
         if self.overlay is None:
             return []
         from subspaces.io import write_atomically
-        from subspaces.plots.tracks import TracksDisplay
+        from subspaces.plots.overlay import TracksDisplay
 
         display = TracksDisplay.of(self.tracks, labels)
         content = display.film() if self.overlay.suffix.lower() == ".gif" else display.picture()

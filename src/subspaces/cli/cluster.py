@@ -70,8 +70,7 @@ def cluster(
     """
     outputs = Outputs(labels=output, report=report, tables=tables, folder=sort_into, link=link, force=force)
     outputs.check(file)
-    tracks = Motion(motion, overlay)
-    tracks.check(file, force=force)
+    tracks = Motion.checked(motion, overlay, file, force, _stream.wanted(file, scheduler))
     given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero}
     settings = _settings({**given, "scaling": scaling, "partition": partition, "random_state": seed}, set_)
     wanted = options.number(n_clusters, "-k", int)
@@ -83,9 +82,7 @@ def cluster(
 
     with limited_threads(threads), limited(most):
         if _stream.wanted(file, scheduler):
-            _refuse_with_stream(
-                {**columns, "report": report, "tables": tables, "sort-into": sort_into, "motion": motion}
-            )
+            _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into})
             estimator = build(method, wanted, None, *settings)
             done = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, most, show)
             run = Run(describe(estimator, method=method, **done), estimator)

@@ -13,9 +13,9 @@ from subspaces.plots import parts, style
 from subspaces.plots.embedding import EmbeddingDisplay, SpectrumDisplay
 from subspaces.plots.gallery import GalleryDisplay
 from subspaces.plots.matrices import AffinityDisplay, CoefficientsDisplay
+from subspaces.plots.overlay import TracksDisplay
 from subspaces.plots.scores import ConfusionDisplay, NoiseDisplay
 from subspaces.plots.selection import NumberOfClustersDisplay, SelectionDisplay
-from subspaces.plots.tracks import TracksDisplay
 
 __all__ = [
     "AffinityDisplay",
