@@ -24,6 +24,7 @@ settings.load_profile("subspaces")
 TESTS = Path(__file__).resolve().parent
 SLOW = (
     "cli/test_cli.py",
+    "cli/test_cli_motion.py::test_overlay",
     "cli/test_cli_output.py::test_from_a_folder",
     "cli/test_cli_output.py::test_two_answers",
     "cli/test_cli_process.py",

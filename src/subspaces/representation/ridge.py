@@ -103,7 +103,7 @@ def affine_inverse(U: Array) -> Array:
     total, diagonal = float(sums.sum()), U.diagonal().copy()
     if not total > 0:
         raise ValueError(
-            f"affine=True needs a positive definite K + λI, but the sum of its inverse is {total:.3g}: increase reg."
+            f"affine=True needs a positive definite K + λI; its inverse sums to {total:.3g}: increase reg."
         )
     root = (sums / np.sqrt(total)).astype(U.dtype)
     for start, stop in row_blocks(U.shape[0], U.shape[1] * U.itemsize):
