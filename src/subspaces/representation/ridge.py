@@ -85,10 +85,7 @@ def ridge(K: Array, *, reg: float = 1.0, affine: bool = False, overwrite: bool =
 
 
 def inverse(K: Array, reg: float = 1.0, *, affine: bool = False, overwrite: bool = False) -> tuple[Array, float]:
-    """U = (K + λI)⁻¹ and λ, which is larger than `reg` asks for where K is indefinite (:func:`ridge`).
-
-    With `affine` K is taken about the mean of the points, and λ is relative to that.
-    """
+    """U = (K + λI)⁻¹, with `affine` of K about the mean point, and λ, larger than asked for where K is indefinite."""
     K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
     return _invert(K, _penalty_of(K, reg, affine))[:2]
 
@@ -131,10 +128,7 @@ def from_inverse(U: Array, lam: float, *, affine: bool = False) -> Coefficients:
 
 
 def ridge_unconstrained(K: Array, *, reg: float = 1.0, affine: bool = False, overwrite: bool = False) -> Coefficients:
-    """Ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, symmetric with eigenvalues in [0, 1).
-
-    With `affine`, 1ᵀZ = 1ᵀ and Z = I − λV; one eigenvalue then is 1, of the vector 1.
-    """
+    """Ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, with `affine` I − λV; eigenvalues ≤ 1."""
     K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
     U, lam, condition, residual = _invert(K, _penalty_of(K, reg, affine))
     if affine:
