@@ -225,12 +225,14 @@ def whitened(Z: Data, reg: float, affine: bool = False) -> tuple[Array, float]:
         inner -= Z.shape[0] * np.outer(mean, mean)
     eigenvalues, vectors = eigh(inner)
     to_rows = vectors * (1 / np.sqrt(np.maximum(eigenvalues, 0) + lam))
-    H = np.ascontiguousarray(Z @ to_rows.astype(Z.dtype))
     if not affine:
-        return H, lam
+        return np.ascontiguousarray(Z @ to_rows.astype(Z.dtype)), lam
+    H = np.full((Z.shape[0], Z.shape[1] + 1), 1 / np.sqrt(Z.shape[0]), dtype=Z.dtype)
     if is_sparse:  # its rows keep their zeros; those of H have none
-        H -= (mean @ to_rows).astype(H.dtype)
-    return np.column_stack([H, np.full(len(H), 1 / np.sqrt(len(H)), dtype=H.dtype)]), lam
+        H[:, :-1] = Z @ to_rows.astype(Z.dtype) - (mean @ to_rows).astype(Z.dtype)
+    else:
+        np.matmul(Z, to_rows.astype(Z.dtype), out=H[:, :-1])
+    return H, lam
 
 
 def penalty(diagonal: Array, reg: float) -> float:
