@@ -146,6 +146,7 @@ class TestRead:
             ({"x": np.ones((3, 5, 6)), "m": np.ones((5, 5))}, "'m' is 5 x 5, but the tracks need 5 x 6"),
             ({"x": np.full((3, 5, 6), np.nan)}, "5 tracks, the first number 0, are seen in no frame"),
             ({"x": np.ones((3, 5, 6)), "m": np.zeros((5, 6))}, "seen in no frame"),
+            ({"x": np.ones((3, 0, 6))}, "there are no tracks in it"),
             ({"x": np.ones((3, 5, 1))}, "2 columns; tracks have two coordinates per frame"),
         ],
     )
@@ -153,6 +154,11 @@ class TestRead:
         savemat(tmp_path / "t.mat", arrays)
         with pytest.raises(FileError, match=message):
             load_motion(tmp_path / "t.mat")
+
+    def test_a_sequence_that_is_not_there(self, tmp_path, motions):
+        np.savez(tmp_path / "t.npz", one_X=motions[0], one_y=motions[1])
+        with pytest.raises(FileError, match="'two_X' is not in the file; it holds 'one_X'"):
+            load_motion(tmp_path / "t.npz", sequence="two")
 
     def test_a_file_cut_short(self, tmp_path, motions):
         savemat(tmp_path / "t.mat", {"x": film_of(motions[0])})

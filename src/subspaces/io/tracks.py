@@ -104,7 +104,9 @@ def _companion(path: Path, matrix: Matrix, name: str, shape: tuple[int, int]) ->
 
 def _checked(data: Dataset) -> Dataset:
     """Refuse what are no tracks: an odd number of coordinates, one frame, a track that is never seen."""
-    m = data.X.shape[1]
+    n, m = data.X.shape
+    if n == 0:
+        raise FileError(data.source, "there are no tracks in it; it needs one row for each point that was followed")
     if m % 2 or m < 4:
         wanted = "tracks have two coordinates per frame, x1, y1, x2, y2, in two frames or more"
         raise FileError(data.source, f"{m} columns; {wanted}: leave out other columns or name them as label or id")
