@@ -13,6 +13,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
 from time import process_time
@@ -29,7 +30,7 @@ FOLDER = Path(os.environ.get("SUBSPACES_DATA") or BESIDE)
 RANK = {"graph": "dscnet", "graph_params": {"subspace_dim": 3, "share": 1.0, "power": 6}}
 RIDGE = {"affine": True, "scaling": None, "reg": 0.002, **RANK}
 AUTHORS = {"affine": True, "alpha": 800, "scaling": None, "graph_params": {"share": 0.7}}
-REGS, POWERS = (0.0005, 0.001, 0.002, 0.004), (4, 5, 6, 7, 8)
+DIMENSIONS, REGS, POWERS = (3, 4), (0.0005, 0.001, 0.002, 0.004), (4, 5, 6, 7, 8)
 
 
 class Film(NamedTuple):
@@ -115,40 +116,30 @@ def errors(
 
 
 def judged(films: list[Film]) -> str:
-    """Error of TRR over λ and the power, and on the half of the films that did not choose them."""
+    """Error of TRR over the dimension of a motion, λ and the power, and on the half that did not choose them."""
     sources = sorted({film.source for film in films})
     first = np.array([sources.index(film.source) % 2 == 0 for film in films])
-    found = np.array(
-        [
-            errors(films, lambda k, reg=reg, power=power: TRR(k, **{**RIDGE, "reg": reg, "graph_params": rank(power)}))
-            for reg, power in product(REGS, POWERS)
-        ]
-    )
-    lines = ["| λ \\ power | " + " | ".join(map(str, POWERS)) + " |", "|---" * (1 + len(POWERS)) + "|"]
-    for reg, row in zip(REGS, found.mean(axis=1).reshape(len(REGS), -1), strict=True):
-        lines.append(f"| {reg:g} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
-    for how, score in (("lowest error", lambda grid: grid), ("lowest error over it and its neighbours", smoothed)):
-        left_out = 0.0
-        settings = []
+    found = {setting: errors(films, partial(trr, *setting)) for setting in product(DIMENSIONS, REGS, POWERS)}
+    lines = ["| dimension, λ \\ power | " + " | ".join(map(str, POWERS)) + " |", "|---" * (1 + len(POWERS)) + "|"]
+    for dimension, reg in product(DIMENSIONS, REGS):
+        row = [found[dimension, reg, power].mean() for power in POWERS]
+        lines.append(f"| {dimension}, {reg:g} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
+    for dimensions in (DIMENSIONS[:1], DIMENSIONS):
+        settings = list(product(dimensions, REGS, POWERS))
+        wrong, chosen = 0.0, []
         for chooses in (first, ~first):
-            grid = found[:, chooses].mean(axis=1).reshape(len(REGS), -1)
-            best = int(np.argmin(score(grid)))
-            settings.append(f"λ {REGS[best // len(POWERS)]:g}, power {POWERS[best % len(POWERS)]}")
-            left_out += found[best, ~chooses].sum() / len(films)
-        lines.append(f"\nChosen by the {how} on the other half ({'; '.join(settings)}): {left_out:.2f} %.")
+            chosen.append(min(settings, key=lambda setting, on=chooses: found[setting][on].mean()))
+            wrong += found[chosen[-1]][~chooses].sum() / len(films)
+        words = "; ".join(f"dimension {d}, λ {reg:g}, power {power}" for d, reg, power in chosen)
+        of = f"{len(settings)} settings of dimension {' or '.join(map(str, dimensions))}"
+        lines.append(f"\nChosen by one half from {of} ({words}), judged by the other: {wrong:.2f} %.")
     return "\n".join(lines)
 
 
-def rank(power: float) -> dict[str, float]:
-    """Parameters of the graph with another power."""
-    return {"subspace_dim": 3, "share": 1.0, "power": power}
-
-
-def smoothed(grid: np.ndarray) -> np.ndarray:
-    """Mean of each entry and those around it."""
-    padded = np.pad(grid, 1, constant_values=np.nan)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3))
-    return np.asarray(np.nanmean(windows, axis=(2, 3)))
+def trr(dimension: int, reg: float, power: float, n_motions: int) -> TRR:
+    """TRR with another dimension, λ and power."""
+    rank = {"subspace_dim": dimension, "share": 1.0, "power": power}
+    return TRR(n_motions, **{**RIDGE, "reg": reg, "graph_params": rank})
 
 
 if __name__ == "__main__":
