@@ -26,6 +26,7 @@ SLOW = (
     "cli/test_cli.py",
     "cli/test_cli_image.py::test_map_of_an_envi",
     "cli/test_cli_image.py::test_report_with",
+    "cli/test_cli_motion.py::test_overlay",
     "cli/test_cli_output.py::test_from_a_folder",
     "cli/test_cli_output.py::test_two_answers",
     "cli/test_cli_process.py",

@@ -59,6 +59,8 @@ def describe(
         "timings": timings,
         "notes": list(notes),
     }
+    if hasattr(estimator, "estimator_"):  # the front door says which method it took
+        document["winner"] = type(estimator.estimator_).__name__
     selection = getattr(estimator, "selection_", None)
     if selection is not None:
         document["chosen"], document["reason"] = plain(selection.parameters), selection.reason

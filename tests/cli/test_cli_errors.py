@@ -58,7 +58,10 @@ def test_markup_and_control_characters_do_nothing(tmp_path):
         (["--set", "=3"], "--set: '=3' is not of the form NAME=VALUE"),
         (["--set", "two words=3"], "--set: 'two words=3' is not of the form NAME=VALUE"),
         (["--set", "2reg=3"], "--set: '2reg=3' is not of the form NAME=VALUE"),
-        (["--set", "alpha=50"], "--set: 'alpha' is no parameter of the method ktrr, which has bandwidth, by, connect"),
+        (
+            ["--set", "alpha=50"],
+            "--set: 'alpha' is no parameter of the method ktrr, which has affine, bandwidth, by, connect",
+        ),
         (["--method", "ssc", "--set", "n_nonzero=5"], "--set: 'n_nonzero' is no parameter of the method ssc"),
         (["--set", "__class__=5"], "--set: '__class__' is no parameter"),
         (["--set", "n_clusters=4"], "--set: the number of clusters is given with -k"),

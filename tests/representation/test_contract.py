@@ -31,6 +31,7 @@ from subspaces.representation.ridge import (
 from subspaces.representation.ridge_search import ridge_search
 from subspaces.representation.smce import smce
 from subspaces.representation.sparse import kssc, ssc
+from subspaces.representation.sparse_admm import ssc_admm
 from subspaces.representation.thresholding import tsc
 from subspaces.representation.two_scale import two_scale
 
@@ -88,6 +89,7 @@ KNOWN = {
     ),
     "ssc": Method(ssc, {"tol": 1e-8}, iterative=True),
     "ssc affine": Method(ssc, {"affine": True, "tol": 1e-8}, iterative=True),
+    "ssc admm": Method(ssc_admm, {"affine": True, "tol": 1e-3}, iterative=True, tolerance=1e-3),
     "ssc outliers": Method(ssc, {"outliers": True, "tol": 1e-8}, iterative=True, tolerance=1e-5),
     "kssc": Method(kssc, {"tol": 1e-8}, of_kernel=True, iterative=True),
     "elastic net": Method(elastic_net, {"tol": 1e-9}, iterative=True, stored="matrix"),

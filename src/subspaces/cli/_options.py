@@ -18,6 +18,7 @@ import typer
 OfDistance = Literal["rbf", "exponential", "inverse_square", "inverse_distance"]
 OfProduct = Literal["linear", "cosine", "quadratic", "cubic", "polynomial"]
 Kernel = Literal["auto", OfDistance, OfProduct, "correntropy", "precomputed"]
+Effort = Literal["fast", "balanced", "thorough"]
 Scaling = Literal["auto", "none", "unit", "max", "minmax", "standard", "log"]
 Partition = Literal["auto", "kmeans", "qr", "discretize", "modularity"]
 Missing = Literal["error", "drop", "mean", "median"]
@@ -47,7 +48,11 @@ ClustersOption = Annotated[
     str | None, method("-k --clusters", "NUMBER", "Number of clusters; left out or auto, it is found.")
 ]
 MethodOption = Annotated[
-    str, method("--method", "NAME", 'ktrr (the default) or another that "subspaces methods" lists.')
+    str,
+    method("--method", "NAME", 'auto (the default: whatever suits the data) or one that "subspaces methods" lists.'),
+]
+EffortOption = Annotated[
+    Effort | None, method("--effort", "HOW", "How much auto tries: fast, balanced (the default) or thorough.")
 ]
 KernelOption = Annotated[Kernel | None, method("--kernel", "NAME", "One of " + ", ".join(get_args(Kernel)) + ".")]
 BandwidthOption = Annotated[
@@ -155,6 +160,15 @@ ImageOption = Annotated[
 MaskOption = Annotated[
     Path | None, data("--mask", "FILE", "With --image: an image of one band, zero where pixels are left out.")
 ]
+MotionOption = Annotated[
+    bool,
+    data(
+        "--motion",
+        None,
+        "Rows are tracks of points through a film, x1, y1, x2, y2 and so on (or a .mat of Hopkins155); empty cells are "
+        "frames in which a point was not seen.",
+    ),
+]
 OutputOption = Annotated[
     Path | None,
     output(
@@ -173,6 +187,10 @@ ReportOption = Annotated[
     ),
 ]
 TablesOption = Annotated[Path | None, output("--tables", "FILE", "The tables of the report for a text: .md or .tex.")]
+OverlayOption = Annotated[
+    Path | None,
+    output("--overlay", "FILE", "With --motion: the tracks coloured by cluster, .png (all frames) or .gif (a film)."),
+]
 SortOption = Annotated[
     Path | None,
     output("--sort-into", "FOLDER", "Copy each image into a folder per cluster, with contact sheets and an index."),

@@ -134,7 +134,7 @@ def say(run: Run, written: list[str], found: bool) -> None:
     document, labels = run.document, run.estimator.labels_.tolist()
     parameters = {**document["parameters"], **document.get("chosen", {})}
     setting = ", ".join(f"{name} {parameters[name]}" for name in SHOWN if parameters.get(name) is not None)
-    name = document["method"].upper()
+    name = document.get("winner", document["method"]).upper()
     typer.echo(one_line(f"{document['source']}: {document['n_points']} points, {document['n_features']} features"))
     typer.echo(f"{name} ({setting}, seed {parameters['random_state']})")
     if "reason" in document:

@@ -14,6 +14,7 @@ from subspaces.cli import _options as options
 from subspaces.cli import _stream
 from subspaces.cli._common import limited_threads, progress_bar
 from subspaces.cli._image import outputs_of, run_image
+from subspaces.cli._motion import Motion
 from subspaces.cli._outputs import Run, as_document, say
 from subspaces.description import describe
 
@@ -27,7 +28,8 @@ CHOSEN = ("kernel", "reg", "n_nonzero", "scaling", "partition")
 def cluster(
     file: options.FileArgument,
     n_clusters: options.ClustersOption = None,
-    method: options.MethodOption = "ktrr",
+    method: options.MethodOption = options.AUTO,
+    effort: options.EffortOption = None,
     kernel: options.KernelOption = None,
     bandwidth: options.BandwidthOption = None,
     reg: options.RegOption = None,
@@ -50,9 +52,11 @@ def cluster(
     color: options.ColorOption = False,
     image: options.ImageOption = False,
     mask: options.MaskOption = None,
+    motion: options.MotionOption = False,
     output: options.OutputOption = None,
     report: options.ReportOption = None,
     tables: options.TablesOption = None,
+    overlay: options.OverlayOption = None,
     sort_into: options.SortOption = None,
     link: options.LinkOption = False,
     force: options.ForceOption = False,
@@ -62,7 +66,7 @@ def cluster(
 ) -> None:
     """Cluster the points of FILE, or the images in the folder FILE.
 
-    What is not given is chosen from the points by ktrr and trr, and left at its default by other methods.
+    What is not given is chosen from the points, by the methods auto (the default), ktrr and trr; others have defaults.
 
     The columns of a text file without a header are named 1, 2, 3 and so on.
 
@@ -72,8 +76,10 @@ def cluster(
     files = {"labels": output, "report": report, "tables": tables, "folder": sort_into, "link": link, "force": force}
     outputs = outputs_of(image, mask, scheduler, **files)
     outputs.check(file)
-    given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero}
+    tracks = Motion.checked(motion, overlay, file, force, _stream.wanted(file, scheduler))
+    given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero, "effort": effort}
     settings = _settings({**given, "scaling": scaling, "partition": partition, "random_state": seed}, set_)
+    method = _method(method, settings, special=image or motion or _stream.wanted(file, scheduler))
     wanted = options.number(n_clusters, "-k", int)
     columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
     images = {"image_size": options.image_size(image_size), "color": color}
@@ -90,8 +96,8 @@ def cluster(
             done = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, most, show)
             run = Run(describe(estimator, method=method, **done), estimator)
         else:
-            run = _run(file, reading, method, wanted, settings, show)
-        written = outputs.write(run)
+            run = _run(file, reading, method, wanted, settings, show, tracks)
+        written = outputs.write(run) + tracks.write(run.estimator.labels_)
     if as_json or not quiet:
         _tell(run, written, as_json, found=wanted in (None, options.AUTO))
 
@@ -115,13 +121,25 @@ def _settings(typed: dict[str, Any], assigned: list[str] | None) -> tuple[dict[s
     return given, others
 
 
+def _method(name: str, settings: tuple[dict[str, Any], dict[str, Any]], special: bool) -> str:
+    """The method meant: nothing set is the front door; a parameter of KTRR, or data of its own kind, means that."""
+    given = {**settings[0], **settings[1]}
+    own = set(given) - {"scaling", "partition", "random_state", "effort", "out_of_sample"}
+    other_cut = given.get("partition", options.AUTO) not in (options.AUTO, "kmeans", "modularity")
+    return "ktrr" if name == options.AUTO and (special or own or other_cut) else name
+
+
 def _run(
-    file: Any, reading: dict[str, Any], method: str, wanted: Any, settings: tuple[dict[str, Any], ...], show: bool
+    file: Any,
+    reading: dict[str, Any],
+    method: str,
+    wanted: Any,
+    settings: tuple[dict[str, Any], dict[str, Any]],
+    show: bool,
+    tracks: Motion,
 ) -> Run:
     """Read, cluster and describe a file that fits in memory; a parameter out of its range is the command's fault."""
-    from subspaces.io import read_table
-
-    data = read_table(file, **reading)
+    data = tracks.read(file, reading)
     # late: a wrong file name should not wait seconds for its answer
     from sklearn.utils._param_validation import InvalidParameterError
 
@@ -130,7 +148,8 @@ def _run(
 
     remedy = "Allow more with --memory, or cluster a sample."
     require(POINT_BYTES * len(data.X), f"the confidence and the table of {len(data.X)} points", remedy)
-    estimator = build(method, wanted, len(data.X), *settings)
+    given = tracks.settings(method, wanted, *settings)
+    estimator = build(method, wanted, len(data.X), given, settings[1])
     start = perf_counter()
     try:
         with progress_bar(estimator, show, len(data.X)):
@@ -166,13 +185,15 @@ def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, A
 
     `assigned` are the parameters that ``--set`` gave.
     """
-    methods = registry.names(*registry.SHALLOW)
+    methods = (options.AUTO, *registry.names(*registry.SHALLOW))
     if method not in methods:
         raise typer.BadParameter(f"'{method}' is not one of {', '.join(methods)}", param_hint="--method")
     if isinstance(n_clusters, int) and not 1 <= n_clusters <= (n_points or n_clusters):
         problem = f"{n_clusters} clusters of {n_points} points; ask for {'fewer' if n_clusters > 0 else 'more'}"
         raise typer.BadParameter(problem, param_hint="-k")
-    cls = registry.load(method)
+    from subspaces.estimators.front_door import SubspaceClustering
+
+    cls = SubspaceClustering if method == options.AUTO else registry.load(method)
     known = cls().get_params()
     for name in assigned:
         if name not in known:
@@ -182,6 +203,10 @@ def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, A
     given = {**given, **assigned}
     from subspaces.estimators.ktrr import KTRR, TRR
 
+    if given.get("scaling") == "none":
+        given["scaling"] = None
+    if cls is SubspaceClustering:
+        return cls(n_clusters=None if n_clusters == options.AUTO else n_clusters, **given)
     if n_points is not None and issubclass(cls, KTRR | TRR):  # to choose, they must have all points in memory
         n_clusters = options.AUTO if n_clusters is None else n_clusters
         given = {**{name: options.AUTO for name in CHOSEN if name in known}, **given}
@@ -192,8 +217,6 @@ def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, A
     if n_clusters is None and given.setdefault("partition", "modularity") != "modularity":
         problem = f"--partition {given['partition']} needs the number of clusters; add -k"
         raise typer.BadParameter(problem, param_hint="-k")
-    if given.get("scaling") == "none":
-        given["scaling"] = None
     for name in given:
         if name not in known:
             raise typer.BadParameter(f"has no meaning for the method {method}", param_hint=_option_of(name))

@@ -14,6 +14,7 @@ from subspaces.datasets.loaders import (
     load_usps,
     load_yaleb,
 )
+from subspaces.datasets.motion import load_motion, make_motions
 from subspaces.datasets.synthetic import (
     BENCHMARKS,
     make_benchmark,
@@ -33,6 +34,7 @@ __all__ = [
     "load_coil100",
     "load_covtype",
     "load_mnist",
+    "load_motion",
     "load_orl",
     "load_usps",
     "load_yaleb",
@@ -40,6 +42,7 @@ __all__ = [
     "make_circles_union",
     "make_cube",
     "make_helices",
+    "make_motions",
     "make_spheres",
     "make_subspaces",
     "make_three_curves",

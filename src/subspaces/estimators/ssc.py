@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from subspaces.engine.plan import Context
 from subspaces.estimators.base import COUNT, POSITIVE
@@ -18,6 +18,7 @@ from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
 from subspaces.representation.ridge import warn_if_indefinite
 from subspaces.representation.sparse import kssc, ssc
+from subspaces.representation.sparse_admm import SQUARES, ssc_admm
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -36,6 +37,9 @@ class SSC(WithGraph, GraphClusterer):
         Subspaces need not contain the origin.
     outliers : bool, default=False
         Allow sparse large errors E in the data (corrupted features).
+    solver : {"exact", "admm"}, default="exact"
+        ``"admm"`` are the iterations of the authors' program, which stop before the minimum: with ``tol=2e-4`` for
+        their published figures (:mod:`subspaces.representation.sparse_admm`).
     tol, max_iter
         When the optimality conditions count as met, and after how many rounds to give up.
     n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
@@ -53,15 +57,26 @@ class SSC(WithGraph, GraphClusterer):
     alpha: float = 20.0
     affine: bool = False
     outliers: bool = False
+    solver: str = "exact"
     tol: float = 1e-4
     max_iter: int = 200
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"outliers": ["boolean"]}
+    _constraints: ClassVar[dict[str, list[Any]]] = {
+        "outliers": ["boolean"],
+        "solver": [StrOptions({"exact", "admm"})],
+    }
     _n_squares = 2.25
     cost = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
     reference = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
 
+    def _squares(self) -> float:
+        return SQUARES if self.solver == "admm" else self._n_squares
+
     def _represent(self, X: Array, context: Context) -> Coefficients:
+        if self.solver == "admm":
+            if self.outliers:
+                raise ValueError('outliers=True needs solver="exact"; got solver="admm", which has no outliers.')
+            return ssc_admm(X, alpha=self.alpha, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
         return ssc(
             X, alpha=self.alpha, affine=self.affine, outliers=self.outliers, tol=self.tol, max_iter=self.max_iter
         )

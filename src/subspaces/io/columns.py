@@ -85,8 +85,9 @@ def settle_missing(
 ) -> Dataset:
     """Return the data without missing values (NaN), or say in one error where they are.
 
-    `how` is one of `MISSING_RULES`. For the error, `row_name` names a row for people (``"line 7"``), `names` are those
-    of the columns, and `cell` is what stands in the file for the first missing value.
+    `how` is one of `MISSING_RULES`, or ``"keep"``, which leaves them where they are. For the error, `row_name` names a
+    row for people (``"line 7"``), `names` are those of the columns, and `cell` is what stands in the file for the first
+    missing value.
     """
     if first_not_finite(data.X) is None:
         return data
@@ -96,6 +97,8 @@ def settle_missing(
         i, j = (int(index) for index in np.unravel_index(int(np.argmax(infinite)), infinite.shape))
         problem = f"{row_name(i)}, column '{printable(names[j])}': {data.X[i, j]} is not finite"
         raise FileError(data.source, f"{problem}; correct it or leave out the row or column ({argument('ignore')})")
+    if how == "keep":
+        return data
     rows, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
     if how == "error":
         raise FileError(data.source, _report(missing, rows, columns, row_name, names, cell))

@@ -100,21 +100,24 @@ def read_table(
         image_size=image_size,
         color=color,
     )
-    return _read(Path(path), request)
+    if request.missing not in MISSING_RULES:
+        raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {request.missing!r}.")
+    return read_file(Path(path), request)
 
 
-def _read(file: Path, request: Request) -> Dataset:
-    """Find the reader, check that it has a use for what was asked, and turn whatever goes wrong into one line."""
+def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Dataset] | None = None) -> Dataset:
+    """Find the reader, check that it has a use for what was asked, and turn whatever goes wrong into one line.
+
+    `reader` takes the place of the one that belongs to the suffix.
+    """
     if not file.exists():
         raise FileError(file, "no such file; check the name and the folder")
     suffix = _FOLDER if file.is_dir() else suffix_of(file)
     what = suffix if file.is_dir() else f"{suffix} file"
-    reader = read_images if file.is_dir() else READERS.get(suffix)
+    reader = read_images if file.is_dir() else reader or READERS.get(suffix)
     if reader is None:
         found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
         raise FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")
-    if request.missing not in MISSING_RULES:
-        raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {request.missing!r}.")
     for option, suffixes in _OPTIONS.items():
         if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
             raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")

@@ -14,6 +14,7 @@ from subspaces.plots.embedding import EmbeddingDisplay, SpectrumDisplay
 from subspaces.plots.gallery import GalleryDisplay
 from subspaces.plots.images import LabelMapDisplay, SpectraDisplay
 from subspaces.plots.matrices import AffinityDisplay, CoefficientsDisplay
+from subspaces.plots.overlay import TracksDisplay
 from subspaces.plots.scores import ConfusionDisplay, NoiseDisplay
 from subspaces.plots.selection import NumberOfClustersDisplay, SelectionDisplay
 
@@ -29,6 +30,7 @@ __all__ = [
     "SelectionDisplay",
     "SpectraDisplay",
     "SpectrumDisplay",
+    "TracksDisplay",
     "show",
 ]
 

@@ -74,9 +74,9 @@ def parameters(content: Content) -> list[Row]:
     defaults = type(content.estimator)().get_params()
     rows: list[Row] = []
     for name, meaning in MEANINGS.items():
-        if name not in given:
+        if name not in {**given, **chosen}:
             continue
-        value = chosen.get(name, given[name])
+        value = chosen.get(name, given.get(name))
         origin = "chosen" if name in chosen else "default" if given[name] == defaults.get(name) else "given"
         rows.append((name, "none" if value is None else str(value), origin, meaning))
     return rows

@@ -93,7 +93,7 @@ def affine_inverse(U: Array) -> Array:
     total, diagonal = float(sums.sum()), U.diagonal().copy()
     if not total > 0:
         raise ValueError(
-            f"affine=True needs a positive definite K + λI, but the sum of its inverse is {total:.3g}: increase reg."
+            f"affine=True needs a positive definite K + λI; its inverse sums to {total:.3g}: increase reg."
         )
     root = (sums / np.sqrt(total)).astype(U.dtype)
     for start, stop in row_blocks(U.shape[0], U.shape[1] * U.itemsize):
@@ -121,10 +121,7 @@ def from_inverse(U: Array, lam: float, *, affine: bool = False) -> Coefficients:
 
 
 def ridge_unconstrained(K: Array, *, reg: float = 1.0, affine: bool = False, overwrite: bool = False) -> Coefficients:
-    """Ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, symmetric with eigenvalues in [0, 1).
-
-    With `affine`, 1ᵀZ = 1ᵀ and Z = I − λV; one eigenvalue then is 1, of the vector 1.
-    """
+    """Ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, with `affine` I − λV; eigenvalues ≤ 1."""
     K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
     U, lam, condition, residual = _invert(K, _penalty_of(K, reg, affine))
     if affine:
@@ -221,12 +218,14 @@ def whitened(Z: Data, reg: float, affine: bool = False) -> tuple[Array, float]:
         inner -= Z.shape[0] * np.outer(mean, mean)
     eigenvalues, vectors = eigh(inner)
     to_rows = vectors * (1 / np.sqrt(np.maximum(eigenvalues, 0) + lam))
-    H = np.ascontiguousarray(Z @ to_rows.astype(Z.dtype))
     if not affine:
-        return H, lam
+        return np.ascontiguousarray(Z @ to_rows.astype(Z.dtype)), lam
+    H = np.full((Z.shape[0], Z.shape[1] + 1), 1 / np.sqrt(Z.shape[0]), dtype=Z.dtype)
     if is_sparse:  # its rows keep their zeros; those of H have none
-        H -= (mean @ to_rows).astype(H.dtype)
-    return np.column_stack([H, np.full(len(H), 1 / np.sqrt(len(H)), dtype=H.dtype)]), lam
+        H[:, :-1] = Z @ to_rows.astype(Z.dtype) - (mean @ to_rows).astype(Z.dtype)
+    else:
+        np.matmul(Z, to_rows.astype(Z.dtype), out=H[:, :-1])
+    return H, lam
 
 
 def penalty(diagonal: Array, reg: float) -> float:

@@ -76,7 +76,7 @@ class GlobalPart:
 
     def rows(self, X: Array) -> Array:
         """Rows of H for any points, with their mean."""
-        return self.kernel.cross(X, self.landmarks) @ self.whitening
+        return self.kernel.cross(X.astype(self.landmarks.dtype, copy=False), self.landmarks) @ self.whitening
 
 
 @dataclass(frozen=True)
@@ -244,13 +244,15 @@ def fit_global_part(
     X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_LANDMARKS, seed: int = 0, affine: bool = False
 ) -> GlobalPart:
     """Landmarks by k-means and the whitening of their Nyström features; two passes over X in blocks, O(n r²)."""
-    landmarks = _landmarks(X, n_landmarks, seed)
+    # what is left about the mean is small beside what was there: in single precision it would be right to three digits
+    dtype = np.dtype(np.float64) if affine else X.dtype
+    landmarks = _landmarks(X, n_landmarks, seed).astype(dtype, copy=False)
     eigenvalues, vectors = eigh(kernel.gram(landmarks).astype(np.float64))
-    kept = eigenvalues > np.finfo(X.dtype).eps * eigenvalues[-1]
+    kept = eigenvalues > np.finfo(dtype).eps * eigenvalues[-1]
     to_features = vectors[:, kept] / np.sqrt(eigenvalues[kept])
 
     def inner_products(start: int, stop: int) -> tuple[Array, Array, float]:
-        Z = kernel.cross(X[start:stop], landmarks) @ to_features.astype(X.dtype)
+        Z = kernel.cross(X[start:stop].astype(dtype, copy=False), landmarks) @ to_features.astype(dtype)
         diagonal = float(kernel.diagonal(X[start:stop]).sum(dtype=np.float64))
         return (Z.T @ Z).astype(np.float64), Z.sum(axis=0, dtype=np.float64), diagonal
 
@@ -262,15 +264,13 @@ def fit_global_part(
         mean = np.sum([part[1] for part in parts], axis=0) / len(X)
         inner -= len(X) * np.outer(mean, mean)
         spread = max(mean_diagonal - float(mean @ mean), 0.0)
-    lam = above_rounding(penalty(np.array([spread], dtype=X.dtype), reg), mean_diagonal, X.dtype, _ROUNDING)
+    lam = above_rounding(penalty(np.array([spread], dtype=dtype), reg), mean_diagonal, dtype, _ROUNDING)
     spectrum, rotation = eigh(inner)
     spectrum = np.maximum(spectrum, 0)
     raised, effective_dimension = spectrum + lam, float((spectrum / (spectrum + lam)).sum())
-    whitening = ((to_features @ rotation) / np.sqrt(raised)).astype(X.dtype)
-    mean = ((mean @ rotation) / np.sqrt(raised) if affine else mean).astype(X.dtype)
-    return GlobalPart(
-        kernel, lam, landmarks, whitening, raised.astype(X.dtype), effective_dimension, float(len(X)), mean
-    )
+    whitening = ((to_features @ rotation) / np.sqrt(raised)).astype(dtype)
+    mean = ((mean @ rotation) / np.sqrt(raised) if affine else mean).astype(dtype)
+    return GlobalPart(kernel, lam, landmarks, whitening, raised.astype(dtype), effective_dimension, float(len(X)), mean)
 
 
 def local_coefficients(points: Array, rows: Labels, candidates: Array, model: GlobalPart) -> Array:
@@ -279,14 +279,14 @@ def local_coefficients(points: Array, rows: Labels, candidates: Array, model: Gl
     One small system each, solved together.
     """
     overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
-    B = np.eye(overlap.shape[1], dtype=points.dtype) - overlap
+    B = np.eye(overlap.shape[1], dtype=overlap.dtype) - overlap
     U = solve_systems(_plus_penalty(B @ residual, model), _with_ones(B[:, :, :1], model))
     column, largest = U[:, :, 0], model.kernel.diagonal(points[rows]) + points.dtype.type(model.penalty)
     if model.affine:
         u = U[:, :, 1]
         column, largest = column - u * (u[:, :1] / _total(residual, u, model)[:, None]), 4 * largest
     # U_ii ≥ 1/(k_ii + λ), and V_ii ≥ 1/(4k_ii + 2λ) from c = 1/(n − 1), which rounding at small λ forgets
-    return np.asarray(-column[:, 1:] / np.maximum(column[:, :1], 1 / largest[:, None]))
+    return np.asarray(-column[:, 1:] / np.maximum(column[:, :1], 1 / largest[:, None])).astype(points.dtype, copy=False)
 
 
 def new_coefficients(points: Array, rows: Labels, candidates: Array, model: GlobalPart) -> Array:
@@ -297,8 +297,8 @@ def new_coefficients(points: Array, rows: Labels, candidates: Array, model: Glob
     `affine` it gets (1 − 1ᵀc) u/1ᵀu more, of which 1ᵀc = u_Sᵀ(R_Sx − R_SS H_S h_x) over all training points.
     """
     overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
-    B = np.eye(candidates.shape[1], dtype=points.dtype) - overlap[:, 1:, 1:]
-    right = B @ residual[:, 1:, :1] + points.dtype.type(model.penalty) * overlap[:, 1:, :1]
+    B = np.eye(candidates.shape[1], dtype=overlap.dtype) - overlap[:, 1:, 1:]
+    right = B @ residual[:, 1:, :1] + overlap.dtype.type(model.penalty) * overlap[:, 1:, :1]
     found = solve_systems(_plus_penalty(B @ residual[:, 1:, 1:], model), _with_ones(right, model))
     if not model.affine:
         return found[:, :, 0]
@@ -323,7 +323,7 @@ def _small_systems(points: Array, together: Array, model: GlobalPart) -> tuple[A
     """H_T H_Tᵀ and R_TT of many small groups T, given by positions, shape (b, t)."""
     used, position = np.unique(together, return_inverse=True)
     H = model.rows(points[used])[position.reshape(together.shape)]
-    residual = _small_grams(points[together], model.kernel)
+    residual = _small_grams(points[together].astype(H.dtype, copy=False), model.kernel)
     residual -= (H * model.spectrum) @ H.transpose(0, 2, 1)
     if model.affine:
         H -= model.mean
@@ -363,7 +363,8 @@ def score_parts(points: Array, model: GlobalPart) -> tuple[Array, Array]:
     leading = slice(-min(LEADING, len(weights)), None)
 
     def one_block(start: int, stop: int) -> Array:
-        return model.rows(points[start:stop])[:, leading] * weights[leading]
+        rows = model.rows(points[start:stop])[:, leading] * weights[leading]
+        return rows.astype(points.dtype, copy=False)
 
     with one_thread("blas"):
         features = map_blocks(one_block, row_blocks(len(points), 4 * N_LANDMARKS * points.itemsize))

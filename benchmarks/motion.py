@@ -1,0 +1,146 @@
+"""Motion segmentation: error of every method on the sequences of Hopkins155 that are at hand.
+
+    SUBSPACES_DATA=folder OMP_NUM_THREADS=1 python benchmarks/motion.py        # prints the tables of docs/motion.md
+
+One setting for all sequences and each method; the number of motions is given. Seconds are those of one processor. The
+second table is the evidence for the setting of TRR: each of two halves of the films (sequences that are parts of one
+film stay together) chooses from a grid, and the other half judges.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from pathlib import Path
+from time import process_time
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from subspaces import KTRR, LRR2, LSA, LSR1, LSR2, SC, SMCE, SSC, SSCOMP, TRR, EnSC
+from subspaces.metrics import accuracy
+
+BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+FOLDER = Path(os.environ.get("SUBSPACES_DATA") or BESIDE)
+RANK = {"graph": "dscnet", "graph_params": {"subspace_dim": 3, "share": 1.0, "power": 6}}
+RIDGE = {"affine": True, "scaling": None, "reg": 0.002, **RANK}
+AUTHORS = {"affine": True, "alpha": 800, "scaling": None, "graph_params": {"share": 0.7}}
+DIMENSIONS, REGS, POWERS = (3, 4), (0.0005, 0.001, 0.002, 0.004), (4, 5, 6, 7, 8)
+
+
+class Film(NamedTuple):
+    """A sequence: its tracks and their motions."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+
+    @property
+    def n_motions(self) -> int:
+        """Number of motions."""
+        return len(np.unique(self.y))
+
+    @property
+    def source(self) -> str:
+        """The film that this is a part of."""
+        return re.sub(r"_g\d+$", "", self.name)
+
+
+def with_constant(X: np.ndarray) -> np.ndarray:
+    """Homogeneous coordinates, by which a method of linear subspaces sees affine ones."""
+    return np.column_stack([X, np.ones(len(X))])
+
+
+METHODS: dict[str, tuple[Callable[[int], Any], Callable[[np.ndarray], np.ndarray] | None]] = {
+    "TRR, affine, rank 3 a motion": (lambda k: TRR(k, **RIDGE), None),
+    "KTRR (linear), the same": (lambda k: KTRR(k, kernel="linear", **RIDGE), None),
+    "LSR1, the same": (lambda k: LSR1(k, **RIDGE), None),
+    "LSR2, the same": (lambda k: LSR2(k, **RIDGE), None),
+    "LSR2, affine, row space": (lambda k: LSR2(k, affine=True, scaling=None, reg=0.002, graph="row_space"), None),
+    "TRR, affine, defaults but λ": (lambda k: TRR(k, affine=True, reg=0.01), None),
+    "TRR, not affine, the same λ": (lambda k: TRR(k, reg=0.01), None),
+    "LRR2, authors' λ and post-processing": (lambda k: LRR2(k, scaling=None, error_weight=4), None),
+    "LRR2, the same with a constant": (lambda k: LRR2(k, scaling=None, error_weight=4), with_constant),
+    "SSC, authors' setting and program": (lambda k: SSC(k, solver="admm", tol=2e-4, **AUTHORS), None),
+    "SSC, authors' setting, at the minimum": (lambda k: SSC(k, **AUTHORS), None),
+    "EnSC, with a constant": (lambda k: EnSC(k, gamma=800), with_constant),
+    "SSC-OMP, with a constant": (lambda k: SSCOMP(k, offset=1.0), None),
+    "LSA, projected to 4 a motion": (lambda k: LSA(k, rank=4 * k), None),
+    "SMCE": (lambda k: SMCE(k), None),
+    "spectral clustering": (lambda k: SC(k), None),
+    "k-means": (lambda k: KMeans(k, n_init=20, random_state=0), None),
+}
+"""Estimator for a number of motions, and what is done to the tracks before."""
+
+
+def main() -> None:
+    """Print both tables."""
+    warnings.simplefilter("ignore")
+    path = FOLDER / "hopkins155_part.npz"
+    if not path.exists():
+        raise SystemExit(f"{path} is not there: set SUBSPACES_DATA to the folder that holds it")
+    with np.load(path) as found:
+        names = sorted(name[:-2] for name in found.files if name.endswith("_X"))
+        films = [Film(name, found[f"{name}_X"].astype(np.float64), found[f"{name}_y"]) for name in names]
+    print(table(films))
+    print()
+    print(judged(films))
+
+
+def table(films: list[Film]) -> str:
+    """Mean and median error, error by number of motions, and seconds a sequence, of every method."""
+    numbers = np.array([film.n_motions for film in films])
+    heads = [f"{k} motions ({(numbers == k).sum()})" for k in np.unique(numbers)]
+    lines = ["| method | mean | median | " + " | ".join(heads) + " | CPU s |", "|---" * (4 + len(heads)) + "|"]
+    for name, (make, prepare) in METHODS.items():
+        start = process_time()
+        wrong = errors(films, make, prepare)
+        seconds = (process_time() - start) / len(films)
+        parts = [wrong.mean(), np.median(wrong), *(wrong[numbers == k].mean() for k in np.unique(numbers))]
+        lines.append(f"| {name} | " + " | ".join(f"{part:.2f}" for part in parts) + f" | {seconds:.3f} |")
+    return "\n".join(lines)
+
+
+def errors(
+    films: list[Film], make: Callable[[int], Any], prepare: Callable[[np.ndarray], np.ndarray] | None = None
+) -> np.ndarray:
+    """Percentage of tracks that are in a wrong cluster, of each film."""
+    tracks = [film.X if prepare is None else prepare(film.X) for film in films]
+    labels = [make(film.n_motions).fit_predict(X) for film, X in zip(films, tracks, strict=True)]
+    return np.array([100 * (1 - accuracy(film.y, found)) for film, found in zip(films, labels, strict=True)])
+
+
+def judged(films: list[Film]) -> str:
+    """Error of TRR over the dimension of a motion, λ and the power, and on the half that did not choose them."""
+    sources = sorted({film.source for film in films})
+    first = np.array([sources.index(film.source) % 2 == 0 for film in films])
+    found = {setting: errors(films, partial(trr, *setting)) for setting in product(DIMENSIONS, REGS, POWERS)}
+    lines = ["| dimension, λ \\ power | " + " | ".join(map(str, POWERS)) + " |", "|---" * (1 + len(POWERS)) + "|"]
+    for dimension, reg in product(DIMENSIONS, REGS):
+        row = [found[dimension, reg, power].mean() for power in POWERS]
+        lines.append(f"| {dimension}, {reg:g} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
+    for dimensions in (DIMENSIONS[:1], DIMENSIONS):
+        settings = list(product(dimensions, REGS, POWERS))
+        wrong, chosen = 0.0, []
+        for chooses in (first, ~first):
+            chosen.append(min(settings, key=lambda setting, on=chooses: found[setting][on].mean()))
+            wrong += found[chosen[-1]][~chooses].sum() / len(films)
+        words = "; ".join(f"dimension {d}, λ {reg:g}, power {power}" for d, reg, power in chosen)
+        of = f"{len(settings)} settings of dimension {' or '.join(map(str, dimensions))}"
+        lines.append(f"\nChosen by one half from {of} ({words}), judged by the other: {wrong:.2f} %.")
+    return "\n".join(lines)
+
+
+def trr(dimension: int, reg: float, power: float, n_motions: int) -> TRR:
+    """TRR with another dimension, λ and power."""
+    rank = {"subspace_dim": dimension, "share": 1.0, "power": power}
+    return TRR(n_motions, **{**RIDGE, "reg": reg, "graph_params": rank})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""``subspaces cluster --motion``: from a file of tracks to labels and a picture."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.io import savemat
+from typer.testing import CliRunner
+
+from subspaces.cli.main import app
+from subspaces.datasets import make_motions
+from subspaces.metrics import accuracy
+
+
+@pytest.fixture
+def tracks(tmp_path):
+    X, y = make_motions(2, 40, 12, missing=0.1, random_state=0)
+    film = X.reshape(80, 12, 2).transpose(2, 0, 1)
+    film = np.nan_to_num(np.concatenate([film, np.ones((1, 80, 12))]))
+    visible = (~np.isnan(X[:, ::2])).astype(float)
+    savemat(tmp_path / "t.mat", {"x": film, "s": y + 1.0, "m": visible})
+    return tmp_path / "t.mat"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["cluster", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("method", ["ktrr", "trr", "lsr1", "lsr2", "ssc", "kssc", "lrr2", "ektrr"])
+def test_labels(tracks, method, tmp_path):
+    found = run(tracks, "--motion", "-k", 2, "--method", method, "--json")
+    assert found.exit_code == 0, found.output
+    document = json.loads(found.stdout)
+    assert accuracy(np.repeat([0, 1], 40), document["labels"]) > (0.95 if method != "lrr2" else 0.5)
+    assert document["parameters"].get("affine", True) is True
+    assert any("were missing and put in by a matrix of rank" in note for note in document["notes"])
+
+
+def test_what_is_given_stays(tracks):
+    document = json.loads(run(tracks, "--motion", "-k", 2, "--reg", 0.1, "--set", "affine=false", "--json").stdout)
+    assert document["parameters"]["reg"] == 0.1
+    assert document["parameters"]["affine"] is False
+
+
+@pytest.mark.parametrize(("suffix", "n_frames"), [(".png", 1), (".gif", 12)])
+def test_overlay(tracks, suffix, n_frames, tmp_path):
+    target = tmp_path / f"o{suffix}"
+    found = run(tracks, "--motion", "-k", 2, "--overlay", target, "-o", tmp_path / "l.csv")
+    assert found.exit_code == 0, found.output
+    assert f"tracks drawn in {target}" in " ".join(found.output.split())
+    with Image.open(target) as picture:
+        assert getattr(picture, "n_frames", 1) == n_frames
+        colors = {tuple(c) for c in np.asarray(picture.convert("RGB")).reshape(-1, 3)}
+        assert len(colors) > 10
+    assert len((tmp_path / "l.csv").read_text().splitlines()) == 81
+    again = run(tracks, "--motion", "-k", 2, "--overlay", target)
+    assert again.exit_code != 0
+    assert "the file exists" in " ".join(again.output.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--overlay", "o.png"], "add --motion"),
+        (["--motion", "--overlay", "o.pdf"], "overlay cannot be written to the suffix"),
+        (["--motion", "--missing", "drop"], "has no meaning for tracks"),
+        (["--motion", "--color"], "has no meaning for tracks"),
+    ],
+)
+def test_refusals(tracks, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = run(tracks, "-k", 2, *arguments)
+    assert found.exit_code != 0
+    text = " ".join(found.output.replace("│", " ").split())
+    assert message in text or message in str(found.exception)
+    assert not list(tmp_path.glob("o.*"))
