@@ -24,7 +24,8 @@ LARGE = 10_000
 PLANE = 3
 """Features up to which points are shapes in the plane or in space, not subspaces of anything."""
 
-_WIDE = 64  # features from which points are images, spectra or expression profiles, with small truncations
+_WIDE = 64  # features from which points are images, spectra or expression profiles
+_NARROW = 250  # features up to which affine subspaces are tried: tracks and tables; quadratic kernels see those of images
 _ONE_UNIT = 0.5  # median range of a column over the largest from which all columns have one unit
 _OTHER_UNITS = 0.06  # median deviation of a column over the largest below which a few columns hide the others
 _ZEROS, _SKEW = 0.25, 2.0  # share of zeros and skewness of the rest from which non-negative numbers are counts
@@ -72,7 +73,7 @@ CUTS_TRIED = ("modularity", "kmeans")
 def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
     """Graphs of every kind that can see something in points of so many features.
 
-    Many features (images, spectra, expression): small truncations; few: larger ones. In the plane, and in space, there
+    Few features (tables) allow larger truncations than many (images, spectra, expression). In the plane, and in space, there
     are shapes but no subspaces: powers of products and affine subspaces mean nothing, and large truncations jump gaps.
     The Gaussian kernel comes first: ties go to it.
     """
@@ -83,14 +84,15 @@ def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
         if effort == "thorough":
             found += [Family("rbf", 0.01, (5, 8)), Family("exponential", 10.0, (8,))]
         return (*found, Family(NEIGHBORS, 0.0, (10,)))
-    small, rest = ((3, 5, 8), (15,)) if n_features >= _WIDE else ((5, 8), (15, 30))
-    found = [Family("rbf", 0.1, (*small, *rest)), Family("quadratic", 0.1, small[-2:] if effort == "fast" else small)]
-    if effort != "fast":
-        found += [Family("rbf", 1.0, (5, 15)), Family("exponential", 1.0, (8, 30))]
-        found += [Family("linear", 0.01, (5,), affine=True)]
+    small, all_sizes = (5, 8), (5, 8, 15) if n_features >= _WIDE else (5, 8, 15, 30)
+    if effort == "fast":
+        return Family("rbf", 0.1, (5, 8, 15)), Family(NEIGHBORS, 0.0, (10,))
+    found = [Family("rbf", 0.1, all_sizes), Family("quadratic", 0.1, small), Family("exponential", 1.0, (8, 15, 30))]
+    if n_features <= _NARROW:
+        found.append(Family("linear", 0.01, (5,), affine=True))
     if effort == "thorough":
-        found += [Family("rbf", 0.01, small), Family("exponential", 10.0, small)]
-        found += [Family("cubic", 0.1, small), Family("quadratic", 1.0, small)]
+        found += [Family("rbf", 1.0, (3, 5, 15)), Family("rbf", 0.01, (3, *small)), Family("exponential", 10.0, small)]
+        found += [Family("cubic", 0.1, (3, *small)), Family("quadratic", 1.0, (3, *small))]
     return (*found, Family(NEIGHBORS, 0.0, (10,)))
 
 
@@ -116,6 +118,8 @@ def tried_on(
     reason = ""
     if given["scaling"] == AUTO:
         scalings, reason = ((None,), "") if is_precomputed(kernel) else scalings_tried(X)
+        if effort == "fast":
+            scalings = ("unit",) if "unit" in scalings else scalings[:1]
     few = max(2, n // 4)  # more coefficients than a quarter of the points join everything to everything
     settings: dict[Setting, None] = {}
     for scaling in scalings:

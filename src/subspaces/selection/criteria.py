@@ -101,7 +101,7 @@ def leading_components(X: Data, n_components: int = N_COMPONENTS) -> Array:
     points = X if sparse.issparse(X) else X - X.mean(axis=0)
     if min(points.shape) <= n_components:
         return np.asarray(points.toarray() if sparse.issparse(points) else points)
-    left, singular, _ = randomized_svd(points, n_components, n_iter=4, random_state=0)
+    left, singular, _ = randomized_svd(points, n_components, n_iter=2, random_state=0)
     components: Array = left * singular
     return components
 

@@ -134,7 +134,7 @@ def choose(
         trials = _scored(trials, partitions, None if is_matrix else part, tried)
         best = _best(trials, X.shape[0])
         again = partial(recut, plan=plan_of_cut(graphs[best].plan, trials[best].partition, k))
-        steady = stability(graphs[best].W, partitions[best], again, seed=seed)
+        steady = np.nan if effort == "fast" else stability(graphs[best].W, partitions[best], again, seed=seed)
     winner = trials[best]
     found = {"n_clusters": k, **asdict(graphs[best].setting), "partition": winner.partition}
     asked = [name for name, value in {"n_clusters": n_clusters, **given, "partition": partition}.items() if value == AUTO]
