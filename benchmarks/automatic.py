@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from _automatic import peers, rule
 from _automatic.sets import Set, all_sets
-
 from subspaces import KTRR, SubspaceClustering, datasets
 from subspaces.metrics import accuracy, adjusted_rand
 
@@ -83,8 +83,9 @@ def main_table(rows: list[Row]) -> None:
     line("best candidate of each set, by labels", lambda r: r["best"])
     real = [r for r in rows if r["kind"] != "made" and r["kind"] != "plane"]
     behind = np.array([best_rival(r) - r["ac"] for r in real])
-    print(f"\nReal sets: at least as good as the best rival on {np.mean(behind <= 1e-9):.0%} of {len(real)}, no more than "
-          f"5 points below on {np.mean(behind <= 0.05):.0%}, worst {100 * behind.max():.1f} points below.")  # fmt: skip
+    level, near = np.mean(behind <= 1e-9), np.mean(behind <= 0.05)
+    print(f"\nReal sets: at least as good as the best rival on {level:.0%} of {len(real)}, no more than 5 points below "
+          f"on {near:.0%}, worst {100 * behind.max():.1f} points below.")  # fmt: skip
 
 
 def best_rival(row: Row) -> float:
@@ -99,7 +100,8 @@ def constants_table(rows: list[Row]) -> None:
     worst = int(found.argmin())
     print(f"\nShare of the best candidate, constants chosen by the other families: mean {found.mean():.3f}, worst "
           f"{found.min():.3f} ({rows[worst]['name']}); the package's constants: {fitted.mean():.3f}.")  # fmt: skip
-    print(f"Constants chosen: {sorted({tuple(round(v, 2) for v in c) for c in taken})}.\n\n| constant | value: mean share |\n|---|---|")
+    print(f"Constants chosen: {sorted({tuple(round(v, 2) for v in c) for c in taken})}.")
+    print("\n| constant | value: mean share |\n|---|---|")
     for field in rule.Constants._fields:
         values = sorted({getattr(c, field) for c in rule.GRID})
         shares = [np.mean([rule.share(b, rule.Constants()._replace(**{field: v})) for b in banks]) for v in values]
@@ -126,11 +128,18 @@ def gagolews_table(rows: list[Row]) -> None:
         if np.isfinite(best).all():
             means[method] = float(np.mean(best))
     order = sorted(means, key=lambda method: -means[method])
-    print(f"\n{len(sets)} sets of Gagolewski's benchmark, mean adjusted Rand index (best of the labellings), of {len(means)} methods:")
-    print(", ".join(f"{order.index(m) + 1}. {m} {means[m]:.1f}" for m in dict.fromkeys([*order[:5], "KTRR, defaults"])) + ".")
+    print(
+        f"\n{len(sets)} sets of Gagolewski's benchmark, mean adjusted Rand index (best labelling), {len(means)} methods:"
+    )
+    shown = dict.fromkeys([*order[:5], "KTRR, defaults"])
+    print(", ".join(f"{order.index(m) + 1}. {m} {means[m]:.1f}" for m in shown) + ".")
     plain = table["KTRR, defaults"]
     lower = {key: v - plain[key] for key, v in table["SubspaceClustering"].items() if v < plain[key] - 3}
-    print("More than 3 points below plain KTRR: " + (", ".join(f"{n} ({k}) {d:+.1f}" for (n, k), d in lower.items()) or "none") + ".")
+    print(
+        "More than 3 points below plain KTRR: "
+        + (", ".join(f"{n} ({k}) {d:+.1f}" for (n, k), d in lower.items()) or "none")
+        + "."
+    )
 
 
 def pictures(rows: list[Row]) -> None:
@@ -158,7 +167,9 @@ def pictures(rows: list[Row]) -> None:
 
 def cost() -> None:
     """The front door over a plain fit, each the fastest of three, in one run."""
-    X = np.asarray(datasets.load_mnist(return_X_y=True, n_images=10_000, per_class=200, random_state=0, data_home=FOLDER)[0], float)
+    X = np.asarray(
+        datasets.load_mnist(return_X_y=True, n_images=10_000, per_class=200, random_state=0, data_home=FOLDER)[0], float
+    )
     KTRR(10).fit(X)
     for title, clock in (("wall", time.perf_counter), ("CPU", time.process_time)):
         plain = timed(clock, lambda: KTRR(10).fit(X), 5)
@@ -210,8 +221,8 @@ def large() -> None:
             start = time.perf_counter()
             model = SubspaceClustering(k).fit(points)
             ac, ari = accuracy(truth, model.labels_), adjusted_rand(truth, model.labels_)
-            print(f"| {name} | {k} | {model.n_clusters_} | {100 * ac:.1f} | {ari:.3f} | {time.perf_counter() - start:.0f} s | "
-                  f"{model.estimator_!r} |".replace("\n", " "), flush=True)  # fmt: skip
+            found = f"{model.n_clusters_} | {100 * ac:.1f} | {ari:.3f} | {time.perf_counter() - start:.0f} s"
+            print(f"| {name} | {k} | {found} | {model.estimator_!r} |".replace("\n", " "), flush=True)
 
 
 def main() -> None:
@@ -225,7 +236,11 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     if arguments.cost or arguments.seeds or arguments.large:
-        for asked, call in ((arguments.cost, cost), (arguments.seeds, lambda: seeds(arguments.seeds)), (arguments.large, large)):
+        for asked, call in (
+            (arguments.cost, cost),
+            (arguments.seeds, lambda: seeds(arguments.seeds)),
+            (arguments.large, large),
+        ):
             if asked:
                 call()
         return

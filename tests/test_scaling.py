@@ -35,7 +35,9 @@ def test_rules_are_what_they_say(dtype, rng):
     }
     counts = np.abs(X64).sum(axis=1, keepdims=True)
     assert_allclose(
-        scaled(np.abs(X), "log"), np.log1p(np.abs(X64) * np.median(counts) / counts), rtol=1e-6 if dtype == np.float32 else 1e-12
+        scaled(np.abs(X), "log"),
+        np.log1p(np.abs(X64) * np.median(counts) / counts),
+        rtol=1e-6 if dtype == np.float32 else 1e-12,
     )
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
     for rule, value in expected.items():

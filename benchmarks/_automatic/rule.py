@@ -29,7 +29,10 @@ class Constants(NamedTuple):
     weight: float = 0.3
 
 
-GRID = [Constants(*values) for values in product((1.2, 1.5, 1.8, 2.2), (0.2, 1 / 3, 0.5, 1.0), (0.0, 0.1, 0.3, 0.5, 1.0))]
+DEFAULT = Constants()
+GRID = [
+    Constants(*values) for values in product((1.2, 1.5, 1.8, 2.2), (0.2, 1 / 3, 0.5, 1.0), (0.0, 0.1, 0.3, 0.5, 1.0))
+]
 
 
 def bank(X: np.ndarray, references: np.ndarray, k: int, store: Path) -> dict[str, Any]:
@@ -64,11 +67,13 @@ def bank(X: np.ndarray, references: np.ndarray, k: int, store: Path) -> dict[str
 
 def scored(references: np.ndarray, labels: np.ndarray, k: int) -> tuple[float, float]:
     """Accuracy and adjusted Rand index, the best over the references with k classes; noise does not count."""
-    rows = [(accuracy(y[y > 0], labels[y > 0]), adjusted_rand(y[y > 0], labels[y > 0])) for y in references if y.max() == k]
+    rows = [
+        (accuracy(y[y > 0], labels[y > 0]), adjusted_rand(y[y > 0], labels[y > 0])) for y in references if y.max() == k
+    ]
     return max(ac for ac, _ in rows), max(ari for _, ari in rows)
 
 
-def chosen(bank: dict[str, Any], constants: Constants = Constants()) -> int:
+def chosen(bank: dict[str, Any], constants: Constants = DEFAULT) -> int:
     """The candidate that the rule takes."""
     modularity = bank["natural"] <= constants.natural
     rows = 2 * np.arange(len(modularity)) + ~modularity  # modularity comes first
@@ -77,7 +82,7 @@ def chosen(bank: dict[str, Any], constants: Constants = Constants()) -> int:
     return int(rows[np.argmax(score >= score.max() - 1e-6)])
 
 
-def share(bank: dict[str, Any], constants: Constants = Constants()) -> float:
+def share(bank: dict[str, Any], constants: Constants = DEFAULT) -> float:
     """Accuracy of the chosen candidate over that of the best."""
     return float(bank["ac"][chosen(bank, constants)] / bank["ac"].max())
 

@@ -111,7 +111,9 @@ def made() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     yield "made/units", np.column_stack([X * [1, 100, 0.01, 10, 1000, 1], nuisance]), y
     y = np.repeat(np.arange(7), 110)
     topics, common = rng.dirichlet(np.full(600, 0.03), 7), rng.dirichlet(np.full(600, 0.5))
-    words = [rng.multinomial(n, 0.45 * topics[c] + 0.55 * common) for n, c in zip(rng.integers(30, 300, 770), y)]
+    words = [
+        rng.multinomial(n, 0.45 * topics[c] + 0.55 * common) for n, c in zip(rng.integers(30, 300, 770), y, strict=True)
+    ]
     yield "made/topics", np.array(words, dtype=float), y
     y = np.repeat(np.arange(8), [300, 200, 120, 80, 60, 40, 30, 20])
     fold = np.ones((8, 500))
@@ -122,7 +124,8 @@ def made() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     t, y = np.linspace(0, 1, 180), np.repeat(np.arange(6), 100)
 
     def peaks(width: float, heights: np.ndarray) -> np.ndarray:
-        return sum(h * np.exp(-(((t - place) / width) ** 2)) for h, place in zip(heights, rng.random(len(heights))))
+        places = rng.random(len(heights))
+        return sum(h * np.exp(-(((t - place) / width) ** 2)) for h, place in zip(heights, places, strict=True))
 
     shared = peaks(0.05, rng.random(8) + 0.3)
     pure = np.array([shared + 0.12 * peaks(0.03, rng.normal(size=4)) for _ in range(6)])

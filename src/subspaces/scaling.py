@@ -38,8 +38,8 @@ def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
 
     ``None`` leaves the data alone; ``"unit"`` scales each row to length 1 (zero rows stay zero); ``"max"`` divides
     everything by the largest magnitude; ``"minmax"`` takes each feature to [0, 1]; ``"standard"`` gives each feature
-    mean 0 and variance 1; ``"log"`` is for counts: each row is brought to the median total of all rows, then
-    log(1 + x) is taken. Under ``"minmax"`` and ``"standard"`` constant features become 0, and sparse data is only divided, by the
+    mean 0 and variance 1; ``"log"`` is for counts: each row is brought to the median total of all rows, then log(1 + x)
+    is taken. Under ``"minmax"`` and ``"standard"`` constant features become 0, and sparse data is only divided, by the
     largest magnitude or the deviation of each feature, not shifted. With `units` unscaled data keeps its magnitude
     however extreme: a kernel that is no power of it must see the numbers as they are.
     """

@@ -15,7 +15,7 @@ import pytest
 import subspaces
 from cli_data import COLUMNS, environment, fails, run, write_rings
 from method_data import METHODS
-from subspaces import KTRR, SSC
+from subspaces import KTRR, SSC, SubspaceClustering
 from subspaces.cli import _options
 
 AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
@@ -126,7 +126,7 @@ def test_options_reach_the_estimator_and_others_are_automatic(table, monkeypatch
     options = ["--kernel", "exponential", "--bandwidth", "0.7", "--reg", 2, "--n-nonzero", 7, "--scaling", "none"]
     result = run("cluster", table, "-k", 3, *COLUMNS, *options, "--partition", "qr", "--seed", 9, "--threads", 1)
     assert result.exit_code == 0, result.output
-    run("cluster", table, "-k", 3, *COLUMNS)
+    run("cluster", table, "-k", 3, *COLUMNS, "--method", "ktrr")
     run("cluster", table, "-k", 3, *COLUMNS, "--method", "trr", "--scaling", "unit", "--bandwidth", "mean")
     changed = {
         "kernel": "exponential",
@@ -137,6 +137,20 @@ def test_options_reach_the_estimator_and_others_are_automatic(table, monkeypatch
         "random_state": 9,
     }
     assert seen == [KTRR(3, **changed).get_params(), KTRR(3, **AUTOMATIC).get_params()]
+
+
+def test_nothing_given_is_the_front_door(table):
+    """The same labels as in Python, to the last one; a parameter of KTRR means KTRR."""
+    X = np.loadtxt(table, delimiter=",", skiprows=1, usecols=range(1, 10))
+    document = json.loads(run("cluster", table, "-k", 3, *COLUMNS, "--json").stdout)
+    assert document["labels"] == SubspaceClustering(3).fit(X).labels_.tolist()
+    assert document["winner"] in ("KTRR", "SC")
+    fast = json.loads(run("cluster", table, *COLUMNS, "--effort", "fast", "--json").stdout)
+    assert fast["labels"] == SubspaceClustering(effort="fast").fit(X).labels_.tolist()
+    assert (
+        "has no meaning for the method ktrr" in run("cluster", table, *COLUMNS, "--reg", 1, "--effort", "fast").stderr
+    )
+    assert json.loads(run("cluster", table, "-k", 3, *COLUMNS, "--reg", 1, "--json").stdout)["method"] == "ktrr"
 
 
 def test_any_parameter_can_be_set(table, monkeypatch):
@@ -179,7 +193,7 @@ def test_other_methods_keep_their_defaults_and_refuse_auto(table):
 def test_number_of_clusters_is_found_if_not_given(table):
     result = run("cluster", table, *COLUMNS, "--json")
     document = json.loads(result.stdout)
-    assert document["parameters"]["n_clusters"] == "auto"
+    assert document["parameters"]["n_clusters"] is None
     assert document["n_clusters"] == document["chosen"]["n_clusters"] == len(set(document["labels"]))
     low, high = document["n_clusters_range"]
     assert low <= document["n_clusters"] <= high
@@ -222,13 +236,13 @@ def test_threads_are_limited(table, monkeypatch):
     from threadpoolctl import threadpool_info
 
     seen = []
-    original = KTRR.fit
+    original = SubspaceClustering.fit
 
     def fit(self, X, y=None):
         seen.append({pool["num_threads"] for pool in threadpool_info()} | {int(os.environ["OMP_NUM_THREADS"])})
         return original(self, X)
 
-    monkeypatch.setattr(KTRR, "fit", fit)
+    monkeypatch.setattr(SubspaceClustering, "fit", fit)
     before = dict(os.environ)
     assert run("cluster", table, "-k", 3, *COLUMNS, "--threads", 1).exit_code == 0
     assert seen == [{1}]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cli_data import COLUMNS, fails, run, write_rings
-from subspaces import KTRR
+from subspaces import KTRR, SubspaceClustering
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_failures_end_in_one_line_and_no_file(table, tmp_path, monkeypatch, erro
     def fit(self, X, y=None):
         raise error
 
-    monkeypatch.setattr(KTRR, "fit", fit)
+    monkeypatch.setattr(SubspaceClustering, "fit", fit)
     result = run("cluster", table, "-k", 3, *COLUMNS, "-o", tmp_path / "labels.csv")
     assert result.exit_code == code
     assert result.stdout == ""
@@ -145,13 +145,13 @@ def test_debug_shows_the_traceback(table, how):
 
 @pytest.mark.filterwarnings("default:did not")  # whatever pytest was told
 def test_warnings_are_one_line(table, monkeypatch):
-    original = KTRR.fit
+    original = SubspaceClustering.fit
 
     def fit(self, X, y=None):
         warnings.warn("did not\nconverge [red]", UserWarning, stacklevel=2)
         return original(self, X)
 
-    monkeypatch.setattr(KTRR, "fit", fit)
+    monkeypatch.setattr(SubspaceClustering, "fit", fit)
     result = run("cluster", table, "-k", 3, *COLUMNS, "--json")
     assert json.loads(result.stdout)["n_clusters"] == 3
     assert result.stderr == "warning: did not converge [red]\n"

@@ -84,7 +84,7 @@ def test_progress_goes_to_a_terminal_on_standard_error(table):
         stdout, _ = child.communicate(timeout=60)
     os.close(leader)
     assert child.returncode == 0
-    assert b"KTRR" in shown
+    assert b"SubspaceClustering" in shown
     assert "\x1b" not in stdout
     assert "3 clusters in" in stdout
 

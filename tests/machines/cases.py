@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from subspaces import KTRR, TRR, registry
+from subspaces import KTRR, TRR, SubspaceClustering, registry
 
 METHODS = registry.names(*registry.SHALLOW)
 STORE = Path(__file__).parent / "labels.npz"
@@ -70,6 +70,10 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     "trr, automatic, subspaces": ("subspaces", lambda: TRR(5, reg="auto", n_nonzero="auto")),
     **{f"automatic, {data}": (data, lambda: KTRR(6, **AUTO)) for data in DATA},
     **{f"automatic, number unknown, {data}": (data, lambda: KTRR("auto", **AUTO)) for data in DATA},
+    **{f"front door, {data}": (data, lambda: SubspaceClustering(6)) for data in DATA},
+    **{f"front door, number unknown, {data}": (data, SubspaceClustering) for data in DATA},
+    "affine, subspaces": ("subspaces", lambda: KTRR(5, affine=True, kernel="linear", reg=0.01)),
+    "affine, grid": ("grid", lambda: TRR(6, affine=True)),
 }
 
 

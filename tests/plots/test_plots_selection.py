@@ -22,7 +22,7 @@ def model():
 def test_surface(model):
     display = SelectionDisplay.from_estimator(model)
     assert np.nanmax(display.values) == pytest.approx(model.selection_.winner.score)  # ties go by rule
-    assert display.values.shape == (4, 3)  # kernels, truncations
+    assert display.values.shape == (3, 4)  # kernels, truncations
     assert len(display.ax_.patches) == 1  # the winner's frame
     matplotlib.pyplot.close(display.figure_)
 

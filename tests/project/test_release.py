@@ -38,7 +38,7 @@ CORE = [Requirement(line) for line in PROJECT["dependencies"]]
 EXTRAS = {
     extra: [Requirement(line) for line in lines]
     for extra, lines in PROJECT["optional-dependencies"].items()
-    if extra in ("io", "scale", "dask", "deep", "report", "explore")
+    if extra in ("io", "geo", "scale", "dask", "deep", "report", "explore")
 }
 """What users install; the others are for developers."""
 

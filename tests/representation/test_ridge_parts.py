@@ -15,7 +15,6 @@ from subspaces.representation import ridge as module
 from subspaces.representation.ridge import (
     IndefiniteKernelWarning,
     above_rounding,
-    inverse,
     penalty,
     ridge,
     ridge_low_rank,
@@ -87,13 +86,14 @@ def test_unconstrained_low_rank_form_is_the_dense_one(convert, rng):
 
 def test_inverse_is_the_inverse(K):
     before = K.copy()
-    U, lam = inverse(K, 0.2)
+    found = ridge(K, reg=0.2)
     assert_array_equal(K, before)
-    assert_allclose(lam, 0.2 * np.trace(K) / 30, rtol=1e-12)
-    assert_allclose(U @ (K + lam * np.eye(30)), np.eye(30), atol=1e-10)
-    assert inverse(K.astype(np.float32))[0].dtype == np.float32
-    assert_allclose(inverse(np.diag([1, 3]))[0], np.diag([1 / 3, 1 / 5]), rtol=1e-12)  # whole numbers, λ = 2
-    assert np.shares_memory(inverse(K, 0.2, overwrite=True)[0], K)
+    assert_allclose(found.penalty, 0.2 * np.trace(K) / 30, rtol=1e-12)
+    U = np.linalg.inv(K + found.penalty * np.eye(30))
+    assert_allclose(found.dense(), np.eye(30) - U / np.diag(U), atol=1e-10)
+    assert ridge(K.astype(np.float32)).dtype == np.float32
+    assert ridge(np.diag([1, 3])).penalty == 2  # whole numbers
+    assert np.shares_memory(ridge(K, reg=0.2, overwrite=True).core(0, 30), K)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

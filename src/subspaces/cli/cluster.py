@@ -67,36 +67,31 @@ def cluster(
     """Cluster the points of FILE, or the images in the folder FILE.
 
     What is not given is chosen from the points, by the methods auto (the default), ktrr and trr; others have defaults.
-
     The columns of a text file without a header are named 1, 2, 3 and so on.
 
     Examples: subspaces cluster faces.npz -k 38 --label y -o labels.csv;
     subspaces cluster photos/ --sort-into sorted --report out.html
     """
+    show, most = not (quiet or as_json), options.size_in_bytes(memory)
     files = {"labels": output, "report": report, "tables": tables, "folder": sort_into, "link": link, "force": force}
     outputs = outputs_of(image, mask, scheduler, **files)
     outputs.check(file)
     tracks = Motion.checked(motion, overlay, file, force, _stream.wanted(file, scheduler))
     given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero, "effort": effort}
-    settings = _settings({**given, "scaling": scaling, "partition": partition, "random_state": seed}, set_)
+    settings = _settings(given | {"scaling": scaling, "partition": partition, "random_state": seed}, set_)
     method = _method(method, settings, special=image or motion or _stream.wanted(file, scheduler))
     wanted = options.number(n_clusters, "-k", int)
     columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
-    images = {"image_size": options.image_size(image_size), "color": color}
-    reading = {**columns, **images, "header": header, "missing": missing}
-    show, most = not (quiet or as_json), options.size_in_bytes(memory)
-    from subspaces.numerics.memory import limited
-
-    with limited_threads(threads), limited(most):
+    looks = {"image_size": options.image_size(image_size), "color": color, "header": header, "missing": missing}
+    with limited_threads(threads), _limited(most):
         if image:
-            run: Run = run_image(file, mask, reading, method, settings, partial(build, method, wanted), show)
+            run: Run = run_image(file, mask, columns | looks, method, settings, partial(build, method, wanted), show)
         elif _stream.wanted(file, scheduler):
             _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into})
             estimator = build(method, wanted, None, *settings)
-            done = _stream.cluster_stream(estimator, file, scheduler, checkpoint, threads, most, show)
-            run = Run(describe(estimator, method=method, **done), estimator)
+            run = _streamed(estimator, method, file, scheduler, checkpoint, threads, most, show)
         else:
-            run = _run(file, reading, method, wanted, settings, show, tracks)
+            run = _run(file, columns | looks, method, wanted, settings, show, tracks)
         written = outputs.write(run) + tracks.write(run.estimator.labels_)
     if as_json or not quiet:
         _tell(run, written, as_json, found=wanted in (None, options.AUTO))
@@ -107,6 +102,17 @@ def _tell(run: Run, written: list[str], as_json: bool, found: bool) -> None:
         typer.echo(json.dumps(as_document(run), allow_nan=False))
     else:
         say(run, written, found=found)
+
+
+def _limited(most: int | None) -> Any:
+    """A bound on memory; late, because its module takes a second that a wrong option should not wait for."""
+    from subspaces.numerics.memory import limited
+
+    return limited(most)
+
+
+def _streamed(estimator: Any, method: str, *how: Any) -> Run:
+    return Run(describe(estimator, method=method, **_stream.cluster_stream(estimator, *how)), estimator)
 
 
 def _settings(typed: dict[str, Any], assigned: list[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:

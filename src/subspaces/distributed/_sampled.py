@@ -140,7 +140,9 @@ def _run(estimator: Sampled, points: Rows) -> Outcome:
 def settle_scaling(points: Rows, extremes: Array, rule: str | None, units: bool = False) -> Scaling:
     """:func:`~subspaces.scaling.fit_scaling` of all points, which but for one rule needs their extremes only."""
     if rule == "log":
-        raise ValueError('scaling="log" needs the total of every row before the first one is scaled: take logarithms first.')
+        raise ValueError(
+            'scaling="log" needs the total of every row before the first one is scaled: take logarithms first.'
+        )
     if rule != "standard":
         return fit_scaling(extremes, rule, units=units)
     exponent = fit_scaling(extremes, None)

@@ -21,7 +21,8 @@ from subspaces.estimators.local import SC
 from subspaces.numerics.ordering import one_label_per_copy
 from subspaces.numerics.types import Data
 from subspaces.partition import in_order
-from subspaces.selection import AUTO, EFFORTS, NEIGHBORS, Selection, choose
+from subspaces.selection import AUTO, Selection, choose
+from subspaces.selection.candidates import EFFORTS, NEIGHBORS
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -74,8 +75,8 @@ class SubspaceClustering(GraphClusterer):
     scaling: str | None = AUTO
     partition: str = AUTO
 
-    n_init: ClassVar[int] = 20  # not for the user to set
-    init: ClassVar[str] = "k-means++"
+    n_init: ClassVar[int] = 20  # type: ignore[misc]  # not for the user to set
+    init: ClassVar[str] = "k-means++"  # type: ignore[misc]
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "effort": [StrOptions(set(EFFORTS))],
         "scaling": [*CONSTRAINTS["scaling"], StrOptions({AUTO})],
@@ -101,14 +102,14 @@ class SubspaceClustering(GraphClusterer):
     def _chosen(self, X: Data) -> tuple[KTRR | SC, Selection | None]:
         """The method that wins on these points, and what was tried."""
         plain = {name: OTHERWISE[name] for name in ("kernel", "reg", "n_nonzero")}
-        given = {"scaling": self.scaling, "partition": self.partition}
+        given: dict[str, Any] = {"scaling": self.scaling, "partition": self.partition}
         known = {name: OTHERWISE[name] if value == AUTO else value for name, value in given.items()}
         default = self._method({**plain, **known, "n_clusters": self.n_clusters or 1})
         default._outline(X)  # what no choice can make right is refused before the search
         if all_equal(X, False):
             return default, None
         n_clusters = AUTO if self.n_clusters is None else self.n_clusters
-        options = {"affine": AUTO, "neighbors": True, "effort": self.effort, "seed": self._drawn_seed()}
+        options: dict[str, Any] = {"affine": AUTO, "neighbors": True, "effort": self.effort, "seed": self._drawn_seed()}
         selection = choose(X, n_clusters=n_clusters, **given, **options)
         return self._method({"n_clusters": n_clusters, **given, **selection.parameters}), selection
 

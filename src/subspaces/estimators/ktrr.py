@@ -75,7 +75,8 @@ class KTRR(ByRidge, GraphClusterer):
     kernel_params : dict or None
         ``degree``, ``gamma``, ``coef0`` of the polynomial kernel; keywords of a callable.
     scaling : {None, "unit", "max", "standard", "minmax", "log"}, default=None
-        Scaling of the input; ``"unit"`` scales each row to length 1, as the authors' program did; ``"log"`` is for counts.
+        Scaling of the input; ``"unit"`` scales each row to length 1, as the authors' program did; ``"log"`` is for
+        counts.
     reg : float, default=1.0
         λ divided by the mean diagonal of the kernel matrix.
     affine : bool, default=False

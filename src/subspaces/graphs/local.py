@@ -123,9 +123,9 @@ def heat_kernel_graph(
     ----------
     X : (n, m) array, points as rows
     bandwidth : float, "local" or None
-        σ. ``"local"``, with `n_neighbors` only, gives each point its own, the distance to its last neighbour, and the
-        weight exp(−d²/(σ_i σ_j)) of Zelnik-Manor & Perona, "Self-tuning spectral clustering", NeurIPS 2004. None takes σ² = half the mean squared distance over all pairs, an untuned choice: on COIL20 a tenth
-        of the mean distance is about 15 points more accurate.
+        σ. None takes σ² = half the mean squared distance over all pairs, an untuned choice: on COIL20 a tenth
+        of the mean distance is about 15 points more accurate. ``"local"``, with `n_neighbors` only, gives each point
+        its own, the distance to its last neighbour, and the weight exp(−d²/(σ_i σ_j)).
     n_neighbors : int or None
         None keeps the full graph, as in the paper; a number keeps the pairs in which one point is among that
         many nearest of the other.
@@ -138,6 +138,7 @@ def heat_kernel_graph(
     References
     ----------
     Ng, Jordan & Weiss, "On spectral clustering: analysis and an algorithm", NeurIPS 2002.
+    Zelnik-Manor & Perona, "Self-tuning spectral clustering", NeurIPS 2004 (the local bandwidth).
 
     Examples
     --------

@@ -16,7 +16,7 @@ from scipy.sparse import csc_array, issparse
 
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.decompositions import eigh, lanczos
-from subspaces.numerics.types import Array, Sparse
+from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.representation.coefficients import Coefficients, from_dense
 
 Matrix = Array | Sparse | Coefficients
@@ -24,6 +24,8 @@ Matrix = Array | Sparse | Coefficients
 
 DENSE_EIGH_POINTS = 1000
 """Up to this many points a full eigendecomposition is at most a second and needs no start vector."""
+
+_SOLVED = 1e-8  # of the largest coefficient: numbers that iterations leave nearer to each other than this are equal
 
 
 def keep_column_mass(C: Matrix, share: float) -> Sparse:
@@ -103,7 +105,7 @@ def _mass_mask(magnitudes: Array, share: float, until_exceeded: bool) -> Array:
     """True at the largest entries of each row whose sum reaches (or exceeds) `share` of the row's sum."""
     if share == 1:  # not by sums: rounding would drop the last entries
         return magnitudes > 0
-    order = np.argsort(-magnitudes, axis=1, kind="stable")
+    order = _descending(magnitudes)
     totals = np.cumsum(np.take_along_axis(magnitudes, order, axis=1), axis=1, dtype=np.float64)
     # An entry stays if the larger ones have not reached the share before it.
     before = np.zeros_like(totals)
@@ -112,6 +114,17 @@ def _mass_mask(magnitudes: Array, share: float, until_exceeded: bool) -> Array:
     kept = np.empty(magnitudes.shape, bool)
     np.put_along_axis(kept, order, before <= goal if until_exceeded else before < goal, axis=1)
     return kept & (magnitudes > 0)
+
+
+def _descending(magnitudes: Array) -> Labels:
+    """Places of the entries of each row, largest first; those that differ by a solver's error in their own order."""
+    order = np.argsort(-magnitudes, axis=1, kind="stable")
+    ordered = np.take_along_axis(magnitudes, order, axis=1)
+    level = np.zeros(order.shape, dtype=np.intp)
+    level[:, 1:] = np.cumsum(ordered[:, :-1] - ordered[:, 1:] > _SOLVED * ordered[:, :1], axis=1)
+    by_place = np.empty_like(level)
+    np.put_along_axis(by_place, order, level, axis=1)
+    return np.argsort(by_place, axis=1, kind="stable")
 
 
 def scale_columns_to_max(C: Matrix) -> Array | Sparse:

@@ -60,6 +60,12 @@ def eigh(A: Array) -> Pairs:
     )
 
 
+def eigenvalues(A: Array) -> Array:
+    """All eigenvalues of the symmetric matrix A, ascending; QR iteration, which needs no vectors and misses none."""
+    values: Array = scipy.linalg.eigh(A, eigvals_only=True, driver="ev", check_finite=False)
+    return values
+
+
 def largest_eigenpairs(A: Array, k: int) -> Pairs:
     """The k largest eigenpairs of the symmetric matrix A, descending."""
     n, k = len(A), int(k)  # −k of an unsigned integer is none

@@ -8,7 +8,8 @@ import numpy as np
 
 from subspaces.numerics.types import Array
 from subspaces.plots import parts, style
-from subspaces.selection import NEIGHBORS, ClusterCount, Selection, Trial
+from subspaces.selection import ClusterCount, Selection, Trial
+from subspaces.selection.candidates import NEIGHBORS
 
 
 def _selection_of(estimator: Any) -> Selection:

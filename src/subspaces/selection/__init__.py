@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from subspaces.selection.candidates import AUTO, EFFORTS, NEIGHBORS
+from subspaces.selection.candidates import AUTO
 from subspaces.selection.result import ClusterCount, RunnerUp, Selection, Trial
 from subspaces.selection.search import choose
 
-__all__ = ["AUTO", "EFFORTS", "NEIGHBORS", "ClusterCount", "RunnerUp", "Selection", "Trial", "choose"]
+__all__ = ["AUTO", "ClusterCount", "RunnerUp", "Selection", "Trial", "choose"]

@@ -25,7 +25,9 @@ PLANE = 3
 """Features up to which points are shapes in the plane or in space, not subspaces of anything."""
 
 _WIDE = 64  # features from which points are images, spectra or expression profiles
-_NARROW = 250  # features up to which affine subspaces are tried: tracks and tables; quadratic kernels see those of images
+_NARROW = (
+    250  # features up to which affine subspaces are tried: tracks and tables; quadratic kernels see those of images
+)
 _ONE_UNIT = 0.5  # median range of a column over the largest from which all columns have one unit
 _OTHER_UNITS = 0.06  # median deviation of a column over the largest below which a few columns hide the others
 _ZEROS, _SKEW = 0.25, 2.0  # share of zeros and skewness of the rest from which non-negative numbers are counts
@@ -73,9 +75,9 @@ CUTS_TRIED = ("modularity", "kmeans")
 def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
     """Graphs of every kind that can see something in points of so many features.
 
-    Few features (tables) allow larger truncations than many (images, spectra, expression). In the plane, and in space, there
-    are shapes but no subspaces: powers of products and affine subspaces mean nothing, and large truncations jump gaps.
-    The Gaussian kernel comes first: ties go to it.
+    Few features (tables) allow larger truncations than many (images, spectra, expression). In the plane, and in space,
+    there are shapes but no subspaces: powers of products and affine subspaces mean nothing, and large truncations jump
+    gaps. The Gaussian kernel comes first: ties go to it.
     """
     if n_features <= PLANE:
         found = [Family("rbf", 0.1, (5, 8))]
@@ -150,9 +152,9 @@ def neighbouring(tried: Tried, n: int) -> Tried:
     """
     found: dict[Setting, None] = {}
     for setting in tried.settings:
-        sizes = [setting.n_nonzero]
+        sizes: list[int | None] = [setting.n_nonzero]
         if setting.n_nonzero is not None:
-            sizes = [size for size in (max(2, setting.n_nonzero // 2), 2 * setting.n_nonzero) if size < n] + sizes
+            sizes += [size for size in (max(2, setting.n_nonzero // 2), 2 * setting.n_nonzero) if size < n]
         for factor in (0.1, 1.0, 10.0):
             found |= {replace(setting, reg=setting.reg * factor, n_nonzero=size): None for size in sizes}
     return tried._replace(settings=tuple(found))

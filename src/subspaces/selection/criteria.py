@@ -10,16 +10,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigvalsh
 from sklearn.utils.extmath import randomized_svd
 
 from subspaces.numerics.blocks import map_blocks
+from subspaces.numerics.decompositions import eigenvalues
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import modularity
 
 __all__ = [
     "leading_components",
     "modularity",
+    "modularity_ceiling",
     "normalized_cut",
     "pairwise_agreement",
     "stability",
@@ -30,6 +31,16 @@ __all__ = [
 DIMENSIONS = (3, 4, 6)
 """Of the subspaces that are fitted to clusters: motions have 3, faces about 9; none of the three must be right."""
 N_COMPONENTS = 60
+
+
+def modularity_ceiling(W: Sparse, labels: Labels) -> float:
+    """The modularity these clusters would have without any edge between them: 1 − Σ (share of degree)².
+
+    It is larger for equal clusters, which is why modularity prefers them.
+    """
+    degree = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
+    shares = np.bincount(labels, weights=degree) / max(float(degree.sum()), np.finfo(np.float64).tiny)
+    return float(1 - np.square(shares).sum())
 
 
 def normalized_cut(W: Sparse, labels: Labels) -> float:
@@ -115,8 +126,9 @@ def subspace_residuals(points: Array, partitions: Sequence[Labels], dimensions: 
     Examples
     --------
     >>> cross = np.array([[1.0, 0], [2, 0], [3, 0], [0, 1.0], [0, 2], [0, 3]])
-    >>> subspace_residuals(cross, [np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])], [1]).round(2).ravel()
-    array([0.  , 0.74])
+    >>> right, wrong = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])
+    >>> subspace_residuals(cross, [right, wrong], [1]).round(2).ravel()
+    array([0.  , 1.64])
     """
     found = np.zeros((len(partitions), len(dimensions)))
 
@@ -136,7 +148,7 @@ def _unexplained(points: Array, dimensions: Sequence[int]) -> Array:
         return np.zeros(len(dimensions))
     centred = points - points.mean(axis=0)
     wide = points.shape[1] > len(points)
-    values = np.maximum(eigvalsh(centred @ centred.T if wide else centred.T @ centred), 0)[::-1]
+    values = np.maximum(eigenvalues(centred @ centred.T if wide else centred.T @ centred), 0)[::-1]
     left = np.maximum(values.sum() - np.concatenate([[0.0], np.cumsum(values)]), 0)
     return np.array([left[min(dimension, len(values))] for dimension in dimensions])
 

@@ -123,7 +123,7 @@ def _represent(K: Array, context: Context, *, reg: float, affine: bool) -> Coeff
     return ridge(K, reg=reg, affine=affine, overwrite=context.overwrite)
 
 
-def _neighbors(points: Array, exponent: int, *, n_neighbors: int) -> Array | Sparse:
+def _neighbors(points: Array, exponent: int, *, n_neighbors: int | None) -> Array | Sparse:
     return heat_kernel_graph(points, bandwidth="local", n_neighbors=n_neighbors)
 
 

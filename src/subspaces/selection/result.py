@@ -173,7 +173,8 @@ def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
     what = described(winner)
     if n_settings == 1:
         return f"{what}: the only setting there was to try."
-    why = f"of {n_settings} settings, the others confirm this one's clusters best (similarity {winner.agreement:.2f} of 1)"
+    confirmed = f"the others confirm this one's clusters best (similarity {winner.agreement:.2f} of 1)"
+    why = f"of {n_settings} settings, {confirmed}"
     if np.isfinite(winner.excess):
         left = 100 * (np.exp(winner.excess) - 1)
         fits = "no other's fit subspaces better" if left < 1 else f"they fit subspaces within {left:.0f} % of the best"

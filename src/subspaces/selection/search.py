@@ -99,7 +99,7 @@ def choose(
     >>> X, y = make_subspaces(4, dimension=3, ambient=20, n_points=40, noise=0.01, random_state=0)
     >>> found = choose(X)
     >>> found.parameters["n_clusters"], len(found.trials)
-    (4, 10)
+    (4, 18)
     """
     if graph not in ("symmetric", "column"):
         raise ValueError(f'"auto" needs graph="symmetric" or "column", whose truncations are nested; got {graph!r}.')
@@ -137,7 +137,9 @@ def choose(
         steady = np.nan if effort == "fast" else stability(graphs[best].W, partitions[best], again, seed=seed)
     winner = trials[best]
     found = {"n_clusters": k, **asdict(graphs[best].setting), "partition": winner.partition}
-    asked = [name for name, value in {"n_clusters": n_clusters, **given, "partition": partition}.items() if value == AUTO]
+    asked = [
+        name for name, value in {"n_clusters": n_clusters, **given, "partition": partition}.items() if value == AUTO
+    ]
     return Selection(
         parameters={name: found[name] for name in asked},
         winner=winner,
