@@ -128,9 +128,7 @@ def gagolews_table(rows: list[Row]) -> None:
         if np.isfinite(best).all():
             means[method] = float(np.mean(best))
     order = sorted(means, key=lambda method: -means[method])
-    print(
-        f"\n{len(sets)} sets of Gagolewski's benchmark, mean adjusted Rand index (best labelling), {len(means)} methods:"
-    )
+    print(f"\nGagolewski's {len(sets)} sets, mean adjusted Rand index (best labelling), {len(means)} methods:")
     shown = dict.fromkeys([*order[:5], "KTRR, defaults"])
     print(", ".join(f"{order.index(m) + 1}. {m} {means[m]:.1f}" for m in shown) + ".")
     plain = table["KTRR, defaults"]
@@ -160,7 +158,7 @@ def pictures(rows: list[Row]) -> None:
         ax.set(xlabel="accuracy in %", title=kind, xlim=(0, 102), ylim=(-1, len(part)))
         names = [r["name"].removeprefix("gagolews/") for r in part]
         ax.set_yticks(places, [f"{n}, k = {r['k']}" for n, r in zip(names, part, strict=True)], fontsize=7)
-        ax.legend(fontsize=7, loc="lower left")
+        ax.legend(fontsize=7, loc="upper left")
         figure.savefig(PICTURES / f"{kind.split(',')[0]}.png", dpi=110)
         plt.close(figure)
 

@@ -24,7 +24,7 @@ LARGE = 10_000
 PLANE = 3
 """Features up to which points are shapes in the plane or in space, not subspaces of anything."""
 
-_WIDE = 64  # features from which points are images, spectra or expression profiles
+_WIDE = 256  # features from which points are images or expression profiles: small truncations, no affine subspaces
 _NARROW = (
     250  # features up to which affine subspaces are tried: tracks and tables; quadratic kernels see those of images
 )
@@ -75,9 +75,9 @@ CUTS_TRIED = ("modularity", "kmeans")
 def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
     """Graphs of every kind that can see something in points of so many features.
 
-    Few features (tables) allow larger truncations than many (images, spectra, expression). In the plane, and in space,
-    there are shapes but no subspaces: powers of products and affine subspaces mean nothing, and large truncations jump
-    gaps. The Gaussian kernel comes first: ties go to it.
+    Images and expression profiles want few coefficients per point; tables, tracks and spectra more. In the plane, and
+    in space, there are shapes but no subspaces: powers of products and affine subspaces mean nothing, and large
+    truncations jump gaps. The Gaussian kernel comes first: ties go to it.
     """
     if n_features <= PLANE:
         found = [Family("rbf", 0.1, (5, 8))]
@@ -86,11 +86,12 @@ def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
         if effort == "thorough":
             found += [Family("rbf", 0.01, (5, 8)), Family("exponential", 10.0, (8,))]
         return (*found, Family(NEIGHBORS, 0.0, (10,)))
-    small, all_sizes = (5, 8), (5, 8, 15) if n_features >= _WIDE else (5, 8, 15, 30)
+    wide, small = n_features >= _WIDE, (5, 8)
     if effort == "fast":
         return Family("rbf", 0.1, (5, 8, 15)), Family(NEIGHBORS, 0.0, (10,))
-    found = [Family("rbf", 0.1, all_sizes), Family("quadratic", 0.1, small), Family("exponential", 1.0, (8, 15, 30))]
-    if n_features <= _NARROW:
+    found = [Family("rbf", 0.1, (3, 5, 8) if wide else (5, 8, 15, 30)), Family("quadratic", 0.1, small)]
+    found.append(Family("exponential", 1.0, (3, 8) if wide else (8, 15, 30)))
+    if not wide:
         found.append(Family("linear", 0.01, (5,), affine=True))
     if effort == "thorough":
         found += [Family("rbf", 1.0, (3, 5, 15)), Family("rbf", 0.01, (3, *small)), Family("exponential", 10.0, small)]

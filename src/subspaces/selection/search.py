@@ -52,7 +52,7 @@ N_SEARCHED = 2500
 
 _EXCESS_WEIGHT = 0.3
 _TIE = 1e-6  # scores that differ by less are equal: the setting tried first wins
-_FEW_GRAPHS = 6
+_FEW_GRAPHS = 4
 _SAME = 0.98  # adjusted Rand index from which two partitions are one answer
 _SQUARES = 8.0  # arrays of the size of the searched points' kernel matrix, on two threads, measured
 
