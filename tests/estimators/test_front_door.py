@@ -153,6 +153,13 @@ def test_odd_points(rng):
         SubspaceClustering(effort="heroic").fit(np.eye(9))
 
 
+def test_more_columns_than_memory(monkeypatch, rng):
+    X = rng.standard_normal((40, 3000))
+    monkeypatch.setattr("subspaces.numerics.memory.available_bytes", lambda: 4_000_000)
+    with pytest.raises(MemoryError, match='the search on 40 points for what is "auto" needs'):
+        SubspaceClustering(2).fit(X)
+
+
 def test_scalings_that_make_sense(rng):
     assert scalings_tried(counts()[0])[0] == ("log",)
     assert scalings_tried(load_wine().data)[0] == ("standard",)

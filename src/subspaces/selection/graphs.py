@@ -31,8 +31,8 @@ LEIDEN_ITERATIONS = 3
 class Candidate:
     """One setting up to its graph.
 
-    ``communities`` are those of largest modularity, −1 for points without edges. ``cache`` holds the graph, and the
-    points are seen as ``points``.
+    ``communities`` are those of largest modularity, −1 for points without edges. ``cache`` holds the graph, so that a
+    cut needs no more of the ``points`` than their number.
     """
 
     setting: Setting
@@ -89,7 +89,8 @@ def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator
         points, kernel = _seen(X, first.scaling, kernel)
     except ValueError:  # counts that are none
         return
-    cache = Cache(kernel=1, coefficients=0, embedding=0, cut=0)
+    n_inverses = len({(setting.reg, setting.affine) for setting in settings})
+    cache = Cache(kernel=int(n_inverses > 1), coefficients=0, embedding=0, cut=0)
     for setting in settings:
         plan = Plan(
             method="search",
@@ -113,7 +114,7 @@ def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator
             return
         if found.W.nnz and np.isfinite(found.W.data).all():
             communities = communities_of(found.W, method.seed)
-            yield Candidate(setting, plan, found.W, communities, found.n_components, points, cache)
+            yield Candidate(setting, plan, found.W, communities, found.n_components, X, cache)
 
 
 def _represent(K: Array, context: Context, *, reg: float, affine: bool) -> Coefficients:

@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from subspaces.kernels import is_precomputed
 from subspaces.numerics import memory
@@ -54,7 +55,10 @@ _EXCESS_WEIGHT = 0.3
 _TIE = 1e-6  # scores that differ by less are equal: the setting tried first wins
 _FEW_GRAPHS = 4
 _SAME = 0.98  # adjusted Rand index from which two partitions are one answer
-_SQUARES = 8.0  # arrays of the size of the searched points' kernel matrix, on two threads, measured
+_SQUARES, _COPIES = (
+    6.0,
+    8.0,
+)  # arrays of the size of the kernel matrix and of the searched points, two threads, measured
 
 
 def choose(
@@ -107,12 +111,14 @@ def choose(
     given = {"kernel": kernel, "reg": reg, "n_nonzero": n_nonzero, "scaling": scaling, "affine": affine}
     given["partition"] = "modularity" if partition == AUTO and n_clusters is None else partition
     is_matrix = is_precomputed(kernel)
-    order = canonical_order(X, fingerprints(X), pairwise=is_matrix)
-    rows = order[sample(rows_of(X, order, pairwise=is_matrix), N_SEARCHED, seed, pairwise=is_matrix)]
+    rows = canonical_order(X, fingerprints(X), pairwise=is_matrix)
+    if len(rows) > N_SEARCHED:
+        rows = rows[sample(rows_of(X, rows, pairwise=is_matrix), N_SEARCHED, seed, pairwise=is_matrix)]
+    n_values = 0 if sparse.issparse(X) else len(rows) * X.shape[1]
     memory.require(
-        int(8 * _SQUARES * len(rows) ** 2),
+        int(8 * (_SQUARES * len(rows) ** 2 + _COPIES * n_values)),
         f'the search on {len(rows)} points for what is "auto"',
-        "Give kernel, reg, n_nonzero, scaling and partition instead.",
+        "Give kernel, reg, n_nonzero, scaling and partition to KTRR instead, or fewer features.",
     )
     part = rows_of(X, rows, pairwise=is_matrix)
     tried = tried_on(part, given, effort=effort, n_points=X.shape[0], neighbors=neighbors)
