@@ -55,10 +55,8 @@ _EXCESS_WEIGHT = 0.3
 _TIE = 1e-6  # scores that differ by less are equal: the setting tried first wins
 _FEW_GRAPHS = 4
 _SAME = 0.98  # adjusted Rand index from which two partitions are one answer
-_SQUARES, _COPIES = (
-    6.0,
-    8.0,
-)  # arrays of the size of the kernel matrix and of the searched points, two threads, measured
+_SQUARES = 6.0  # arrays of the size of the searched points' kernel matrix, on two threads, measured
+_COPIES = 8.0  # and of the size of the searched points
 
 
 def choose(
