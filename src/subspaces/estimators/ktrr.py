@@ -58,7 +58,7 @@ class KTRR(ByRidge, GraphClusterer):
     coefficients are kept, and the resulting graph is cut.
 
     `n_clusters`, `kernel`, `scaling`, `reg`, `n_nonzero` and `partition` may each be ``"auto"``: then they are chosen
-    from the points alone (:func:`subspaces.selection.choose`), at the cost of some twenty fits, and ``selection_``
+    from the points alone (:func:`subspaces.selection.choose`), at the cost of some eight fits, and ``selection_``
     shows everything that was tried.
 
     Parameters

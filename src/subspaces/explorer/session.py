@@ -135,7 +135,7 @@ class Session:
         return max(2, min(100, len(self.rows) // 2))
 
     def choose(self) -> Settings:
-        """Parameters chosen from the points alone (:func:`subspaces.selection.choose`): takes some twenty fits."""
+        """Parameters chosen from the points alone (:func:`subspaces.selection.choose`): takes some eight fits."""
         auto: dict[str, Any] = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
         chosen = KTRR("auto", random_state=self.seed, **auto).fit(self.X).selection_
         assert chosen is not None
