@@ -18,8 +18,9 @@ from subspaces.estimators.base import SubspaceClusterer
 from subspaces.estimators.callbacks import announced, with_callbacks
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
+from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
-from subspaces.numerics.types import Array, Data, Sparse
+from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.representation.coefficients import Coefficients, Placed
 
 
@@ -169,6 +170,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         if embedding is not None and not journey.all_equal:
             self.eigenvalues_ = embedding.eigenvalues
         self._coefficients: Sparse | Placed | None = graph.coefficients
+        self._tree: ClusterTree | None = None
         self._predictor = by_training_points(journey, X, self.out_of_sample)
         if not journey.all_equal:  # which has been said
             settled._warn_if_fewer(self.n_clusters_, "too few points differ, or the graph shows no more")
@@ -182,6 +184,23 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         if self._embedding is None:
             return stages.embed(self.affinity_matrix_, self.n_clusters_).rows
         return self._embedding
+
+    @property
+    def tree_(self) -> ClusterTree:
+        """The clusters from coarse to fine, each split with what tells how real it is; computed when first read."""
+        check_is_fitted(self, "labels_")
+        if self._tree is None:
+            self._tree = cluster_tree(self.affinity_matrix_, self.labels_)
+        return self._tree
+
+    def labels_at(self, n_clusters: int) -> Labels:
+        """Labels of another level of ``tree_``: coarser or finer clusters without another fit."""
+        return self.tree_.labels_at(n_clusters)
+
+    @property
+    def layers_(self) -> list[int]:
+        """Numbers of clusters that stand out in ``tree_``, coarse to fine."""
+        return self.tree_.layers
 
     @property
     def coefficients_(self) -> Sparse:

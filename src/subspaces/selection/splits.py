@@ -1,0 +1,183 @@
+"""Is a split real? Each one is held against a null model drawn from the very points that it divides.
+
+The null model says that the points are one piece: a Gaussian with their mean and covariance, so that dimension, noise
+and unequal directions are those of the data. As many points are drawn from it, the same graphs are made of them, and
+the best splits of those graphs are what chance alone can do. Two numbers of a split are compared with theirs
+(:mod:`subspaces.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller than
+that of a Gaussian, its return is not; so both must be smaller than chance, and the larger of the two p-values is the
+answer. They come from Student's distribution about the draws, whose spread is not believed to be below `SPREAD`: a sheet or a
+cube has a return that is a little smaller.
+
+P-values of several splits are corrected from the root downwards (Meinshausen 2008): multiplied by the share of
+the points that the divided piece leaves out, and no split is more significant than the one above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import t as student
+
+from subspaces.hierarchy import ClusterTree, fine_pieces, merged
+from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.partition import cut_by_modularity
+from subspaces.selection.criteria import pairwise_agreement
+
+Graphs = Callable[[Array], Sequence[Sparse]]
+"""Makes one or more graphs of points; the same ones, whatever the points."""
+
+LEVEL = 0.05
+"""Significance at which a split counts as real."""
+MOST_POINTS = 400
+"""Points of a piece that are drawn and tested; of more a random part."""
+N_DRAWS = 12
+SPREAD = 0.015, 0.1
+"""Least spread of the return, and of the logarithm of the cut."""
+
+_LEAST_POINTS = 8  # of a piece that is tested
+_LOWEST = 1e-3  # a cut below is as good as none
+_SHARE = 0.03  # of the points: a smaller piece that comes off is a straggler, not a cluster
+
+
+def null_points(points: Array, rng: np.random.Generator, *, unit: bool = False) -> Array:
+    """As many points of a Gaussian with the mean and the covariance of these; scaled to unit length if they are.
+
+    Mixtures of the centred points with independent normal weights have exactly their covariance on average, without
+    an m × m matrix.
+    """
+    centre = points.mean(axis=0)
+    n = len(points)
+    drawn: Array = rng.normal(size=(n, n)) @ (points - centre) / np.sqrt(n) + centre
+    if unit:
+        drawn /= np.maximum(np.linalg.norm(drawn, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return drawn
+
+
+def one_piece(X: Data, graphs_of: Graphs, *, seed: int = 0) -> float:
+    """P-value of "all points are one piece": small where a split of them is better than chance.
+
+    Parameters
+    ----------
+    X : array of shape (n, m), the points as the graphs see them
+    graphs_of : function that makes the graphs of points
+    seed : of the draws
+    """
+    rng = np.random.default_rng(seed)
+    points = _dense(X, _sampled(np.arange(X.shape[0]), rng))
+    if len(points) < _LEAST_POINTS:
+        return 1.0
+    observed = _best_split(graphs_of(points), n_splits=3)
+    return _p_value(observed, [_best_split(graphs, n_splits=3) for graphs in _null_graphs(points, graphs_of, rng)])
+
+
+def with_p_values(tree: ClusterTree, X: Data, graphs_of: Graphs, *, most: int = 40, seed: int = 0) -> ClusterTree:
+    """The tree with p-values of its splits, down to the level of its labels and one further; `most` of them at most.
+
+    Parameters
+    ----------
+    tree : of the points X
+    X, graphs_of, seed : as in :func:`one_piece`
+    most : splits to test, the coarsest first
+    """
+    p_value = np.full(len(tree.merges), np.nan)
+    n = len(tree.leaves)
+    for k in range(1, min(tree.n_clusters + 1, most + 1, tree.n_leaves)):
+        i = tree.split(k)
+        piece = tree.n_leaves + i
+        rng = np.random.default_rng([seed, i])
+        rows = tree.members(piece)
+        rows = _sampled(rows, rng)
+        points, raw = _dense(X, rows), 1.0
+        if len(rows) >= _LEAST_POINTS:
+            side = np.isin(rows, tree.members(int(tree.merges[i, 0])))
+            observed = _given_split(graphs_of(points), side)
+            drawn = [_best_split(graphs, n_splits=1) for graphs in _null_graphs(points, graphs_of, rng)]
+            raw = _p_value(observed, drawn)
+        p_value[i] = min(1.0, raw * n / tree.sizes[piece])
+    return replace(tree, p_value=_not_below_parents(tree, p_value))
+
+
+def _not_below_parents(tree: ClusterTree, p_value: Array) -> Array:
+    """No split is more significant than the one above it."""
+    p_value = p_value.copy()
+    m = tree.n_leaves
+    for i in range(len(p_value) - 1, -1, -1):
+        for child in tree.merges[i]:
+            if child >= m:
+                p_value[child - m] = np.maximum(p_value[child - m], p_value[i])
+    return p_value
+
+
+def split_stability(W: Sparse, tree: ClusterTree, *, most: int = 40, n_draws: int = 4, seed: int = 0) -> ClusterTree:
+    """The tree with the stability of the splits down to the level of its labels.
+
+    Random 80 % of a piece, cut in two by modularity: the share of its pairs of points on which the two divisions
+    agree, beyond chance (adjusted Rand index), mean of the draws.
+    """
+    W = sparse.csr_array(W)
+    found = np.full(len(tree.merges), np.nan)
+    for k in range(1, min(tree.n_clusters, most + 1, tree.n_leaves)):
+        i = tree.split(k)
+        rng = np.random.default_rng([seed, i])
+        rows = tree.members(tree.n_leaves + i)
+        side = np.isin(rows, tree.members(int(tree.merges[i, 0]))).astype(np.intp)
+        values = []
+        for _ in range(n_draws):
+            kept = np.sort(rng.choice(len(rows), max(2, round(0.8 * len(rows))), replace=False))
+            part = W[rows[kept]][:, rows[kept]]
+            if part.nnz and 0 < side[kept].sum() < len(kept):
+                two = cut_by_modularity(part, 2, seed=seed, iterations=2)
+                values.append(max(0.0, float(pairwise_agreement([side[kept], two])[0, 1])))
+        found[i] = float(np.mean(values)) if values else np.nan
+    return replace(tree, stability=found)
+
+
+def _sampled(rows: Labels, rng: np.random.Generator) -> Labels:
+    return rows if len(rows) <= MOST_POINTS else np.sort(rng.choice(rows, MOST_POINTS, replace=False))
+
+
+def _dense(X: Data, rows: Labels) -> Array:
+    """These rows, dense and in double precision."""
+    part = X[rows]
+    return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)
+
+
+def _null_graphs(points: Array, graphs_of: Graphs, rng: np.random.Generator) -> list[Sequence[Sparse]]:
+    lengths = np.linalg.norm(points, axis=1)
+    unit = bool(np.ptp(lengths) <= 1e-6 * lengths.max())
+    found = [graphs_of(null_points(points, rng, unit=unit)) for _ in range(N_DRAWS)]
+    return [graphs for graphs in found if graphs]
+
+
+def _best_split(graphs: Sequence[Sparse], n_splits: int) -> Array:
+    """Return and log cut: the smallest of the coarsest splits that divide off a sizeable piece, mean of the graphs."""
+    values = []
+    for W in graphs:
+        found = merged([sparse.csr_array(W)], fine_pieces(W))
+        smaller = found.sizes[found.merges].min(axis=1) if len(found.merges) else np.zeros(0)
+        sizeable = np.flatnonzero(smaller >= max(4, _SHARE * W.shape[0]))[-n_splits:]
+        if len(sizeable):
+            cut = np.log(np.maximum(found.cuts[sizeable, 0], _LOWEST))
+            values.append([found.returns[sizeable, 0].min(), cut.min()])
+    return np.mean(values, axis=0) if values else np.array([0.5, 0.0])
+
+
+def _given_split(graphs: Sequence[Sparse], side: Array) -> Array:
+    """Return and log cut of a given division."""
+    if not 0 < side.sum() < len(side):
+        return np.array([0.5, 0.0])
+    found = [merged([sparse.csr_array(W)], side.astype(np.intp)) for W in graphs if W.nnz]
+    values = [[one.returns[0, 0], np.log(max(float(one.cuts[0, 0]), _LOWEST))] for one in found]
+    return np.mean(values, axis=0) if values else np.array([0.5, 0.0])
+
+
+def _p_value(observed: Array, drawn: Sequence[Array]) -> float:
+    """The larger of the p-values of the two numbers."""
+    if len(drawn) < 3:
+        return 1.0
+    null = np.array(drawn)
+    spread = np.hypot(null.std(axis=0, ddof=1), SPREAD) * np.sqrt(1 + 1 / len(null))
+    return float(student.cdf((observed - null.mean(axis=0)) / spread, len(null) - 1).max())
