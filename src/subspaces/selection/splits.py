@@ -5,8 +5,8 @@ and unequal directions are those of the data. As many points are drawn from it, 
 the best splits of those graphs are what chance alone can do. Two numbers of a split are compared with theirs
 (:mod:`subspaces.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller than
 that of a Gaussian, its return is not; so both must be smaller than chance, and the larger of the two p-values is the
-answer. They come from Student's distribution about the draws, whose spread is not believed to be below `SPREAD`: a sheet or a
-cube has a return that is a little smaller.
+answer. They come from Student's distribution about the draws, whose spread is not believed to be below `SPREAD`: a
+sheet or a cube has a return that is a little smaller.
 
 P-values of several splits are corrected from the root downwards (Meinshausen 2008): multiplied by the share of
 the points that the divided piece leaves out, and no split is more significant than the one above it.
