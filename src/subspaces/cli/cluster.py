@@ -79,7 +79,8 @@ def cluster(
     tracks = Motion.checked(motion, overlay, file, force, _stream.wanted(file, scheduler))
     given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero, "effort": effort}
     settings = _settings(given | {"scaling": scaling, "partition": partition, "random_state": seed}, set_)
-    method = _method(method, settings, special=image or motion or _stream.wanted(file, scheduler))
+    by_hand = motion and ("scaling" in {**settings[0], **settings[1]} or "partition" in {**settings[0], **settings[1]})
+    method = _method(method, settings, special=image or by_hand or _stream.wanted(file, scheduler))
     wanted = options.number(n_clusters, "-k", int)
     columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
     looks = {"image_size": options.image_size(image_size), "color": color, "header": header, "missing": missing}
@@ -146,6 +147,7 @@ def _run(
 ) -> Run:
     """Read, cluster and describe a file that fits in memory; a parameter out of its range is the command's fault."""
     data = tracks.read(file, reading)
+    method = tracks.method(method, data.X)
     # late: a wrong file name should not wait seconds for its answer
     from sklearn.utils._param_validation import InvalidParameterError
 

@@ -13,7 +13,7 @@ from subspaces.kernels import KernelLike, is_precomputed
 from subspaces.kernels.profiles import n_monomials
 from subspaces.numerics.types import Array, Data
 from subspaces.scaling import apply_scaling, fit_scaling
-from subspaces.selection.films import are_tracks
+from subspaces.selection.films import MOST_TRACKS, are_tracks
 
 AUTO = "auto"
 EFFORTS = ("fast", "balanced", "thorough")
@@ -33,8 +33,10 @@ _ONE_UNIT = 0.5  # median range of a column over the largest from which all colu
 _OTHER_UNITS = 0.06  # median deviation of a column over the largest below which a few columns hide the others
 _ZEROS, _SKEW = 0.25, 2.0  # share of zeros and skewness of the rest from which non-negative numbers are counts
 _SAME_LENGTH = 0.02  # of the squared length
-_FILM = " Rows are tracks of a film, x and y of every frame: of the coefficients a rank of 3 a motion is kept."
-_MOST_TRACKS = 5000  # points up to which a graph of all pairs is made
+_MANY_TRACKS = 1000
+_FILM = (
+    " Rows are tracks of a film, x and y of every frame: of the coefficients the low rank that motions have is kept."
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Family(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """The settings to try, in order of preference, the cuts, and reasons in words where a scaling or the kind is clear."""
+    """The settings to try, in order of preference, the cuts, and in words why a scaling or a kind is clear."""
 
     settings: tuple[Setting, ...]
     cuts: tuple[str, ...]
@@ -115,14 +117,15 @@ def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
     return (*found, Family(NEIGHBORS, 0.0, (10,)))
 
 
-def families_of_tracks(effort: str) -> tuple[Family, ...]:
+def families_of_tracks(n_tracks: int, effort: str) -> tuple[Family, ...]:
     """What is tried on tracks of a film: affine ridge coefficients, of which a rank of 3 a motion is left.
 
     Tracks of a rigid object lie on an affine subspace of dimension 3 or less (4 with perspective, where time allows).
-    The setting of docs/motion.md comes first, then a factor of two in λ and other powers of the cosines.
+    The setting of docs/motion.md comes first, then a factor of two in λ and other powers of the cosines. Graphs of all
+    pairs of very many tracks take long, and every λ sees those.
     """
     dimensions = (3, 4) if effort == "thorough" else (3,)
-    regs = (0.002,) if effort == "fast" else (0.002, 0.001, 0.004)
+    regs = (0.002,) if effort == "fast" or n_tracks > _MANY_TRACKS else (0.002, 0.001, 0.004)
     return tuple(
         Family("linear", reg, (5,), True, "dscnet", (("subspace_dim", dimension), ("share", 1.0), ("power", power)))
         for dimension in dimensions
@@ -151,8 +154,8 @@ def tried_on(
     n_clusters : their number, where graphs of other kinds that need it may be tried
     """
     n, kernel = X.shape[0], given["kernel"]
-    if n_clusters is not None and _is_film(X, given, n_points or n, n_clusters):
-        own = [Setting(None, f.kernel, f.reg, f.n_nonzeros[0], *f[3:]) for f in families_of_tracks(effort)]
+    if n_clusters is not None and _is_film(X, given, n_points or n):
+        own = [Setting(None, f.kernel, f.reg, f.n_nonzeros[0], *f[3:]) for f in families_of_tracks(n, effort)]
         return Tried(tuple(own), ("kmeans",), kind_reason=_FILM)
     scalings: tuple[str | None, ...] = (given["scaling"],)
     reason = ""
@@ -175,7 +178,7 @@ def tried_on(
     return Tried(tuple(settings), cuts, reason)
 
 
-def _is_film(X: Data, given: Mapping[str, Any], n_points: int, n_clusters: int) -> bool:
+def _is_film(X: Data, given: Mapping[str, Any], n_points: int) -> bool:
     """Whether the points are tracks, and nothing that is given stands against what is tried on them.
 
     Modularity makes nothing of a graph of all pairs.
@@ -183,7 +186,7 @@ def _is_film(X: Data, given: Mapping[str, Any], n_points: int, n_clusters: int) 
     free = all(_is_auto(given[name]) for name in ("kernel", "reg", "n_nonzero"))
     free = free and given["scaling"] in (AUTO, None) and given["affine"] in (AUTO, True)
     free = free and given["partition"] in (AUTO, "kmeans")
-    return free and n_points <= _MOST_TRACKS and 2 <= n_clusters <= X.shape[0] // 4 and are_tracks(X)
+    return free and n_points <= MOST_TRACKS and are_tracks(X)
 
 
 def _as_given(setting: Setting, given: Mapping[str, Any]) -> Setting | None:

@@ -8,6 +8,9 @@ from scipy import sparse
 from subspaces.numerics.decompositions import eigenvalues
 from subspaces.numerics.types import Array, Data
 
+MOST_TRACKS = 5000
+"""Tracks up to which a graph of all pairs is made."""
+
 _LEAST_FRAMES, _LEAST_TRACKS = 5, 8  # with fewer, a low rank says nothing
 _STEP = 0.03  # squared change from frame to frame over the squared difference between x and y
 _PLACE = 0.07  # share of the variance that three dimensions may leave: where a point is, and its depth

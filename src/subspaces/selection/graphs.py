@@ -12,6 +12,7 @@ from scipy import sparse
 
 from subspaces.engine.plan import Context, Cut, Plan, Shape
 from subspaces.engine.run import Cache, run_ordered
+from subspaces.graphs.affinity import components
 from subspaces.graphs.local import heat_kernel_graph
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import DistanceKernel, DotKernel, Kernel, Linear, Precomputed, as_kernel
@@ -33,8 +34,9 @@ _PAIR = 12  # bytes of an edge in a graph of all pairs
 class Candidate:
     """One setting up to its graph.
 
-    ``communities`` are those of largest modularity, −1 for points without edges. ``cache`` holds the graph, so that a
-    cut needs no more of the ``points`` than their number.
+    ``communities`` are those of largest modularity, −1 for points without edges; of a graph of all pairs, of which
+    modularity makes nothing, its connected components. ``cache`` holds the graph, so that a cut needs no more of the
+    ``points`` than their number.
     """
 
     setting: Setting
@@ -97,7 +99,8 @@ def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator
     except ValueError:  # counts that are none
         return
     n_inverses = len({(setting.reg, setting.affine) for setting in settings})
-    cache = Cache(kernel=int(n_inverses > 1), coefficients=0, embedding=0, cut=0)
+    shared = int(any(setting.graph for setting in settings))  # one inverse, several graphs that are no prefixes
+    cache = Cache(kernel=int(n_inverses > 1), coefficients=shared, embedding=0, cut=0)
     for setting in settings:
         plan = Plan(
             method="search",
@@ -120,7 +123,7 @@ def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator
         except ValueError:  # no finite kernel values, or not invertible: no candidate
             return
         if found.W.nnz and np.isfinite(found.W.data).all():
-            communities = communities_of(found.W, method.seed)
+            communities = components(found.W)[1] if setting.graph else communities_of(found.W, method.seed)
             # joining pieces of a graph of all pairs needs all coefficients again
             again = points if setting.graph else X
             yield Candidate(setting, plan, found.W, communities, found.n_components, again, cache)
