@@ -30,9 +30,9 @@ class SubspaceClustering(GraphClusterer):
     """Clusters with nothing to set: scaling, kernel, penalty, truncation, cut and number come from the points alone.
 
     About twenty settings of :class:`KTRR`, affine subspaces and a plain graph of nearest neighbours are tried on (a
-    sample of) the points. The answer is the one that the others confirm best and to whose clusters subspaces fit
-    (:func:`subspaces.selection.choose`, and the manual's page *Nothing to set* for how well that works).
-    ``subspaces cluster`` does the same.
+    sample of) the points; tracks of a film are recognised and have settings of their own. The answer is the one that
+    the others confirm best and to whose clusters subspaces fit (:func:`subspaces.selection.choose`, and the manual's
+    page *Nothing to set* for how well that works). ``subspaces cluster`` does the same.
 
     Parameters
     ----------
