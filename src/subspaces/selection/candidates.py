@@ -33,7 +33,7 @@ _ONE_UNIT = 0.5  # median range of a column over the largest from which all colu
 _OTHER_UNITS = 0.06  # median deviation of a column over the largest below which a few columns hide the others
 _ZEROS, _SKEW = 0.25, 2.0  # share of zeros and skewness of the rest from which non-negative numbers are counts
 _SAME_LENGTH = 0.02  # of the squared length
-_MANY_TRACKS = 1000
+_MANY_TRACKS = 1000  # above which one λ is tried
 _FILM = (
     " Rows are tracks of a film, x and y of every frame: of the coefficients the low rank that motions have is kept."
 )
@@ -121,8 +121,8 @@ def families_of_tracks(n_tracks: int, effort: str) -> tuple[Family, ...]:
     """What is tried on tracks of a film: affine ridge coefficients, of which a rank of 3 a motion is left.
 
     Tracks of a rigid object lie on an affine subspace of dimension 3 or less (4 with perspective, where time allows).
-    The setting of docs/motion.md comes first, then a factor of two in λ and other powers of the cosines. Graphs of all
-    pairs of very many tracks take long, and every λ sees those.
+    The setting of docs/motion.md comes first, then a factor of two in λ and other powers of the cosines. Of many
+    tracks a graph of all pairs takes long, so only the first λ is tried.
     """
     dimensions = (3, 4) if effort == "thorough" else (3,)
     regs = (0.002,) if effort == "fast" or n_tracks > _MANY_TRACKS else (0.002, 0.001, 0.004)

@@ -134,7 +134,7 @@ def choose(
         if n_clusters == AUTO:
             more = [] if len(graphs) >= _FEW_GRAPHS else candidates_of(part, neighbouring(tried, len(rows)), method)
             count = count_clusters([*graphs, *more], seed)
-            counted = to_try(n_clusters=count.estimate if graph == AUTO else None)
+            counted = to_try(n_clusters=count.estimate) if graph == AUTO else tried
             if counted != tried:  # graphs that need the number
                 tried, graphs = counted, candidates_of(part, counted, replace(method, n_clusters=count.estimate))
         k = count.estimate if count is not None else n_clusters
