@@ -4,7 +4,7 @@
 
 One setting for all sequences and each method; the number of motions is given. Seconds are those of one processor. The
 second table is the evidence for the setting of TRR: each of two halves of the films (sequences that are parts of one
-film stay together) chooses from a grid, and the other half judges.
+film stay together) chooses from a grid, and the other half judges. So do they for what the search tries on tracks.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 
-from subspaces import KTRR, LRR2, LSA, LSR1, LSR2, SC, SMCE, SSC, SSCOMP, TRR, EnSC
+from subspaces import KTRR, LRR2, LSA, LSR1, LSR2, SC, SMCE, SSC, SSCOMP, TRR, EnSC, SubspaceClustering
 from subspaces.metrics import accuracy
+from subspaces.selection.criteria import pairwise_agreement, support
+from subspaces.selection.films import are_tracks
+from subspaces.selection.search import _EXCESS_WEIGHT, _TIE, _excess
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 FOLDER = Path(os.environ.get("SUBSPACES_DATA") or BESIDE)
@@ -31,6 +34,12 @@ RANK = {"graph": "dscnet", "graph_params": {"subspace_dim": 3, "share": 1.0, "po
 RIDGE = {"affine": True, "scaling": None, "reg": 0.002, **RANK}
 AUTHORS = {"affine": True, "alpha": 800, "scaling": None, "graph_params": {"share": 0.7}}
 DIMENSIONS, REGS, POWERS = (3, 4), (0.0005, 0.001, 0.002, 0.004), (4, 5, 6, 7, 8)
+SEARCHED = (  # dimensions, λ and powers that a search might try: all combinations of one of each
+    ((3,), (4,), (3, 4)),
+    ((0.002,), (0.0005, 0.002), (0.001, 0.004), (0.001, 0.002, 0.004), REGS),
+    ((6,), (4, 8), (4, 6, 8), (5, 6, 7), POWERS),
+)
+Setting = tuple[int, float, float]
 
 
 class Film(NamedTuple):
@@ -57,6 +66,9 @@ def with_constant(X: np.ndarray) -> np.ndarray:
 
 
 METHODS: dict[str, tuple[Callable[[int], Any], Callable[[np.ndarray], np.ndarray] | None]] = {
+    "SubspaceClustering, nothing but the number": (lambda k: SubspaceClustering(k), None),
+    "the same, effort fast": (lambda k: SubspaceClustering(k, effort="fast"), None),
+    "the same, effort thorough": (lambda k: SubspaceClustering(k, effort="thorough"), None),
     "TRR, affine, rank 3 a motion": (lambda k: TRR(k, **RIDGE), None),
     "KTRR (linear), the same": (lambda k: KTRR(k, kernel="linear", **RIDGE), None),
     "LSR1, the same": (lambda k: LSR1(k, **RIDGE), None),
@@ -87,9 +99,13 @@ def main() -> None:
     with np.load(path) as found:
         names = sorted(name[:-2] for name in found.files if name.endswith("_X"))
         films = [Film(name, found[f"{name}_X"].astype(np.float64), found[f"{name}_y"]) for name in names]
+    print(f"{sum(are_tracks(film.X) for film in films)} of {len(films)} films are recognised.\n")
     print(table(films))
     print()
-    print(judged(films))
+    found = {setting: labels_of(films, partial(trr, *setting)) for setting in product(DIMENSIONS, REGS, POWERS)}
+    print(judged(films, found))
+    print()
+    print(searched(films, found))
 
 
 def table(films: list[Film]) -> str:
@@ -110,30 +126,75 @@ def errors(
     films: list[Film], make: Callable[[int], Any], prepare: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> np.ndarray:
     """Percentage of tracks that are in a wrong cluster, of each film."""
-    tracks = [film.X if prepare is None else prepare(film.X) for film in films]
-    labels = [make(film.n_motions).fit_predict(X) for film, X in zip(films, tracks, strict=True)]
+    return wrong_of(films, labels_of(films, make, prepare))
+
+
+def labels_of(
+    films: list[Film], make: Callable[[int], Any], prepare: Callable[[np.ndarray], np.ndarray] | None = None
+) -> list[np.ndarray]:
+    """Clusters of the tracks of each film."""
+    return [make(film.n_motions).fit_predict(film.X if prepare is None else prepare(film.X)) for film in films]
+
+
+def wrong_of(films: list[Film], labels: list[np.ndarray]) -> np.ndarray:
+    """Percentage of tracks that are in a wrong cluster, of each film."""
     return np.array([100 * (1 - accuracy(film.y, found)) for film, found in zip(films, labels, strict=True)])
 
 
-def judged(films: list[Film]) -> str:
-    """Error of TRR over the dimension of a motion, λ and the power, and on the half that did not choose them."""
+def first_half(films: list[Film]) -> np.ndarray:
+    """Which sequences are of the first half of the films."""
     sources = sorted({film.source for film in films})
-    first = np.array([sources.index(film.source) % 2 == 0 for film in films])
-    found = {setting: errors(films, partial(trr, *setting)) for setting in product(DIMENSIONS, REGS, POWERS)}
+    return np.array([sources.index(film.source) % 2 == 0 for film in films])
+
+
+def judged(films: list[Film], labels: dict[Setting, list[np.ndarray]]) -> str:
+    """Error of TRR over the dimension of a motion, λ and the power, and on the half that did not choose them."""
+    found = {setting: wrong_of(films, clusters) for setting, clusters in labels.items()}
     lines = ["| dimension, λ \\ power | " + " | ".join(map(str, POWERS)) + " |", "|---" * (1 + len(POWERS)) + "|"]
     for dimension, reg in product(DIMENSIONS, REGS):
         row = [found[dimension, reg, power].mean() for power in POWERS]
         lines.append(f"| {dimension}, {reg:g} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
     for dimensions in (DIMENSIONS[:1], DIMENSIONS):
         settings = list(product(dimensions, REGS, POWERS))
-        wrong, chosen = 0.0, []
-        for chooses in (first, ~first):
-            chosen.append(min(settings, key=lambda setting, on=chooses: found[setting][on].mean()))
-            wrong += found[chosen[-1]][~chooses].sum() / len(films)
+        chosen, wrong = left_out(films, {setting: found[setting] for setting in settings})
         words = "; ".join(f"dimension {d}, λ {reg:g}, power {power}" for d, reg, power in chosen)
         of = f"{len(settings)} settings of dimension {' or '.join(map(str, dimensions))}"
         lines.append(f"\nChosen by one half from {of} ({words}), judged by the other: {wrong:.2f} %.")
     return "\n".join(lines)
+
+
+def left_out(films: list[Film], found: dict[Any, np.ndarray]) -> tuple[list[Any], float]:
+    """What each half of the films would choose, and its mean error on the other half."""
+    first, wrong, chosen = first_half(films), 0.0, []
+    for chooses in (first, ~first):
+        chosen.append(min(found, key=lambda choice, on=chooses: found[choice][on].mean()))
+        wrong += found[chosen[-1]][~chooses].sum() / len(films)
+    return chosen, wrong
+
+
+def searched(films: list[Film], labels: dict[Setting, list[np.ndarray]]) -> str:
+    """Error of a search whose rule chooses for each film among several settings: how much hangs on which are tried."""
+    found = {}
+    for tried in product(*SEARCHED):
+        settings = list(product(*tried))
+        if len(settings) >= 3:
+            picked = [by_rule(film, [labels[s][i] for s in settings]) for i, film in enumerate(films)]
+            found[tried] = wrong_of(films, picked)
+    means = np.array([wrong.mean() for wrong in found.values()])
+    chosen, wrong = left_out(films, found)
+    first = first_half(films)
+    halves = [found[SEARCHED[0][0], (0.001, 0.002, 0.004), (4, 6, 8)][part].mean() for part in (first, ~first)]
+    return (
+        f"{len(found)} sets of settings to search in: mean error {means.mean():.2f} %, {means.min():.2f} to "
+        f"{means.max():.2f}. Chosen by one half ({'; '.join(map(str, chosen))}), judged by the other: {wrong:.2f} %. "
+        f"The package's: {halves[0]:.2f} % on one half and {halves[1]:.2f} % on the other."
+    )
+
+
+def by_rule(film: Film, partitions: list[np.ndarray]) -> np.ndarray:
+    """The partition that the search would take."""
+    score = support(pairwise_agreement(partitions)) - _EXCESS_WEIGHT * _excess(film.X, partitions)
+    return partitions[int(np.argmax(score >= score.max() - _TIE))]
 
 
 def trr(dimension: int, reg: float, power: float, n_motions: int) -> TRR:

@@ -88,6 +88,7 @@ SLOW = (
     "reproduce/test_reproduce_pages.py::test_whole_experiment",
     "reproduce/test_reproduce_runs.py",
     "selection/test_selection.py",
+    "selection/test_selection_films.py::test_hopkins",
     "test_confidence.py::test_informative",
 )
 """What ``-m "not slow"`` leaves out: beginnings of the names of tests, files and folders below this one."""

@@ -43,10 +43,11 @@ def bank(X: np.ndarray, references: np.ndarray, k: int, store: Path) -> dict[str
     order = canonical_order(X, fingerprints(X))
     X, references = X[order], references[:, order]
     given = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "affine", "partition"), "auto")
-    tried = tried_on(X, given, neighbors=True)
+    tried = tried_on(X, given, neighbors=True, n_clusters=k)
+    cuts = [how if how in tried.cuts else tried.cuts[0] for how in CUTS_TRIED]  # of tracks one is tried
     with quiet(), one_thread("blas"):
-        graphs = candidates_of(X, tried, Method(seed=SEED))
-        labels = [np.unique(cut(g, how, k), return_inverse=True)[1] for g in graphs for how in CUTS_TRIED]
+        graphs = candidates_of(X, tried, Method(seed=SEED, n_clusters=k))
+        labels = [np.unique(cut(g, how, k), return_inverse=True)[1] for g in graphs for how in cuts]
         excess = np.zeros(len(labels))
         if X.shape[1] > 3:
             scalings = dict.fromkeys(setting.scaling for setting in tried.settings)

@@ -10,8 +10,9 @@ from PIL import Image
 from scipy.io import savemat
 from typer.testing import CliRunner
 
+from subspaces import SubspaceClustering
 from subspaces.cli.main import app
-from subspaces.datasets import make_motions
+from subspaces.datasets import load_motion, make_motions
 from subspaces.metrics import accuracy
 
 
@@ -43,6 +44,27 @@ def test_what_is_given_stays(tracks):
     document = json.loads(run(tracks, "--motion", "-k", 2, "--reg", 0.1, "--set", "affine=false", "--json").stdout)
     assert document["parameters"]["reg"] == 0.1
     assert document["parameters"]["affine"] is False
+
+
+def test_nothing_set_is_the_front_door(tracks):
+    document = json.loads(run(tracks, "--motion", "-k", 2, "--json").stdout)
+    assert document["method"] == "auto"
+    assert accuracy(np.repeat([0, 1], 40), document["labels"]) > 0.95
+    found = load_motion(tracks)
+    assert document["labels"] == SubspaceClustering(2).fit_predict(found.data).tolist()
+    assert json.loads(run(tracks, "--motion", "--json").stdout)["method"] == "auto"  # the number unknown
+
+
+@pytest.mark.parametrize("given", [["--reg", 0.1], ["--scaling", "unit"], ["--set", "partition=kmeans"]])
+def test_something_set_is_ktrr(tracks, given):
+    assert json.loads(run(tracks, "--motion", "-k", 2, *given, "--json").stdout)["method"] == "ktrr"
+
+
+def test_tracks_that_do_not_look_like_it(tmp_path):
+    """Four frames show too little: the setting for tracks is taken because the user says that they are."""
+    np.save(tmp_path / "t.npy", make_motions(2, 40, 4, random_state=0)[0])
+    document = json.loads(run(tmp_path / "t.npy", "--motion", "-k", 2, "--json").stdout)
+    assert (document["method"], document["parameters"]["graph"]) == ("ktrr", "dscnet")
 
 
 @pytest.mark.parametrize(("suffix", "n_frames"), [(".png", 1), (".gif", 12)])

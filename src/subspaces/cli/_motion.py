@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
+from subspaces.cli._options import AUTO
+
 if TYPE_CHECKING:
     from subspaces.io import Dataset
 
@@ -75,6 +77,14 @@ class Motion:
         share = 100 * n_gaps / (data.X.size / 2)
         note = f"{share:.3g} % of the places were missing and put in by a matrix of rank {found.rank}"
         return replace(data, X=found.X, notes=(*data.notes, f"{note}; those held out were met to {found.error:.2g}"))
+
+    def method(self, name: str, X: Any) -> str:
+        """The method meant: the front door where the numbers show it that they are tracks, else one that is told."""
+        if not self.wanted or name != AUTO:
+            return name
+        from subspaces.selection.films import MOST_TRACKS, are_tracks
+
+        return name if len(X) <= MOST_TRACKS and are_tracks(X) else "ktrr"
 
     def settings(self, method: str, n_clusters: Any, given: dict[str, Any], assigned: dict[str, Any]) -> dict[str, Any]:
         """The parameters given, and for tracks, where the method knows affine subspaces, those that nobody gave.

@@ -79,7 +79,7 @@ def cluster(
     tracks = Motion.checked(motion, overlay, file, force, _stream.wanted(file, scheduler))
     given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero, "effort": effort}
     settings = _settings(given | {"scaling": scaling, "partition": partition, "random_state": seed}, set_)
-    method = _method(method, settings, special=image or motion or _stream.wanted(file, scheduler))
+    method = _method(method, settings, image or _stream.wanted(file, scheduler), motion)
     wanted = options.number(n_clusters, "-k", int)
     columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
     looks = {"image_size": options.image_size(image_size), "color": color, "header": header, "missing": missing}
@@ -127,10 +127,13 @@ def _settings(typed: dict[str, Any], assigned: list[str] | None) -> tuple[dict[s
     return given, others
 
 
-def _method(name: str, settings: tuple[dict[str, Any], dict[str, Any]], special: bool) -> str:
-    """The method meant: nothing set is the front door; a parameter of KTRR, or data of its own kind, means that."""
+def _method(name: str, settings: tuple[dict[str, Any], dict[str, Any]], special: bool, motion: bool) -> str:
+    """The method meant: nothing set is the front door; a parameter of KTRR, or data of its own kind, means that.
+
+    What the front door does with tracks has a scaling and a cut of its own.
+    """
     given = {**settings[0], **settings[1]}
-    own = set(given) - {"scaling", "partition", "random_state", "effort", "out_of_sample"}
+    own = set(given) - {"random_state", "effort", "out_of_sample"} - (set() if motion else {"scaling", "partition"})
     other_cut = given.get("partition", options.AUTO) not in (options.AUTO, "kmeans", "modularity")
     return "ktrr" if name == options.AUTO and (special or own or other_cut) else name
 
@@ -146,6 +149,7 @@ def _run(
 ) -> Run:
     """Read, cluster and describe a file that fits in memory; a parameter out of its range is the command's fault."""
     data = tracks.read(file, reading)
+    method = tracks.method(method, data.X)
     # late: a wrong file name should not wait seconds for its answer
     from sklearn.utils._param_validation import InvalidParameterError
 

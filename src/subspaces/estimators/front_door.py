@@ -30,9 +30,9 @@ class SubspaceClustering(GraphClusterer):
     """Clusters with nothing to set: scaling, kernel, penalty, truncation, cut and number come from the points alone.
 
     About twenty settings of :class:`KTRR`, affine subspaces and a plain graph of nearest neighbours are tried on (a
-    sample of) the points. The answer is the one that the others confirm best and to whose clusters subspaces fit
-    (:func:`subspaces.selection.choose`, and the manual's page *Nothing to set* for how well that works).
-    ``subspaces cluster`` does the same.
+    sample of) the points; tracks of a film are recognised and have settings of their own. The answer is the one that
+    the others confirm best and to whose clusters subspaces fit (:func:`subspaces.selection.choose`, and the manual's
+    page *Nothing to set* for how well that works). ``subspaces cluster`` does the same.
 
     Parameters
     ----------
@@ -109,7 +109,8 @@ class SubspaceClustering(GraphClusterer):
         if all_equal(X, False):
             return default, None
         n_clusters = AUTO if self.n_clusters is None else self.n_clusters
-        options: dict[str, Any] = {"affine": AUTO, "neighbors": True, "effort": self.effort, "seed": self._drawn_seed()}
+        options: dict[str, Any] = {"affine": AUTO, "graph": AUTO, "neighbors": True, "effort": self.effort}
+        options["seed"] = self._drawn_seed()
         selection = choose(X, n_clusters=n_clusters, **given, **options)
         return self._method({"n_clusters": n_clusters, **given, **selection.parameters}), selection
 
@@ -119,5 +120,5 @@ class SubspaceClustering(GraphClusterer):
         shared |= {"out_of_sample": self.out_of_sample, "random_state": self.random_state}
         if chosen["kernel"] == NEIGHBORS:
             return SC(n_neighbors=chosen["n_nonzero"], bandwidth="local", **shared)
-        own = {name: chosen[name] for name in ("kernel", "reg", "n_nonzero", "affine") if name in chosen}
-        return KTRR(**own, **shared)
+        names = ("kernel", "reg", "n_nonzero", "affine", "graph", "graph_params")
+        return KTRR(**{name: chosen[name] for name in names if name in chosen}, **shared)

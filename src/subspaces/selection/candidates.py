@@ -13,6 +13,7 @@ from subspaces.kernels import KernelLike, is_precomputed
 from subspaces.kernels.profiles import n_monomials
 from subspaces.numerics.types import Array, Data
 from subspaces.scaling import apply_scaling, fit_scaling
+from subspaces.selection.films import MOST_TRACKS, are_tracks
 
 AUTO = "auto"
 EFFORTS = ("fast", "balanced", "thorough")
@@ -32,34 +33,51 @@ _ONE_UNIT = 0.5  # median range of a column over the largest from which all colu
 _OTHER_UNITS = 0.06  # median deviation of a column over the largest below which a few columns hide the others
 _ZEROS, _SKEW = 0.25, 2.0  # share of zeros and skewness of the rest from which non-negative numbers are counts
 _SAME_LENGTH = 0.02  # of the squared length
+_MANY_TRACKS = 1000  # above which one λ is tried
+_FILM = (
+    " Rows are tracks of a film, x and y of every frame: of the coefficients the low rank that motions have is kept."
+)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of the journey up to the graph; `kernel` may be :data:`NEIGHBORS`."""
+    """One setting of the journey up to the graph; `kernel` may be :data:`NEIGHBORS`.
+
+    `graph` is a rule of its own (:class:`~subspaces.graphs.rules.GraphRule`), one of all pairs that needs the number of
+    clusters; None is that of the search, whose truncations are prefixes of one another.
+    """
 
     scaling: str | None
     kernel: KernelLike
     reg: float
     n_nonzero: int | None
     affine: bool = False
+    graph: str | None = None
+    graph_params: tuple[tuple[str, float], ...] = ()
+
+    def own_graph(self) -> dict[str, Any]:
+        """The parameters of an estimator that say its graph; none where it is that of the search."""
+        return {} if self.graph is None else {"graph": self.graph, "graph_params": dict(self.graph_params)}
 
 
 class Family(NamedTuple):
-    """Settings with one inverse: a kernel, λ, and the truncations of its coefficients."""
+    """Settings with one inverse: a kernel, λ, and the truncations of its coefficients, or one graph of its own."""
 
     kernel: str
     reg: float
     n_nonzeros: tuple[int, ...]
     affine: bool = False
+    graph: str | None = None
+    graph_params: tuple[tuple[str, float], ...] = ()
 
 
 class Tried(NamedTuple):
-    """The settings to try, in order of preference, the cuts, and the reason in words where one scaling is clear."""
+    """The settings to try, in order of preference, the cuts, and in words why a scaling or a kind is clear."""
 
     settings: tuple[Setting, ...]
     cuts: tuple[str, ...]
     scaling_reason: str = ""
+    kind_reason: str = ""
 
     def by_kernel(self) -> list[list[Setting]]:
         """Settings that share a kernel matrix, together."""
@@ -99,6 +117,23 @@ def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
     return (*found, Family(NEIGHBORS, 0.0, (10,)))
 
 
+def families_of_tracks(n_tracks: int, effort: str) -> tuple[Family, ...]:
+    """What is tried on tracks of a film: affine ridge coefficients, of which a rank of 3 a motion is left.
+
+    Tracks of a rigid object lie on an affine subspace of dimension 3 or less (4 with perspective, where time allows).
+    The setting of docs/motion.md comes first, then a factor of two in λ and other powers of the cosines. Of many
+    tracks a graph of all pairs takes long, so only the first λ is tried.
+    """
+    dimensions = (3, 4) if effort == "thorough" else (3,)
+    regs = (0.002,) if effort == "fast" or n_tracks > _MANY_TRACKS else (0.002, 0.001, 0.004)
+    return tuple(
+        Family("linear", reg, (5,), True, "dscnet", (("subspace_dim", dimension), ("share", 1.0), ("power", power)))
+        for dimension in dimensions
+        for reg in regs
+        for power in (6, 4, 8)
+    )
+
+
 def tried_on(
     X: Data,
     given: Mapping[str, Any],
@@ -106,6 +141,7 @@ def tried_on(
     effort: str = "balanced",
     n_points: int | None = None,
     neighbors: bool = False,
+    n_clusters: int | None = None,
 ) -> Tried:
     """The settings to try on these points.
 
@@ -115,8 +151,12 @@ def tried_on(
     effort : how much to try
     n_points : number of points of the final fit where X is a sample of them
     neighbors : whether the plain graph of neighbours is tried as well
+    n_clusters : their number, where graphs of other kinds that need it may be tried
     """
     n, kernel = X.shape[0], given["kernel"]
+    if n_clusters is not None and _is_film(X, given, n_points or n):
+        own = [Setting(None, f.kernel, f.reg, f.n_nonzeros[0], *f[3:]) for f in families_of_tracks(n, effort)]
+        return Tried(tuple(own), ("kmeans",), kind_reason=_FILM)
     scalings: tuple[str | None, ...] = (given["scaling"],)
     reason = ""
     if given["scaling"] == AUTO:
@@ -136,6 +176,17 @@ def tried_on(
                     settings[chosen] = None
     cuts = CUTS_TRIED if given["partition"] == AUTO else (given["partition"],)
     return Tried(tuple(settings), cuts, reason)
+
+
+def _is_film(X: Data, given: Mapping[str, Any], n_points: int) -> bool:
+    """Whether the points are tracks, and nothing that is given stands against what is tried on them.
+
+    Modularity makes nothing of a graph of all pairs.
+    """
+    free = all(_is_auto(given[name]) for name in ("kernel", "reg", "n_nonzero"))
+    free = free and given["scaling"] in (AUTO, None) and given["affine"] in (AUTO, True)
+    free = free and given["partition"] in (AUTO, "kmeans")
+    return free and n_points <= MOST_TRACKS and are_tracks(X)
 
 
 def _as_given(setting: Setting, given: Mapping[str, Any]) -> Setting | None:

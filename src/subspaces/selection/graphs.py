@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,11 @@ from scipy import sparse
 
 from subspaces.engine.plan import Context, Cut, Plan, Shape
 from subspaces.engine.run import Cache, run_ordered
+from subspaces.graphs.affinity import components
 from subspaces.graphs.local import heat_kernel_graph
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import DistanceKernel, DotKernel, Kernel, Linear, Precomputed, as_kernel
+from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity
@@ -25,14 +27,16 @@ from subspaces.selection.candidates import NEIGHBORS, Setting, Tried
 
 LEIDEN_ITERATIONS = 3
 """Leiden iterations while searching; a fit uses more."""
+_PAIR = 12  # bytes of an edge in a graph of all pairs
 
 
 @dataclass(frozen=True)
 class Candidate:
     """One setting up to its graph.
 
-    ``communities`` are those of largest modularity, −1 for points without edges. ``cache`` holds the graph, so that a
-    cut needs no more of the ``points`` than their number.
+    ``communities`` are those of largest modularity, −1 for points without edges; of a graph of all pairs, of which
+    modularity makes nothing, its connected components. ``cache`` holds the graph, so that a cut needs no more of the
+    ``points`` than their number.
     """
 
     setting: Setting
@@ -61,6 +65,8 @@ class Method:
     kernel_params: Mapping[str, Any] | None = None
     connect: bool = True
     seed: int = 0
+    n_clusters: int | None = None
+    """For the graphs that need it."""
 
 
 def candidates_of(X: Data, tried: Tried, method: Method) -> list[Candidate]:
@@ -72,6 +78,9 @@ def candidates_of(X: Data, tried: Tried, method: Method) -> list[Candidate]:
     """
     X = X.astype(np.float64, copy=False)
     kernels = tried.by_kernel()
+    n_full = sum(setting.graph is not None for setting in tried.settings)
+    what = f"the search with {n_full} graphs of all pairs of {X.shape[0]} points"
+    memory.require(n_full * _PAIR * X.shape[0] ** 2, what, "Give effort='fast', which makes fewer, or fit a sample.")
 
     def one(start: int, stop: int) -> list[Candidate]:
         return list(_of_kernel(X, kernels[start], method))
@@ -90,22 +99,23 @@ def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator
     except ValueError:  # counts that are none
         return
     n_inverses = len({(setting.reg, setting.affine) for setting in settings})
-    cache = Cache(kernel=int(n_inverses > 1), coefficients=0, embedding=0, cut=0)
+    shared = int(any(setting.graph for setting in settings))  # one inverse, several graphs that are no prefixes
+    cache = Cache(kernel=int(n_inverses > 1), coefficients=shared, embedding=0, cut=0)
     for setting in settings:
         plan = Plan(
             method="search",
             shape=Shape.of(points),
-            n_clusters=None,
+            n_clusters=method.n_clusters if setting.graph else None,
             kernel=kernel,
             source="points" if plain else "gram",
             represent=None if plain else partial(_represent, reg=setting.reg, affine=setting.affine),
             affinity=partial(_neighbors, n_neighbors=setting.n_nonzero) if plain else None,
-            graph=GraphRule(method.graph, setting.n_nonzero, method.by),
-            reserve=None if plain else _longest(setting, settings),
+            graph=GraphRule(setting.graph or method.graph, setting.n_nonzero, method.by, dict(setting.graph_params)),
+            reserve=None if plain or setting.graph else _longest(setting, settings),
             connect=method.connect and not plain,
             cut=Cut("modularity", iterations=LEIDEN_ITERATIONS),
             seed=method.seed,
-            settings={name: getattr(setting, name) for name in ("scaling", "kernel", "reg", "n_nonzero", "affine")},
+            settings={field.name: getattr(setting, field.name) for field in fields(setting)},
         )
         try:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -113,8 +123,10 @@ def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator
         except ValueError:  # no finite kernel values, or not invertible: no candidate
             return
         if found.W.nnz and np.isfinite(found.W.data).all():
-            communities = communities_of(found.W, method.seed)
-            yield Candidate(setting, plan, found.W, communities, found.n_components, X, cache)
+            communities = components(found.W)[1] if setting.graph else communities_of(found.W, method.seed)
+            # joining pieces of a graph of all pairs needs all coefficients again
+            again = points if setting.graph else X
+            yield Candidate(setting, plan, found.W, communities, found.n_components, again, cache)
 
 
 def _represent(K: Array, context: Context, *, reg: float, affine: bool) -> Coefficients:
@@ -143,7 +155,8 @@ def part_of(W: Sparse, kept: Array) -> Sparse:
 
 def _longest(setting: Setting, settings: Sequence[Setting]) -> int | None:
     """The largest truncation of the same coefficients."""
-    same = [other for other in settings if (other.reg, other.affine) == (setting.reg, setting.affine)]
+    own = (setting.reg, setting.affine, setting.graph)
+    same = [other for other in settings if (other.reg, other.affine, other.graph) == own]
     sizes = [other.n_nonzero for other in same]
     return None if None in sizes else max(size for size in sizes if size is not None)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
 
@@ -57,6 +57,7 @@ _FEW_GRAPHS = 4
 _SAME = 0.98  # adjusted Rand index from which two partitions are one answer
 _SQUARES = 6.0  # arrays of the size of the searched points' kernel matrix, on two threads, measured
 _COPIES = 8.0  # and of the size of the searched points
+_OF_SETTING = {field.name for field in fields(Trial)} - {"kernel"}  # what a trial says of its setting
 
 
 def choose(
@@ -87,7 +88,8 @@ def choose(
     n_clusters, kernel, reg, n_nonzero, scaling, partition, affine : a value or ``"auto"``
     effort : ``"fast"``, ``"balanced"`` or ``"thorough"``: how many settings are tried
     neighbors : whether the plain graph of nearest neighbours may win as well
-    bandwidth, kernel_params, graph, by, connect : as in :class:`~subspaces.KTRR`
+    bandwidth, kernel_params, by, connect : as in :class:`~subspaces.KTRR`
+    graph : ``"symmetric"``, ``"column"``, or ``"auto"``: symmetric, and for tracks of a film what suits them
     seed : of the sample, of k-means and of Leiden
     keep_partitions : keep the labels of every trial as well
 
@@ -103,7 +105,7 @@ def choose(
     >>> found.parameters["n_clusters"], len(found.trials)
     (4, 18)
     """
-    if graph not in ("symmetric", "column"):
+    if graph not in ("symmetric", "column", AUTO):
         raise ValueError(f'"auto" needs graph="symmetric" or "column", whose truncations are nested; got {graph!r}.')
     start = time.perf_counter()
     given = {"kernel": kernel, "reg": reg, "n_nonzero": n_nonzero, "scaling": scaling, "affine": affine}
@@ -119,8 +121,10 @@ def choose(
         "Give kernel, reg, n_nonzero, scaling and partition to KTRR instead, or fewer features.",
     )
     part = rows_of(X, rows, pairwise=is_matrix)
-    tried = tried_on(part, given, effort=effort, n_points=X.shape[0], neighbors=neighbors)
-    method = Method(graph, by, bandwidth, kernel_params, connect, seed)
+    to_try = partial(tried_on, part, given, effort=effort, n_points=X.shape[0], neighbors=neighbors)
+    known = None if graph != AUTO or isinstance(n_clusters, str) else n_clusters
+    tried = to_try(n_clusters=known)
+    method = Method("symmetric" if graph == AUTO else graph, by, bandwidth, kernel_params, connect, seed, known)
     # one BLAS thread: with two, the last digits decide between settings that are nearly equal, and it is hardly faster
     with quiet(), one_thread("blas"):  # whatever concerns the winner is said again by the final fit
         graphs = candidates_of(part, tried, method)
@@ -130,6 +134,9 @@ def choose(
         if n_clusters == AUTO:
             more = [] if len(graphs) >= _FEW_GRAPHS else candidates_of(part, neighbouring(tried, len(rows)), method)
             count = count_clusters([*graphs, *more], seed)
+            counted = to_try(n_clusters=count.estimate) if graph == AUTO else tried
+            if counted != tried:  # graphs that need the number
+                tried, graphs = counted, candidates_of(part, counted, replace(method, n_clusters=count.estimate))
         k = count.estimate if count is not None else n_clusters
         assert not isinstance(k, str)
         if k is not None and not 1 < k <= part.shape[0] // 2:
@@ -140,15 +147,16 @@ def choose(
         again = partial(recut, plan=plan_of_cut(graphs[best].plan, trials[best].partition, k))
         steady = np.nan if effort == "fast" else stability(graphs[best].W, partitions[best], again, seed=seed)
     winner = trials[best]
-    found = {"n_clusters": k, **asdict(graphs[best].setting), "partition": winner.partition}
+    setting = graphs[best].setting
+    found = {"n_clusters": k, **asdict(setting), "partition": winner.partition}
     asked = [
         name for name, value in {"n_clusters": n_clusters, **given, "partition": partition}.items() if value == AUTO
     ]
     return Selection(
-        parameters={name: found[name] for name in asked},
+        parameters={name: found[name] for name in asked} | setting.own_graph(),
         winner=winner,
         trials=tuple(trials),
-        reason=sentence(winner, len(graphs), tried.scaling_reason),
+        reason=sentence(winner, len(graphs), tried.scaling_reason) + tried.kind_reason,
         n_points=X.shape[0],
         searched=rows,
         labels=partitions[best],
@@ -168,7 +176,8 @@ def _all_cuts(graphs: list[Candidate], tried: Tried, n_clusters: int | None) -> 
         method, setting = suitable_cut(graph, n_clusters, tried.cuts), graph.setting
         labels = np.unique(cut(graph, method, n_clusters), return_inverse=True)[1].astype(np.intp)
         trial = Trial(
-            **{**asdict(setting), "kernel": name_of(setting.kernel)},
+            **{name: value for name, value in asdict(setting).items() if name in _OF_SETTING},
+            kernel=name_of(setting.kernel),
             partition=method,
             n_communities=int(graph.communities.max()) + 1,
             n_components=graph.n_components,
