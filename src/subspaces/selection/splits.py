@@ -1,8 +1,9 @@
 """Is a split real? Each one is held against a null model drawn from the very points that it divides.
 
 The null model says that the points are one piece: a Gaussian with their mean and covariance, so that dimension, noise
-and unequal directions are those of the data. As many points are drawn from it, the same graphs are made of them, and
-the best splits of those graphs are what chance alone can do. Two numbers of a split are compared with theirs
+and unequal directions are those of the data; and where they lie on a piece of few dimensions, a flat one of as many
+that is filled evenly. As many points are drawn from it, the same graphs are made of them, and the best splits of
+those graphs are what chance alone can do. Two numbers of a split are compared with theirs
 (:mod:`subspaces.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller than
 that of a Gaussian, its return is not; so both must be smaller than chance, and the larger of the two p-values is the
 answer. They come from Student's distribution about the draws, whose spread is not believed to be below `SPREAD`: a
@@ -19,9 +20,11 @@ from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from scipy.stats import t as student
 
 from subspaces.hierarchy import ClusterTree, fine_pieces, merged
+from subspaces.numerics.decompositions import svd
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity
 from subspaces.selection.criteria import pairwise_agreement
@@ -39,21 +42,42 @@ SPREAD = 0.015, 0.1
 
 _LEAST_POINTS = 8  # of a piece that is tested
 _LOWEST = 1e-3  # a cut below is as good as none
+_FEW_DIMENSIONS = 5.5
 _SHARE = 0.03  # of the points: a smaller piece that comes off is a straggler, not a cluster
 
 
-def null_points(points: Array, rng: np.random.Generator, *, unit: bool = False) -> Array:
-    """As many points of a Gaussian with the mean and the covariance of these; scaled to unit length if they are.
+def gaussian_like(points: Array, rng: np.random.Generator) -> Array:
+    """As many points of a Gaussian with the mean and the covariance of these.
 
     Mixtures of the centred points with independent normal weights have exactly their covariance on average, without
     an m × m matrix.
     """
-    centre = points.mean(axis=0)
-    n = len(points)
+    centre, n = points.mean(axis=0), len(points)
     drawn: Array = rng.normal(size=(n, n)) @ (points - centre) / np.sqrt(n) + centre
-    if unit:
-        drawn /= np.maximum(np.linalg.norm(drawn, axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return drawn
+
+
+def box_like(points: Array, dimension: int, rng: np.random.Generator) -> Array:
+    """As many points spread evenly over a box along the first principal directions, with the deviations of these."""
+    centre = points.mean(axis=0)
+    _, values, directions = svd(points - centre)
+    sides = values[:dimension] * np.sqrt(12 / len(points))
+    drawn: Array = ((rng.random((len(points), len(sides))) - 0.5) * sides) @ directions[:dimension] + centre
+    return drawn
+
+
+def intrinsic_dimension(points: Array, n_neighbors: int = 10) -> float:
+    """Dimension of the piece that the points lie on, from how their distances to neighbours grow.
+
+    Maximum likelihood (Levina and Bickel 2004), the harmonic mean over the points (MacKay and Ghahramani 2005).
+    """
+    k = min(n_neighbors, len(points) - 1)
+    distance = np.sort(cdist(points, points), axis=1)[:, 1 : k + 1]
+    distance = distance[distance[:, 0] > 0]
+    if k < 3 or not len(distance):
+        return float("inf")
+    growth = np.log(distance[:, -1:] / distance[:, :-1]).sum() / (len(distance) * (k - 2))
+    return float(1 / growth) if growth > 0 else float("inf")
 
 
 def one_piece(X: Data, graphs_of: Graphs, *, seed: int = 0) -> float:
@@ -70,7 +94,7 @@ def one_piece(X: Data, graphs_of: Graphs, *, seed: int = 0) -> float:
     if len(points) < _LEAST_POINTS:
         return 1.0
     observed = _best_split(graphs_of(points), n_splits=3)
-    return _p_value(observed, [_best_split(graphs, n_splits=3) for graphs in _null_graphs(points, graphs_of, rng)])
+    return _largest_p_value(observed, points, graphs_of, rng, n_splits=3)
 
 
 def with_p_values(tree: ClusterTree, X: Data, graphs_of: Graphs, *, most: int = 40, seed: int = 0) -> ClusterTree:
@@ -94,8 +118,7 @@ def with_p_values(tree: ClusterTree, X: Data, graphs_of: Graphs, *, most: int = 
         if len(rows) >= _LEAST_POINTS:
             side = np.isin(rows, tree.members(int(tree.merges[i, 0])))
             observed = _given_split(graphs_of(points), side)
-            drawn = [_best_split(graphs, n_splits=1) for graphs in _null_graphs(points, graphs_of, rng)]
-            raw = _p_value(observed, drawn)
+            raw = _largest_p_value(observed, points, graphs_of, rng, n_splits=1)
         p_value[i] = min(1.0, raw * n / tree.sizes[piece])
     return replace(tree, p_value=_not_below_parents(tree, p_value))
 
@@ -145,11 +168,29 @@ def _dense(X: Data, rows: Labels) -> Array:
     return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)
 
 
-def _null_graphs(points: Array, graphs_of: Graphs, rng: np.random.Generator) -> list[Sequence[Sparse]]:
+def _largest_p_value(
+    observed: Array, points: Array, graphs_of: Graphs, rng: np.random.Generator, n_splits: int
+) -> float:
+    """Of the two kinds of null model, each with its own draws; the box where the piece has few dimensions."""
     lengths = np.linalg.norm(points, axis=1)
     unit = bool(np.ptp(lengths) <= 1e-6 * lengths.max())
-    found = [graphs_of(null_points(points, rng, unit=unit)) for _ in range(N_DRAWS)]
-    return [graphs for graphs in found if graphs]
+    dimension = intrinsic_dimension(points)
+    models: list[Callable[[], Array]] = [lambda: gaussian_like(points, rng)]
+    if dimension < _FEW_DIMENSIONS:
+        models.append(lambda: box_like(points, max(1, round(dimension)), rng))
+    found = []
+    for model in models:
+        drawn = (model() for _ in range(N_DRAWS))
+        graphs = [graphs_of(_unit(one) if unit else one) for one in drawn]
+        found.append(_p_value(observed, [_best_split(one, n_splits) for one in graphs if one]))
+        if found[-1] > LEVEL:  # it cannot become significant again
+            break
+    return max(found)
+
+
+def _unit(points: Array) -> Array:
+    scaled: Array = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return scaled
 
 
 def _best_split(graphs: Sequence[Sparse], n_splits: int) -> Array:
