@@ -13,7 +13,8 @@ Three things are known of a number k.
 Logistic regression puts them together: one for splits, one for numbers, a choice among all that are looked at
 (conditional logit). Their weights were fitted to labelled data sets by ``benchmarks/number.py``,
 which also says how well they do on families of sets that were left out, and chooses how much probability the range
-has, so that it holds the number of classes in 85 % of those. One cluster is another question: :mod:`subspaces.selection.splits`.
+has, so that it holds the number of classes in 85 % of those. One cluster is another question:
+:mod:`subspaces.selection.splits`.
 """
 
 from __future__ import annotations
