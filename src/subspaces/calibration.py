@@ -8,15 +8,17 @@ that were left out: of the points with confidence 0.8 about 80 % should be right
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from subspaces._calibrated import BY_GRAPH, BY_SEARCH
-from subspaces.confidence import Memberships
 from subspaces.hierarchy import ClusterTree
 from subspaces.numerics.types import Array, Labels, Sparse
+
+if TYPE_CHECKING:
+    from subspaces.confidence import Memberships
 
 FEW = 10
 """Points in a cluster of which nobody can be sure: below, confidence is drawn towards one half."""
@@ -41,7 +43,7 @@ def graph_features(W: Sparse, codes: Labels, found: Memberships, tree: ClusterTr
     splits = [tree.split(level) for level in range(1, min(k, tree.n_leaves))]
     back = float(np.mean(tree.returns[splits])) if splits else 0.0
     n = len(codes)
-    columns = [found.confidence, found.support, tight[codes], np.full(n, back), np.full(n, np.log(k))]
+    columns = [found.walk, found.support, tight[codes], np.full(n, back), np.full(n, np.log(k))]
     return np.column_stack(columns).astype(np.float64)
 
 

@@ -83,6 +83,7 @@ class SubspaceClustering(GraphClusterer):
         "scaling": [*CONSTRAINTS["scaling"], StrOptions({AUTO})],
         "partition": [StrOptions({AUTO, "kmeans", "modularity"})],
     }
+    _is_quick = True
     cost = "three, eight or fifteen fits of KTRR to at most 2,500 points, and one to all"
     reference = KTRR.reference
 

@@ -13,6 +13,8 @@ from subspaces.selection.candidates import NEIGHBORS
 
 _AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a word
 _TIE = 1e-6
+_PROBABLY = 0.5  # probability of the number, give or take a fifth, from which it is called probable
+_UNCLEAR = 0.25  # and below which it is called unclear
 ONE_PIECE = 0.05
 """P-value above which all points are called one piece."""
 
@@ -161,6 +163,11 @@ class Selection:
     seconds: float = float("nan")
     partitions: Labels | None = None
 
+    @property
+    def verdict(self) -> str:
+        """One plain sentence on the number of clusters; ``verdict_`` of the estimator also counts doubtful items."""
+        return verdict(self.n_clusters, int(self.labels.max()) + 1)
+
     def as_rows(self) -> list[dict[str, Any]]:
         """All trials as dictionaries, best first."""
         order = sorted(self.trials, key=lambda trial: -np.nan_to_num(trial.score, nan=-np.inf))
@@ -213,3 +220,35 @@ def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
     done = "seen by their logarithms" if winner.scaling == "log" else "standardised"
     extra = f"; features were {done} because {scaling_reason}" if scaling_reason else ""
     return f"{what}: {why}{extra}."
+
+
+def verdict(count: ClusterCount | None, n_clusters: int, n_points: int = 0, n_doubtful: int = 0) -> str:
+    """What was found, in plain words.
+
+    Parameters
+    ----------
+    count : how the number was found, None where it was given
+    n_clusters : clusters of the answer
+    n_points, n_doubtful : items, and those whose label is more probably wrong than right
+
+    Examples
+    --------
+    >>> verdict(None, 3, 150, 1)
+    '3 groups, as asked; 1 of 150 items is doubtful.'
+    >>> verdict(None, 1)
+    '1 group, as asked.'
+    """
+    doubt = ""
+    if n_doubtful:
+        doubt = f"; {n_doubtful} of {n_points} items {'is' if n_doubtful == 1 else 'are'} doubtful"
+    groups = f"{n_clusters} group{'s' if n_clusters != 1 else ''}"
+    if count is None:
+        return f"{groups}, as asked{doubt}."
+    if count.is_one or n_clusters == 1:
+        return "No groups: the data look like one cloud."
+    span = f" ({count.low} to {count.high})" if count.low < count.high else ""
+    coarse, fine = count.coarse_and_fine
+    if count.sureness < _UNCLEAR and coarse < fine:
+        return f"Groups exist, but their number is not clear: {coarse} coarse, {fine} fine; shown are {groups}{doubt}."
+    how = "Probably" if count.sureness >= _PROBABLY else "Perhaps"
+    return f"{how} {groups}{span}{doubt}."
