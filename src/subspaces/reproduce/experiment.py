@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from subspaces import __version__
+from subspaces.datasets.named import NAMED
 from subspaces.io.writing import write_atomically, write_text
 from subspaces.reproduce import data, schedule
 from subspaces.reproduce.entries import CODE, read_result
@@ -95,7 +96,7 @@ def check_needs(experiment: Experiment, data_home: Path | None) -> None:
         try:
             data.load_whole(name, data_home)
         except FileNotFoundError as error:
-            raise FileNotFoundError(f"{experiment.name} needs {data.SOURCES[name][0]}: {error}") from error
+            raise FileNotFoundError(f"{experiment.name} needs {NAMED[name].title}: {error}") from error
     if experiment.protocol.get("needs") == "torch":
         try:
             from subspaces.deep import DSCNet  # noqa: F401
@@ -124,7 +125,7 @@ def list_experiments(settings: Settings) -> list[Line]:
         experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
         cells = [item.cell for item in schedule.plan(experiment, parameters)]
         cached = sum(read_result(settings.cache, cell) is not None for cell in cells)
-        needed = [data.SOURCES[needed][0] for needed in schedule.data_needed(experiment)]
+        needed = [NAMED[needed].title for needed in schedule.data_needed(experiment)]
         if experiment.protocol.get("needs"):
             needed.append("PyTorch")
         lines.append(Line(name, experiment.paper, experiment.title, experiment.minutes, needed, len(cells), cached))

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import ranksums
 
 from subspaces.io.dataset import printable
 from subspaces.reproduce.runner import Outcome
 from subspaces.reproduce.schedule import HERE, QUICK, Experiment, Planned
+from subspaces.significance import LEVEL, rank_sum
 
-LEVEL = 0.05
 RATIO = "t2 / KTRR"
 PAPER = HERE / "paper"
 
@@ -123,7 +122,7 @@ def _mark_best(records: Sequence[Record], samples: Mapping[int, Sequence[float]]
         winners, rest = [r for r in group if r.best], [samples[id(r)] for r in group if not r.best]
         if len(winners) == 1:
             own = samples[id(winners[0])]
-            winners[0].dagger = all(bool(ranksums(own, other).pvalue < LEVEL) for other in rest)
+            winners[0].dagger = all(rank_sum(own, other, exact=False).pvalue < LEVEL for other in rest)
 
 
 def read_paper(name: str, folder: Path = PAPER) -> dict[Key, tuple[float, float | None]]:
