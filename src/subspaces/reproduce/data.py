@@ -10,6 +10,7 @@ from typing import Any
 from subspaces import datasets
 from subspaces.datasets.named import NAMED
 from subspaces.numerics.types import Array, Labels
+from subspaces.reproduce.own import read_points
 
 IMAGE_SHAPES = {"yaleb": (32, 32), "coil20": (32, 32), "coil100": (32, 32)}
 
@@ -23,10 +24,11 @@ def load_whole(name: str, home: Path | None) -> tuple[Array, Labels]:
 def load_points(points: Mapping[str, Any], home: Path | None = None) -> tuple[Array, Labels]:
     """The points that a cell describes.
 
-    They have the ``name`` of a data set; optionally ``first`` (so many classes), ``per_class`` and ``draw`` (a random
-    subset and its seed), ``corruption`` (``gaussian`` or ``salt_and_pepper``) with ``level`` and ``noise_seed``.
+    They have the ``name`` of a data set, or a ``file`` of the user with its ``label``; optionally ``first`` (so many
+    classes), ``per_class`` and ``draw`` (a random subset and its seed), ``corruption`` (``gaussian`` or
+    ``salt_and_pepper``) with ``level`` and ``noise_seed``.
     """
-    X, y = load_whole(points["name"], home)
+    X, y = read_points(Path(points["file"]), points["label"]) if "file" in points else load_whole(points["name"], home)
     if "first" in points:
         chosen = y < points["first"]
         X, y = X[chosen], y[chosen]

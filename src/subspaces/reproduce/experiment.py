@@ -9,8 +9,9 @@ from pathlib import Path
 from subspaces import __version__
 from subspaces.datasets.named import NAMED
 from subspaces.io.writing import write_atomically, write_text
-from subspaces.reproduce import data, schedule
+from subspaces.reproduce import data, own, schedule
 from subspaces.reproduce.entries import CODE, read_result
+from subspaces.reproduce.own import Rows
 from subspaces.reproduce.runner import Listener, Outcome, run_cells
 from subspaces.reproduce.schedule import QUICK, Experiment, Planned
 from subspaces.reproduce.statistics import Record, make_records, to_csv
@@ -38,12 +39,15 @@ class Settings:
     quick: bool = False
     experiments: Path = schedule.EXPERIMENTS
     parameters: Path = schedule.PARAMETERS
+    classes: tuple[str, ...] = ()  # rows of the user, module:Class
+    points: Path | None = None  # a file of the user in place of the data
+    label: str = "y"  # what holds its classes
 
 
 def run_experiment(name: str, settings: Settings, listener: Listener | None = None) -> Run:
     """Run one experiment; only the cells that are not in the cache are computed."""
-    experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
-    planned = schedule.plan(experiment, schedule.load_parameters(settings.parameters))
+    experiment, rows = adapted(name, settings)
+    planned = schedule.plan(experiment, rows)
     cells = [item.cell for item in planned]
     if any(read_result(settings.cache, cell) is None for cell in cells):
         check_needs(experiment, settings.data_home)
@@ -53,15 +57,25 @@ def run_experiment(name: str, settings: Settings, listener: Listener | None = No
     return Run(experiment, records, files, outcome)
 
 
+def adapted(name: str, settings: Settings) -> tuple[Experiment, Rows]:
+    """An experiment and the rows it may have, with what the user adds to it."""
+    experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
+    rows: Rows = schedule.load_parameters(settings.parameters)
+    if settings.points is not None:
+        experiment = own.with_data(experiment, settings.points, settings.label)
+    return own.with_rows(experiment, rows, settings.classes)
+
+
 def write_outputs(
     experiment: Experiment, planned: list[Planned], outcome: Outcome, folder: Path
 ) -> tuple[list[Record], list[Path]]:
     """Write everything, with the command and version that made it; returns the records and the files written."""
     folder.mkdir(parents=True, exist_ok=True)
     records = make_records(experiment, planned, outcome)
+    title = f"{experiment.paper}: {experiment.title}" if experiment.paper else experiment.title
     texts = {
         ".csv": to_csv(records),
-        ".md": f"# {experiment.paper}: {experiment.title}\n\n{origin(experiment)}\n\n{markdown(experiment, records)}",
+        ".md": f"# {title}\n\n{origin(experiment)}\n\n{markdown(experiment, records)}",
         ".tex": f"% {origin(experiment)}\n{latex(experiment, records)}",
     }
     written = []
@@ -85,8 +99,8 @@ def write_outputs(
 
 def origin(experiment: Experiment) -> str:
     """The command and version that made a result."""
-    name = experiment.name.removesuffix(QUICK)
-    command = f"subspaces reproduce {name}{' --quick' if experiment.is_quick else ''}"
+    name = experiment.asked or experiment.name.removesuffix(QUICK)
+    command = f"subspaces reproduce {name}{experiment.options}{' --quick' if experiment.is_quick else ''}"
     return f"Made by `{command}`, subspaces {__version__}, code {CODE}."
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from subspaces.io.dataset import printable
 from subspaces.reproduce.runner import Outcome
-from subspaces.reproduce.schedule import HERE, QUICK, Experiment, Planned
+from subspaces.reproduce.schedule import HERE, OWN, QUICK, Experiment, Planned
 from subspaces.significance import LEVEL, rank_sum
 
 RATIO = "t2 / KTRR"
@@ -53,7 +53,7 @@ Key = tuple[str, str, float | None, str]
 
 def make_records(experiment: Experiment, planned: Sequence[Planned], outcome: Outcome) -> list[Record]:
     """Everything an experiment found, in the order of its plan, joined with what the paper printed."""
-    paper = read_paper(experiment.name.removesuffix(QUICK))
+    paper = read_paper(experiment.name.removesuffix(QUICK).removesuffix(OWN))
     places: dict[tuple[str, str, float | None], list[Planned]] = {}
     for item in planned:
         places.setdefault((item.panel, item.row, item.x), []).append(item)
@@ -77,7 +77,7 @@ def _values(items: Sequence[Planned], outcome: Outcome, cut: str, metric: str) -
     """All runs of all draws; times are per cell, not per cut."""
     results = [result for item in items if (result := outcome.result(item.cell)) is not None]
     if metric in ("t1", "t2"):
-        return [result[metric] for result in results]
+        return [result[metric] for result in results if metric in result]
     return [value for result in results for value in result["scores"].get(cut, {}).get(metric, [])]
 
 
