@@ -233,3 +233,18 @@ def test_data_sets_of_the_catalogue(name):
 def test_public_place():
     assert subspaces.compare is compare
     assert subspaces.Comparison is Comparison
+
+
+def test_a_later_failure_is_a_gap_too(data):
+    class Tired:
+        calls = 0
+
+        def fit_predict(self, X):
+            self.calls += 1
+            if self.calls == 2:
+                raise MemoryError("no more")
+            return np.zeros(len(X), dtype=int)
+
+    found = compare({"tired": Tired()}, {"small": data["small"]}, n_runs=3)
+    assert found.gaps == {("tired", "small"): "MemoryError: no more"}
+    assert np.isnan(found.scores["AC"][0]).all()

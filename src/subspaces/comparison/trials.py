@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from subspaces import registry
 from subspaces.comparison.compared import SECONDS, Comparison
 from subspaces.datasets.named import load_named
 from subspaces.metrics import CONSTANT, PAPER_SCORES, clustering_scores
-from subspaces.numerics.types import Labels
+from subspaces.numerics.types import Array, Labels
 
 METRICS = (*PAPER_SCORES, SECONDS)
 """What is measured of every run: accuracy, NMI, ARI and pairwise F-score, and the time."""
@@ -78,30 +79,35 @@ def compare(
     points = _points(datasets)
     if not isinstance(n_runs, int) or n_runs < 1:
         raise ValueError(f"n_runs must be a whole number of at least 1; got {n_runs!r}")
-    names = (*estimators, *BESIDE)
-    shape = (len(names), len(points), n_runs)
-    scores = {metric: np.full(shape, np.nan) for metric in METRICS}
+    rivals = {**estimators, KMEANS: KMeans(n_init=10), CONSTANT: _Constant()}
+    with _told(progress, len(rivals) * len(points) * n_runs) as listen:
+        scores, gaps = _scored(rivals, points, range(random_state, random_state + n_runs), n_clusters, listen)
+    return Comparison(tuple(rivals), tuple(points), scores, gaps)
+
+
+def _scored(
+    rivals: dict[str, Any], points: dict[str, tuple[Any, Labels]], seeds: range, n_clusters: Any, listen: Listener
+) -> tuple[dict[str, Array], dict[tuple[str, str], str]]:
+    """Every run of every method on every data set; and what failed, which has no scores at all."""
+    scores = {metric: np.full((len(rivals), len(points), len(seeds)), np.nan) for metric in METRICS}
     gaps: dict[tuple[str, str], str] = {}
-    total, done = len(names) * len(points) * n_runs, 0
-    with _told(progress, total) as listen:
-        for j, (data, (X, y)) in enumerate(points.items()):
-            k = len(np.unique(y)) if n_clusters == "classes" else n_clusters
-            rivals = {**estimators, KMEANS: KMeans(len(np.unique(y)), n_init=10), CONSTANT: _Constant()}
-            for i, (name, estimator) in enumerate(rivals.items()):
-                for run in range(n_runs):
-                    listen(done, total, f"{name} on {data}")
-                    if (name, data) not in gaps:
-                        found = _run(estimator, X, y, k, random_state + run)
-                        if isinstance(found, str):
-                            gaps[name, data] = found
-                            for values in scores.values():
-                                values[i, j] = np.nan
-                        else:
-                            for metric, value in found.items():
-                                scores[metric][i, j, run] = value
-                    done += 1
-        listen(done, total, "")
-    return Comparison(names, tuple(points), scores, gaps)
+    trials = list(product(enumerate(points), enumerate(rivals), enumerate(seeds)))
+    for done, ((j, data), (i, name), (run, seed)) in enumerate(trials):
+        listen(done, len(trials), f"{name} on {data}")
+        if (name, data) in gaps:
+            continue
+        of_data = n_clusters == "classes" or name == KMEANS
+        k = len(np.unique(points[data][1])) if of_data else n_clusters
+        found = _run(rivals[name], *points[data], k, seed)
+        if isinstance(found, str):
+            gaps[name, data] = found
+        for metric, values in scores.items():
+            if isinstance(found, str):
+                values[i, j] = np.nan
+            else:
+                values[i, j, run] = found[metric]
+    listen(len(trials), len(trials), "")
+    return scores, gaps
 
 
 def _run(estimator: Any, X: Any, y: Labels, k: Any, seed: int) -> dict[str, float] | str:
