@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import subspaces
 from cli_data import run
 from subspaces import KTRR, citations, cite, registry
 
@@ -96,3 +97,19 @@ def test_command():
     wrong = run("cite", "ktr")
     assert wrong.exit_code == 2
     assert "did you mean ktrr" in wrong.output
+
+
+def test_citation_file_is_of_this_version():
+    yaml = pytest.importorskip("yaml")
+    file = ROOT / "CITATION.cff"
+    if not file.exists():
+        pytest.skip("CITATION.cff is not part of this installation")
+    found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert found["version"] == subspaces.__version__
+    assert found["title"] in cite()
+    assert {"cff-version", "message", "authors", "license", "type"} <= set(found)
+    (paper,) = found["references"]
+    own = cite("ktrr")
+    assert paper["title"] in own
+    assert all(author["family-names"] in own for author in paper["authors"])
+    assert f"{paper['start']}--{paper['end']}" in own
