@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
@@ -198,6 +198,7 @@ def test_gaps_are_left_out_of_tests(rng):
         (("trr", []), "datasets must hold at least one data set"),
         (("trr", {"a": np.ones((3, 2))}), r"datasets\['a'\] must be a pair"),
         (("trr", {"a": (np.ones((3, 2)), [0, 1])}), r"one class for each of its 3 points; got y of \(2,\)"),
+        (("trr", {"a": (np.ones((3, 2)), [0, 1, np.nan])}), r"datasets\['a'\] has classes that cannot be scored"),
         (("trr", "curves", 0), "n_runs must be a whole number of at least 1; got 0"),
     ],
 )
@@ -248,3 +249,13 @@ def test_a_later_failure_is_a_gap_too(data):
     found = compare({"tired": Tired()}, {"small": data["small"]}, n_runs=3)
     assert found.gaps == {("tired", "small"): "MemoryError: no more"}
     assert np.isnan(found.scores["AC"][0]).all()
+
+
+def test_sparse_points_frames_and_names_of_classes(data):
+    pandas = pytest.importorskip("pandas")
+    X, y = data["small"]
+    names = np.array(["oak", "elm"])[y]
+    given = {"sparse": (sparse.csr_array(X), names), "frame": (pandas.DataFrame(X), pandas.Series(names))}
+    found = compare("trr", given, n_runs=1)
+    assert not found.gaps
+    assert found.mean("AC")[0, 0] == found.mean("AC")[0, 1]

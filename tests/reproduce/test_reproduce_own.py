@@ -178,4 +178,5 @@ def test_command(place):
     wrong = run("reproduce", "--with", "my_own_module:Nothing")
     assert wrong.exit_code == 2
     assert "must have fit_predict" in wrong.output
+    assert "give a file there" in run("reproduce", "digits", "--label", "z").output
     assert "not in the file" in run("reproduce", "--data", "my.npz", "--label", "z").output

@@ -49,7 +49,7 @@ PointsOption = Annotated[
     Path | None,
     options.data("--data", "FILE", "Points of your own instead of the experiment's, with classes to score by."),
 ]
-LabelOption = Annotated[str, options.data("--label", "NAME", "Array or column of --data with the classes (y).")]
+LabelOption = Annotated[str | None, options.data("--label", "NAME", "Array or column of --data with the classes (y).")]
 HiddenOption = Annotated[Path | None, typer.Option(hidden=True)]
 
 
@@ -57,7 +57,7 @@ def reproduce(
     names: NamesArgument = None,
     with_: WithOption = None,
     points: PointsOption = None,
-    label: LabelOption = "y",
+    label: LabelOption = None,
     quick: QuickOption = False,
     jobs: JobsOption = 1,
     data_home: DataOption = None,
@@ -92,8 +92,10 @@ def reproduce(
         parameters=parameters or PARAMETERS,
         classes=tuple(with_ or ()),
         points=points,
-        label=label,
+        label=label or "y",
     )
+    if label is not None and points is None:
+        raise typer.BadParameter("names the classes of --data; give a file there, too", param_hint="--label")
     if with_ or points:
         names = _check_own(names or [DIGITS], settings)
     if not names:
@@ -116,7 +118,8 @@ def _check_own(names: list[str], settings: Any) -> list[str]:
     from subspaces.io import FileError
     from subspaces.reproduce.experiment import adapted
 
-    sys.path.insert(0, str(Path.cwd()))  # where people keep what they try; python -m does the same
+    if settings.classes:
+        sys.path.insert(0, str(Path.cwd()))  # where people keep what they try; python -m does the same
     for name in _expand(names, settings):
         try:
             adapted(name, settings)

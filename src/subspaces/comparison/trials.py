@@ -174,6 +174,10 @@ def _points(datasets: Any) -> dict[str, tuple[Any, Labels]]:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if y.shape != (n,):
             raise ValueError(f"datasets[{name!r}] must have one class for each of its {n} points; got y of {y.shape}")
+        try:
+            clustering_scores(y, y)
+        except ValueError as error:
+            raise ValueError(f"datasets[{name!r}] has classes that cannot be scored: {error}") from None
         found[str(name)] = (X if hasattr(X, "shape") else np.asarray(X), y)
     if not found:
         raise ValueError("datasets must hold at least one data set; got none")
