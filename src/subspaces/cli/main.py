@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from subspaces.cli._common import Commands
+from subspaces.cli.cite import cite
 from subspaces.cli.cluster import cluster
 from subspaces.cli.demo import demo
 from subspaces.cli.explore import explore
@@ -41,5 +42,5 @@ def _main(
     """
 
 
-for command in (cluster, demo, explore, methods, reproduce):
+for command in (cluster, demo, explore, methods, cite, reproduce):
     app.command()(command)

@@ -15,6 +15,7 @@ from subspaces.plots.gallery import GalleryDisplay
 from subspaces.plots.images import LabelMapDisplay, SpectraDisplay
 from subspaces.plots.matrices import AffinityDisplay, CoefficientsDisplay
 from subspaces.plots.overlay import TracksDisplay
+from subspaces.plots.ranks import CriticalDifferenceDisplay
 from subspaces.plots.scores import ConfusionDisplay, NoiseDisplay
 from subspaces.plots.selection import NumberOfClustersDisplay, SelectionDisplay
 
@@ -22,6 +23,7 @@ __all__ = [
     "AffinityDisplay",
     "CoefficientsDisplay",
     "ConfusionDisplay",
+    "CriticalDifferenceDisplay",
     "EmbeddingDisplay",
     "GalleryDisplay",
     "LabelMapDisplay",
