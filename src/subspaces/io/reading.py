@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
+from subspaces.io.cells import DECIMALS
 from subspaces.io.columns import MISSING_RULES
 from subspaces.io.dataset import Dataset, FileError, Request, argument, printable
 from subspaces.io.image_files import read_images
 from subspaces.io.matlab import read_mat
 from subspaces.io.numpy_files import read_npy, read_npz
 from subspaces.io.parquet import read_parquet
-from subspaces.io.text import read_csv, read_tsv
+from subspaces.io.text import read_csv, read_tsv, read_txt
 from subspaces.numerics.memory import available_bytes
 
 READERS: dict[str, Callable[[Path, Request], Dataset]] = {
@@ -20,6 +21,8 @@ READERS: dict[str, Callable[[Path, Request], Dataset]] = {
     ".csv.gz": read_csv,
     ".tsv": read_tsv,
     ".tsv.gz": read_tsv,
+    ".txt": read_txt,
+    ".txt.gz": read_txt,
     ".parquet": read_parquet,
     ".npy": read_npy,
     ".npz": read_npz,
@@ -27,10 +30,12 @@ READERS: dict[str, Callable[[Path, Request], Dataset]] = {
 }
 """Reader of each suffix."""
 
-_TEXT, _ARRAYS, _FOLDER = (".csv", ".csv.gz", ".tsv", ".tsv.gz"), (".npz", ".mat"), "folder of images"
+_TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
+_ARRAYS, _FOLDER = (".npz", ".mat"), "folder of images"
 _OPTIONS = {
     "array": _ARRAYS,
     "header": _TEXT,
+    "decimal": _TEXT,
     "ignore": (*_TEXT, ".parquet"),
     **dict.fromkeys(("label", "id"), (*_TEXT, ".parquet", *_ARRAYS)),
     "missing": (*_TEXT, ".parquet", ".npy", *_ARRAYS),
@@ -47,6 +52,7 @@ def read_table(
     ignore: Sequence[str] = (),
     array: str | None = None,
     header: bool | None = None,
+    decimal: str | None = None,
     max_bytes: int | None = None,
     missing: str = "error",
     image_size: tuple[int, int] | None = None,
@@ -71,6 +77,8 @@ def read_table(
         dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the points.
     header : whether the first line of a text file holds the names of the columns
         By default found from the first two lines.
+    decimal : {".", ","}, the sign before the decimals in a text file
+        By default found from the first lines.
     max_bytes : the most memory the values may take; by default the memory that is free now
     missing : {"error", "drop", "mean", "median"}, default="error"
         What to do about missing values: name them in an error, leave out their rows (``rows`` then tells which are
@@ -95,6 +103,7 @@ def read_table(
         ignore=tuple(ignore),
         array=array,
         header=header,
+        decimal=decimal,
         max_bytes=available_bytes() if max_bytes is None else max_bytes,
         missing=missing,
         image_size=image_size,
@@ -102,6 +111,8 @@ def read_table(
     )
     if request.missing not in MISSING_RULES:
         raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {request.missing!r}.")
+    if request.decimal not in (None, *DECIMALS):
+        raise ValueError(f"decimal must be '.' or ','; got {request.decimal!r}.")
     return read_file(Path(path), request)
 
 

@@ -30,6 +30,7 @@ def read_tracks(
     id: str | None = None,
     array: str | None = None,
     header: bool | None = None,
+    decimal: str | None = None,
     ignore: tuple[str, ...] = (),
     max_bytes: int | None = None,
 ) -> Dataset:
@@ -45,7 +46,14 @@ def read_tracks(
     file = Path(path)
     most = available_bytes() if max_bytes is None else max_bytes
     request = Request(
-        label=label, id=id, ignore=tuple(ignore), array=array, header=header, max_bytes=most, missing="keep"
+        label=label,
+        id=id,
+        ignore=tuple(ignore),
+        array=array,
+        header=header,
+        decimal=decimal,
+        max_bytes=most,
+        missing="keep",
     )
     return _checked(read_file(file, request, _read_mat if suffix_of(file) == ".mat" and array is None else None))
 
