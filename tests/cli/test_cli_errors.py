@@ -74,7 +74,7 @@ def test_markup_and_control_characters_do_nothing(tmp_path):
         (["--nonsense"], "--nonsense"),
         (["--seed", "-3"], "--seed"),
         (["--threads", "0"], "--threads"),
-        (["-o", "labels.xlsx"], ".csv"),
+        (["-o", "labels.ods"], ".csv"),
     ],
 )
 def test_usage_errors_are_one_line(table, arguments, expected):

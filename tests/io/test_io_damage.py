@@ -284,6 +284,6 @@ def test_unknown_names_are_refused(tmp_path):
     assert "no such file" in refusal(tmp_path / "nothing.csv")
     (tmp_path / "folder.csv").mkdir()
     assert "folder" in refusal(tmp_path / "folder.csv")
-    for name in ("x.xlsx", "x", "x.gz", "x.json.gz"):
+    for name in ("x.docx", "x", "x.gz", "x.json.gz"):
         (tmp_path / name).touch()
         assert all(suffix in refusal(tmp_path / name) for suffix in READERS)

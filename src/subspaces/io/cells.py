@@ -38,6 +38,7 @@ class Layout:
     names: list[str] | None = None
     notes: tuple[str, ...] = ()
     delimiter: str = ","
+    is_sheet: bool = False  # rows end with their last cell that is not empty
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,12 @@ def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout:
         notes += (_told_titles(sample[:n_titles]),)
     sample = sample[n_titles:]
     width = max(len(filled(row)) for _, row in sample)
-    is_wider = 0 < width < max(len(row) for _, row in sample)
-    trim = _trimmer(width) if is_wider else lambda row: row
-    sample = [(line, trim(row)) for line, row in sample]
-    rest = ((line, trim(row)) for line, row in rows) if is_wider else rows
+    if layout.is_sheet or 0 < width < max(len(row) for _, row in sample):
+        fit = _fitter(width, layout.is_sheet)
+        sample = [(line, fit(row)) for line, row in sample]
+        rows = ((line, fit(row)) for line, row in rows)
     head, body = _head(path, request, sample, layout)
-    table = _fill(path, request, chain(body, rest), head, layout.delimiter)
+    table = _fill(path, request, chain(body, rows), head, layout)
     return _dataset(path, request, table, head, notes + _remarks(request, head, sample[0][1]))
 
 
@@ -80,9 +81,15 @@ def _told_titles(titles: list[Row]) -> str:
     return f"lines {first} to {last}, above the table, were left out ('{printable(shown, 40)}', ...)"
 
 
-def _trimmer(width: int) -> Callable[[list[str]], list[str]]:
-    """What cuts empty cells behind the last column: of trailing commas, and of sheets that were wider once."""
-    return lambda row: row if any(cell.strip() for cell in row[width:]) else row[:width]
+def _fitter(width: int, fill_up: bool) -> Callable[[list[str]], list[str]]:
+    """What cuts empty cells behind the last column (trailing commas, sheets that were wider once), or adds them."""
+
+    def fit(row: list[str]) -> list[str]:
+        if len(row) > width and not any(cell.strip() for cell in row[width:]):
+            return row[:width]
+        return row + [""] * (width - len(row)) if fill_up else row
+
+    return fit
 
 
 def _head(path: Path, request: Request, sample: list[Row], layout: Layout) -> tuple[_Head, list[Row]]:
@@ -163,13 +170,13 @@ class _Table:
         self.first_missing = ""
 
 
-def _fill(path: Path, request: Request, rows: Iterable[Row], head: _Head, delimiter: str) -> _Table:
+def _fill(path: Path, request: Request, rows: Iterable[Row], head: _Head, layout: Layout) -> _Table:
     columns, width = head.columns, len(head.names)
     table, pick = _Table(), _picker(columns.features, width)
     features, most = [head.names[i] for i in columns.features], request.max_bytes // 8
     for line, row in rows:
         if len(row) != width:
-            raise _wrong_width(path, line, len(row), head, delimiter)
+            raise _wrong_width(path, line, len(row), head, layout)
         cells = pick(row)
         try:
             numbers = list(map(float, cells)) if head.decimal == "." else [float(with_point(cell)) for cell in cells]
@@ -197,8 +204,9 @@ def _fill(path: Path, request: Request, rows: Iterable[Row], head: _Head, delimi
     return table
 
 
-def _wrong_width(path: Path, line: int, n_cells: int, head: _Head, delimiter: str) -> FileError:
-    remedy = f"repair the line (a {DELIMITERS[delimiter]} inside a cell needs quotes around the cell)"
+def _wrong_width(path: Path, line: int, n_cells: int, head: _Head, layout: Layout) -> FileError:
+    quotes = f" (a {DELIMITERS[layout.delimiter]} inside a cell needs quotes around the cell)"
+    remedy = "repair the line" + ("" if layout.is_sheet else quotes)
     where = "the first line" if head.line == 1 else f"line {head.line}"
     return FileError(path, f"{counted(n_cells, 'cell')} where {where} has {len(head.names)}; {remedy}", line=line)
 

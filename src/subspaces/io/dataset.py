@@ -56,7 +56,7 @@ class FileError(ValueError):
     column : its name
     """
 
-    def __init__(self, path: Path, problem: str, *, line: int | None = None, column: str | None = None) -> None:
+    def __init__(self, path: Path | str, problem: str, *, line: int | None = None, column: str | None = None) -> None:
         self.path, self.problem, self.line, self.column = path, problem, line, column
         place = printable(path, limit=4096)
         if line is not None:
@@ -73,7 +73,13 @@ class TextColumnsError(FileError):
     """
 
     def __init__(
-        self, path: Path, problem: str, remedy: dict[str, Any], *, line: int | None = None, column: str | None = None
+        self,
+        path: Path | str,
+        problem: str,
+        remedy: dict[str, Any],
+        *,
+        line: int | None = None,
+        column: str | None = None,
     ) -> None:
         super().__init__(path, problem, line=line, column=column)
         self.remedy = remedy

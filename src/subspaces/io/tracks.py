@@ -55,7 +55,8 @@ def read_tracks(
         max_bytes=most,
         missing="keep",
     )
-    return _checked(read_file(file, request, _read_mat if suffix_of(file) == ".mat" and array is None else None))
+    is_film = suffix_of(file) == ".mat" and array is None and not file.is_dir()
+    return _checked(read_file(file, request, _read_mat if is_film else None))
 
 
 def _read_mat(path: Path, request: Request) -> Dataset:
