@@ -217,7 +217,7 @@ def test_outputs_are_refused_before_computing(faces, frame, tmp_path, monkeypatc
 
 def test_empty_folder_is_one_line(tmp_path):
     (tmp_path / "nothing").mkdir()
-    assert "0 readable images in this folder" in fails("cluster", tmp_path / "nothing")
+    assert "0 readable images here" in fails("cluster", tmp_path / "nothing")
 
 
 def test_two_answers_that_are_as_good_are_both_named(tmp_path):

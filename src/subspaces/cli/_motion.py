@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import typer
 
 if TYPE_CHECKING:
+    from subspaces.cli._inputs import Inputs
     from subspaces.io import Dataset
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -51,7 +52,7 @@ class Motion:
                 raise FileError(overlay, 'an overlay needs Matplotlib: pip install "subspaces[report]"')
         return cls(wanted, overlay)
 
-    def read(self, file: Path, reading: dict[str, Any]) -> Dataset:
+    def read(self, file: Any, reading: dict[str, Any]) -> Dataset:
         """The points of a file; of tracks, with the frames put in where a point was not seen."""
         if not self.wanted:
             from subspaces.io import read_table
@@ -75,6 +76,15 @@ class Motion:
         share = 100 * n_gaps / (data.X.size / 2)
         note = f"{share:.3g} % of the places were missing and put in by a matrix of rank {found.rank}"
         return replace(data, X=found.X, notes=(*data.notes, f"{note}; those held out were met to {found.error:.2g}"))
+
+    def in_python(self, inputs: Inputs, reading: dict[str, Any]) -> str:
+        """Lines of Python that read the same points."""
+        if not self.wanted:
+            return inputs.in_python(reading)
+        kept = {name: value for name, value in reading.items() if name not in _NO_MEANING and value not in (None, ())}
+        arguments = "".join(f", {name}={value!r}" for name, value in kept.items())
+        imports = "from subspaces.io.tracks import read_tracks\nfrom subspaces.numerics.completion import complete"
+        return f"{imports}\n\nX = complete(read_tracks({str(inputs.main)!r}{arguments}).X, group=2).X"
 
     def settings(self, method: str, n_clusters: Any, given: dict[str, Any], assigned: dict[str, Any]) -> dict[str, Any]:
         """The parameters given, and for tracks, where the method knows affine subspaces, those that nobody gave.

@@ -66,6 +66,8 @@ def choose_columns(path: Path, names: Sequence[str], request: Request) -> Column
         id_ = row_names[0] if id_ is None else id_
         notes.append(f"the column of row names is {part}, not clustered")
     features = [i for i in range(len(names)) if i not in left_out | {label, id_}]
+    if request.columns is not None:
+        features = _picked(path, names, request.columns)
     if not features:
         raise FileError(path, f"no column is left to cluster (the file has {quoted(names)})")
     for i in features:
@@ -73,6 +75,15 @@ def choose_columns(path: Path, names: Sequence[str], request: Request) -> Column
             how = f"{argument('label', names[i])} would score against it"
             notes.append(f"column '{printable(names[i])}' is clustered like the others; {how}")
     return Columns(features, label, id_, tuple(notes))
+
+
+def _picked(path: Path, names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """Positions of the columns that were asked for, in that order."""
+    absent = [name for name in wanted if name not in names]
+    if absent:
+        one = counted(len(absent), "column is", "columns are")
+        raise FileError(path, f"{one} missing: {quoted(absent)}; the file has {quoted(names)}")
+    return [find_column(path, names, name, "columns") for name in wanted]
 
 
 def find_column(path: Path, names: Sequence[str], wanted: str, part: str) -> int:

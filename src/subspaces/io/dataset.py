@@ -99,6 +99,8 @@ class Request:
     missing: str = "error"
     image_size: tuple[int, int] | None = None
     color: bool = False
+    columns: tuple[str, ...] | None = None
+    min_images: int = 2
 
 
 @dataclass(frozen=True)

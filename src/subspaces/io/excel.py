@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from subspaces.io.cells import Layout, dataset_from_rows
 from subspaces.io.dataset import Dataset, FileError, Request, argument, printable, quoted
 from subspaces.io.dialect import Row
 from subspaces.io.excel_scan import scan
+from subspaces.io.text_tables import Layout, dataset_from_rows
 from subspaces.numerics.process import quiet
 from subspaces.spelling import counted
 
@@ -20,6 +21,13 @@ MAX_BLANK = 10**6
 
 def read_xlsx(path: Path, request: Request) -> Dataset:
     """Read a sheet of a workbook: the one that `request.array` names, else the first that is not empty."""
+    with open_sheet(path, request) as (rows, layout):
+        return dataset_from_rows(path, request, rows, layout)
+
+
+@contextmanager
+def open_sheet(path: Path, request: Request) -> Iterator[tuple[Iterator[Row], Layout]]:
+    """Rows of a sheet and what is known of them."""
     try:
         import openpyxl
     except ImportError:
@@ -31,8 +39,7 @@ def read_xlsx(path: Path, request: Request) -> Dataset:
         try:
             sheets = {sheet.title: sheet for sheet in book.worksheets}
             name, rows = _choose(path, sheets, request)
-            notes = _told(sheets, name)
-            return dataset_from_rows(path, request, rows, Layout(notes=notes, is_sheet=True))
+            yield rows, Layout(notes=_told(sheets, name), is_sheet=True)
         except FileError as error:
             if not found.n_unstored or "missing" not in error.problem:
                 raise

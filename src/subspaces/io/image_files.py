@@ -77,8 +77,8 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
         raise FileError(folder, f"{problem}; got '{printable(request.label)}'")
     files, skipped = _found(folder, given)
     images = list(_headers(folder, files, skipped, request.max_bytes))
-    if len(images) < 2:
-        raise _too_few(folder, len(images), skipped)
+    if len(images) < request.min_images:
+        raise _too_few(folder, len(images), skipped, request)
     size, how = _common_size(images, request.image_size)
     shape = (*size, 3) if request.color else size
     check_size(folder, len(images) * math.prod(shape) * 4, request.max_bytes)
@@ -91,8 +91,8 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
             skipped.append((image.name, _reason(error)))
         else:
             kept.append(image.name)
-    if len(kept) < 2:
-        raise _too_few(folder, len(kept), skipped)
+    if len(kept) < request.min_images:
+        raise _too_few(folder, len(kept), skipped, request)
     how += ", in colour" if request.color else f", in grey ({argument('color', True)} keeps colours)"
     y, classes, by_folder = _classes(folder, kept, request.label)
     notes = (how, *by_folder, *_told(skipped))
@@ -294,10 +294,11 @@ def _told_kind(reason: str, names: list[str]) -> str:
     return f"{shown}{f' and {len(names) - 2} more' if len(names) > 2 else ''} ({reason})"
 
 
-def _too_few(folder: Path, n: int, skipped: list[tuple[str, str]]) -> FileError:
+def _too_few(folder: Path, n: int, skipped: list[tuple[str, str]], request: Request) -> FileError:
     why = " ".join(f"; {note}" for note in _told(skipped))
     known = ", ".join(suffixes())
-    return FileError(folder, f"{counted(n, 'readable image')} here; clustering needs at least 2 ({known}){why}")
+    needed = f"clustering needs at least {request.min_images}" if request.min_images > 1 else "name one or more"
+    return FileError(folder, f"{counted(n, 'readable image')} here; {needed} ({known}){why}")
 
 
 def _reason(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,26 @@ def _read(path: Path, file: Any, columns: Columns, request: Request) -> Dataset:
     features, known = [names[i] for i in columns.features], None if columns.id is None else ids
     data = Dataset(X, path, y=y, classes=classes, ids=known, feature_names=features, notes=columns.notes)
     return settle_missing(data, request.missing, lambda i: f"row {i}", features)
+
+
+def read_columns(path: Path, wanted: Sequence[str], max_bytes: int) -> dict[str, list[Any]]:
+    """Those of the columns that are there, as lists; None where a value is missing."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        schema = file.schema_arrow
+    names = [name for name in schema.names if name in wanted]
+    texts = [name for name in names if _is_text(schema.field(name).type)]
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    needed = 0
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
+        check_size(path, _packed(file), max_bytes, "unpacks to")
+        for batch in file.iter_batches(columns=names):
+            needed += sum(60 * batch.num_rows + _text_bytes(batch.column(name)) for name in names)
+            check_size(path, needed, max_bytes, "its texts unpack to")
+            for name in names:
+                columns[name] += batch.column(name).to_pylist()
+    return columns or {name: [] for name in schema.names}
 
 
 def _packed(file: Any) -> int:

@@ -8,7 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from subspaces.io.cells import DECIMALS
 from subspaces.io.columns import MISSING_RULES
 from subspaces.io.dataset import Dataset, FileError, Request, argument, printable
 from subspaces.io.excel import read_xlsx
@@ -18,19 +17,20 @@ from subspaces.io.matlab import read_mat
 from subspaces.io.numpy_files import read_npy, read_npz
 from subspaces.io.parquet import read_parquet
 from subspaces.io.several import are_images, common_folder, expand, read_several, read_stream
-from subspaces.io.text import read_csv, read_tsv, read_txt
+from subspaces.io.text import read_text
+from subspaces.io.text_tables import DECIMALS
 from subspaces.numerics.memory import available_bytes
 
 Source: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | BinaryIO
 """What can be read: a file or folder, several, or a pipe."""
 
 READERS: dict[str, Callable[[Path, Request], Dataset]] = {
-    ".csv": read_csv,
-    ".csv.gz": read_csv,
-    ".tsv": read_tsv,
-    ".tsv.gz": read_tsv,
-    ".txt": read_txt,
-    ".txt.gz": read_txt,
+    ".csv": read_text,
+    ".csv.gz": read_text,
+    ".tsv": read_text,
+    ".tsv.gz": read_text,
+    ".txt": read_text,
+    ".txt.gz": read_text,
     ".xlsx": read_xlsx,
     ".xlsm": read_xlsx,
     ".parquet": read_parquet,
@@ -45,11 +45,11 @@ _BOOKS, _ARRAYS, _FOLDER = (".xlsx", ".xlsm"), (".npz", ".mat"), "folder of imag
 _OPTIONS = {
     "array": (*_ARRAYS, *_BOOKS),
     **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
-    "ignore": (*_TEXT, *_BOOKS, ".parquet"),
+    **dict.fromkeys(("ignore", "columns"), (*_TEXT, *_BOOKS, ".parquet")),
     "label": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, _FOLDER),
     "id": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS),
     "missing": (*_TEXT, *_BOOKS, ".parquet", ".npy", *_ARRAYS),
-    **dict.fromkeys(("image_size", "color"), (_FOLDER,)),
+    **dict.fromkeys(("image_size", "color", "min_images"), (_FOLDER,)),
 }
 """Where an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
 
@@ -67,6 +67,8 @@ def read_table(
     missing: str = "error",
     image_size: tuple[int, int] | None = None,
     color: bool = False,
+    columns: Sequence[str] | None = None,
+    min_images: int = 2,
 ) -> Dataset:
     """Read points, one per row, from a table, a workbook, an array or a folder of images.
 
@@ -100,6 +102,8 @@ def read_table(
     image_size : (height, width) that images are brought to
         By default small ones of one size stay as they are and others get about 32 x 32 pixels.
     color : whether images keep their colours (three values per pixel)
+    columns : columns of a table to take, in this order; by default all that are left
+    min_images : fewest images that are enough
 
     Returns
     -------
@@ -122,6 +126,8 @@ def read_table(
         missing=missing,
         image_size=image_size,
         color=color,
+        columns=None if columns is None else tuple(columns),
+        min_images=min_images,
     )
     if request.missing not in MISSING_RULES:
         raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {request.missing!r}.")
@@ -176,6 +182,11 @@ def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Da
             raise FileError(file, f"cannot be read: {printable(error.strerror)}") from error
         reason = printable(" ".join(str(error).split()), 120)
         raise FileError(file, f"damaged, cut short or not a {what} ({reason}); write or fetch it again") from error
+
+
+def has_columns(file: Path) -> bool:
+    """Whether a file of this kind names its columns."""
+    return suffix_of(file) in _OPTIONS["columns"]
 
 
 def _unknown(file: Path, suffix: str) -> FileError:

@@ -6,13 +6,17 @@ import csv
 import gzip
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from subspaces.io.cells import Layout, dataset_from_rows
 from subspaces.io.dataset import Dataset, FileError, Request, check_size, printable
 from subspaces.io.dialect import Row, count_comments, find_delimiter, names_in_comment, take_lines
+from subspaces.io.text_tables import Layout, dataset_from_rows
+
+SEPARATORS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",;\t "}
+"""What may separate the cells in files of each suffix."""
 
 MAX_LINE = 2**26
 """Longest line read, in characters: a packed file may hide gigabytes without a line break."""
@@ -21,37 +25,27 @@ MAX_BLANK = 10**6
 """Blank lines read beyond one for each row: two megabytes of a packed file may hide two thousand million of them."""
 
 
-def read_csv(path: Path, request: Request, candidates: str = ",;\t") -> Dataset:
-    """Read a table; of the signs that may stand between its cells, the one that its first lines show."""
+@contextmanager
+def open_text(path: Path, request: Request, candidates: str) -> Iterator[tuple[Iterator[Row], Layout]]:
+    """Rows of a text file and what is known of them; of the `candidates`, what separates cells is found by itself."""
     with io.TextIOWrapper(_open(path, request.max_bytes), encoding="utf-8-sig", newline="") as stream:
         try:
-            return _parse(path, request, _lines(path, stream), candidates)
+            lines = _lines(path, stream)
+            head = take_lines(lines)
+            n = count_comments(head)
+            delimiter = find_delimiter(head[n:], candidates)
+            is_named = n > 0 and request.header is None
+            names = names_in_comment(head[n - 1], head[n:], delimiter) if is_named else None
+            notes = (_told_comments(n, names is not None),) if n else ()
+            yield _rows(path, chain(head[n:], lines), delimiter, n), Layout(names, notes, delimiter)
         except UnicodeDecodeError:
             raise _not_utf8(path, request.max_bytes) from None
 
 
-def read_tsv(path: Path, request: Request) -> Dataset:
-    """Read a table with tabulators between the cells."""
-    return read_csv(path, request, "\t")
-
-
-def read_txt(path: Path, request: Request) -> Dataset:
-    """Read a table with commas, semicolons, tabulators or blanks between the cells."""
-    return read_csv(path, request, ",;\t ")
-
-
-def _parse(path: Path, request: Request, lines: Iterator[str], candidates: str) -> Dataset:
-    head = take_lines(lines)
-    n = count_comments(head)
-    delimiter = find_delimiter(head[n:], candidates)
-    names: list[str] | None = None
-    notes: tuple[str, ...] = ()
-    if n and request.header is None:
-        names = names_in_comment(head[n - 1], head[n:], delimiter)
-    if n:
-        notes += (_told_comments(n, names is not None),)
-    rows = _rows(path, chain(head[n:], lines), delimiter, n)
-    return dataset_from_rows(path, request, rows, Layout(names, notes, delimiter))
+def read_text(path: Path, request: Request) -> Dataset:
+    """Read a table from a text file."""
+    with open_text(path, request, SEPARATORS[Path(path.name.lower().removesuffix(".gz")).suffix]) as (rows, layout):
+        return dataset_from_rows(path, request, rows, layout)
 
 
 def _told_comments(n: int, named: bool) -> str:

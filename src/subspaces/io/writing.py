@@ -158,7 +158,7 @@ def check_output(
     if not os.access(folder, os.W_OK):
         raise FileError(file, "its folder may not be written to; choose another or change its permissions")
     try_to_write(file)
-    if source is not None and file.exists() and file.samefile(source):
+    if source is not None and file.exists() and Path(source).exists() and file.samefile(source):
         raise FileError(file, f"this is the input file; choose another name for the {what}")
     if file.exists() and not force:
         allow = f"allow it to be replaced with {argument('force', True)}"

@@ -115,17 +115,18 @@ def _head(path: Path, request: Request, sample: list[Row], layout: Layout) -> tu
 def _settle_texts(path: Path, request: Request, head: _Head, body: list[Row]) -> _Head:
     """Take a column of texts that are all different for the names of the points; refuse the other texts at once."""
     columns, texts = head.columns, []
-    for j in head.columns.features:
+    spare = [] if request.columns is None else [j for j in range(len(head.names)) if j not in columns.features]
+    for j in [*columns.features, *(j for j in spare if j not in (columns.label, columns.id))]:
         cells = [row[j] for _, row in body if j < len(row)]
         # a number with the other sign before its decimals is no text, and has an error of its own
         numbers = sum("number" in {kind_of(cell, sign) for sign in DECIMALS} for cell in cells)
         if sum(kind_of(cell, head.decimal) == "text" for cell in cells) > numbers:
             texts.append((j, [cell.strip() for cell in cells]))
     for j, cells in texts:
-        if columns.id is None and len(columns.features) > 1 and FEW <= len(cells) == len(set(cells)):
+        if columns.id is None and (j in spare or len(columns.features) > 1) and FEW <= len(cells) == len(set(cells)):
             columns = named_by(columns, j, head.names[j])
             head = replace(head, columns=columns, auto_id=True)
-    texts = [(j, cells) for j, cells in texts if j != columns.id]
+    texts = [(j, cells) for j, cells in texts if j != columns.id and j not in spare]
     if texts:
         found = {head.names[j]: cells for j, cells in texts}
         first = next(cell for cell in texts[0][1] if kind_of(cell, head.decimal) == "text")
