@@ -13,6 +13,7 @@ import typer
 
 from subspaces.cli._common import progress_bar, repeated_command
 from subspaces.cli._outputs import Outputs, Run
+from subspaces.spelling import counted
 
 if TYPE_CHECKING:
     from subspaces.hyperspectral import ImageClusters
@@ -86,7 +87,7 @@ class ImageOutputs(Outputs):
             written += [f"map written to {file}"] if suffix != ".dat" else []
         scores = run.document.get("scores")
         if scores is not None:
-            known = f"{run.document['image']['n_known']} pixels with a known class"
+            known = counted(run.document["image"]["n_known"], "pixel with a known class", "pixels with a known class")
             written.insert(0, f"accuracy on the {known}: {100 * scores['accuracy']:.1f} %")
         return written + self._pages(run)
 
@@ -197,8 +198,8 @@ def _document(found: ImageClusters, method: str, seconds: float, summary: Any) -
     cube, segments = found.cube, found.segments
     rows, columns, bands = cube.shape
     n_pixels = int(cube.mask.sum())
-    what = f"{n_pixels:,} pixels of {rows} x {columns}, {bands} bands"
-    note = what if segments is None else f"{what}, as {len(found.X):,} superpixels"
+    what = f"{n_pixels:,} pixels of {rows} x {columns}, {counted(bands, 'band')}"
+    note = what if segments is None else f"{what}, as {counted(len(found.X), 'superpixel')}"
     document = describe(
         found.model,
         source=str(cube.source),
