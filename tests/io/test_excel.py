@@ -11,6 +11,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from fuzz.packing import workbook
 from io_data import refusal
 from subspaces.io import FileError, read_table, write_labels
 from subspaces.io import writing as module
@@ -86,6 +87,22 @@ def test_formulas_are_not_computed(tmp_path):
     assert "2 formulas have no stored result, the first in cell B2; open the workbook in a spreadsheet program" in text
     changed(path, SHEET, lambda xml: re.sub(rb"</f><v ?/?>(</v>)?", b"</f><v>7</v>", xml))
     np.testing.assert_array_equal(read_table(path).X, [[1, 7], [2, 7]])
+
+
+def test_texts_that_are_stored_apart(tmp_path):
+    """As Excel writes them."""
+    parts = workbook()
+    with zipfile.ZipFile(tmp_path / "x.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    data = read_table(tmp_path / "x.xlsx", label="c", missing="mean")
+    assert data.feature_names == ["a", "b"]
+    np.testing.assert_array_equal(data.X, [[1, 2.5], [3, 1.75], [5, 1]])
+    many = b"<si><t>x</t></si>" * 10**5
+    change = lambda xml: xml.replace(b"</sst>", many + b"</sst>")  # noqa: E731
+    text, peak = peak_of_refusal(changed(tmp_path / "x.xlsx", "xl/sharedStrings.xml", change), max_bytes=10**7)
+    assert "the workbook needs" in text
+    assert peak < 10**7
 
 
 def test_other_workbooks_are_named(tmp_path):

@@ -133,7 +133,7 @@ def _report(error: Exception) -> int:
 def _try(error: Exception) -> str:
     """The command that was typed with what an error asks for, ready to be typed."""
     remedy = getattr(error, "remedy", None)
-    if not remedy:
+    if not remedy or _typed.get()[1:2] not in (("cluster",), ("explore",)):  # which have these options
         return ""
     words = [word for name, value in remedy.items() for word in shlex.split(_options(name, value))]
     return f"; try: {shlex.join([*_typed.get(), *words])}"

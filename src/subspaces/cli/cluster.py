@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
@@ -111,7 +112,7 @@ def _cluster(typed: Any) -> None:
             estimator = build(method, wanted, None, *settings)
             run = _streamed(estimator, method, main, typed.scheduler, typed.checkpoint, typed.threads, most, show)
         else:
-            run = _run(inputs, reading, method, wanted, settings, show, tracks)
+            run = _run(inputs, reading, method, wanted, settings, show, tracks, typed.output)
         written = outputs.write(run) + tracks.write(run.estimator.labels_) + save(typed.save, run)
     if typed.as_json or not typed.quiet:
         _tell(run, written, typed.as_json, found=wanted in (None, options.AUTO))
@@ -177,9 +178,14 @@ def _run(
     settings: tuple[dict[str, Any], dict[str, Any]],
     show: bool,
     tracks: Motion,
+    labels: Path | None,
 ) -> Run:
     """Read, cluster and describe a file that fits in memory; a parameter out of its range is the command's fault."""
     data = tracks.read(inputs.source, reading)
+    if labels is not None:
+        from subspaces.io.writing import check_n_rows
+
+        check_n_rows(labels, data.n_rows or len(data.X))
     # late: a wrong file name should not wait seconds for its answer
     from sklearn.utils._param_validation import InvalidParameterError
 

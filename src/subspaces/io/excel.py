@@ -34,8 +34,10 @@ def open_sheet(path: Path, request: Request) -> Iterator[tuple[Iterator[Row], La
         problem = 'reading workbooks needs openpyxl: pip install "subspaces[excel]" (or save the sheet as CSV)'
         raise FileError(path, problem) from None
     found = scan(path, request.max_bytes)
-    with quiet():  # of what a workbook holds that is no concern of a table: validation, drawings, odd dates
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+    # quiet of what a workbook holds that is no concern of a table: validation, drawings, odd dates; the file is opened
+    # here because openpyxl leaves it open where it fails
+    with quiet(), path.open("rb") as stream:
+        book = openpyxl.load_workbook(stream, read_only=True, data_only=True, keep_links=False)
         try:
             sheets = {sheet.title: sheet for sheet in book.worksheets}
             name, rows = _choose(path, sheets, request)

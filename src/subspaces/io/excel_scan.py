@@ -16,9 +16,9 @@ from subspaces.io.dataset import FileError, check_size
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main "
 STRICT = "http://purl.oclc.org/ooxml/spreadsheetml/main "
-ELEMENT, SETTING = 150, 5000
-"""Bytes that openpyxl takes for an element of a sheet or of the texts, and for one of anything else (styles), measured
-and rounded up."""
+ELEMENT, CELL, SETTING = 150, 400, 2000
+"""Bytes that openpyxl takes for an element of a sheet or of the texts, for one in the row that it is at, and for one of
+anything else (styles): measured and rounded up."""
 
 _CHUNK = 2**16
 
@@ -91,7 +91,7 @@ class _Part:
         if self.root != "worksheet":
             return SETTING * self.n_all
         # without the dimension at its head, openpyxl goes through all of a sheet to look for it
-        return ELEMENT * (self.n_kept + self.n_longest if self.has_dimension else self.n_all)
+        return ELEMENT * (self.n_kept if self.has_dimension else self.n_all) + CELL * self.n_longest
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         name = name.removeprefix(MAIN).removeprefix(STRICT)
