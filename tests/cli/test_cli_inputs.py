@@ -153,3 +153,20 @@ def test_commands_are_repeated_with_what_is_asked_for(monkeypatch):
     finally:
         _common._typed.reset(token)
     assert words == ["subspaces", "cluster", "x y.csv", "--label", "a b", "--ignore", "c", "--ignore", "d'e"]
+
+
+def test_one_is_one(photos, tmp_path):
+    result = run("cluster", photos, "-k", 1, "--sort-into", tmp_path / "sorted")
+    assert result.exit_code == 0, result.output
+    assert "\n1 cluster in " in result.stdout
+    assert ", of all points\n" in result.stdout
+    assert f"16 images copied into 1 folder in {tmp_path / 'sorted'}" in result.stdout
+    np.savetxt(tmp_path / "x.csv", np.random.default_rng(0).normal(size=(20, 1)), delimiter=",")
+    result = run("cluster", tmp_path / "x.csv", "-k", 2)
+    assert "x.csv: 20 points, 1 feature\n" in result.stdout
+
+
+def test_help_names_the_new_commands():
+    result = run("--help")
+    assert "predict" in result.stdout
+    assert "compare" in result.stdout

@@ -108,6 +108,12 @@ def test_lines_above_the_table_are_left_out(tmp_path, above, told):
     )
 
 
+def test_many_comments(tmp_path):
+    data = read(tmp_path, "# m/z scan\n" * 200 + "a,b\n1,2\n3,4\n")
+    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
+    assert data.notes == ("lines 1 to 200 are comments and were left out",)
+
+
 def test_title_above_semicolons(tmp_path):
     data = read(tmp_path, "Messung vom 3. Mai\nmm;kg\n1,5;2\n3,5;4\n")
     np.testing.assert_array_equal(data.X, [[1.5, 2], [3.5, 4]])

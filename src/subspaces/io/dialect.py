@@ -207,11 +207,14 @@ def counts_up(cells: Sequence[str]) -> bool:
 
 
 def take_lines(lines: Iterator[str]) -> list[str]:
-    """The first lines, as many as it takes to see how a table is laid out."""
+    """The first lines, as many as it takes to see how a table is laid out, beside comments."""
     taken: list[str] = []
-    for line in islice(lines, SAMPLE):
+    n_lines = n_characters = 0
+    for line in lines:
         taken.append(line)
-        if len(taken) > 2 and sum(map(len, taken)) > SAMPLE_CHARACTERS:
+        n_lines += bool(line.strip()) and not line.lstrip().startswith(COMMENT)
+        n_characters += len(line)
+        if n_lines == SAMPLE or (len(taken) > 2 and n_characters > SAMPLE_CHARACTERS):
             break
     return taken
 
