@@ -179,6 +179,10 @@ def test_columns_of_text_are_refused_together(tmp_path):
     assert "column 'sample' names the points (every text is another) and is not clustered" in data.notes
 
 
+def test_text_below_a_line_that_is_short(tmp_path):
+    assert "line 3, column 's': 'cat' is not a number" in refusal(write(tmp_path / "x.csv", "a,b,s\n1,2\n1,2,cat\n"))
+
+
 def test_names_must_differ_to_the_end(tmp_path):
     rows = [f"p{i},{i}\n" for i in range(80)]
     assert read(tmp_path, "name,x\n" + "".join(rows)).ids[-1] == "p79"

@@ -64,7 +64,8 @@ def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout:
         notes += (_told_titles(sample[:n_titles]),)
     sample = sample[n_titles:]
     width = max(len(filled(row)) for _, row in sample)
-    if layout.is_sheet or 0 < width < max(len(row) for _, row in sample):
+    is_wider = 0 < width < max(len(row) for _, row in sample) and request.missing != "keep"  # there gaps mean something
+    if layout.is_sheet or is_wider:
         fit = _fitter(width, layout.is_sheet)
         sample = [(line, fit(row)) for line, row in sample]
         rows = ((line, fit(row)) for line, row in rows)
@@ -129,8 +130,9 @@ def _settle_texts(path: Path, request: Request, head: _Head, body: list[Row]) ->
     texts = [(j, cells) for j, cells in texts if j != columns.id and j not in spare]
     if texts:
         found = {head.names[j]: cells for j, cells in texts}
+        j = texts[0][0]
         first = next(cell for cell in texts[0][1] if kind_of(cell, head.decimal) == "text")
-        line = next(number for number, row in body if row[texts[0][0]].strip() == first)
+        line = next(number for number, row in body if j < len(row) and row[j].strip() == first)
         raise text_trouble(path, found, request, first, line)
     return head
 
