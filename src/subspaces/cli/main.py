@@ -9,8 +9,10 @@ import typer
 from subspaces.cli._common import Commands
 from subspaces.cli.cite import cite
 from subspaces.cli.cluster import cluster
+from subspaces.cli.compare import compare
 from subspaces.cli.demo import demo
 from subspaces.cli.explore import explore
+from subspaces.cli.label_new import predict
 from subspaces.cli.methods import methods
 from subspaces.cli.reproduce import reproduce
 
@@ -42,5 +44,5 @@ def _main(
     """
 
 
-for command in (cluster, demo, explore, methods, cite, reproduce):
+for command in (cluster, predict, compare, demo, explore, methods, cite, reproduce):
     app.command()(command)

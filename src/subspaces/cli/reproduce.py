@@ -14,6 +14,7 @@ import typer
 
 from subspaces.cli import _options as options
 from subspaces.cli._common import FAILED, bar_of_time, complain, one_line
+from subspaces.spelling import counted
 
 ALL, PAGE, DIGITS = "all", "page", "digits"
 NamesArgument = Annotated[
@@ -109,7 +110,7 @@ def reproduce(
         if not (quiet or as_json):
             typer.echo(one_line(f"page: {page}"))
     if failures:
-        complain(f"error: {failures} cells failed; the same command tries them again")
+        complain(f"error: {counted(failures, 'cell')} failed; the same command tries again")
         raise typer.Exit(FAILED)
 
 
@@ -162,7 +163,7 @@ def _run_all(names: list[str], settings: Any, as_json: bool, quiet: bool) -> int
         documents.append({**document, **counts, "records": [asdict(record) for record in run.records]})
         if not (quiet or as_json):
             markdown = next(file for file in run.files if file.suffix == ".md")
-            done = f"{run.outcome.n_computed} cells computed, {run.outcome.n_found} from the cache"
+            done = f"{counted(run.outcome.n_computed, 'cell')} computed, {run.outcome.n_found} from the cache"
             typer.echo(one_line(f"{run.experiment.name}: {done}; {markdown}"))
     if as_json:
         typer.echo(json.dumps(documents, allow_nan=False))
