@@ -210,8 +210,9 @@ def _largest_p_value(
     unit = bool(np.ptp(lengths) <= 1e-6 * lengths.max())
     dimension = intrinsic_dimension(points)
     models: list[tuple[Callable[[], Array], slice]] = [(lambda: gaussian_like(points, rng), slice(2))]
-    if dimension < _FEW_DIMENSIONS:  # the cut depends on the shape of the piece, which a box does not have
-        models.append((lambda: box_like(points, max(1, round(dimension)), rng), slice(1)))
+    if dimension < _FEW_DIMENSIONS:
+        # only the return: the cut depends on the shape. Never a line: its graph falls apart at every larger gap
+        models.append((lambda: box_like(points, max(2, round(dimension)), rng), slice(1)))
     found = []
     for model, numbers in models:
         drawn = (model() for _ in range(n_draws))
