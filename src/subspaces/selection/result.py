@@ -83,7 +83,7 @@ class ClusterCount:
     @property
     def is_one(self) -> bool:
         """Whether nothing speaks for more than one cluster."""
-        return self.p_value > ONE_PIECE
+        return self.estimate == 1
 
     @property
     def sureness(self) -> float:
