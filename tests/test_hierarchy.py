@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -185,13 +186,13 @@ def test_dictionary_holds_the_tree(tree):
     assert {"cut", "returns", "p_value", "stability"} <= root.keys()
     assert root["p_value"] is None
     points = [leaf["points"] for leaf in leaves_of(root)]
-    assert sorted(sum(points, [])) == list(range(len(tree.leaves)))
+    assert sorted(chain(*points)) == list(range(len(tree.leaves)))
     for rows in points:
         assert len(set(tree.leaves[rows].tolist())) == 1
 
     def clusters(piece):
         if "cluster" in piece:
-            yield piece["cluster"], sorted(sum((leaf["points"] for leaf in leaves_of(piece)), []))
+            yield piece["cluster"], sorted(chain(*(leaf["points"] for leaf in leaves_of(piece))))
         else:
             for child in piece["children"]:
                 yield from clusters(child)

@@ -17,6 +17,7 @@ from subspaces.plots.matrices import AffinityDisplay, CoefficientsDisplay
 from subspaces.plots.overlay import TracksDisplay
 from subspaces.plots.scores import ConfusionDisplay, NoiseDisplay
 from subspaces.plots.selection import NumberOfClustersDisplay, SelectionDisplay
+from subspaces.plots.tree import TreeDisplay
 
 __all__ = [
     "AffinityDisplay",
@@ -31,6 +32,7 @@ __all__ = [
     "SpectraDisplay",
     "SpectrumDisplay",
     "TracksDisplay",
+    "TreeDisplay",
     "show",
 ]
 
