@@ -135,6 +135,8 @@ def say(run: Run, written: list[str], found: bool) -> None:
     parameters = {**document["parameters"], **document.get("chosen", {})}
     setting = ", ".join(f"{name} {parameters[name]}" for name in SHOWN if parameters.get(name) is not None)
     name = document.get("winner", document["method"]).upper()
+    if document.get("verdict"):
+        typer.echo(one_line(document["verdict"]))
     typer.echo(one_line(f"{document['source']}: {document['n_points']} points, {document['n_features']} features"))
     typer.echo(f"{name} ({setting}, seed {parameters['random_state']})")
     if "reason" in document:

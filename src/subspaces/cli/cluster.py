@@ -16,6 +16,7 @@ from subspaces.cli._common import limited_threads, progress_bar
 from subspaces.cli._image import outputs_of, run_image
 from subspaces.cli._motion import Motion
 from subspaces.cli._outputs import Run, as_document, say
+from subspaces.cli._tree_file import check_tree, write_tree
 from subspaces.description import describe
 
 POINT_BYTES = 1000
@@ -56,6 +57,7 @@ def cluster(
     output: options.OutputOption = None,
     report: options.ReportOption = None,
     tables: options.TablesOption = None,
+    tree: options.TreeOption = None,
     overlay: options.OverlayOption = None,
     sort_into: options.SortOption = None,
     link: options.LinkOption = False,
@@ -80,6 +82,7 @@ def cluster(
     given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero, "effort": effort}
     settings = _settings(given | {"scaling": scaling, "partition": partition, "random_state": seed}, set_)
     method = _method(method, settings, image or _stream.wanted(file, scheduler), motion)
+    check_tree(tree, method, source=file, labels=output, force=force)
     wanted = options.number(n_clusters, "-k", int)
     columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
     looks = {"image_size": options.image_size(image_size), "color": color, "header": header, "missing": missing}
@@ -87,20 +90,18 @@ def cluster(
         if image:
             run: Run = run_image(file, mask, columns | looks, method, settings, partial(build, method, wanted), show)
         elif _stream.wanted(file, scheduler):
-            _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into})
-            estimator = build(method, wanted, None, *settings)
-            run = _streamed(estimator, method, file, scheduler, checkpoint, threads, most, show)
+            _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into, "tree": tree})
+            run = _streamed(method, wanted, settings, file, scheduler, checkpoint, threads, most, show)
         else:
             run = _run(file, columns | looks, method, wanted, settings, show, tracks)
-        written = outputs.write(run) + tracks.write(run.estimator.labels_)
-    if as_json or not quiet:
-        _tell(run, written, as_json, found=wanted in (None, options.AUTO))
+        written = outputs.write(run) + write_tree(tree, run) + tracks.write(run.estimator.labels_)
+    _tell(run, written, as_json, quiet, found=wanted in (None, options.AUTO))
 
 
-def _tell(run: Run, written: list[str], as_json: bool, found: bool) -> None:
+def _tell(run: Run, written: list[str], as_json: bool, quiet: bool, found: bool) -> None:
     if as_json:
         typer.echo(json.dumps(as_document(run), allow_nan=False))
-    else:
+    elif not quiet:
         say(run, written, found=found)
 
 
@@ -111,7 +112,8 @@ def _limited(most: int | None) -> Any:
     return limited(most)
 
 
-def _streamed(estimator: Any, method: str, *how: Any) -> Run:
+def _streamed(method: str, wanted: Any, settings: tuple[dict[str, Any], dict[str, Any]], *how: Any) -> Run:
+    estimator = build(method, wanted, None, *settings)
     return Run(describe(estimator, method=method, **_stream.cluster_stream(estimator, *how)), estimator)
 
 
