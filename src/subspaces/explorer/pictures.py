@@ -19,6 +19,8 @@ from subspaces.metrics import SCORES
 from subspaces.numerics.types import Array, Labels
 from subspaces.plots.gallery import as_bytes, data_uri, profiles_of
 from subspaces.plots.style import OKABE_ITO, map_colors, readable_on
+from subspaces.plots.tree import layers_sentence, p_text
+from subspaces.selection.splits import LEVEL
 
 THUMB = 40
 """Most pixels of a small picture's side."""
@@ -133,7 +135,7 @@ def quality(session: Session, view: View, seconds: float) -> str:
     figures = view.quality
     n_components = int(figures["components"])
     parts = [
-        f"<b class='clusters'>{len(view.sizes)} clusters</b>",
+        f"<b class='clusters'>{len(view.sizes)} cluster{'s' * (len(view.sizes) != 1)}</b>",
         f"separation <b class='separation'>{figures['separation']:.3f}</b>",
         f"modularity <b class='modularity'>{figures['modularity']:.3f}</b>",
         f"{n_components} component{'s' * (n_components != 1)}",
@@ -146,6 +148,21 @@ def quality(session: Session, view: View, seconds: float) -> str:
     parts.append(f"<span class='time'>{points}, updated in <span class='seconds'>{seconds:.2f}</span> s</span>")
     warned = "".join(f"<div class='warning'>{escape(message)}</div>" for message in view.messages)
     return f"<div class='quality'>{' · '.join(parts)}</div>{warned}"
+
+
+def level_note(view: View, p: float | None) -> str:
+    """What the slider of the tree shows: the level, and how real the split is that made it (None: being tested)."""
+    layers = f"<p class='note layers'>{layers_sentence(view.tree.layers)}</p>"
+    if view.level is None:
+        return f"<p class='note level'>The clusters of the fit; move to see coarser or finer ones.</p>{layers}"
+    if view.level == 1:
+        return f"<p class='note level'><b>Level 1</b>: all points together.</p>{layers}"
+    i = view.tree.split(view.level - 1)
+    one, other = sorted(view.tree.sizes[view.tree.merges[i]].tolist(), reverse=True)
+    real = "real" if p is not None and p <= LEVEL else "may be chance"
+    tested = "testing it …" if p is None else "not tested" if np.isnan(p) else f"p {escape(p_text(p))}, {real}"
+    split = f"the last split makes {one:,} and {other:,} points and cuts {100 * view.tree.cut[i]:.1f} % of the edges"
+    return f"<p class='note level'><b>Level {view.level}</b>: {split}; <span class='p'>{tested}</span>.</p>{layers}"
 
 
 def captions(view: View) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -187,6 +188,20 @@ def p_text(p: float) -> str:
     ('0.23', '0.012', '< 0.001')
     """
     return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def layers_sentence(layers: Sequence[int]) -> str:
+    """Which numbers of clusters stand out.
+
+    Examples
+    --------
+    >>> layers_sentence([2, 10, 12]), layers_sentence([1])
+    ('2, 10 and 12 clusters stand out.', '1 cluster stands out.')
+    """
+    if list(layers) == [1]:
+        return "1 cluster stands out."
+    *first, last = map(str, layers)
+    return f"{', '.join(first)} and {last} clusters stand out." if first else f"{last} clusters stand out."
 
 
 def _places(tree: ClusterTree, levels: int) -> dict[int, float]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from subspaces.hierarchy import ClusterTree
 from subspaces.numerics.types import Array
+from subspaces.plots.tree import TreeDisplay, layers_sentence, p_text
 from subspaces.report._content import Content
 from subspaces.report._figures import LARGE, Picture, drawn
 
@@ -45,8 +45,6 @@ def tree_section(content: Content) -> TreeSection | None:
     tree = tree_of(content)
     if tree is None or tree.n_leaves < 2:
         return None
-    from subspaces.plots import TreeDisplay
-
     sentence, table = layers_sentence(tree.layers), split_table(tree)
     alt = f"Dendrogram of {len(tree.leaves):,} {content.noun} from 1 to {TreeDisplay(tree).levels} clusters. {sentence}"
     plot = (_TITLE, _TEXT, (6.4, 5.0), lambda figure: TreeDisplay.from_tree(tree, ax=figure.subplots()))
@@ -63,27 +61,11 @@ def tree_of(content: Content) -> ClusterTree | None:
     return found
 
 
-def layers_sentence(layers: Sequence[int]) -> str:
-    """Which numbers of clusters stand out.
-
-    Examples
-    --------
-    >>> layers_sentence([2, 10, 12]), layers_sentence([1])
-    ('2, 10 and 12 clusters stand out.', '1 cluster stands out.')
-    """
-    if list(layers) == [1]:
-        return "1 cluster stands out."
-    *first, last = map(str, layers)
-    return f"{', '.join(first)} and {last} clusters stand out." if first else f"{last} clusters stand out."
-
-
 def split_table(tree: ClusterTree) -> list[tuple[str, ...]]:
     """The coarsest splits, down to the first that the labels do not make; the first row names the columns.
 
     What is known of none of them has no column.
     """
-    from subspaces.plots.tree import p_text
-
     levels = range(1, min(tree.n_clusters, MOST_SPLITS, tree.n_leaves - 1) + 1)
     sizes = [tree.sizes[tree.merges[tree.split(k)]] for k in levels]
     columns = {
