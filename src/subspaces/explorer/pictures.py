@@ -170,8 +170,9 @@ def captions(view: View) -> tuple[str, str]:
     n, size = len(view.labels), len(view.cells)
     cells = "" if size == n else f"; {size} × {size} cells, each the sum of about {(n / size) ** 2:.0f} entries"
     graph = f"<h2>Affinity, points ordered by cluster</h2><p class='note'>colours on a root scale{cells}</p>"
+    of_the_fit = "" if view.level is None else " of the fit"
     what = {
-        "map": "a disc per cluster, typical points in its middle; doubtful ones lie between discs",
+        "map": f"a disc per cluster{of_the_fit}, typical points in its middle; doubtful ones lie between discs",
         "pca": "principal plane of the spectral embedding",
     }[view.layout]
     return graph, f"<h2>Embedding</h2><p class='note'>{what}; hover shows a point, a click its representers</p>"
