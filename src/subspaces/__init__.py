@@ -14,17 +14,30 @@ __version__ = "0.1.0"
 
 _CLASSES = {registry.entry_of(name).class_name: name for name in registry.names(*registry.SHALLOW)}
 _OTHERS = {
+    "Coefficients": "subspaces.representation.coefficients",
+    "Comparison": "subspaces.comparison",
+    "GraphClusterer": "subspaces.estimators.graph",
     "SampledClusterer": "subspaces.estimators.sampled",
+    "SubspaceClusterer": "subspaces.estimators.base",
     "SubspaceClustering": "subspaces.estimators.front_door",
+    "cite": "subspaces.citations",
     "cluster_image": "subspaces.hyperspectral",
+    "compare": "subspaces.comparison",
     "explore": "subspaces.explorer",
+    "from_dense": "subspaces.representation.coefficients",
+    "from_sparse": "subspaces.representation.coefficients",
     "show": "subspaces.plots",
 }
 __all__ = [*_CLASSES, *_OTHERS, "__version__"]
 
 if TYPE_CHECKING:
+    from subspaces.citations import cite as cite
+    from subspaces.comparison import Comparison as Comparison
+    from subspaces.comparison import compare as compare
+    from subspaces.estimators.base import SubspaceClusterer as SubspaceClusterer
     from subspaces.estimators.bdr import BDR as BDR
     from subspaces.estimators.front_door import SubspaceClustering as SubspaceClustering
+    from subspaces.estimators.graph import GraphClusterer as GraphClusterer
     from subspaces.estimators.ktrr import KTRR as KTRR
     from subspaces.estimators.ktrr import LSR1 as LSR1
     from subspaces.estimators.ktrr import LSR2 as LSR2
@@ -55,6 +68,9 @@ if TYPE_CHECKING:
     from subspaces.explorer import explore as explore
     from subspaces.hyperspectral import cluster_image as cluster_image
     from subspaces.plots import show as show
+    from subspaces.representation.coefficients import Coefficients as Coefficients
+    from subspaces.representation.coefficients import from_dense as from_dense
+    from subspaces.representation.coefficients import from_sparse as from_sparse
 
 
 def __getattr__(name: str) -> object:

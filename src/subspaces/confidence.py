@@ -1,17 +1,19 @@
 """How sure is each label: from the graph that was cut, for points and for clusters.
 
+The confidence of a label is the probability that it is right (:mod:`subspaces.calibration`). It rests on this:
+
 A walker that starts at a point i and goes along the edges of the graph (with probability in proportion to their
 weights, resting every other step on average) is after `N_STEPS` steps in cluster c with probability s_ic. Divided by
 the weight of the cluster (large ones are met by chance more often) and scaled to length 1, these numbers are the
 point's *profile*. The mean profile of a cluster is its centre. With a the distance of a point's profile to the centre
 of its own cluster and b that to the nearest other one,
 
-    margin = b − a,    confidence = max(0, margin / max(a, b)),
+    margin = b − a,    walk = max(0, margin / max(a, b)),
 
 the simplified silhouette, cut at 0: 1 means that the walks look like those of the own cluster and of no other, 0 that
 another cluster suits as well or better (then the margin is negative). Nothing but the graph W and the labels is
 needed, so every method has it; no n × n array is made. It can know no more than the graph: where the clusters are its
-components, every label is certain, right or wrong.
+components, it is 1 for every label, right or wrong. So it is one of several signs, none of which is a probability.
 
 A point *fits nowhere* if it has no edge, if no cluster receives half of its weight within one and two steps, or if it
 lies further from the points it is tied to than Tukey's fence allows: with the logarithms of these distances, third
@@ -27,6 +29,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subspaces.calibration import Agreement, graph_features, probability_right, search_features
+from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.kernels import is_precomputed
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.types import Array, Data, Labels, Sparse
@@ -48,14 +52,14 @@ class Memberships:
 
     Attributes
     ----------
-    confidence : array of shape (n,), from 0 to 1
+    walk : array of shape (n,), from 0 to 1
     margin : array of shape (n,), distance to the second-best cluster minus distance to the own one
     second : array of shape (n,), position of the second-best cluster; −1 where walks reach no other
     support : array of shape (n,), largest share of the point's weight that one cluster receives in one or two steps
     nearest : array of shape (k,), position of the cluster with the most similar profile; −1 if none is reached
     """
 
-    confidence: Array
+    walk: Array
     margin: Array
     second: Labels
     support: Array
@@ -69,7 +73,8 @@ class Summary:
     Attributes
     ----------
     labels : array of shape (n,)
-    confidence, margin : arrays of shape (n,)
+    confidence : array of shape (n,), probability that the label is right
+    margin : array of shape (n,)
     second_cluster : array of shape (n,), label of the second-best cluster; −1 where there is none
     fits_nowhere : array of shape (n,) of bool
     clusters : array of shape (k,), the labels that occur; the fields below follow its order
@@ -127,7 +132,7 @@ def summarize(estimator: Any, X: Data | None = None, *, n_exemplars: int = 5) ->
     >>> from subspaces import TRR
     >>> X = np.kron(np.eye(2), np.random.default_rng(0).normal(size=(20, 3)))
     >>> summary = summarize(TRR(2).fit(X))
-    >>> summary.sizes, summary.confidence.min() > 0.99
+    >>> summary.sizes, summary.confidence.min() > 0.5
     (array([20, 20]), np.True_)
     """
     labels = np.asarray(estimator.labels_)
@@ -137,14 +142,42 @@ def summarize(estimator: Any, X: Data | None = None, *, n_exemplars: int = 5) ->
         if points is None:
             raise ValueError(f"{type(estimator).__name__} keeps no graph: give the points X it was fitted to.")
         W = neighbor_graph(points)
-    return summarize_graph(W, labels, points, n_exemplars=n_exemplars)
+    known = getattr(estimator, "confidence_", None)
+    return summarize_graph(W, labels, points, confidence=known, n_exemplars=n_exemplars)
 
 
-def summarize_graph(W: Sparse, labels: Labels, X: Data | None = None, *, n_exemplars: int = 5) -> Summary:
+def graph_confidence(
+    W: Sparse, codes: Labels, found: Memberships, tree: ClusterTree | None = None, search: Agreement | None = None
+) -> Array:
+    """Probability that each label is right, from the graph and, where there was one, from a search.
+
+    Parameters
+    ----------
+    W, codes : graph and cluster of each point, 0, 1, ...
+    found : :func:`memberships` of them
+    tree : of the same graph and labels, made here if it is not given
+    search : what other settings say
+    """
+    tree = cluster_tree(W, codes) if tree is None else tree
+    features = graph_features(W, codes, found, tree)
+    if search is not None:
+        features = search_features(features, search)
+    return probability_right(features, np.bincount(codes)[codes])
+
+
+def summarize_graph(
+    W: Sparse,
+    labels: Labels,
+    X: Data | None = None,
+    *,
+    confidence: Array | None = None,
+    n_exemplars: int = 5,
+) -> Summary:
     """As `summarize`, from the affinity W (n, n), the labels and, to find far points, the points themselves."""
     W = sparse.csr_array(W)
     clusters, codes = np.unique(labels, return_inverse=True)
     found = memberships(W, codes)
+    sure = graph_confidence(W, codes, found) if confidence is None else confidence
     flagged = found.support < 0.5
     if X is not None:
         flagged |= far_points(edge_distances(W, X))
@@ -154,14 +187,14 @@ def summarize_graph(W: Sparse, labels: Labels, X: Data | None = None, *, n_exemp
         tightness = np.bincount(codes, inside) / np.bincount(codes, total)
     return Summary(
         labels=np.asarray(labels),
-        confidence=found.confidence,
+        confidence=sure,
         margin=found.margin,
         second_cluster=_names(clusters, found.second),
         fits_nowhere=flagged,
         clusters=clusters,
         sizes=sizes,
         tightness=np.nan_to_num(tightness, nan=0.0),
-        mean_confidence=np.bincount(codes, found.confidence) / sizes,
+        mean_confidence=np.bincount(codes, sure) / sizes,
         nearest=_names(clusters, found.nearest),
         exemplars=_most_typical(found.margin, inside, flagged, codes, n_exemplars),
     )
@@ -184,8 +217,8 @@ def memberships(W: Sparse, codes: Labels) -> Memberships:
     support = _support(step, codes, k)
     if k == 1:
         none = np.full(1, -1, dtype=np.intp)
-        sure = (degree > 0).astype(W.dtype)
-        return Memberships(sure, sure.copy(), np.full(n, -1, dtype=np.intp), support, none)
+        alike = (degree > 0).astype(W.dtype)
+        return Memberships(alike, alike.copy(), np.full(n, -1, dtype=np.intp), support, none)
 
     profiles, n_columns = _profiles(step, codes, degree, k), min(k, MAX_COLUMNS)
     sizes = np.bincount(codes, minlength=k)
@@ -204,11 +237,11 @@ def memberships(W: Sparse, codes: Labels) -> Memberships:
         other[start:stop] = np.linalg.norm(block - centres[best], axis=1)
     isolated = degree == 0
     margin = np.where(isolated, 0, other - own)
-    confidence = np.clip(margin / np.maximum(np.maximum(own, other), np.finfo(W.dtype).tiny), 0, 1)
+    walk = np.clip(margin / np.maximum(np.maximum(own, other), np.finfo(W.dtype).tiny), 0, 1)
     second[isolated] = -1
     blocks = [np.arange(*bounds) for bounds in row_blocks(k, 8 * k)]
     nearest = np.concatenate([_other(centres[rows], rows, centres, lengths, tiny)[1] for rows in blocks])
-    return Memberships(confidence, margin, second, support, nearest)
+    return Memberships(walk, margin, second, support, nearest)
 
 
 def _other(profiles: Array, own: Labels, centres: Array, lengths: Array, tiny: float) -> tuple[Labels, Labels]:
@@ -219,6 +252,20 @@ def _other(profiles: Array, own: Labels, centres: Array, lengths: Array, tiny: f
     square[rows, own] = np.inf
     best = square.argmin(axis=1)
     return best, np.where(overlap[rows, best] > tiny, best, -1)
+
+
+def walk_ends(W: Sparse, codes: Labels) -> Array:
+    """Share of the walks from each point that end in each cluster, shape (n, k)."""
+    n, k = len(codes), int(codes.max()) + 1
+    degree = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
+    with np.errstate(divide="ignore"):
+        step = sparse.diags_array(np.where(degree > 0, 1 / degree, 0)) @ sparse.csr_array(W)
+    position = np.zeros((n, k))
+    position[np.arange(n), codes] = 1
+    for _ in range(N_STEPS):
+        position += step @ position
+        position /= 2
+    return position
 
 
 def _profiles(step: Sparse, codes: Labels, degree: Array, k: int) -> Array:

@@ -121,13 +121,14 @@ class ClusterTree:
     def layers(self) -> list[int]:
         """Numbers of clusters that stand out, coarse to fine; that of the labels is one of them.
 
-        At such a level the next finer split cuts at least twice as much as any split above, and no split above is
-        known to be chance.
+        At such a level the next finer split cuts at least twice as much as any split above (three times, where it is
+        finer than the labels), and no split above is known to be chance.
         """
         cuts = [max(float(self.cut[self.split(k)]), _LEAST_CUT) for k in range(1, self.n_leaves)]
         most = np.maximum.accumulate(cuts) if cuts else np.zeros(0)
-        few = range(2, min(self.n_leaves, max(2 * self.n_clusters, self.n_leaves // 2)))
-        stands = {k for k in few if cuts[k - 1] > 2 * most[k - 2] and self._is_real(k)}
+        few = range(2, min(self.n_leaves, 2 * self.n_clusters + 1))
+        clear = {k: 2 if k <= self.n_clusters else 3 for k in few}
+        stands = {k for k in few if cuts[k - 1] > clear[k] * most[k - 2] and self._is_real(k)}
         return sorted(stands | {self.n_clusters})
 
     def _is_real(self, n_clusters: int) -> bool:

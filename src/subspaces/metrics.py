@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from subspaces import tabular
 from subspaces.numerics.contingency import Contingency, Encoded, encode, match, tabulate, with_new_names
 from subspaces.numerics.types import Array
 
@@ -195,14 +196,19 @@ class ScoreTable:
     def to_markdown(self) -> str:
         """Return the table as Markdown, in percent."""
         header, *body = self._cells()
-        rule = ["---"] + ["---:"] * (len(header) - 1)
-        escaped = [[cell.replace("|", "\\|") for cell in row] for row in body]
-        return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *escaped])
+        return tabular.markdown(header, body)
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX, in percent; plain ``tabular``, no package is needed."""
+        cells = [[tabular.escape(cell) for cell in row] for row in self._cells()]
+        return tabular.tabular(f"l||{'r' * (len(cells[0]) - 1)}", cells[0], cells[1:])
+
+    def to_pandas(self) -> Any:
+        """Return the table as a DataFrame, as fractions: rows are labellings, columns scores."""
+        return tabular.pandas().DataFrame.from_dict(self.rows, orient="index")
 
     def __str__(self) -> str:
-        cells = self._cells()
-        first, *widths = (max(map(len, column)) for column in zip(*cells, strict=True))
-        return "\n".join("  ".join([row[0].ljust(first), *map(str.rjust, row[1:], widths)]) for row in cells)
+        return tabular.aligned(self._cells())
 
     def _cells(self) -> list[list[str]]:
         # "z" prints a tiny negative ARI as 0.0, not -0.0

@@ -29,6 +29,17 @@ def in_python(name: str, value: Value = None) -> str:
     return f"{name}=[{items}]"
 
 
+def counted(n: int, noun: str, many: str | None = None) -> str:
+    """A number and what it counts, in the singular for one.
+
+    Examples
+    --------
+    >>> counted(1, "cluster"), counted(0, "cluster"), counted(12345, "point"), counted(2, "is", "are")
+    ('1 cluster', '0 clusters', '12345 points', '2 are')
+    """
+    return f"{n} {noun if n == 1 else many or noun + 's'}"
+
+
 _spelling: ContextVar[Spelling] = ContextVar("_spelling", default=in_python)
 
 

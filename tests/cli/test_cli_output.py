@@ -72,7 +72,7 @@ def test_dropped_rows_have_an_empty_label(frame, tmp_path, suffix):
     path, out = save(with_gaps(frame), tmp_path / "x.csv"), tmp_path / f"labels{suffix}"
     result = run("cluster", path, "-k", 2, "--id", "name", "--label", "kind", "--missing", "drop", "-o", out, *FIXED)
     assert result.exit_code == 0, result.output
-    assert "3 values were missing ('b' 2, 'd' 1): 2 rows with them left out" in result.stdout
+    assert "3 values were missing ('b' 2, 'd' 1): 2 rows with a gap left out" in result.stdout
     match suffix:
         case ".npy":
             assert np.flatnonzero(np.load(out) == -1).tolist() == [3, 7]
@@ -217,7 +217,7 @@ def test_outputs_are_refused_before_computing(faces, frame, tmp_path, monkeypatc
 
 def test_empty_folder_is_one_line(tmp_path):
     (tmp_path / "nothing").mkdir()
-    assert "0 readable images in this folder" in fails("cluster", tmp_path / "nothing")
+    assert "0 readable images here" in fails("cluster", tmp_path / "nothing")
 
 
 def test_two_answers_that_are_as_good_are_both_named(tmp_path):

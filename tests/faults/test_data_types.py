@@ -124,7 +124,7 @@ def test_case_1_missing_values_of_pandas(cls):
         pl.from_pandas(frame),
         pa.Table.from_pandas(frame),
     ):
-        with pytest.raises(ValueError, match=r"NaN \(the first is in row 2, column 1\)"):
+        with pytest.raises(ValueError, match=r"NaN \(the first is in row 2, column 'b'\)"):
             cls(n_clusters=2).fit(bad)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.packing import joined
+from fuzz.packing import joined, workbook, zipped
 from fuzz.targets import CELL, SUFFIXES
 
 X = np.arange(12, dtype=np.float64).reshape(4, 3) / 8
@@ -234,6 +234,16 @@ def _torch(folder: Path) -> list[bytes]:
     return found
 
 
+def _model() -> bytes:
+    import skops.io
+
+    from subspaces import TRR
+    from subspaces.io.models import KIND
+
+    fitted = TRR(2, n_nonzero=2).fit(np.vstack([X, X[::-1] + 1]))
+    return skops.io.dumps({"kind": KIND, "reading": {"n_features": 3}, "estimator": fitted})
+
+
 def seeds_of(target: str) -> list[bytes]:
     """The seeds of one target."""
     folder = Path(tempfile.mkdtemp(prefix="subspaces-seeds-"))
@@ -264,6 +274,22 @@ def _seeds(target: str, folder: Path) -> list[bytes]:
             return _with(0, 3)(_mat73(folder), _mat73(folder, compression="gzip"), _mat73(folder, chunks=(2, 2)))
         case "parquet":
             return _with(0, 3, 0x13)(*(_parquet(c) for c in ("none", "snappy", "zstd", "gzip")))
+        case "xlsx":
+            parts = workbook()
+            sheet, texts, styles = (
+                parts[f"xl/{name}.xml"] for name in ("worksheets/sheet1", "sharedStrings", "styles")
+            )
+            return _with(0, 2, 0x60)(joined(sheet), joined(sheet, texts), joined(sheet, texts, styles))
+        case "xlsx_raw":
+            parts = workbook()
+            return _with(0)(zipped(list(parts), list(parts.values()), zipfile.ZIP_DEFLATED))
+        case "model":
+            with zipfile.ZipFile(io.BytesIO(_model())) as archive:
+                return _with(0)(archive.read("schema.json"))
+        case "model_raw":
+            return _with(0)(_model())
+        case "labels_json":
+            return [b'0{"labels": [0, 1, 1], "ids": ["a", "b", "c"], "t": [1, 2, 3]}', b"1id,label,t\np,0,x\nq,1,y\n"]
         case "images":
             return _images()
         case "png":

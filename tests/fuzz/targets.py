@@ -7,6 +7,7 @@ with right checksums, so that mutations reach the reader behind them; one (``_ra
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import struct
 import zipfile
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.harness import ALLOWED, Watch, check_dataset, check_error, check_texts, outcome, sound, watched
-from fuzz.packing import exactly, parts_of, png_of, zipped
+from fuzz.packing import exactly, parts_of, png_of, workbook, zipped
 from subspaces import datasets
 from subspaces.io import FileError, read_table
 from subspaces.numerics.memory import limited
@@ -122,6 +123,52 @@ def parquet(watch: Watch, data: bytes) -> None:
     flags = data[0] if data else 0
     options = {"label": "label" if flags & 1 else None, "id": "id" if flags & 2 else None}
     _table(watch, "x.parquet", data[1:], missing=MISSING[flags >> 3 & 3], **options)
+
+
+def xlsx(watch: Watch, data: bytes) -> None:
+    """A workbook: the sheet, the texts and the styles are the bytes, the rest is sound."""
+    flags = data[0] if data else 0
+    sheet, texts, styles = exactly(3, data[1:])
+    parts = workbook() | {"xl/worksheets/sheet1.xml": sheet}
+    parts |= {"xl/sharedStrings.xml": texts} if texts else {}
+    parts |= {"xl/styles.xml": styles} if styles else {}
+    content = zipped(list(parts), list(parts.values()), zipfile.ZIP_DEFLATED)
+    _table(watch, "x.xlsx", content, **_text_options(flags & 0xFE))
+
+
+def xlsx_raw(watch: Watch, data: bytes) -> None:
+    """The archive of a workbook."""
+    _table(watch, "x.xlsx", data[1:], **_text_options(data[0] & 0xFE if data else 0))
+
+
+def model(watch: Watch, data: bytes) -> None:
+    """A saved model: the list of its parts is the bytes, beside two sound arrays."""
+    array = io.BytesIO()
+    np.save(array, np.arange(6.0))
+    content = zipped(("schema.json", "1.npy", "2.npy"), (data[1:], array.getvalue(), array.getvalue()), 8)
+    _model(watch, content)
+
+
+def model_raw(watch: Watch, data: bytes) -> None:
+    """The archive of a saved model."""
+    _model(watch, data[1:])
+
+
+def _model(watch: Watch, content: bytes) -> None:
+    from subspaces.io.models import load_model
+
+    path = watch.put("x.skops", content)
+    with watched(watch, len(content)):
+        outcome(path, lambda: load_model(path, max_bytes=ALLOWED))
+
+
+def labels_json(watch: Watch, data: bytes) -> None:
+    """Labels in JSON, and in a table."""
+    from subspaces.io.label_files import read_labels
+
+    path = watch.put("x.csv" if data[:1] == b"1" else "x.json", data[1:])
+    with watched(watch, len(data)):
+        outcome(path, lambda: read_labels(path, "t", max_bytes=ALLOWED))
 
 
 SUFFIXES = ("png", "jpg", "tif", "bmp", "gif", "webp")
@@ -363,6 +410,7 @@ TARGETS: dict[str, Target] = {
     target.__name__: target
     for target in (
         *(csv, csv_gz, csv_gz_raw, npy, npz, npz_raw, mat5, mat5_packed, mat73, parquet, images, png),
+        *(xlsx, xlsx_raw, model, model_raw, labels_json),
         *(coil, coil_raw, idx, numbers, arrays),
         *(checkpoint, dask_npy, zarr, cells, toml, results_csv, torch_checkpoint),
     )

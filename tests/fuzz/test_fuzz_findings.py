@@ -32,6 +32,7 @@ from subspaces.reproduce.page import write_page
 
 linux = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="the targets watch a Linux process")
 NEEDS = {"mat73": "h5py", "parquet": "pyarrow", "images": "PIL", "png": "PIL", "coil": "PIL", "coil_raw": "PIL"}
+NEEDS |= {"xlsx": "openpyxl", "xlsx_raw": "openpyxl", "model": "skops", "model_raw": "skops"}
 NEEDS |= {"checkpoint": "distributed", "dask_npy": "distributed", "zarr": "zarr", "torch_checkpoint": "torch"}
 
 

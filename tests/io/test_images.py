@@ -79,7 +79,7 @@ def test_sizes_and_colours(tmp_path):
     assert read_table(tmp_path, image_size=(10, 20), color=True).image_shape == (10, 20, 3)
     assert read_table(tmp_path, image_size=(10, 20), color=True).X.shape == (2, 600)
     square = read_table(tmp_path, image_size=(16, 16))
-    assert "2 of another shape were cut to their middle" in square.notes[0]
+    assert "2 of another shape were cut to the middle" in square.notes[0]
 
 
 def test_camera_orientation_is_applied(tmp_path):
@@ -135,7 +135,7 @@ def test_broken_files_are_listed_and_left_out(photos, monkeypatch):
     assert "million pixels" in reasons["huge.png"]
     assert "not finite" in reasons["nan.tif"]
     assert "7 files skipped" in data.notes[1]
-    assert "and 4 more" in data.notes[1]
+    assert "and 3 more" in data.notes[1]
 
 
 @pytest.mark.parametrize(("mode", "suffix", "size"), [("P", "png", (2, 400_000)), ("RGB", "jpg", (900, 900))])
@@ -167,13 +167,13 @@ def test_bombs_are_never_decoded(photos, monkeypatch):
 def test_too_few_images_are_an_error(tmp_path):
     picture(tmp_path / "one.png")
     (tmp_path / "two\x1b[31m.png").write_text("hello")
-    with pytest.raises(FileError, match="1 readable images in this folder; clustering needs at least 2") as caught:
+    with pytest.raises(FileError, match="1 readable image here; clustering needs at least 2") as caught:
         read_table(tmp_path)
     assert "two\\x1b[31m.png (not an image of a known format)" in str(caught.value)
 
 
 def test_options_and_missing_pillow(photos, monkeypatch):
-    for options in ({"label": "y"}, {"id": "x"}, {"array": "X"}, {"header": True}, {"missing": "drop"}):
+    for options in ({"id": "x"}, {"array": "X"}, {"header": True}, {"missing": "drop"}):
         with pytest.raises(FileError, match="has no meaning for a folder of images"):
             read_table(photos, **options)
     with pytest.raises(FileError, match="memory"):

@@ -146,7 +146,7 @@ def test_array_is_chosen_or_asked_for(tmp_path, points):
     np.testing.assert_array_equal(read_table(path, array="B").X, X + 1)
     assert "it holds 'A' (12 x 4)" in refusal(path, array="C")
     np.savez(path, A=X, v=np.arange(12), text=np.array(["a"] * 12))
-    assert "1 dimensions" in refusal(path, array="v")
+    assert "1 dimension;" in refusal(path, array="v")
     assert "not an array of numbers" in refusal(path, array="text")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from io_data import refusal, write
 from subspaces.io import read_table
-from subspaces.io.text import looks_like_header
+from subspaces.io.dialect import looks_like_header
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -93,7 +93,7 @@ def test_dialects(tmp_path, text):
         ("\n\n", ": the file is empty"),
         ("a,b\n", "line 1: there is a header but no rows"),
         ("a,b\n1,2\n1,2,3\n", "line 3: 3 cells where the first line has 2"),
-        ("a,b\n1,2\n1\n", "line 3: 1 cells where"),
+        ("a,b\n1,2\n1\n", "line 3: 1 cell where the first line has 2"),
         ("a,b\n1,2\n\n1,\n", r"line 4, column 'b': missing value; .*\(ignore\)"),
         ("a,b\n1,2\nNA,2\n", "line 3, column 'a': missing value 'NA'"),
         ("a,b\n1,2\n1,nan\n", r"line 3, column 'b': missing value \(NaN\)"),
@@ -102,7 +102,7 @@ def test_dialects(tmp_path, text):
         ("a,s\n1,cat\n", 'line 2, column \'s\': \'cat\' is not a number; use label="s", id="s" or ignore=\\["s"\\]'),
         ("a,b\n1,2\n3,cat\n", "line 3, column 'b': 'cat' is not a number; correct it or .*ignore=\\[\"b\"\\]"),
         ("a,b\n1,2019_04\n", "line 2, column 'b': '2019_04' is not a number"),
-        ("a;b\n1;2\n1;3,5\n", "line 3, column 'b': '3,5' is not a number; write decimals with a point"),
+        ("a;b\n1.5;2\n1;3,5\n", "line 3, column 'b': '3,5' is not a number; write decimals with a point, or use deci"),
         ('a,b\n1,2\n1,"2\n', "line 3: the quoting is broken"),
         ("a,[bold]\x1b[31m\n1,2\nx,\x07[red]\n", r"line 3, column 'a': 'x' is not a number"),
         ("a,[bold]\x1b[31m\n1,2\n1,\x07[/red]\n", r"column '\[bold\]\\x1b\[31m': '\\x07\[/red\]' is not"),

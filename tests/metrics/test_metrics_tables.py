@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -155,3 +156,22 @@ def test_score_table_errors_name_the_row():
         score_table(TRUE, {"a": PRED, "b": [0]})
     with pytest.raises(ValueError, match="must not name a row 'constant label'"):
         score_table(TRUE, {CONSTANT: PRED})
+
+
+def test_table_for_latex_and_pandas():
+    table = score_table([0, 0, 1, 1], {"a_b": [1, 1, 0, 0]})
+    tex = table.to_latex()
+    assert tex.startswith(r"\begin{tabular}{l||rrrrrrr}")
+    assert r"a\_b & 100.0" in tex
+    assert r"\% & accuracy" in tex
+    assert "f\\_score" in tex
+    pytest.importorskip("pandas")
+    frame = table.to_pandas()
+    assert list(frame.index) == ["a_b", CONSTANT]
+    assert frame.loc[CONSTANT].to_dict() == table.rows[CONSTANT]
+
+
+def test_pandas_is_asked_for(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="to_pandas needs pandas, which is not installed: pip install pandas"):
+        score_table([0, 1], [0, 1]).to_pandas()

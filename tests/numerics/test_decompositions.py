@@ -10,6 +10,7 @@ from scipy.linalg import LinAlgError
 
 from subspaces.numerics.decompositions import (
     cholesky,
+    coordinates,
     eigenpairs_above,
     eigh,
     largest_eigenpairs,
@@ -258,3 +259,16 @@ def test_singular_systems_have_their_least_squares_solution(rng):
     assert_allclose(found[2], right[2] / np.array([1, 2, np.inf, 4])[:, None])
     assert_array_equal(found[4], 0)
     assert solve_systems(systems.astype(np.float32), right.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(6, 30), (6, 6), (6, 2)])
+def test_coordinates_keep_inner_products(shape, dtype, rng):
+    A = rng.standard_normal(shape).astype(dtype)
+    A[3] = A[0]  # no full rank
+    L = coordinates(A)
+    assert L.shape == (6, min(shape))
+    assert L.dtype == dtype
+    assert_allclose(L @ L.T, A @ A.T, atol=100 * np.finfo(dtype).eps)
+    with pytest.raises(ValueError):
+        coordinates(np.full((2, 3), np.nan))

@@ -35,6 +35,7 @@ SHARED_NAMES = {
 
 MAX_FILE, MAX_FUNCTION = 420, 70
 LONG_FUNCTIONS = {  # mostly docstrings and lists of options
+    "subspaces.io.reading.read_table",
     "subspaces.description.describe",
     "subspaces.selection.search.choose",
 }

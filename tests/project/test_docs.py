@@ -96,6 +96,13 @@ def test_every_method_has_its_page(name):
     assert len(text.splitlines()) < MAX_LINES
 
 
+@pytest.mark.parametrize("name", registry.names())
+def test_formulas_are_maths(name):
+    text = read(DOCS / "methods" / f"{name}.md")
+    assert set(re.findall(r"^```(\w*)\n.*?^```$", text, flags=re.M | re.S)) == {"python"}, "a formula stands between $$"
+    assert text.count("$$\n") % 2 == 0
+
+
 def test_no_page_without_a_method():
     assert {page.stem for page in (DOCS / "methods").glob("*.md")} == {"index", *registry.names()}
 

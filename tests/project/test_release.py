@@ -38,7 +38,7 @@ CORE = [Requirement(line) for line in PROJECT["dependencies"]]
 EXTRAS = {
     extra: [Requirement(line) for line in lines]
     for extra, lines in PROJECT["optional-dependencies"].items()
-    if extra in ("io", "geo", "scale", "dask", "deep", "report", "explore")
+    if extra in ("io", "excel", "models", "geo", "scale", "dask", "deep", "report", "explore")
 }
 """What users install; the others are for developers."""
 
@@ -163,7 +163,7 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported():
         imported |= anywhere
         at_once.setdefault(path.relative_to(PACKAGE).parts[0], set()).update(first)
     core, optional = import_names(CORE), import_names(chain(*EXTRAS.values()))
-    assert imported - core - optional - {"pandas", "polars", "zarr", "skops"} == set()  # handed to us by who has them
+    assert imported - core - optional - {"pandas", "polars", "zarr", "pillow_heif"} == set()  # used if they are there
     assert (core | optional) - imported == set()
     allowed = {
         "deep": import_names(EXTRAS["deep"]),

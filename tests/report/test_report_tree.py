@@ -11,6 +11,7 @@ import pytest
 
 from subspaces import EKTRR, KASP, KTRR, TRR
 from subspaces.datasets import make_subspaces
+from subspaces.hierarchy import cluster_tree
 from subspaces.report import Content, _page, render
 from subspaces.report import _tree as trees
 
@@ -46,6 +47,7 @@ def section(page):
 
 def test_section_shows_the_tree(data):
     model = KTRR(4).fit(data)
+    model._tree = with_known(model.tree_)
     page = render(Content.from_estimator(model, data))
     found = section(page)
     assert "<h2>From coarse to fine</h2>" in found
@@ -73,9 +75,10 @@ def test_what_is_known_of_splits_is_in_the_table(data):
         assert row[2] == f"{100 * tree.cut[tree.split(k)]:.1f} %"
 
 
-def test_table_is_small(rng):
+def test_table_is_small():
     X, _ = make_subspaces(20, 1, 30, 6, random_state=0)
-    tree = TRR(20).fit(X).tree_
+    model = TRR(20).fit(X)
+    tree = cluster_tree(model.affinity_matrix_, model.labels_)
     table = trees.split_table(tree)
     assert len(table) == 1 + trees.MOST_SPLITS
     assert trees._caption(tree, trees.MOST_SPLITS) == "The 12 coarsest of 19 splits."
@@ -124,6 +127,18 @@ def test_one_piece_has_no_section():
         model = TRR(2).fit(X)
     page = render(Content.from_estimator(model, X))
     assert ('id="tree"' in page) == (model.tree_.n_leaves > 1)
+
+
+def test_tree_that_fails_is_left_out(data):
+    class Failing(TRR):
+        @property
+        def tree_(self):
+            raise ValueError("no such graph")
+
+    content = Content.from_estimator(Failing(3).fit(data), data)
+    with pytest.warns(UserWarning, match="the tree was left out of the report: no such graph"):
+        page = render(content)
+    assert 'id="tree"' not in page
 
 
 def test_very_many_points_are_not_cut_for_a_picture(data, monkeypatch):

@@ -67,6 +67,16 @@ def test_same_minimum_as_coordinate_descent(rng: np.random.Generator, shape: tup
         np.testing.assert_allclose(C, expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_more_features_than_points_and_copies(rng: np.random.Generator, dtype: type) -> None:
+    X = cloud(rng, 30, 400).astype(dtype)[rng.integers(0, 30, size=50)]
+    C = elastic_net(X).sparse().toarray()
+    assert largest_violation(X.astype(np.float64), C, 50.0, 0.9) < (1e-5 if dtype == np.float64 else 1e-2)
+    gathered = module._scaled_atoms(X)
+    assert gathered.shape == (51, 50)
+    np.testing.assert_allclose(gathered[:-1] @ gathered[:-1].T, X @ X.T, atol=1e-5)
+
+
 @pytest.mark.parametrize("shape", [(14, 4), (8, 20)])
 @pytest.mark.parametrize("l1_ratio", [0.5, 0.9, 1.0])
 def test_same_minimum_as_cvxpy(rng: np.random.Generator, shape: tuple[int, int], l1_ratio: float) -> None:

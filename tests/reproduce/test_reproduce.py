@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import ranksums
 
+from subspaces.datasets.named import NAMED
 from subspaces.reproduce import compute, data, entries, schedule, statistics, tables
 from subspaces.reproduce.experiment import Settings, check_needs, list_experiments, run_experiment
 from subspaces.reproduce.runner import Outcome, run_cells
@@ -95,7 +96,7 @@ def test_every_experiment_is_planned(name, quick):
     planned = schedule.plan(experiment, PARAMETERS)
     assert planned
     assert len(planned) <= len(schedule.plan(schedule.load_experiment(name), PARAMETERS))
-    assert all(item.cell["points"]["name"] in data.SOURCES for item in planned)
+    assert all(item.cell["points"]["name"] in NAMED for item in planned)
     assert all(json.loads(entries.canonical(item.cell)) == item.cell for item in planned)
 
 

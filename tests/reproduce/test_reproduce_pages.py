@@ -254,7 +254,7 @@ def test_page_list_and_run_from_the_command_line(settings):
         return found.stdout
 
     assert [line["n_cached"] for line in json.loads(command("--json"))] == [0, 0]
-    assert "tiny: 1 cells computed, 0 from the cache" in command("tiny", "page")
+    assert "tiny: 1 cell computed, 0 from the cache" in command("tiny", "page")
     (line, said) = command("tiny", "page").splitlines()
     assert "0 cells computed, 1 from the cache" in line
     assert said == f"page: {settings.output.resolve().parent / 'reproduction.md'}"

@@ -166,5 +166,5 @@ def test_wrong_name_and_failing_cell(command, tmp_path):
     (tmp_path / "parameters.toml").write_text(ROWS.replace("0.1", "-1.0"))
     failing = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
     assert failing.returncode == 1
-    assert f"{N_CELLS} cells failed" in failing.stderr
+    assert f"{N_CELLS} cells failed; the same command tries again" in failing.stderr
     assert (tmp_path / "out" / "tiny.md").exists()

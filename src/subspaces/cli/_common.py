@@ -34,9 +34,14 @@ MANY_POINTS = 10_000
 _typed: ContextVar[tuple[str, ...]] = ContextVar("_typed", default=("subspaces",))
 
 
-def command_line() -> str:
-    """The command as it was typed, quoted for a shell."""
-    return shlex.join(_typed.get())
+def repeated_command() -> str:
+    """The command as it was typed, quoted for a shell, and allowed to replace what it wrote the first time."""
+    typed = _typed.get()
+    return shlex.join(typed if "--force" in typed else (*typed, "--force"))
+
+
+class Refusal(Exception):
+    """What a command cannot do here, in one line; the fault of no option."""
 
 
 class Commands(TyperGroup):
@@ -106,12 +111,13 @@ def _report(error: Exception) -> int:
     if hasattr(error, "format_message"):  # a usage error; typer's class for it moved between versions
         context = getattr(error, "ctx", None)
         help_of = f" (see: {context.command_path} --help)" if context else ""
-        complain(f"error: {error.format_message()}{help_of}")
+        text = error.format_message().replace(": Value error, ", ": ")  # words of a library below typer
+        complain(f"error: {text}{help_of}")
         return WRONG_INPUT
     from subspaces.io import FileError
 
-    if isinstance(error, FileError):
-        complain(f"error: {error}")
+    if isinstance(error, FileError | Refusal):
+        complain(f"error: {error}{_try(error)}")
         return WRONG_INPUT
     if isinstance(error, MemoryError):
         complain(f"error: not enough memory; {str(error) or 'use fewer points'}")
@@ -122,6 +128,20 @@ def _report(error: Exception) -> int:
     else:
         complain(f"error: {str(error) or type(error).__name__} (--debug shows where)")
     return FAILED
+
+
+def _try(error: Exception) -> str:
+    """The command that was typed with what an error asks for, ready to be typed."""
+    remedy = getattr(error, "remedy", None)
+    if not remedy or _typed.get()[1:2] not in (("cluster",), ("explore",)):  # which have these options
+        return ""
+    words = [word for name, value in remedy.items() for word in shlex.split(_options(name, value))]
+    return f"; try: {shlex.join([*_typed.get(), *words])}"
+
+
+def _options(name: str, value: Any) -> str:
+    values = [value] if isinstance(value, str) else value
+    return " ".join(f"--{name} {shlex.quote(item)}" for item in values)
 
 
 def one_line(text: object) -> str:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from subspaces.cli._common import command_line, progress_bar
+from subspaces.cli._common import progress_bar, repeated_command
 from subspaces.cli._outputs import Outputs, Run
+from subspaces.spelling import counted
 
 if TYPE_CHECKING:
     from subspaces.hyperspectral import ImageClusters
@@ -86,7 +87,7 @@ class ImageOutputs(Outputs):
             written += [f"map written to {file}"] if suffix != ".dat" else []
         scores = run.document.get("scores")
         if scores is not None:
-            known = f"{run.document['image']['n_known']} pixels with a known class"
+            known = counted(run.document["image"]["n_known"], "pixel with a known class", "pixels with a known class")
             written.insert(0, f"accuracy on the {known}: {100 * scores['accuracy']:.1f} %")
         return written + self._pages(run)
 
@@ -129,7 +130,7 @@ def run_image(
     """
     from subspaces.io import read_cube
 
-    _refuse({name: reading[name] for name in ("id", "ignore", "header", "image_size", "color")})
+    _refuse({name: reading[name] for name in ("id", "ignore", "header", "decimal", "image_size", "color")})
     if reading["missing"] != "error":
         raise typer.BadParameter("has no meaning for an image: pixels with NaN are left out", param_hint="--missing")
     cube = read_cube(file, mask=mask, array=reading["array"], label=reading["label"])
@@ -159,7 +160,17 @@ def run_image(
     seconds = perf_counter() - start
     found = ImageClusters(label_map(estimator.labels_, cube.mask, segments), estimator, X, segments, cube)
     summary = summarize(estimator, X)
-    return ImageRun(_document(found, method, seconds, summary), estimator, None, summary, found)
+    lines = _in_python(file, mask, reading, own)
+    return ImageRun(_document(found, method, seconds, summary), estimator, None, summary, lines, found)
+
+
+def _in_python(file: Path, mask: Path | None, reading: dict[str, Any], own: dict[str, Any]) -> str:
+    """Lines of Python that make the same points of the image."""
+    named = {"mask": None if mask is None else str(mask), "array": reading["array"], "label": reading["label"]}
+    given = "".join(f", {name}={value!r}" for name, value in named.items() if value is not None)
+    settings = "".join(f", {name}={value!r}" for name, value in own.items())
+    imports = "from subspaces.hyperspectral import image_features\nfrom subspaces.io import read_cube"
+    return f"{imports}\n\nX = image_features(read_cube({str(file)!r}{given}){settings})[0]"
 
 
 def _refuse(given: dict[str, Any]) -> None:
@@ -187,8 +198,8 @@ def _document(found: ImageClusters, method: str, seconds: float, summary: Any) -
     cube, segments = found.cube, found.segments
     rows, columns, bands = cube.shape
     n_pixels = int(cube.mask.sum())
-    what = f"{n_pixels:,} pixels of {rows} x {columns}, {bands} bands"
-    note = what if segments is None else f"{what}, as {len(found.X):,} superpixels"
+    what = f"{n_pixels:,} pixels of {rows} x {columns}, {counted(bands, 'band')}"
+    note = what if segments is None else f"{what}, as {counted(len(found.X), 'superpixel')}"
     document = describe(
         found.model,
         source=str(cube.source),
@@ -242,7 +253,8 @@ def _content(run: ImageRun) -> Any:
         run.document,
         ids=_names(found),
         feature_names=None if cube.wavelengths is None else [f"{w:g} {cube.unit}".strip() for w in cube.wavelengths],
-        command=command_line(),
+        command=repeated_command(),
+        reading=run.reading,
         drawings=(
             ("Map of the clusters", _MAP, size, lambda figure: draw_map(labels, ax=figure.subplots())),
             ("Mean spectra", _SPECTRA, (7.2, 4.4), lambda figure: draw_spectra(found, ax=figure.subplots())),

@@ -12,6 +12,7 @@ import typer
 from subspaces.cli._options import AUTO
 
 if TYPE_CHECKING:
+    from subspaces.cli._inputs import Inputs
     from subspaces.io import Dataset
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -53,7 +54,7 @@ class Motion:
                 raise FileError(overlay, 'an overlay needs Matplotlib: pip install "subspaces[report]"')
         return cls(wanted, overlay)
 
-    def read(self, file: Path, reading: dict[str, Any]) -> Dataset:
+    def read(self, file: Any, reading: dict[str, Any]) -> Dataset:
         """The points of a file; of tracks, with the frames put in where a point was not seen."""
         if not self.wanted:
             from subspaces.io import read_table
@@ -85,6 +86,15 @@ class Motion:
         from subspaces.selection.films import MOST_TRACKS, are_tracks
 
         return name if len(X) <= MOST_TRACKS and are_tracks(X) else "ktrr"
+
+    def in_python(self, inputs: Inputs, reading: dict[str, Any]) -> str:
+        """Lines of Python that read the same points."""
+        if not self.wanted:
+            return inputs.in_python(reading)
+        kept = {name: value for name, value in reading.items() if name not in _NO_MEANING and value not in (None, ())}
+        arguments = "".join(f", {name}={value!r}" for name, value in kept.items())
+        imports = "from subspaces.io.tracks import read_tracks\nfrom subspaces.numerics.completion import complete"
+        return f"{imports}\n\nX = complete(read_tracks({str(inputs.main)!r}{arguments}).X, group=2).X"
 
     def settings(self, method: str, n_clusters: Any, given: dict[str, Any], assigned: dict[str, Any]) -> dict[str, Any]:
         """The parameters given, and for tracks, where the method knows affine subspaces, those that nobody gave.

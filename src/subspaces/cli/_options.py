@@ -22,6 +22,7 @@ Effort = Literal["fast", "balanced", "thorough"]
 Scaling = Literal["auto", "none", "unit", "max", "minmax", "standard", "log"]
 Partition = Literal["auto", "kmeans", "qr", "discretize", "modularity"]
 Missing = Literal["error", "drop", "mean", "median"]
+Decimal = Literal[".", ","]
 
 AUTO = "auto"  # as in subspaces.selection, which would import NumPy
 MAX_SIDE = 2048
@@ -38,10 +39,12 @@ method = partial(option, "How to cluster")
 data = partial(option, "What to read")
 output = partial(option, "What to write")
 
-FileArgument = Annotated[
-    Path,
+FilesArgument = Annotated[
+    list[str],
     typer.Argument(
-        metavar="FILE", help="Points, one per row: .csv, .tsv, .parquet, .npy, .npz or .mat; or a folder of images."
+        metavar="FILE...",
+        help="Points, one per row: .csv, .tsv, .txt, .xlsx, .parquet, .npy, .npz or .mat; a folder of images, or "
+        "images; several are read together; - is a table from a pipe.",
     ),
 ]
 ClustersOption = Annotated[
@@ -111,7 +114,12 @@ CheckpointOption = Annotated[
 ]
 LabelOption = Annotated[
     str | None,
-    data("--label", "NAME", "Column or array with the true classes: kept out of the points, used to score the result."),
+    data(
+        "--label --truth",
+        "NAME",
+        "Column or array with the true classes: kept out of the points, used to score the result. Of images: folder, "
+        "if each class has its own.",
+    ),
 ]
 IdOption = Annotated[
     str | None,
@@ -119,7 +127,13 @@ IdOption = Annotated[
 ]
 IgnoreOption = Annotated[list[str] | None, data("--ignore", "NAME", "Column to leave out; may be given several times.")]
 ArrayOption = Annotated[
-    str | None, data("--array", "NAME", "Array with the points in a .npz or .mat file; left out, X or the only matrix.")
+    str | None,
+    data(
+        "--array --sheet",
+        "NAME",
+        "Array with the points in a .npz or .mat file (left out, X or the only matrix); sheet of an .xlsx file (left "
+        "out, the first that is not empty).",
+    ),
 ]
 HeaderOption = Annotated[
     bool | None,
@@ -128,6 +142,10 @@ HeaderOption = Annotated[
         None,
         "The first line of a text file names its columns, or not; left out, the file decides.",
     ),
+]
+DecimalOption = Annotated[
+    Decimal | None,
+    data("--decimal", "SIGN", 'Sign before the decimals in a text file, "." or ","; left out, the file decides.'),
 ]
 MissingOption = Annotated[
     Missing,
@@ -174,8 +192,8 @@ OutputOption = Annotated[
     output(
         "-o --output",
         "FILE",
-        "File for the labels and their confidence: .csv, .tsv, .parquet, .json or .npy (labels only). With --image for "
-        "the map: .hdr (ENVI), .tif (GeoTIFF), .png or .npy; left out, it is named after the image.",
+        "File for the labels and their confidence: .csv, .tsv, .xlsx, .parquet, .json or .npy (labels only). With "
+        "--image for the map: .hdr (ENVI), .tif (GeoTIFF), .png or .npy; left out, it is named after the image.",
     ),
 ]
 ReportOption = Annotated[
@@ -194,6 +212,9 @@ TreeOption = Annotated[
 OverlayOption = Annotated[
     Path | None,
     output("--overlay", "FILE", "With --motion: the tracks coloured by cluster, .png (all frames) or .gif (a film)."),
+]
+SaveOption = Annotated[
+    Path | None, output("--save", "FILE", 'The fitted model (.skops), for "subspaces predict" on new files.')
 ]
 SortOption = Annotated[
     Path | None,

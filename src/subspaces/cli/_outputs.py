@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from subspaces.cli._common import command_line, one_line
+from subspaces.cli._common import one_line, repeated_command
+from subspaces.spelling import counted
 
 if TYPE_CHECKING:
     from subspaces.confidence import Summary
@@ -31,6 +32,7 @@ class Run:
     estimator: Any
     data: Dataset | None = None
     summary: Summary | None = None
+    reading: str = ""  # lines of Python that read the points
 
 
 @dataclass(frozen=True)
@@ -91,13 +93,15 @@ class Outputs:
             from subspaces.io.sorting import sort_into
 
             sort_into(self.folder, data.source, [str(name) for name in data.ids or ()], summary, link=self.link)
-            n_clusters, how = len(summary.clusters), "linked" if self.link else "copied"
-            written.append(f"{len(data.X)} images {how} into {n_clusters} folders in {self.folder}")
+            folders, how = counted(len(summary.clusters), "folder"), "linked" if self.link else "copied"
+            written.append(f"{counted(len(data.X), 'image')} {how} into {folders} in {self.folder}")
         if self.report is None and self.tables is None:
             return written
         from subspaces.report import Content, write_report, write_tables
 
-        content = Content.from_dataset(run.estimator, data, summary, run.document, command=command_line())
+        content = Content.from_dataset(
+            run.estimator, data, summary, run.document, command=repeated_command(), reading=run.reading
+        )
         if self.report is not None:
             write_report(self.report, content)
             written.append(f"report written to {self.report}; open it in a browser")
@@ -137,7 +141,8 @@ def say(run: Run, written: list[str], found: bool) -> None:
     name = document.get("winner", document["method"]).upper()
     if document.get("verdict"):
         typer.echo(one_line(document["verdict"]))
-    typer.echo(one_line(f"{document['source']}: {document['n_points']} points, {document['n_features']} features"))
+    shape = f"{counted(document['n_points'], 'point')}, {counted(document['n_features'], 'feature')}"
+    typer.echo(one_line(f"{document['source']}: {shape}"))
     typer.echo(f"{name} ({setting}, seed {parameters['random_state']})")
     if "reason" in document:
         typer.echo(f"chosen: {document['reason']}")
@@ -146,7 +151,9 @@ def say(run: Run, written: list[str], found: bool) -> None:
     low, high = document.get("n_clusters_range", (0, 0))
     span = f"; {low} to {high} are nearly as good" if low < high else ""
     how = f" (the number was found; -k sets it{span})" if found else ""
-    typer.echo(f"{document['n_clusters']} clusters in {document['seconds']:.1f} s{how}, of sizes {_sizes(labels)}")
+    number, sizes = counted(document["n_clusters"], "cluster"), f"of sizes {_sizes(labels)}"
+    sizes = sizes if document["n_clusters"] > 1 else "of all points"
+    typer.echo(f"{number} in {document['seconds']:.1f} s{how}, {sizes}")
     if run.summary is not None:
         typer.echo(_confidence(run.summary))
     if run.data is not None and run.data.y is not None:
@@ -165,8 +172,10 @@ def _confidence(summary: Any) -> str:
     from numpy import median
 
     unsure, nowhere = int((summary.confidence < UNSURE).sum()), int(summary.fits_nowhere.sum())
-    text = f"confidence of the labels: median {median(summary.confidence):.2f}; {unsure} points below {UNSURE}"
-    return f"{text}; {nowhere} fit nowhere"
+    text = (
+        f"confidence of the labels: median {median(summary.confidence):.2f}; {counted(unsure, 'point')} below {UNSURE}"
+    )
+    return f"{text}; {counted(nowhere, 'fits', 'fit')} nowhere"
 
 
 def _sizes(labels: list[int], limit: int = 40) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from subspaces.cli._outputs import Run
 SUFFIXES = (".json", ".nwk", ".newick")
 
 
-def check_tree(path: Path | None, method: str, *, source: Path, labels: Path | None, force: bool) -> None:
+def check_tree(path: Path | None, method: str, sources: Sequence[Path], labels: Path | None, force: bool) -> None:
     """Refuse a tree that could not be made or written, before anything is computed."""
     if path is None:
         return
@@ -23,7 +24,8 @@ def check_tree(path: Path | None, method: str, *, source: Path, labels: Path | N
     if method in registry.names("large"):
         problem = f"the method {method} makes no graph between the points, so it has no tree; choose another --method"
         raise typer.BadParameter(problem, param_hint="--tree")
-    check_output(path, force=force, source=source, suffixes=SUFFIXES, what="tree")
+    for source in sources:
+        check_output(path, force=force, source=source, suffixes=SUFFIXES, what="tree")
     if labels is not None and path.resolve() == labels.resolve():
         raise typer.BadParameter("the labels go to this file (-o); choose another name", param_hint="--tree")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any
 
 import typer
@@ -14,20 +16,29 @@ from subspaces.cli import _options as options
 from subspaces.cli import _stream
 from subspaces.cli._common import limited_threads, progress_bar
 from subspaces.cli._image import outputs_of, run_image
+from subspaces.cli._inputs import Inputs
+from subspaces.cli._models import check_save, save
 from subspaces.cli._motion import Motion
-from subspaces.cli._outputs import Run, as_document, say
+from subspaces.cli._outputs import Outputs, Run, as_document, say
 from subspaces.cli._tree_file import check_tree, write_tree
 from subspaces.description import describe
+from subspaces.spelling import counted
 
 POINT_BYTES = 1000
 """What describing and writing the result takes for each point, measured."""
+
+FEW_POINTS = 6
+"""Points below which the result is an accident."""
+
+TYPED = ("kernel", "bandwidth", "reg", "n_nonzero", "effort", "scaling", "partition")
+"""Parameters that have an option of their own."""
 
 CHOSEN = ("kernel", "reg", "n_nonzero", "scaling", "partition")
 """Options that ktrr and trr choose from the points when they are not given; like the number of clusters."""
 
 
 def cluster(
-    file: options.FileArgument,
+    file: options.FilesArgument,
     n_clusters: options.ClustersOption = None,
     method: options.MethodOption = options.AUTO,
     effort: options.EffortOption = None,
@@ -48,6 +59,7 @@ def cluster(
     ignore: options.IgnoreOption = None,
     array: options.ArrayOption = None,
     header: options.HeaderOption = None,
+    decimal: options.DecimalOption = None,
     missing: options.MissingOption = "error",
     image_size: options.ImageSizeOption = None,
     color: options.ColorOption = False,
@@ -60,6 +72,7 @@ def cluster(
     tree: options.TreeOption = None,
     overlay: options.OverlayOption = None,
     sort_into: options.SortOption = None,
+    save: options.SaveOption = None,
     link: options.LinkOption = False,
     force: options.ForceOption = False,
     as_json: options.JsonOption = False,
@@ -74,34 +87,60 @@ def cluster(
     Examples: subspaces cluster faces.npz -k 38 --label y -o labels.csv;
     subspaces cluster photos/ --sort-into sorted --report out.html
     """
-    show, most = not (quiet or as_json), options.size_in_bytes(memory)
-    files = {"labels": output, "report": report, "tables": tables, "folder": sort_into, "link": link, "force": force}
-    outputs = outputs_of(image, mask, scheduler, **files)
-    outputs.check(file)
-    tracks = Motion.checked(motion, overlay, file, force, _stream.wanted(file, scheduler))
-    given = {"kernel": kernel, "bandwidth": bandwidth, "reg": reg, "n_nonzero": n_nonzero, "effort": effort}
-    settings = _settings(given | {"scaling": scaling, "partition": partition, "random_state": seed}, set_)
-    method = _method(method, settings, image or _stream.wanted(file, scheduler), motion)
-    check_tree(tree, method, source=file, labels=output, force=force)
-    wanted = options.number(n_clusters, "-k", int)
-    columns = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
-    looks = {"image_size": options.image_size(image_size), "color": color, "header": header, "missing": missing}
-    with limited_threads(threads), _limited(most):
-        if image:
-            run: Run = run_image(file, mask, columns | looks, method, settings, partial(build, method, wanted), show)
-        elif _stream.wanted(file, scheduler):
-            _refuse_with_stream({**columns, "report": report, "tables": tables, "sort-into": sort_into, "tree": tree})
-            run = _streamed(method, wanted, settings, file, scheduler, checkpoint, threads, most, show)
+    _cluster(SimpleNamespace(**locals()))
+
+
+def _cluster(typed: Any) -> None:
+    """Do what the options say; every wrong one is refused before a file is read, every file before it is computed."""
+    show, most = not (typed.quiet or typed.as_json), options.size_in_bytes(typed.memory)
+    names = {"labels": "output", "folder": "sort_into"}
+    files = {name: getattr(typed, names.get(name, name)) for name in ("labels", "report", "tables", "folder")}
+    outputs = outputs_of(typed.image, typed.mask, typed.scheduler, **files, link=typed.link, force=typed.force)
+    settings = _settings({**{name: getattr(typed, name) for name in TYPED}, "random_state": typed.seed}, typed.set_)
+    reading = {name: getattr(typed, name) for name in ("label", "array", "header", "decimal", "color", "missing")}
+    reading |= {"id": typed.id_, "ignore": typed.ignore or (), "image_size": options.image_size(typed.image_size)}
+    wanted = options.number(typed.n_clusters, "-k", int)
+    inputs = _checked_inputs(typed, outputs)
+    main, streamed = inputs.main, _stream.wanted(inputs.main, typed.scheduler)
+    tracks = Motion.checked(typed.motion, typed.overlay, main, typed.force, streamed)
+    method = _method(typed.method, settings, typed.image or streamed, typed.motion)
+    check_tree(typed.tree, method, [main, *inputs.tables[1:]], typed.output, typed.force)
+    with limited_threads(typed.threads), _limited(most):
+        if typed.image:
+            make = partial(build, method, wanted)
+            run: Run = run_image(main, typed.mask, reading, method, settings, make, show)
+        elif streamed:
+            _refuse_with_stream({name: reading[name] for name in ("label", "id", "ignore", "array")})
+            given = {name: getattr(typed, name.replace("-", "_")) for name in ("report", "tables", "sort-into", "tree")}
+            _refuse_with_stream(given)
+            estimator = build(method, wanted, None, *settings)
+            run = _streamed(estimator, method, main, typed.scheduler, typed.checkpoint, typed.threads, most, show)
         else:
-            run = _run(file, columns | looks, method, wanted, settings, show, tracks)
-        written = outputs.write(run) + write_tree(tree, run) + tracks.write(run.estimator.labels_)
-    _tell(run, written, as_json, quiet, found=wanted in (None, options.AUTO))
+            run = _run(inputs, reading, method, wanted, settings, show, tracks, typed.output)
+        written = outputs.write(run) + write_tree(typed.tree, run)
+        written += tracks.write(run.estimator.labels_) + save(typed.save, run)
+    if typed.as_json or not typed.quiet:
+        _tell(run, written, typed.as_json, found=wanted in (None, options.AUTO))
 
 
-def _tell(run: Run, written: list[str], as_json: bool, quiet: bool, found: bool) -> None:
+def _checked_inputs(typed: Any, outputs: Outputs) -> Inputs:
+    """The files that are meant; refuses outputs that would replace them or that cannot be written."""
+    inputs = Inputs.of(typed.file)
+    for option, given in (("--image", typed.image), ("--motion", typed.motion), ("--scheduler", typed.scheduler)):
+        if given:
+            inputs.only(option)
+            if typed.save is not None:
+                raise typer.BadParameter(f"has no meaning with {option}", param_hint="--save")
+    for source in (inputs.main, *inputs.tables[1:]):
+        outputs.check(source)
+    check_save(typed.save, inputs.main, typed.force)
+    return inputs
+
+
+def _tell(run: Run, written: list[str], as_json: bool, found: bool) -> None:
     if as_json:
         typer.echo(json.dumps(as_document(run), allow_nan=False))
-    elif not quiet:
+    else:
         say(run, written, found=found)
 
 
@@ -112,8 +151,7 @@ def _limited(most: int | None) -> Any:
     return limited(most)
 
 
-def _streamed(method: str, wanted: Any, settings: tuple[dict[str, Any], dict[str, Any]], *how: Any) -> Run:
-    estimator = build(method, wanted, None, *settings)
+def _streamed(estimator: Any, method: str, *how: Any) -> Run:
     return Run(describe(estimator, method=method, **_stream.cluster_stream(estimator, *how)), estimator)
 
 
@@ -141,17 +179,22 @@ def _method(name: str, settings: tuple[dict[str, Any], dict[str, Any]], special:
 
 
 def _run(
-    file: Any,
+    inputs: Inputs,
     reading: dict[str, Any],
     method: str,
     wanted: Any,
     settings: tuple[dict[str, Any], dict[str, Any]],
     show: bool,
     tracks: Motion,
+    labels: Path | None,
 ) -> Run:
     """Read, cluster and describe a file that fits in memory; a parameter out of its range is the command's fault."""
-    data = tracks.read(file, reading)
+    data = tracks.read(inputs.source, reading)
     method = tracks.method(method, data.X)
+    if labels is not None:
+        from subspaces.io.writing import check_n_rows
+
+        check_n_rows(labels, data.n_rows or len(data.X))
     # late: a wrong file name should not wait seconds for its answer
     from sklearn.utils._param_validation import InvalidParameterError
 
@@ -172,17 +215,26 @@ def _run(
     summary = summarize(estimator, data.X)
     document = describe(
         estimator,
-        source=str(data.source),
+        source=inputs.title,
         shape=data.X.shape,
         method=method,
         seconds=seconds,
-        notes=data.notes,
+        notes=(*data.notes, *_remarks(estimator.labels_)),
         y=data.y,
         summary=summary,
         names=data.names,
         skipped=data.skipped,
     )
-    return Run(document, estimator, data, summary)
+    return Run(document, estimator, data, summary, tracks.in_python(inputs, reading))
+
+
+def _remarks(labels: Any) -> list[str]:
+    """What a person should know of a result that says nothing."""
+    n, n_clusters = len(labels), len(set(labels.tolist()))
+    if n < FEW_POINTS or 1 < n == n_clusters:
+        few = counted(n, "point is", "points are")
+        return [f"{few} too few to find clusters among them; what is written says next to nothing"]
+    return []
 
 
 def _refuse_with_stream(given: dict[str, Any]) -> None:
@@ -201,7 +253,8 @@ def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, A
     if method not in methods:
         raise typer.BadParameter(f"'{method}' is not one of {', '.join(methods)}", param_hint="--method")
     if isinstance(n_clusters, int) and not 1 <= n_clusters <= (n_points or n_clusters):
-        problem = f"{n_clusters} clusters of {n_points} points; ask for {'fewer' if n_clusters > 0 else 'more'}"
+        found = f"{counted(n_clusters, 'cluster')} of {counted(n_points or 0, 'point')}"
+        problem = f"{found}; ask for {'fewer' if n_clusters > 0 else 'more'}"
         raise typer.BadParameter(problem, param_hint="-k")
     from subspaces.estimators.front_door import SubspaceClustering
 

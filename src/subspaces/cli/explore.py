@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from subspaces.cli import _options as options
-from subspaces.cli._common import limited_threads, one_line
+from subspaces.cli._common import Refusal, limited_threads, one_line
+from subspaces.cli._inputs import Inputs
 
 page = partial(options.option, "The page")
 HostOption = Annotated[
@@ -35,12 +36,13 @@ PointsOption = Annotated[
 
 
 def explore(
-    file: options.FileArgument,
+    file: options.FilesArgument,
     label: options.LabelOption = None,
     id_: options.IdOption = None,
     ignore: options.IgnoreOption = None,
     array: options.ArrayOption = None,
     header: options.HeaderOption = None,
+    decimal: options.DecimalOption = None,
     max_points: PointsOption = 2000,
     seed: options.SeedOption = None,
     threads: options.ThreadsOption = None,
@@ -60,11 +62,14 @@ def explore(
     try:
         from subspaces.explorer.app import serve
     except ImportError as error:
-        raise typer.BadParameter(str(error), param_hint="explore") from None
+        raise Refusal(str(error)) from None
     from subspaces.explorer import Session
 
+    inputs = Inputs.of(file)
+    reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
+    reading |= {"header": header, "decimal": decimal}
     with limited_threads(threads):
-        data = read_table(file, label=label, id=id_, ignore=ignore or (), array=array, header=header)
+        data = read_table(inputs.source, **reading)
         classes = None if data.y is None or data.classes is None else [data.classes[code] for code in data.y]
         session = Session(
             data.X, classes, ids=data.ids, image_shape=data.image_shape, max_points=max_points, seed=seed or 0
@@ -73,19 +78,17 @@ def explore(
             typer.echo(f"note: {one_line(note)}")
         serve(
             session,
-            title=f"subspaces: {one_line(file.name)}",
-            source=one_line(shlex.join([str(file), *_reading(label, id_, ignore, array, header)])),
+            title=f"subspaces: {one_line(inputs.main.name)}",
+            source=one_line(shlex.join([*file, *_reading(reading)])),
             host=host,
             port=port,
             open_browser=browser,
-            announce=lambda address: typer.echo(f"{address}\nexploring {one_line(file)}; Ctrl-C ends it"),
+            announce=lambda address: typer.echo(f"{address}\nexploring {one_line(inputs.title)}; Ctrl-C ends it"),
         )
 
 
-def _reading(
-    label: str | None, id_: str | None, ignore: list[str] | None, array: str | None, header: bool | None
-) -> list[str]:
+def _reading(given: dict[str, Any]) -> list[str]:
     """The options again that said how the file is read."""
-    given = [("--label", label), ("--id", id_), ("--array", array), *(("--ignore", name) for name in ignore or ())]
-    words = [word for option, value in given if value is not None for word in (option, value)]
-    return words + ([] if header is None else ["--header" if header else "--no-header"])
+    words = [word for name, value in given.items() if isinstance(value, str) for word in (f"--{name}", value)]
+    words += [word for name in given["ignore"] for word in ("--ignore", name)]
+    return words + ([] if given["header"] is None else ["--header" if given["header"] else "--no-header"])

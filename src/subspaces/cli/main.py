@@ -7,9 +7,12 @@ from typing import Annotated
 import typer
 
 from subspaces.cli._common import Commands
+from subspaces.cli.cite import cite
 from subspaces.cli.cluster import cluster
+from subspaces.cli.compare import compare
 from subspaces.cli.demo import demo
 from subspaces.cli.explore import explore
+from subspaces.cli.label_new import predict
 from subspaces.cli.methods import methods
 from subspaces.cli.reproduce import reproduce
 
@@ -41,5 +44,5 @@ def _main(
     """
 
 
-for command in (cluster, demo, explore, methods, reproduce):
+for command in (cluster, predict, compare, demo, explore, methods, cite, reproduce):
     app.command()(command)

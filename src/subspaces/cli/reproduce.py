@@ -14,8 +14,9 @@ import typer
 
 from subspaces.cli import _options as options
 from subspaces.cli._common import FAILED, bar_of_time, complain, one_line
+from subspaces.spelling import counted
 
-ALL, PAGE = "all", "page"
+ALL, PAGE, DIGITS = "all", "page", "digits"
 NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME]...", help='Experiments such as table3 or fig4, "all", or "page".'),
@@ -39,11 +40,25 @@ CacheOption = Annotated[
         "Where finished cells are kept; the same command goes on from there. Left out, cells in the output.",
     ),
 ]
+WithOption = Annotated[
+    list[str] | None,
+    options.method(
+        "--with", "MODULE:CLASS", "One more row: a class of your own with fit_predict; may be given several times."
+    ),
+]
+PointsOption = Annotated[
+    Path | None,
+    options.data("--data", "FILE", "Points of your own instead of the experiment's, with classes to score by."),
+]
+LabelOption = Annotated[str | None, options.data("--label", "NAME", "Array or column of --data with the classes (y).")]
 HiddenOption = Annotated[Path | None, typer.Option(hidden=True)]
 
 
 def reproduce(
     names: NamesArgument = None,
+    with_: WithOption = None,
+    points: PointsOption = None,
+    label: LabelOption = None,
     quick: QuickOption = False,
     jobs: JobsOption = 1,
     data_home: DataOption = None,
@@ -59,9 +74,11 @@ def reproduce(
 
     Without a name: list the experiments, their cost, the data they need and how much is already computed.
     Stop it whenever you like: finished cells are kept, and the same command goes on. "page" writes the page with all
-    results that are there.
+    results that are there. "digits" needs no download.
 
-    Example: subspaces reproduce table4 fig4 --jobs 2
+    With --with and --data: your class beside the methods, on your points. Without a name, the methods of "digits".
+
+    Example: subspaces reproduce table4 fig4 --jobs 2; subspaces reproduce --with mine:MyClass --data my.npz
     """
     from subspaces.reproduce.experiment import Settings
     from subspaces.reproduce.schedule import EXPERIMENTS, PARAMETERS
@@ -74,7 +91,14 @@ def reproduce(
         quick=quick,
         experiments=experiments or EXPERIMENTS,
         parameters=parameters or PARAMETERS,
+        classes=tuple(with_ or ()),
+        points=points,
+        label=label or "y",
     )
+    if label is not None and points is None:
+        raise typer.BadParameter("names the classes of --data; give a file there, too", param_hint="--label")
+    if with_ or points:
+        names = _check_own(names or [DIGITS], settings)
     if not names:
         _list(settings, as_json)
         return
@@ -86,8 +110,25 @@ def reproduce(
         if not (quiet or as_json):
             typer.echo(one_line(f"page: {page}"))
     if failures:
-        complain(f"error: {failures} cells failed; the same command tries them again")
+        complain(f"error: {counted(failures, 'cell')} failed; the same command tries again")
         raise typer.Exit(FAILED)
+
+
+def _check_own(names: list[str], settings: Any) -> list[str]:
+    """Refuse a class or a file that cannot be used before anything runs."""
+    from subspaces.io import FileError
+    from subspaces.reproduce.experiment import adapted
+
+    if settings.classes:
+        sys.path.insert(0, str(Path.cwd()))  # where people keep what they try; python -m does the same
+    for name in _expand(names, settings):
+        try:
+            adapted(name, settings)
+        except FileError:
+            raise
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--with") from None
+    return names
 
 
 def _expand(names: list[str], settings: Any) -> list[str]:
@@ -122,7 +163,7 @@ def _run_all(names: list[str], settings: Any, as_json: bool, quiet: bool) -> int
         documents.append({**document, **counts, "records": [asdict(record) for record in run.records]})
         if not (quiet or as_json):
             markdown = next(file for file in run.files if file.suffix == ".md")
-            done = f"{run.outcome.n_computed} cells computed, {run.outcome.n_found} from the cache"
+            done = f"{counted(run.outcome.n_computed, 'cell')} computed, {run.outcome.n_found} from the cache"
             typer.echo(one_line(f"{run.experiment.name}: {done}; {markdown}"))
     if as_json:
         typer.echo(json.dumps(documents, allow_nan=False))
@@ -140,7 +181,7 @@ def _list(settings: Any, as_json: bool) -> None:
     for line in lines:
         done = f"{line.n_cached}/{line.n_cells}"
         what = f"{line.title} ({', '.join(line.data)})"
-        typer.echo(f"{line.name:<8} {line.paper:<13} {line.minutes:>8g} {done:>12}   {what}")
+        typer.echo(f"{line.name:<8} {line.paper or '–':<13} {line.minutes:>8g} {done:>12}   {what}")
     typer.echo("\nRun one: subspaces reproduce table4 (add --quick for a small version); all of them: all.")
 
 

@@ -15,6 +15,7 @@ from subspaces.datasets.loaders import (
     load_yaleb,
 )
 from subspaces.datasets.motion import load_motion, make_motions
+from subspaces.datasets.named import load_named
 from subspaces.datasets.synthetic import (
     BENCHMARKS,
     make_benchmark,
@@ -35,6 +36,7 @@ __all__ = [
     "load_covtype",
     "load_mnist",
     "load_motion",
+    "load_named",
     "load_orl",
     "load_usps",
     "load_yaleb",

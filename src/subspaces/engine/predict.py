@@ -110,6 +110,16 @@ class ByTrainingPoints:
 
         return self._of_points(X, Y, by_codes)
 
+    def mean(self, X: Data, values: Array) -> Array:
+        """Mean of what training points have, weighted by how much of a new point they represent."""
+
+        def by_codes(points: Data) -> tuple[Array, Array]:
+            codes = abs(self.codes(points))
+            total = codes.sum(axis=1)
+            return (codes @ values) / np.maximum(total, np.finfo(np.float64).tiny)[:, None], total == 0
+
+        return self._of_points(X, values, by_codes)
+
     def _of_points(self, X: Data, known: Array, of_new: Callable[[Data], tuple[Array, Array]]) -> Array:
         """What is known of training points; of new ones what `of_new` says, or, where lost to it, the nearest's."""
         out = np.zeros((X.shape[0], *known.shape[1:]), dtype=known.dtype)

@@ -19,13 +19,16 @@ _FAR_OUT = 1e6  # largest value over that of a typical point
 _UNEVEN = 1e8  # ratio of two features' ranges: in squares, nothing of the smaller one is left in float64
 _SAMPLE = 256  # points that show what is typical
 _DATES = ("date", "time", "duration", "period", "month_day")  # how the names of such types begin, in every library
+_SHOWN = 8  # columns that a message names
 _CONSTANT = 1e-8  # range of a feature over its size below which it is a constant with rounding
 
 
 def validated(estimator: Any, X: Any, **rules: Any) -> Data:
     """Scikit-learn's ``validate_data``, with the place of the first NaN or infinity in the message; no dates."""
-    if any(getattr(kind, "kind", "") in ("M", "m") or str(kind).lower().startswith(_DATES) for kind in _types(X)):
-        raise TypeError("Input X contains dates or durations: numbers of what unit? Convert them first.")
+    if any(map(_is_date, _types(X))):
+        dates = [name for name, kind in zip(_names(X), _types(X), strict=False) if _is_date(kind)]
+        where = f" in {_listed(dates)}" if dates else ""
+        raise TypeError(f"Input X contains dates or durations{where}: numbers of what unit? Convert them first.")
     if np.ma.isMaskedArray(X) and np.ma.is_masked(X):
         raise ValueError("Input X has masked entries, whose values would be used all the same: fill or remove them.")
     try:
@@ -33,15 +36,49 @@ def validated(estimator: Any, X: Any, **rules: Any) -> Data:
         with np.errstate(over="ignore", invalid="ignore"):
             return validate_data(estimator, X, **rules)
     except ValueError as error:
+        texts = _text_columns(X) if "could not convert" in str(error) else []
+        if texts:
+            drop = f"X.drop({'columns=' if hasattr(X, 'iloc') else ''}{texts!r})"
+            raise ValueError(
+                f"Input X holds text in {_listed(texts)}, and {type(estimator).__name__} needs numbers: use {drop}, or "
+                "encode the text as numbers."
+            ) from error
         place = _first_not_finite(X) if "contains" in str(error) else None
         if place is None:
             raise
         row, column, value = place
-        what = "NaN" if np.isnan(value) else "infinity"
+        what, names = "NaN" if np.isnan(value) else "infinity", _names(X)
+        where = f"'{names[column]}'" if column < len(names) else str(column)
         raise ValueError(
-            f"Input X contains {what} (the first is in row {row}, column {column}). {type(estimator).__name__} needs a "
+            f"Input X contains {what} (the first is in row {row}, column {where}). {type(estimator).__name__} needs a "
             "finite number everywhere: remove such rows or columns, or fill them in."
         ) from error
+
+
+def _is_date(kind: Any) -> bool:
+    return getattr(kind, "kind", "") in ("M", "m") or str(kind).lower().startswith(_DATES)
+
+
+def _names(X: Any) -> list[str]:
+    """Names of the columns of a frame (pandas, polars) or table (pyarrow); none of anything else."""
+    return [str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))]
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:_SHOWN])
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"the column {shown}" if len(names) == 1 else f"the columns {shown}{more}"
+
+
+def _text_columns(X: Any) -> list[str]:
+    """Columns of a frame that cannot be turned into numbers."""
+    found = []
+    for name in getattr(X, "columns", ()):
+        try:
+            np.asarray(X[name]).astype(np.float64)
+        except (TypeError, ValueError):
+            found.append(name)
+    return found if all(isinstance(name, str) for name in found) else [str(name) for name in found]
 
 
 def _types(X: Any) -> list[Any]:

@@ -26,12 +26,13 @@ from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Data, Labels
 from subspaces.partition import PARTITIONS
 from subspaces.scaling import SCALINGS
+from subspaces.spelling import counted
 
 MAX_SEED = 2**31 - 1
 POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
 
-_STATE = ("_predictor", "_coefficients", "_embedding", "_tree")
+_STATE = ("_predictor", "_coefficients", "_embedding", "_tree", "_levels", "_confidence")
 """Private attributes of a fit."""
 
 CONSTRAINTS: Mapping[str, list[Any]] = {
@@ -160,6 +161,6 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
     def _warn_if_fewer(self, found: int, why: str) -> None:
         if self.n_clusters is not None and not isinstance(self.n_clusters, str) and found < self.n_clusters:
             warn_caller(
-                f"{found} clusters found instead of n_clusters={self.n_clusters}: {why}.",
+                f"{counted(found, 'cluster')} found instead of n_clusters={self.n_clusters}: {why}.",
                 ConvergenceWarning,
             )

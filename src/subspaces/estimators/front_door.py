@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from subspaces.calibration import Agreement
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import Journey
 from subspaces.engine.validation import all_equal
@@ -82,6 +83,7 @@ class SubspaceClustering(GraphClusterer):
         "scaling": [*CONSTRAINTS["scaling"], StrOptions({AUTO})],
         "partition": [StrOptions({AUTO, "kmeans", "modularity"})],
     }
+    _is_quick = True
     cost = "three, eight or fifteen fits of KTRR to at most 2,500 points, and one to all"
     reference = KTRR.reference
 
@@ -98,6 +100,18 @@ class SubspaceClustering(GraphClusterer):
             journey = replace(journey, labels=in_order(one_label_per_copy(labels, journey.prints)))
         self._keep(journey, X, self.estimator_)
         keep_choice(self, self.estimator_)
+
+    def _agreement(self) -> Agreement | None:
+        """What the search knows of the labels; of points it did not look at, what it knows of their clusters."""
+        selection = self.selection_
+        if selection is None or selection.consensus is None or not np.isfinite(selection.consensus).all():
+            return None
+        mean = np.bincount(self.labels_[selection.searched], selection.consensus, minlength=self.n_clusters_)
+        count = np.bincount(self.labels_[selection.searched], minlength=self.n_clusters_)
+        known = mean / np.maximum(count, 1)
+        consensus = np.where(count > 0, known, selection.consensus.mean())[self.labels_]
+        consensus[selection.searched] = selection.consensus
+        return Agreement(consensus, selection.winner.agreement, selection.stability)
 
     def _chosen(self, X: Data) -> tuple[KTRR | SC, Selection | None]:
         """The method that wins on these points, and what was tried."""

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from subspaces.calibration import Agreement, soft_memberships
+from subspaces.confidence import graph_confidence, memberships, summarize, walk_ends
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES, Context, Cut, Plan, Shape, require_dense_points, require_squares
 from subspaces.engine.predict import by_training_points
-from subspaces.engine.run import Journey, run
+from subspaces.engine.run import Journey, run, run_ordered
 from subspaces.estimators.base import SubspaceClusterer
 from subspaces.estimators.callbacks import announced, with_callbacks
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
+from subspaces.numerics.ordering import canonical_order
+from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.representation.coefficients import Coefficients, Placed
+from subspaces.scaling import apply_scaling
+from subspaces.selection.result import verdict
+from subspaces.selection.splits import with_p_values, with_stability
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -64,6 +72,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
     """Whether points are represented by others, so that there are coefficients."""
     _kernel_of_points: ClassVar[bool] = True
     """Whether a parameter `kernel` is one of the points (and not of what a network makes of them)."""
+    _is_quick: ClassVar[bool] = False
+    """Whether a hundred graphs of 200 points take a second or two."""
     _is_sparse: ClassVar[bool] = False
     """Whether the coefficients are sparse from the start."""
 
@@ -171,6 +181,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
             self.eigenvalues_ = embedding.eigenvalues
         self._coefficients: Sparse | Placed | None = graph.coefficients
         self._tree: ClusterTree | None = None
+        self._levels: ClusterTree | None = None
+        self._confidence: Array | None = None
         self._predictor = by_training_points(journey, X, self.out_of_sample)
         if not journey.all_equal:  # which has been said
             settled._warn_if_fewer(self.n_clusters_, "too few points differ, or the graph shows no more")
@@ -187,15 +199,107 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
     @property
     def tree_(self) -> ClusterTree:
-        """The clusters from coarse to fine, each split with what tells how real it is; computed when first read."""
+        """The clusters from coarse to fine, each split with its p-value and stability; computed when first read.
+
+        P-values are there where the method is quick (``_is_quick``) and was given points; :meth:`test_splits` has
+        them for every method.
+        """
         check_is_fitted(self, "labels_")
         if self._tree is None:
-            self._tree = cluster_tree(self.affinity_matrix_, self.labels_)
+            self._tree = self.test_splits() if self._is_quick else self._bare_tree()
         return self._tree
+
+    def test_splits(self) -> ClusterTree:
+        """The tree with the p-value and the stability of each split down to the clusters, and of one split more.
+
+        Some hundred graphs of at most 400 points are made, so that takes as long as the method takes for those.
+        """
+        check_is_fitted(self, "labels_")
+        W, points = self.affinity_matrix_, self._predictor.X
+        tree = with_stability(self._bare_tree(), W)
+        if points is None:
+            return tree
+        used, scaling = self._used(), self._predictor.scaling
+        order = self._order()
+
+        def graphs_of(drawn: Array) -> list[Sparse]:
+            few = {} if used.n_clusters is None else {"n_clusters": min(used.n_clusters, len(drawn))}
+            plan = replace(clone(used).set_params(**few)._plan(drawn), scaling=None)
+            found = run_ordered(plan, drawn, until="graph").graph.W
+            return [found] if found.nnz else []
+
+        scaled = apply_scaling(points, scaling)
+        with quiet(), one_thread("blas"):
+            return with_p_values(tree, W, scaled, graphs_of, order=order, seed=self._drawn_seed())
+
+    def _bare_tree(self) -> ClusterTree:
+        """The tree without tests; the same for any order of the points."""
+        if self._levels is None:
+            order = self._order()
+            tree = cluster_tree(self.affinity_matrix_[order][:, order], self.labels_[order])
+            leaves = np.empty(len(order), dtype=np.intp)
+            leaves[order] = tree.leaves
+            self._levels = replace(tree, leaves=leaves)
+        return self._levels
+
+    def _order(self) -> Labels:
+        """The points in an order that does not depend on that of the rows."""
+        points, prints = self._predictor.X, self._predictor.prints
+        if points is None or prints is None:
+            return np.arange(len(self.labels_))
+        return canonical_order(points, prints)
+
+    def _used(self) -> Any:
+        """The estimator with the parameters of the fit: what was ``"auto"`` is settled."""
+        if hasattr(self, "estimator_"):
+            return self.estimator_
+        selection = getattr(self, "selection_", None)
+        return self if selection is None else clone(self).set_params(**selection.parameters)
 
     def labels_at(self, n_clusters: int) -> Labels:
         """Labels of another level of ``tree_``: coarser or finer clusters without another fit."""
-        return self.tree_.labels_at(n_clusters)
+        check_is_fitted(self, "labels_")
+        return self._bare_tree().labels_at(n_clusters)
+
+    @property
+    def confidence_(self) -> Array:
+        """Probability that each label is right: that the point has the class its cluster stands for."""
+        check_is_fitted(self, "labels_")
+        if self._confidence is None:
+            W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
+            found = memberships(W, codes)
+            self._confidence = graph_confidence(W, codes, found, self._bare_tree(), self._agreement())
+        return self._confidence
+
+    def _agreement(self) -> Agreement | None:
+        """What a search knows of the labels."""
+        return None
+
+    @property
+    def membership_(self) -> Array:
+        """Probability of every cluster for every point, shape (n, k); the label is the most probable one."""
+        W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
+        return soft_memberships(walk_ends(W, codes), codes, self.confidence_)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of every cluster for new points, shape (n_new, k): the mean of the points that represent them."""
+        X = self._validated_new(X)
+        return self._predictor.mean(X, self.membership_)
+
+    @property
+    def outliers_(self) -> Array:
+        """Points that fit nowhere: tied to no cluster, or far from all they are tied to."""
+        check_is_fitted(self, "labels_")
+        return summarize(self).fits_nowhere
+
+    @property
+    def verdict_(self) -> str:
+        """One plain sentence: how many groups, how sure, how many items are doubtful, or that there are none."""
+        check_is_fitted(self, "labels_")
+        selection = getattr(self, "selection_", None)
+        count = None if selection is None else selection.n_clusters
+        doubtful = int((self.confidence_ < 0.5).sum()) if self.n_clusters_ > 1 else 0
+        return verdict(count, self.n_clusters_, len(self.labels_), doubtful)
 
     @property
     def layers_(self) -> list[int]:

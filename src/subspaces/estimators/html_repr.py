@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import estimator_html_repr
 
 from subspaces.representation.coefficients import Placed
+from subspaces.spelling import counted
 
 
 class Box(NamedTuple):
@@ -33,7 +34,7 @@ def boxes_of(estimator: Any) -> list[Box]:
     boxes = [Box("data", _data(estimator))]
     if "selection" in timings:
         selection = estimator.selection_
-        boxes.append(Box("choice", f"{len(selection.trials)} settings tried", timings.pop("selection")))
+        boxes.append(Box("choice", f"{counted(len(selection.trials), 'setting')} tried", timings.pop("selection")))
     for stage, seconds in timings.items():
         describe = _DETAILS.get(stage)
         boxes.append(Box(str(stage), "" if describe is None else describe(estimator), seconds))
@@ -41,7 +42,7 @@ def boxes_of(estimator: Any) -> list[Box]:
             boxes.append(Box("embedding", "not needed"))
     sizes = np.sort(np.bincount(estimator.labels_[estimator.labels_ >= 0]))[::-1]
     span = f"{sizes[0]:,}" if sizes[0] == sizes[-1] else f"{sizes[-1]:,} to {sizes[0]:,}"
-    boxes.append(Box("labels", f"{estimator.n_clusters_} clusters of {span} points"))
+    boxes.append(Box("labels", f"{counted(estimator.n_clusters_, 'cluster')} of {span} points"))
     return boxes
 
 

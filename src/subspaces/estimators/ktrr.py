@@ -29,6 +29,7 @@ class ByRidge:
     solver: str = "auto"
     spectral: str = "auto"
 
+    _is_quick: ClassVar[bool] = True
     _constrained: ClassVar[bool] = True
     """Whether no point represents itself."""
     _chooses: ClassVar[bool] = False

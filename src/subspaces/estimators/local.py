@@ -128,6 +128,7 @@ class TSC(GraphClusterer):
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"n_nonzero": [COUNT]}
     _represents = False
+    _is_quick = True
     _n_squares = 0
     _n_copies = 1.25
     cost = "one product XXᵀ in blocks, no n × n array"
@@ -167,6 +168,7 @@ class SC(GraphClusterer):
         "bandwidth": [StrOptions({*BANDWIDTHS, "local"}), POSITIVE],
     }
     _represents = False
+    _is_quick = True
     cost = "one product XXᵀ and n² exponentials"
     reference = "Ng, Jordan, Weiss: On spectral clustering, NIPS 2001"
 

@@ -158,7 +158,8 @@ class EnSC(WithGraph, GraphClusterer):
     }
     _n_squares = 0
     _is_sparse = True
-    cost = "a few seconds at n = 2000; O(n² m) per round of the active set, no n × n array"
+    _n_copies = 2
+    cost = "O(n² m) per round, O(k³) per point of k coefficients: n = 2000 in seconds at tens, minutes at hundreds"
     reference = "You, Li, Robinson, Vidal: Oracle based active set algorithm, CVPR 2016"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:

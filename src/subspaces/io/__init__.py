@@ -5,6 +5,8 @@ from __future__ import annotations
 from subspaces.io.cube import Cube, Georeference, as_cube
 from subspaces.io.cube_reading import read_cube
 from subspaces.io.dataset import Dataset, FileError
+from subspaces.io.label_files import read_labels
+from subspaces.io.models import load_model, save_model
 from subspaces.io.reading import READERS, read_table
 from subspaces.io.writing import WRITERS, check_output, write_atomically, write_labels
 
@@ -17,8 +19,11 @@ __all__ = [
     "WRITERS",
     "as_cube",
     "check_output",
+    "load_model",
     "read_cube",
+    "read_labels",
     "read_table",
+    "save_model",
     "write_atomically",
     "write_labels",
 ]

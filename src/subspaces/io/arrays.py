@@ -23,6 +23,7 @@ from subspaces.io.dataset import (
     whole_numbers,
 )
 from subspaces.numerics.types import Array
+from subspaces.spelling import counted
 
 POINT_NAMES = ("X", "fea", "data")
 """Names under which the points usually travel, tried in this order."""
@@ -106,7 +107,9 @@ def _points_name(path: Path, infos: Mapping[str, ArrayInfo], request: Request) -
     if infos[chosen].kind != "number":
         raise FileError(path, f"'{printable(chosen)}' is {printable(infos[chosen].kind)}, not an array of numbers")
     if len(infos[chosen].shape) < 2:
-        problem = f"'{printable(chosen)}' has {len(infos[chosen].shape)} dimensions; points are the rows of two"
+        problem = (
+            f"'{printable(chosen)}' has {counted(len(infos[chosen].shape), 'dimension')}; points are the rows of two"
+        )
         raise FileError(path, f"{problem} (the file holds {listing})")
     return chosen
 
@@ -137,7 +140,7 @@ def as_rows(X: Array) -> Array:
 def flattened(shape: tuple[int, ...]) -> str:
     """Say that images became rows."""
     image = printable(" x ".join(str(length) for length in shape[1:]))
-    return f"{shape[0]} points of {image} values each, flattened"
+    return f"{counted(shape[0], 'point')} of {image} values each, flattened"
 
 
 def image_shape(shape: tuple[int, ...]) -> tuple[int, ...] | None:

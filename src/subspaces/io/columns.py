@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,8 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io.dataset import Dataset, FileError, Request, argument, first_not_finite, printable, quoted
+from subspaces.io.dataset import (
+    Dataset,
+    FileError,
+    Request,
+    TextColumnsError,
+    argument,
+    first_not_finite,
+    printable,
+    quoted,
+)
 from subspaces.numerics.types import Array
+from subspaces.spelling import counted
 
 LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "class", "classes")
 """Names under which the true classes usually travel (compared in lower case)."""
@@ -21,6 +31,9 @@ ROW_NAMES = ("", "__index_level_0__")
 
 MISSING_RULES = ("error", "drop", "mean", "median")
 """What can be done about missing values."""
+
+FEW = 3
+"""Rows from which on texts that are all different are taken for names of the points."""
 
 _SHOWN = 4
 """Rows and columns that an error lists."""
@@ -53,6 +66,8 @@ def choose_columns(path: Path, names: Sequence[str], request: Request) -> Column
         id_ = row_names[0] if id_ is None else id_
         notes.append(f"the column of row names is {part}, not clustered")
     features = [i for i in range(len(names)) if i not in left_out | {label, id_}]
+    if request.columns is not None:
+        features = _picked(path, names, request.columns)
     if not features:
         raise FileError(path, f"no column is left to cluster (the file has {quoted(names)})")
     for i in features:
@@ -60,6 +75,15 @@ def choose_columns(path: Path, names: Sequence[str], request: Request) -> Column
             how = f"{argument('label', names[i])} would score against it"
             notes.append(f"column '{printable(names[i])}' is clustered like the others; {how}")
     return Columns(features, label, id_, tuple(notes))
+
+
+def _picked(path: Path, names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """Positions of the columns that were asked for, in that order."""
+    absent = [name for name in wanted if name not in names]
+    if absent:
+        one = counted(len(absent), "column is", "columns are")
+        raise FileError(path, f"{one} missing: {quoted(absent)}; the file has {quoted(names)}")
+    return [find_column(path, names, name, "columns") for name in wanted]
 
 
 def find_column(path: Path, names: Sequence[str], wanted: str, part: str) -> int:
@@ -78,6 +102,39 @@ def find_column(path: Path, names: Sequence[str], wanted: str, part: str) -> int
 def keep_out(name: str) -> str:
     """The ways to keep a column out of the points, for a message."""
     return f"{argument('label', name)}, {argument('id', name)} or {argument('ignore', [name])}"
+
+
+def named_by(columns: Columns, position: int, name: str) -> Columns:
+    """Make a column the identifier, and say so."""
+    note = f"column '{printable(name)}' names the points (every text is another) and is not clustered"
+    features = [i for i in columns.features if i != position]
+    return Columns(features, columns.label, position, (*columns.notes, note))
+
+
+def text_remedy(found: Mapping[str, Sequence[str]], request: Request) -> dict[str, Any]:
+    """Arguments that keep columns of text out: the one with fewest different texts is scored, the others left out."""
+    left = list(found)
+    remedy: dict[str, Any] = {}
+    if request.label is None:
+        fewest = min(left, key=lambda name: len(set(found[name])))
+        if 2 * len(set(found[fewest])) <= len(found[fewest]) or fewest.lower() in LABEL_NAMES:
+            remedy["label"] = fewest
+            left.remove(fewest)
+    return remedy | ({"ignore": left} if left else {})
+
+
+def text_trouble(
+    path: Path, found: Mapping[str, Sequence[str]], request: Request, first: str, line: int | None = None
+) -> TextColumnsError:
+    """All columns of text among the points in one error; `first` is the first text of the first of them."""
+    remedy = text_remedy(found, request)
+    names = list(found)
+    if len(names) == 1:
+        problem = f"'{printable(first)}' is not a number; use {keep_out(names[0])} to keep the column out of the points"
+        return TextColumnsError(path, problem, remedy, line=line, column=names[0])
+    given = " and ".join(argument(name, value) for name, value in remedy.items())
+    problem = f"{len(names)} columns hold text, not numbers ({quoted(names)}); keep them out of the points with {given}"
+    return TextColumnsError(path, problem, remedy, line=line)
 
 
 def settle_missing(
@@ -103,10 +160,10 @@ def settle_missing(
     if how == "error":
         raise FileError(data.source, _report(missing, rows, columns, row_name, names, cell))
     counts = ", ".join(f"'{printable(names[j])}' {int(missing[:, j].sum())}" for j in columns[:_SHOWN])
-    more = f" and {len(columns) - _SHOWN} more columns" if len(columns) > _SHOWN else ""
-    where = f"{int(missing.sum())} values were missing ({counts}{more})"
+    more = f" and {counted(len(columns) - _SHOWN, 'more column')}" if len(columns) > _SHOWN else ""
+    where = f"{counted(int(missing.sum()), 'value was', 'values were')} missing ({counts}{more})"
     if how == "drop":
-        return _drop(data, rows, f"{where}: {_number(rows, 'row')} with them left out, without a label")
+        return _drop(data, rows, f"{where}: {counted(len(rows), 'row')} with a gap left out, without a label")
     X = _fill_in(data.source, data.X, missing, columns, how, names)
     return replace(data, X=X, notes=(*data.notes, f"{where}: the {how} of the column was put in"))
 
@@ -120,15 +177,12 @@ def _report(
     if total > 1:
         named = [(row, [names[int(j)] for j in np.flatnonzero(missing[row])]) for row in rows[:_SHOWN].tolist()]
         listed = "; ".join(f"{row_name(row)}: {quoted(absent, _SHOWN)}" for row, absent in named)
-        more = f"; and {len(rows) - _SHOWN} more rows" if len(rows) > _SHOWN else ""
-        what += f", the first of {total} in {_number(rows, 'row')} and {_number(columns, 'column')} ({listed}{more})"
+        more = f"; and {counted(len(rows) - _SHOWN, 'more row')}" if len(rows) > _SHOWN else ""
+        where = f"{counted(len(rows), 'row')} and {counted(len(columns), 'column')}"
+        what += f", the first of {total} in {where} ({listed}{more})"
     left = f", which keeps {missing.shape[0] - len(rows)} of {missing.shape[0]} rows,"
     drop, mean, median = (argument("missing", rule) for rule in ("drop", "mean", "median"))
     return f"{what}; fill it in, use {drop}{left} {mean} or {median}, or leave out the column ({argument('ignore')})"
-
-
-def _number(found: Array, noun: str) -> str:
-    return f"{len(found)} {noun}" + "s" * (len(found) > 1)
 
 
 def _drop(data: Dataset, rows: Array, note: str) -> Dataset:

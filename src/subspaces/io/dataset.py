@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -55,13 +56,33 @@ class FileError(ValueError):
     column : its name
     """
 
-    def __init__(self, path: Path, problem: str, *, line: int | None = None, column: str | None = None) -> None:
+    def __init__(self, path: Path | str, problem: str, *, line: int | None = None, column: str | None = None) -> None:
+        self.path, self.problem, self.line, self.column = path, problem, line, column
         place = printable(path, limit=4096)
         if line is not None:
             place += f", line {line}"
         if column is not None:
             place += f", column '{printable(column)}'"
         super().__init__(f"{place}: {problem}")
+
+
+class TextColumnsError(FileError):
+    """Columns of text among the points.
+
+    `remedy` is how to keep them all out, as arguments of `read_table`.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        problem: str,
+        remedy: dict[str, Any],
+        *,
+        line: int | None = None,
+        column: str | None = None,
+    ) -> None:
+        super().__init__(path, problem, line=line, column=column)
+        self.remedy = remedy
 
 
 @dataclass(frozen=True)
@@ -73,10 +94,13 @@ class Request:
     ignore: tuple[str, ...] = ()
     array: str | None = None
     header: bool | None = None
+    decimal: str | None = None
     max_bytes: int = 2**63 - 1
     missing: str = "error"
     image_size: tuple[int, int] | None = None
     color: bool = False
+    columns: tuple[str, ...] | None = None
+    min_images: int = 2
 
 
 @dataclass(frozen=True)

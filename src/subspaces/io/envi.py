@@ -13,6 +13,7 @@ from subspaces.io.cube import CubeRequest, Georeference, Raw, check_cube_size
 from subspaces.io.dataset import FileError, printable, readable_bytes
 from subspaces.io.writing import write_atomically, write_text
 from subspaces.numerics.types import Array, Labels
+from subspaces.spelling import counted
 
 TYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 12: "u2", 13: "u4", 14: "i8", 15: "u8"}
 """NumPy's name of each ENVI data type; 6 and 9 are complex."""
@@ -156,7 +157,7 @@ def write_envi_map(
     """A label map as an ENVI classification: class 0 is "no cluster", class i + 1 is label i; header last."""
     dtype, code = (np.dtype("u1"), 1) if len(names) < 255 else (np.dtype("<u2"), 12)
     if len(names) >= 2**16 - 1:
-        raise FileError(path, f"{len(names)} clusters are more than a classification file can hold")
+        raise FileError(path, f"{counted(len(names), 'cluster')} are more than a classification file can hold")
     lookup = ", ".join(str(value) for value in [0, 0, 0, *np.asarray(colors, dtype=int).ravel().tolist()])
     lines = [
         "ENVI",

@@ -6,22 +6,28 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, printable, readable_bytes
+from subspaces.io.dataset import (
+    Dataset,
+    FileError,
+    Request,
+    argument,
+    check_size,
+    encode,
+    printable,
+    quoted,
+    readable_bytes,
+)
+from subspaces.io.image_kinds import formats, is_image, suffixes, why_not
 from subspaces.numerics.process import quiet
-from subspaces.numerics.types import Array
-
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif")
-"""Files of a folder that are taken for images (in any case)."""
-
-FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "GIF")
-"""What may be inside; no other of Pillow's many decoders is ever started."""
+from subspaces.numerics.types import Array, Labels
+from subspaces.spelling import counted
 
 MAX_PIXELS = 89_478_485
 """Most pixels an image may have (Pillow's own warning level): read from the header, then refused."""
@@ -34,6 +40,12 @@ SMALL = 64 * 64
 
 USUAL_PIXELS = 32 * 32
 """Others are reduced to about this many, which the paper's faces and objects have too."""
+
+BY_FOLDER = "folder"
+"""The label that means: the class of an image is the folder it is in."""
+
+SHOWN = 4
+"""Reasons for leaving files out that are told."""
 
 MARKER = ".subspaces-sorted.json"
 """File in the folders that ``--sort-into`` made; they are no input."""
@@ -48,21 +60,25 @@ class ImageFile(NamedTuple):
     width: int
 
 
-def read_images(folder: Path, request: Request) -> Dataset:
-    """Read all images below a folder in the order of their names; identifiers are their relative paths.
+def read_images(folder: Path, request: Request, given: Sequence[Path] | None = None) -> Dataset:
+    """Read all images below a folder (or those `given` of it) in the order of their names, which identify them.
 
     Grey values (or red, green and blue with ``request.color``) from 0 to 1 in float32. What cannot be read is named
-    in ``skipped`` with the reason. Hidden files, links that leave the folder and folders made by ``--sort-into`` are
-    left alone; of a file with several pictures the first is taken.
+    in ``skipped`` with the reason. With the label ``"folder"`` the folder of each is its class. Hidden files, links
+    that leave the folder and folders made by ``--sort-into`` are left alone; of a file with several pictures the first
+    is taken.
     """
     try:
         import PIL.Image  # noqa: F401
     except ImportError:
         raise FileError(folder, 'reading images needs Pillow: pip install "subspaces[io]"') from None
-    skipped: list[tuple[str, str]] = []
-    images = list(_headers(folder, skipped, request.max_bytes))
-    if len(images) < 2:
-        raise _too_few(folder, len(images), skipped)
+    if request.label not in (None, BY_FOLDER):
+        problem = f"{argument('label')} of images can only be the subfolder of each, {argument('label', BY_FOLDER)}"
+        raise FileError(folder, f"{problem}; got '{printable(request.label)}'")
+    files, skipped = _found(folder, given)
+    images = list(_headers(folder, files, skipped, request.max_bytes))
+    if len(images) < request.min_images:
+        raise _too_few(folder, len(images), skipped, request)
     size, how = _common_size(images, request.image_size)
     shape = (*size, 3) if request.color else size
     check_size(folder, len(images) * math.prod(shape) * 4, request.max_bytes)
@@ -75,11 +91,33 @@ def read_images(folder: Path, request: Request) -> Dataset:
             skipped.append((image.name, _reason(error)))
         else:
             kept.append(image.name)
-    if len(kept) < 2:
-        raise _too_few(folder, len(kept), skipped)
+    if len(kept) < request.min_images:
+        raise _too_few(folder, len(kept), skipped, request)
     how += ", in colour" if request.color else f", in grey ({argument('color', True)} keeps colours)"
-    notes, left_out = (how, *_told(skipped)), tuple(sorted(skipped))
-    return Dataset(X[: len(kept)], folder, ids=kept, notes=notes, image_shape=shape, skipped=left_out)
+    y, classes, by_folder = _classes(folder, kept, request.label)
+    notes = (how, *by_folder, *_told(skipped))
+    left_out = tuple(sorted(skipped))
+    return Dataset(
+        X[: len(kept)], folder, y=y, classes=classes, ids=kept, notes=notes, image_shape=shape, skipped=left_out
+    )
+
+
+def _classes(
+    folder: Path, names: list[str], label: str | None
+) -> tuple[Labels | None, list[str] | None, tuple[str, ...]]:
+    """Classes by subfolder if they are asked for; else a hint, where there are subfolders."""
+    folders = [PurePosixPath(name).parent.as_posix() for name in names]
+    different = sorted(set(folders))
+    if label is None:
+        if not 1 < len(different) <= len(names) / 2:
+            return None, None, ()
+        hint = f"the images are in {len(different)} folders: {argument('label', BY_FOLDER)} scores the clusters by them"
+        return None, None, (hint,)
+    if len(different) < 2:
+        problem = f"all images are in one folder, and {argument('label', BY_FOLDER)} needs one for each class"
+        raise FileError(folder, f"{problem}; leave it out")
+    y, classes = encode(folder, np.array(folders, dtype=object), label)
+    return y, classes, (f"the folder of an image is its class ({quoted(different, 4)})",)
 
 
 def load_image(path: Path, size: tuple[int, int] | None, color: bool, mode: str = "crop") -> Array:
@@ -150,17 +188,17 @@ def _opened(path: Path) -> Iterator[Any]:
     from PIL import Image
 
     # quiet of damaged metadata; bombs are refused below, not warned of
-    with quiet(), Image.open(path, formats=FORMATS) as image:
+    with quiet(), Image.open(path, formats=formats()) as image:
         width, height = image.size
         if width * height > MAX_PIXELS:
             raise ValueError(f"{width} x {height} pixels, more than {MAX_PIXELS // 10**6} million; make it smaller")
         yield image
 
 
-def _headers(folder: Path, skipped: list[tuple[str, str]], max_bytes: int) -> Iterator[ImageFile]:
-    """Every image below the folder that may be decoded, sorted by name, with the size its header announces."""
+def _headers(folder: Path, files: list[Path], skipped: list[tuple[str, str]], max_bytes: int) -> Iterator[ImageFile]:
+    """Every image that may be decoded, with the size its header announces."""
     root = folder.resolve()
-    for path in _files(folder):
+    for path in files:
         name = path.relative_to(folder).as_posix()
         try:
             name.encode()  # a name of other bytes could not be written to any table or page
@@ -185,6 +223,19 @@ def _headers(folder: Path, skipped: list[tuple[str, str]], max_bytes: int) -> It
             yield ImageFile(path, name, height, width)
 
 
+def _found(folder: Path, given: Sequence[Path] | None) -> tuple[list[Path], list[tuple[str, str]]]:
+    """Images sorted by name, each once, and pictures and films of other kinds with the reason why they are left out."""
+    files = _files(folder) if given is None else []
+    for path in given or ():
+        files += _files(path) if path.is_dir() else [path]
+    below = {os.path.relpath(os.path.abspath(path), os.path.abspath(folder)): path for path in files}
+    names = sorted(below, key=lambda name: _natural(Path(name).parts))
+    images = [folder / name for name in names if is_image(name)]
+    others = [Path(name).as_posix() for name in names if not is_image(name)]
+    shown = [name.encode(errors="backslashreplace").decode() for name in others]
+    return images, [(name, why_not(name) or "not an image") for name in shown]
+
+
 def _files(folder: Path) -> list[Path]:
     found = []
     for where, folders, names in os.walk(folder):  # does not follow links to folders
@@ -192,9 +243,9 @@ def _files(folder: Path) -> list[Path]:
             folders.clear()
             continue
         folders[:] = [name for name in folders if not name.startswith(".")]
-        images = [name for name in names if name.lower().endswith(IMAGE_SUFFIXES) and not name.startswith(".")]
-        found += [Path(where, name) for name in images]
-    return sorted(found, key=lambda path: _natural(path.relative_to(folder).parts))
+        pictures = [name for name in names if not name.startswith(".") and (is_image(name) or why_not(name))]
+        found += [Path(where, name) for name in pictures]
+    return found
 
 
 def _natural(parts: tuple[str, ...]) -> list[Any]:
@@ -208,7 +259,7 @@ def _natural(parts: tuple[str, ...]) -> list[Any]:
 def _common_size(images: list[ImageFile], wanted: tuple[int, int] | None) -> tuple[tuple[int, int], str]:
     """Height and width for all (as asked, as they are, or `USUAL_PIXELS` of the usual shape), and how to say it."""
     sizes = {(image.height, image.width) for image in images}
-    n = f"{len(images)} images"
+    n = counted(len(images), "image")
     if wanted is None and len(sizes) == 1 and math.prod(next(iter(sizes))) <= SMALL:
         size = next(iter(sizes))
         return size, f"{n} of {size[0]} x {size[1]} pixels, used as they are"
@@ -219,24 +270,35 @@ def _common_size(images: list[ImageFile], wanted: tuple[int, int] | None) -> tup
         ratio = min(max(float(np.median(ratios)), 0.5), 2.0)
         size = max(1, round(math.sqrt(USUAL_PIXELS * ratio))), max(1, round(math.sqrt(USUAL_PIXELS / ratio)))
     cut = sum(not 0.9 < ratio * size[1] / size[0] < 1.1 for ratio in ratios)
-    middle = f"; {cut} of another shape were cut to their middle" if cut else ""
+    middle = ""
+    if cut:
+        middle = f"; {counted(cut, 'of another shape was', 'of another shape were')} cut to the middle"
     why = "" if wanted is not None else f" ({argument('image_size')} sets it)"
-    found = f"{n} of {len(sizes)} size{'s' * (len(sizes) > 1)}"
+    found = f"{n} of {counted(len(sizes), 'size')}"
     return size, f"{found} reduced to {size[0]} x {size[1]} pixels{why}{middle}"
 
 
 def _told(skipped: list[tuple[str, str]]) -> list[str]:
     if not skipped:
         return []
-    shown = "; ".join(f"{printable(name)} ({reason})" for name, reason in sorted(skipped)[:3])
-    more = f"; and {len(skipped) - 3} more" if len(skipped) > 3 else ""
-    return [f"{len(skipped)} file{'s' * (len(skipped) > 1)} skipped: {shown}{more}"]
+    first = sorted(skipped, key=lambda item: item[1])
+    kinds = {reason: [name for name, other in first if other == reason] for _, reason in first}
+    told = [_told_kind(reason, names) for reason, names in list(kinds.items())[:SHOWN]]
+    left = len(skipped) - sum(len(names) for names in list(kinds.values())[:SHOWN])
+    return [f"{counted(len(skipped), 'file')} skipped: {'; '.join(told)}" + (f"; and {left} more" if left else "")]
 
 
-def _too_few(folder: Path, n: int, skipped: list[tuple[str, str]]) -> FileError:
+def _told_kind(reason: str, names: list[str]) -> str:
+    """Files that were left out for the same reason: the first ones by name, how many there are, and why."""
+    shown = ", ".join(printable(name) for name in names[:2])
+    return f"{shown}{f' and {len(names) - 2} more' if len(names) > 2 else ''} ({reason})"
+
+
+def _too_few(folder: Path, n: int, skipped: list[tuple[str, str]], request: Request) -> FileError:
     why = " ".join(f"; {note}" for note in _told(skipped))
-    known = ", ".join(IMAGE_SUFFIXES)
-    return FileError(folder, f"{n} readable images in this folder; clustering needs at least 2 ({known}){why}")
+    known = ", ".join(suffixes())
+    needed = f"clustering needs at least {request.min_images}" if request.min_images > 1 else "name one or more"
+    return FileError(folder, f"{counted(n, 'readable image')} here; {needed} ({known}){why}")
 
 
 def _reason(error: Exception) -> str:

@@ -42,6 +42,19 @@ def read_npy(path: Path, request: Request) -> Dataset:
     return check_points(Dataset(X, path, notes=notes, image_shape=image_shape(shape)), request.missing)
 
 
+def read_vector(path: Path, max_bytes: int) -> Array:
+    """Read labels: an array of one dimension."""
+    with path.open("rb") as stream:
+        shape, dtype = read_header(stream)
+        if len(shape) != 1 or _kind(dtype) not in ("number", "text"):
+            raise FileError(path, f"the array has the shape {printable(shape)}; labels have one dimension")
+        check_size(path, math.prod(shape) * max(dtype.itemsize, 60), max_bytes)
+        if path.stat().st_size - stream.tell() < math.prod(shape) * dtype.itemsize:
+            raise FileError(path, "cut short; write or fetch it again")
+        stream.seek(0)
+        return _read_array(stream)
+
+
 def read_npz(path: Path, request: Request) -> Dataset:
     """Read points and companions from an archive of arrays; a scalar ``scale`` multiplies the points."""
     with npz_arrays(path) as (infos, load):

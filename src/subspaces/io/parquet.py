@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from subspaces.io.columns import Columns, choose_columns, keep_out, settle_missing
+from subspaces.io.columns import FEW, Columns, choose_columns, keep_out, named_by, settle_missing, text_trouble
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, encode, printable
+from subspaces.io.dialect import SAMPLE, SAMPLE_CHARACTERS
 from subspaces.numerics.types import Array
 
 
@@ -23,11 +25,48 @@ def read_parquet(path: Path, request: Request) -> Dataset:
         schema = file.schema_arrow
     if len(set(schema.names)) < len(schema.names):
         raise FileError(path, "two columns have the same name; give every column its own")
-    columns = choose_columns(path, schema.names, request)
+    columns, auto_id = _settle_texts(path, schema, choose_columns(path, schema.names, request), request)
     # texts stay packed (each different one once) until their size is known: a kilobyte may unpack to gigabytes
     texts = [schema.names[i] for i in (columns.label, columns.id) if i is not None and _is_text(schema.field(i).type)]
     with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
-        return _read(path, file, columns, request)
+        data = _read(path, file, columns, request)
+    if auto_id and data.ids is not None and len(set(data.ids)) < len(data.ids):  # only the first rows looked like names
+        names = [str(name) for name in data.ids]
+        raise text_trouble(path, {schema.names[columns.id or 0]: names}, request, names[0])
+    return data
+
+
+def _settle_texts(path: Path, schema: Any, columns: Columns, request: Request) -> tuple[Columns, bool]:
+    """Take a column of texts that are all different for the names of the points; refuse the other texts at once."""
+    texts = [i for i in columns.features if _is_text(schema.field(i).type)]
+    if not texts:
+        return columns, False
+    first = _first_texts(path, schema, texts, request.max_bytes)
+    found = {schema.names[i]: values for i, values in zip(texts, first, strict=True)}
+    auto_id = False
+    for i in texts:
+        name, values = schema.names[i], found[schema.names[i]]
+        if columns.id is None and len(columns.features) > 1 and FEW <= len(values) == len(set(values)):
+            columns, auto_id = named_by(columns, i, name), True
+            del found[name]
+    if found:
+        name, values = next(iter(found.items()))
+        raise text_trouble(path, found, request, values[0] if values else "")
+    return columns, auto_id
+
+
+def _first_texts(path: Path, schema: Any, positions: list[int], max_bytes: int) -> list[list[str]]:
+    """The first texts of columns; packed, so that a long one which all rows share is there once."""
+    import pyarrow.parquet
+
+    names = [schema.names[i] for i in positions]
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=names) as file:
+        check_size(path, _packed(file), max_bytes, "unpacks to")
+        batch = next(file.iter_batches(batch_size=SAMPLE, columns=names), None)
+    columns = [] if batch is None else [batch.column(name).slice(0, SAMPLE) for name in names]
+    short = [_text_bytes(column) < SAMPLE_CHARACTERS for column in columns]
+    texts = [column.to_pylist() if is_short else [] for column, is_short in zip(columns, short, strict=True)]
+    return [[printable(value) for value in column] for column in texts] or [[] for _ in names]
 
 
 def _read(path: Path, file: Any, columns: Columns, request: Request) -> Dataset:
@@ -37,8 +76,7 @@ def _read(path: Path, file: Any, columns: Columns, request: Request) -> Dataset:
     if n_rows == 0:
         raise FileError(path, "the table has no rows")
     check_size(path, n_rows * len(columns.features) * dtype.itemsize, request.max_bytes)
-    packed = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups))
-    check_size(path, packed, request.max_bytes, "unpacks to")
+    check_size(path, _packed(file), request.max_bytes, "unpacks to")
 
     X = np.empty((n_rows, len(columns.features)), dtype=dtype)
     labels: list[Any] = []
@@ -66,6 +104,30 @@ def _read(path: Path, file: Any, columns: Columns, request: Request) -> Dataset:
     features, known = [names[i] for i in columns.features], None if columns.id is None else ids
     data = Dataset(X, path, y=y, classes=classes, ids=known, feature_names=features, notes=columns.notes)
     return settle_missing(data, request.missing, lambda i: f"row {i}", features)
+
+
+def read_columns(path: Path, wanted: Sequence[str], max_bytes: int) -> dict[str, list[Any]]:
+    """Those of the columns that are there, as lists; None where a value is missing."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        schema = file.schema_arrow
+    names = [name for name in schema.names if name in wanted]
+    texts = [name for name in names if _is_text(schema.field(name).type)]
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    needed = 0
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
+        check_size(path, _packed(file), max_bytes, "unpacks to")
+        for batch in file.iter_batches(columns=names):
+            needed += sum(60 * batch.num_rows + _text_bytes(batch.column(name)) for name in names)
+            check_size(path, needed, max_bytes, "its texts unpack to")
+            for name in names:
+                columns[name] += batch.column(name).to_pylist()
+    return columns or {name: [] for name in schema.names}
+
+
+def _packed(file: Any) -> int:
+    return sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups))
 
 
 def _dtype(path: Path, schema: Any, columns: Columns) -> np.dtype:

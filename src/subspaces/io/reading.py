@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO, TypeAlias
 
 from subspaces.io.columns import MISSING_RULES
 from subspaces.io.dataset import Dataset, FileError, Request, argument, printable
+from subspaces.io.excel import read_xlsx
 from subspaces.io.image_files import read_images
+from subspaces.io.image_kinds import belongs
 from subspaces.io.matlab import read_mat
 from subspaces.io.numpy_files import read_npy, read_npz
 from subspaces.io.parquet import read_parquet
-from subspaces.io.text import read_csv, read_tsv
+from subspaces.io.several import are_images, common_folder, expand, read_several, read_stream
+from subspaces.io.text import read_text
+from subspaces.io.text_tables import DECIMALS
 from subspaces.numerics.memory import available_bytes
 
+Source: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | BinaryIO
+"""What can be read: a file or folder, several, or a pipe."""
+
 READERS: dict[str, Callable[[Path, Request], Dataset]] = {
-    ".csv": read_csv,
-    ".csv.gz": read_csv,
-    ".tsv": read_tsv,
-    ".tsv.gz": read_tsv,
+    ".csv": read_text,
+    ".csv.gz": read_text,
+    ".tsv": read_text,
+    ".tsv.gz": read_text,
+    ".txt": read_text,
+    ".txt.gz": read_text,
+    ".xlsx": read_xlsx,
+    ".xlsm": read_xlsx,
     ".parquet": read_parquet,
     ".npy": read_npy,
     ".npz": read_npz,
@@ -27,50 +40,61 @@ READERS: dict[str, Callable[[Path, Request], Dataset]] = {
 }
 """Reader of each suffix."""
 
-_TEXT, _ARRAYS, _FOLDER = (".csv", ".csv.gz", ".tsv", ".tsv.gz"), (".npz", ".mat"), "folder of images"
+_TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
+_BOOKS, _ARRAYS, _FOLDER = (".xlsx", ".xlsm"), (".npz", ".mat"), "folder of images"
 _OPTIONS = {
-    "array": _ARRAYS,
-    "header": _TEXT,
-    "ignore": (*_TEXT, ".parquet"),
-    **dict.fromkeys(("label", "id"), (*_TEXT, ".parquet", *_ARRAYS)),
-    "missing": (*_TEXT, ".parquet", ".npy", *_ARRAYS),
-    **dict.fromkeys(("image_size", "color"), (_FOLDER,)),
+    "array": (*_ARRAYS, *_BOOKS),
+    **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
+    **dict.fromkeys(("ignore", "columns"), (*_TEXT, *_BOOKS, ".parquet")),
+    "label": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, _FOLDER),
+    "id": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS),
+    "missing": (*_TEXT, *_BOOKS, ".parquet", ".npy", *_ARRAYS),
+    **dict.fromkeys(("image_size", "color", "min_images"), (_FOLDER,)),
 }
 """Where an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
 
 
 def read_table(
-    path: str | PathLike[str],
+    path: Source,
     *,
     label: str | None = None,
     id: str | None = None,
     ignore: Sequence[str] = (),
     array: str | None = None,
     header: bool | None = None,
+    decimal: str | None = None,
     max_bytes: int | None = None,
     missing: str = "error",
     image_size: tuple[int, int] | None = None,
     color: bool = False,
+    columns: Sequence[str] | None = None,
+    min_images: int = 2,
 ) -> Dataset:
-    """Read points, one per row, from a CSV, TSV, Parquet, ``.npy``, ``.npz`` or ``.mat`` file or a folder of images.
+    """Read points, one per row, from a table, a workbook, an array or a folder of images.
 
     Nothing is unpickled: files that hold Python objects are refused. What a header announces is compared with
     `max_bytes` before memory is taken, so a small file cannot unpack into a full machine.
 
     Parameters
     ----------
-    path : path-like
-        The file; its suffix (in any case) gives the format. ``.csv.gz`` and ``.tsv.gz`` are unpacked as read. A
-        folder is searched for images (PNG, JPEG, TIFF, BMP, WebP, GIF), which needs Pillow.
+    path : path-like, list of them, or binary stream
+        The file; its suffix (in any case) gives the format: ``.csv``, ``.tsv``, ``.txt`` (also packed, ``.csv.gz``),
+        ``.xlsx`` (needs openpyxl), ``.parquet`` (needs pyarrow), ``.npy``, ``.npz``, ``.mat``. A folder is searched for
+        images (PNG, JPEG, TIFF, BMP, WebP, GIF), which needs Pillow.
+        Patterns (``"photos/*.png"``) are filled in. Several tables with the same columns become one; several images
+        and folders of images, too. A stream (``sys.stdin.buffer``) is a table, whose first bytes tell its format.
     label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
+        ``"folder"`` for images: the folder of each is its class.
         In a text file without a header the columns are named ``"1"``, ``"2"``, ...
     id : column or array with an identifier of each point: kept out of `X` and returned as `ids`
     ignore : columns to leave out
-    array : array with the points in a ``.npz`` or ``.mat`` file
+    array : array with the points in a ``.npz`` or ``.mat`` file, sheet of a workbook
         By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
         dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the points.
     header : whether the first line of a text file holds the names of the columns
         By default found from the first two lines.
+    decimal : {".", ","}, the sign before the decimals in a text file
+        By default found from the first lines.
     max_bytes : the most memory the values may take; by default the memory that is free now
     missing : {"error", "drop", "mean", "median"}, default="error"
         What to do about missing values: name them in an error, leave out their rows (``rows`` then tells which are
@@ -78,6 +102,8 @@ def read_table(
     image_size : (height, width) that images are brought to
         By default small ones of one size stay as they are and others get about 32 x 32 pixels.
     color : whether images keep their colours (three values per pixel)
+    columns : columns of a table to take, in this order; by default all that are left
+    min_images : fewest images that are enough
 
     Returns
     -------
@@ -95,14 +121,39 @@ def read_table(
         ignore=tuple(ignore),
         array=array,
         header=header,
+        decimal=decimal,
         max_bytes=available_bytes() if max_bytes is None else max_bytes,
         missing=missing,
         image_size=image_size,
         color=color,
+        columns=None if columns is None else tuple(columns),
+        min_images=min_images,
     )
     if request.missing not in MISSING_RULES:
         raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {request.missing!r}.")
-    return read_file(Path(path), request)
+    if request.decimal not in (None, *DECIMALS):
+        raise ValueError(f"decimal must be '.' or ','; got {request.decimal!r}.")
+    if isinstance(path, str | PathLike):
+        files = expand([path])
+    elif isinstance(path, Sequence):
+        files = expand(path)
+    else:
+        return read_stream(path, request, read_file)
+    if not files:
+        raise ValueError("path is an empty list; name a file.")
+    if len(files) == 1 and not belongs(files[0].name):
+        return read_file(files[0], request)
+    for file in files:
+        if not file.exists():
+            raise _missing(file)
+    if not are_images(files):
+        return read_several(files, request, read_file)
+    together = partial(read_images, given=files)
+    return read_file(common_folder(files), request, together)
+
+
+def _missing(file: Path) -> FileError:
+    return FileError(file, "no such file; check the name and the folder")
 
 
 def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Dataset] | None = None) -> Dataset:
@@ -111,13 +162,12 @@ def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Da
     `reader` takes the place of the one that belongs to the suffix.
     """
     if not file.exists():
-        raise FileError(file, "no such file; check the name and the folder")
+        raise _missing(file)
     suffix = _FOLDER if file.is_dir() else suffix_of(file)
     what = suffix if file.is_dir() else f"{suffix} file"
-    reader = read_images if file.is_dir() else reader or READERS.get(suffix)
+    reader = reader or (read_images if file.is_dir() else READERS.get(suffix))
     if reader is None:
-        found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
-        raise FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")
+        raise _unknown(file, suffix)
     for option, suffixes in _OPTIONS.items():
         if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
             raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")
@@ -132,6 +182,18 @@ def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Da
             raise FileError(file, f"cannot be read: {printable(error.strerror)}") from error
         reason = printable(" ".join(str(error).split()), 120)
         raise FileError(file, f"damaged, cut short or not a {what} ({reason}); write or fetch it again") from error
+
+
+def has_columns(file: Path) -> bool:
+    """Whether a file of this kind names its columns."""
+    return suffix_of(file) in _OPTIONS["columns"]
+
+
+def _unknown(file: Path, suffix: str) -> FileError:
+    if suffix in (".xls", ".xlsb", ".ods", ".numbers"):
+        return FileError(file, "save the table as .xlsx or .csv; this kind of workbook is not read")
+    found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
+    return FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")
 
 
 def suffix_of(path: Path) -> str:

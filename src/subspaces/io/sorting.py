@@ -19,6 +19,7 @@ import numpy as np
 from subspaces.io.dataset import FileError, argument, printable, readable_bytes
 from subspaces.io.image_files import MARKER, load_image
 from subspaces.io.writing import try_to_write, unfinished, write_rows
+from subspaces.spelling import counted
 
 if TYPE_CHECKING:
     from subspaces.confidence import Summary
@@ -58,7 +59,8 @@ def check_target(path: str | PathLike[str], *, source: Path, force: bool = False
     strangers = _present(target) - ours
     if strangers and not force:
         name = printable(min(strangers))
-        problem = f"{len(strangers)} files were added since {argument('sort_into')} made this folder, such as '{name}'"
+        added = counted(len(strangers), "file was", "files were")
+        problem = f"{added} added since {argument('sort_into')} made this folder, such as '{name}'"
         raise FileError(target, f"{problem}; move them or allow their loss with {argument('force', True)}")
 
 

@@ -18,6 +18,7 @@ from subspaces.io.matlab import N_COPIES, Matrix, is_hdf5, list_matrices, read_m
 from subspaces.io.reading import read_file, suffix_of
 from subspaces.numerics.memory import available_bytes
 from subspaces.numerics.types import Array
+from subspaces.spelling import counted
 
 _COORDINATES = ("x", "y")
 """Arrays of coordinates, the better one first: normalised before pixels."""
@@ -30,6 +31,7 @@ def read_tracks(
     id: str | None = None,
     array: str | None = None,
     header: bool | None = None,
+    decimal: str | None = None,
     ignore: tuple[str, ...] = (),
     max_bytes: int | None = None,
 ) -> Dataset:
@@ -45,9 +47,17 @@ def read_tracks(
     file = Path(path)
     most = available_bytes() if max_bytes is None else max_bytes
     request = Request(
-        label=label, id=id, ignore=tuple(ignore), array=array, header=header, max_bytes=most, missing="keep"
+        label=label,
+        id=id,
+        ignore=tuple(ignore),
+        array=array,
+        header=header,
+        decimal=decimal,
+        max_bytes=most,
+        missing="keep",
     )
-    return _checked(read_file(file, request, _read_mat if suffix_of(file) == ".mat" and array is None else None))
+    is_film = suffix_of(file) == ".mat" and array is None and not file.is_dir()
+    return _checked(read_file(file, request, _read_mat if is_film else None))
 
 
 def _read_mat(path: Path, request: Request) -> Dataset:
@@ -109,7 +119,9 @@ def _checked(data: Dataset) -> Dataset:
         raise FileError(data.source, "there are no tracks in it; it needs one row for each point that was followed")
     if m % 2 or m < 4:
         wanted = "tracks have two coordinates per frame, x1, y1, x2, y2, in two frames or more"
-        raise FileError(data.source, f"{m} columns; {wanted}: leave out other columns or name them as label or id")
+        raise FileError(
+            data.source, f"{counted(m, 'column')}; {wanted}: leave out other columns or name them as label or id"
+        )
     half = np.isnan(data.X[:, ::2]) != np.isnan(data.X[:, 1::2])
     if half.any():
         i, frame = (int(index) for index in np.argwhere(half)[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
@@ -11,25 +10,26 @@ import platform
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import psutil
 
 from subspaces.io.dataset import FileError, argument, printable
+from subspaces.io.safe_cells import MAX_SHEET_ROWS, one_by_one, write_sheet
+from subspaces.io.safe_cells import write_rows as write_rows
 from subspaces.numerics.types import Array, Labels
 
 Ids = Sequence[Any] | None
 Table = dict[str, list[Any]]
 """Columns by name; the first holds the identifiers or row numbers."""
-
-_FORMULA = tuple("=+-@＝＋－＠")  # what a spreadsheet reads as the start of a formula, the wide forms in some locales
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def check_output(
     *,
     force: bool = False,
     source: str | PathLike[str] | None = None,
-    suffixes: Sequence[str] = (".csv", ".tsv", ".parquet", ".json", ".npy"),
+    suffixes: Sequence[str] = (".csv", ".tsv", ".xlsx", ".parquet", ".json", ".npy"),
     what: str = "labels",
 ) -> None:
     """Refuse an output that could not be written, before hours are spent computing it.
@@ -148,6 +148,8 @@ def check_output(
         raise FileError(file, f"{what} cannot be written to {found}; choose one of {', '.join(suffixes)}")
     if file.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         raise FileError(file, 'writing Parquet needs pyarrow: pip install "subspaces[io]" (or choose .csv)')
+    if file.suffix.lower() == ".xlsx" and find_spec("openpyxl") is None:
+        raise FileError(file, 'writing workbooks needs openpyxl: pip install "subspaces[excel]" (or choose .csv)')
     if file.is_dir():
         raise FileError(file, "this is a folder; name a file in it")
     folder = file.resolve().parent
@@ -156,7 +158,7 @@ def check_output(
     if not os.access(folder, os.W_OK):
         raise FileError(file, "its folder may not be written to; choose another or change its permissions")
     try_to_write(file)
-    if source is not None and file.exists() and file.samefile(source):
+    if source is not None and file.exists() and Path(source).exists() and file.samefile(source):
         raise FileError(file, f"this is the input file; choose another name for the {what}")
     if file.exists() and not force:
         allow = f"allow it to be replaced with {argument('force', True)}"
@@ -188,12 +190,12 @@ def write_labels(
     extra: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> None:
-    """Write one label per point to a ``.csv``, ``.tsv``, ``.parquet``, ``.json`` or ``.npy`` file.
+    """Write one label per point to a ``.csv``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.json`` or ``.npy`` file.
 
     Tables have the columns ``id`` (or ``row``, counted from 0, when there are no identifiers), ``label`` and those of
-    `columns`. A ``.npy`` file holds the labels only. In CSV and TSV a text identifier that a spreadsheet would take
-    for a formula (it starts with ``=``, ``+``, ``-``, ``@``, a tabulator or a new line and is no number) gets an
-    apostrophe in front.
+    `columns`. A ``.npy`` file holds the labels only. In CSV, TSV and workbooks a text identifier that a spreadsheet
+    would take for a formula (it starts with ``=``, ``+``, ``-``, ``@``, a tabulator or a new line and is no number)
+    gets an apostrophe in front.
 
     Parameters
     ----------
@@ -211,11 +213,18 @@ def write_labels(
     n = len(labels) if n_rows is None else n_rows
     if ids is not None and len(ids) != n:
         raise ValueError(f"ids has {len(ids)} entries and labels {n}; there must be one id per label")
+    check_n_rows(file, n)
     table = {"row" if ids is None else "id": list(range(n)) if ids is None else list(ids)}
     for name, values in {"label": labels, **(columns or {})}.items():
         table[name] = _spread(values, rows, n)
     with write_atomically(file) as stream:
         WRITERS[file.suffix.lower()](stream, table, extra or {})
+
+
+def check_n_rows(path: Path, n_rows: int) -> None:
+    """Refuse more rows than a file of this kind can hold."""
+    if path.suffix.lower() == ".xlsx" and n_rows >= MAX_SHEET_ROWS:
+        raise FileError(path, f"a sheet holds {MAX_SHEET_ROWS - 1} labels at most, not {n_rows}; choose .csv")
 
 
 def _spread(values: Array, rows: Labels | None, n: int) -> list[Any]:
@@ -229,52 +238,15 @@ def _spread(values: Array, rows: Labels | None, n: int) -> list[Any]:
     return column
 
 
-def harmless(cell: Any) -> Any:
-    """A cell that no spreadsheet runs as a formula.
-
-    Examples
-    --------
-    >>> harmless("=1+1"), harmless("-3"), harmless("a=b"), harmless(-3)
-    ("'=1+1", '-3', 'a=b', -3)
-    """
-    if not isinstance(cell, str) or not (cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n"))):
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return "'" + cell
-    return cell
-
-
-def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> None:
-    """Rows as CSV, no cell a formula; the one way in which the package writes names that come from outside.
-
-    A row with a control character or another separator of lines is quoted: the csv module would leave a carriage
-    return bare, and readers would see a new row there, whose first cell nobody looked at.
-    """
-    plain, quoted = [
-        csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=quoting)
-        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC)
-    ]
-    for row in rows:
-        cells = [harmless(cell) for cell in row]
-        is_plain = all(cell.isprintable() for cell in cells if isinstance(cell, str))
-        (plain if is_plain else quoted).writerow(cells)
-
-
 def _write_text(stream: BinaryIO, table: Table, extra: Mapping[str, Any], delimiter: str = ",") -> None:
-    ids, *columns = table.values()
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     write_rows(text, [list(table)], delimiter)
-    write_rows(text, zip(ids, *(map(_short, column) for column in columns), strict=True), delimiter)
+    write_rows(text, one_by_one(table.values()), delimiter)
     text.detach()  # flushes, and leaves the file open for the caller
 
 
-def _short(value: Any) -> Any:
-    """Numbers as people read them: six digits; yes and no as 1 and 0, which every program sorts and filters."""
-    if isinstance(value, bool):
-        return int(value)
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+def _write_xlsx(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
+    write_sheet(stream, chain([list(table)], one_by_one(table.values())))
 
 
 def _write_json(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
@@ -304,6 +276,7 @@ def _write_parquet(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> 
 WRITERS: dict[str, Callable[[BinaryIO, Table, Mapping[str, Any]], None]] = {
     ".csv": _write_text,
     ".tsv": partial(_write_text, delimiter="\t"),
+    ".xlsx": _write_xlsx,
     ".parquet": _write_parquet,
     ".json": _write_json,
     ".npy": _write_npy,

@@ -25,6 +25,7 @@ from subspaces.new_points import fit_network
 from subspaces.numerics.listening import Listener, unwatched
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Labels
+from subspaces.spelling import counted
 
 _MIN_MEMBERS = 5  # parts into which classifiers split their data, class by class
 
@@ -142,7 +143,7 @@ def _drawn(A: Array, landmarks: Labels, clusterer: Any, classifier: Any, seed: i
     found = len(np.unique(labels[labels >= 0]))
     if found < asked(clusterer):
         warn_caller(
-            f"{type(clusterer).__name__} found {found} clusters among {len(labels)} landmarks instead of "
+            f"{type(clusterer).__name__} found {counted(found, 'cluster')} among {len(labels)} landmarks instead of "
             f"n_clusters={asked(clusterer)}; a larger n_landmarks may help.",
             ConvergenceWarning,
         )

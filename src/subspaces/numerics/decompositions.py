@@ -121,6 +121,16 @@ def svd(A: Array) -> tuple[Array, Array, Array]:
     )
 
 
+def coordinates(A: Array) -> Array:
+    """The rows of A in an orthonormal basis of their span: L (n × n at most) with LLᵀ = AAᵀ, by `geqrf` of Aᵀ.
+
+    Householder's reflections need no guard: they end for any finite A, whatever its rank.
+    """
+    _require_finite(A)
+    (factor,) = scipy.linalg.qr(A.T, mode="r", check_finite=False)
+    return np.ascontiguousarray(factor[: len(A)].T)
+
+
 def cholesky(A: Array, *, largest_jitter: float | None = None) -> tuple[Array, float]:
     """The lower factor L of A + jitter I = LLᵀ, and the jitter that it took: 0 wherever A is positive definite.
 

@@ -15,14 +15,17 @@ from subspaces.plots.gallery import GalleryDisplay
 from subspaces.plots.images import LabelMapDisplay, SpectraDisplay
 from subspaces.plots.matrices import AffinityDisplay, CoefficientsDisplay
 from subspaces.plots.overlay import TracksDisplay
+from subspaces.plots.ranks import CriticalDifferenceDisplay
 from subspaces.plots.scores import ConfusionDisplay, NoiseDisplay
 from subspaces.plots.selection import NumberOfClustersDisplay, SelectionDisplay
 from subspaces.plots.tree import TreeDisplay
+from subspaces.spelling import counted
 
 __all__ = [
     "AffinityDisplay",
     "CoefficientsDisplay",
     "ConfusionDisplay",
+    "CriticalDifferenceDisplay",
     "EmbeddingDisplay",
     "GalleryDisplay",
     "LabelMapDisplay",
@@ -74,5 +77,6 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
         draw(estimator, ax=ax)
     for ax in axes[len(drawings) :]:
         ax.set_axis_off()
-    figure.suptitle(f"{type(clusterer).__name__}: {len(clusterer.labels_):,} points, {clusterer.n_clusters_} clusters")
-    return figure
+    clusters = counted(clusterer.n_clusters_, "cluster")
+    figure.suptitle(f"{type(clusterer).__name__}: {len(clusterer.labels_):,} points, {clusters}")
+    return style.shown_once(figure)

@@ -12,6 +12,7 @@ from subspaces.embedding.spectral import spectral_embedding
 from subspaces.numerics.types import Array, Labels
 from subspaces.plots import parts, style
 from subspaces.plots.layout import plane
+from subspaces.spelling import counted
 
 _EXPLAINED = {
     "pca": "principal plane of the spectral embedding",
@@ -45,18 +46,29 @@ class EmbeddingDisplay:
     ) -> None:
         self.points, self.centres, self.labels, self.names = points, centres, labels, names
         self.method, self.of_whom = method, of_whom
+        self.noun = "cluster"
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any = None, *, method: str = "auto", ax: Any = None, **keywords: Any
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        method: str = "auto",
+        ax: Any = None,
+        **keywords: Any,
     ) -> Self:
         """Draw from a fitted estimator, pipeline or search.
 
         `method`: ``"pca"``, ``"map"`` or ``"auto"``, which takes the plane for up to three clusters and the map for
-        more. X is not needed.
+        more. X is not needed. With `y`, the known classes, points are coloured and numbered by them and not by
+        cluster.
         """
         embedding, labels, of_whom = parts.part_of(estimator, "embedding_")
-        return cls._from_rows(embedding, labels, method, of_whom).plot(ax, **keywords)
+        display = cls._from_rows(embedding, labels if y is None else y, method, of_whom)
+        display.noun = "cluster" if y is None else "class"
+        return display.plot(ax, **keywords)
 
     @classmethod
     def from_predictions(
@@ -97,7 +109,8 @@ class EmbeddingDisplay:
         look = {"path_effects": [rim], "zorder": 3, "fontweight": "bold", "fontsize": 7 if k > 40 else 9}
         for (x, y), name in zip(self.centres, self.names, strict=True):
             ax.text(x, y, name, ha="center", va="center", **look)
-        ax.set(title=f"Embedding of {n:,} points, {k} clusters", aspect="equal", xticks=[], yticks=[])
+        groups = counted(k, self.noun, {"class": "classes"}.get(self.noun))
+        ax.set(title=f"Embedding of {n:,} points, {groups}", aspect="equal", xticks=[], yticks=[])
         ax.spines[:].set_alpha(0.25)
         whose = f" of {self.of_whom}" if self.of_whom else ""
         style.caption(ax, _EXPLAINED[self.method] + whose)
@@ -165,7 +178,7 @@ class SpectrumDisplay:
         if np.isfinite(self.gap_):
             ax.axvspan(k, k + 1, color=style.ACCENT, alpha=0.3, linewidth=0)
             ax.plot([k, k, k + 1], [values[k - 1], values[k], values[k]], color=style.ACCENT, linewidth=2)
-            text = f"gap {self.gap_:.2g} after {k} clusters"
+            text = f"gap {self.gap_:.2g} after {counted(k, 'cluster')}"
         else:
             ax.axvline(k, color=style.ACCENT, linewidth=1)
         ax.set(xlabel="number of the eigenvalue", ylabel="eigenvalue", title=f"Spectrum: {text}")

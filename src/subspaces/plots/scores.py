@@ -40,9 +40,19 @@ class ConfusionDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any = None, *, y_true: ArrayLike, ax: Any = None, **keywords: Any
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        y_true: ArrayLike | None = None,
+        ax: Any = None,
+        **keywords: Any,
     ) -> Self:
-        """Draw the labels of a fitted estimator, or with X those it predicts, against the classes `y_true`."""
+        """Draw the labels of a fitted estimator, or with X those it predicts, against the classes `y` (or `y_true`)."""
+        y_true = y if y_true is None else y_true
+        if y_true is None:
+            raise ValueError("y, the classes of the points, is missing: from_estimator(estimator, X, y).")
         labels = parts.clusterer_of(estimator).labels_ if X is None else estimator.predict(X)
         return cls.from_predictions(y_true, labels, ax=ax, **keywords)
 

@@ -10,6 +10,7 @@ from subspaces.numerics.types import Array
 from subspaces.plots import parts, style
 from subspaces.selection import ClusterCount, Selection, Trial
 from subspaces.selection.candidates import NEIGHBORS
+from subspaces.spelling import counted
 
 
 def _selection_of(estimator: Any) -> Selection:
@@ -65,9 +66,10 @@ class SelectionDisplay:
         winner = self.selection.winner
         x, y = self.sizes.index(winner.n_nonzero), self.row_names.index(_row(winner))
         ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor=style.ACCENT, linewidth=2.5))
+        settings = counted(int(np.isfinite(self.values).sum()), "setting")
         ax.set(
             xlabel="coefficients, or neighbours, per point (n_nonzero)",
-            title=f"{self.criterion.replace('_', ' ')} of {np.isfinite(self.values).sum()} settings"
+            title=f"{self.criterion.replace('_', ' ')} of {settings}"
             + (" (m: modularity, k: k-means)" if {"m", "k"} <= set(self.cuts.ravel()) else ""),
         )
         ax.set_xticks(range(len(self.sizes)), [str(size) for size in self.sizes])
@@ -108,7 +110,7 @@ class NumberOfClustersDisplay:
         right.plot(np.arange(1, len(count.eigenvalues) + 1), count.eigenvalues, ".", color=blue)
         right.set(xlabel="k", ylabel="eigenvalue", title="smallest eigenvalues of the Laplacian")
         span = f"{count.low} to {count.high}" if count.low < count.high else "no other as good"
-        left.set(xlabel="number of clusters", title=f"{count.estimate} clusters ({span})", ylim=(0, 1.02))
+        left.set(xlabel="number of clusters", title=f"{counted(count.estimate, 'cluster')} ({span})", ylim=(0, 1.02))
         for axis, step in ((left, 0.0), (right, 0.5)):
             axis.xaxis.get_major_locator().set_params(integer=True)
             axis.axvline(count.estimate + step, color=style.ACCENT, linewidth=1, label="estimate")

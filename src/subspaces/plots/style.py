@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,22 @@ def pyplot() -> Any:
     except ImportError:
         raise ImportError("plots need Matplotlib: pip install 'subspaces[report]'.") from None
     return plt
+
+
+def shown_once(figure: Any) -> Any:
+    """The figure, which a notebook shows once: pyplot shows it at the end of a cell, and its last line would again.
+
+    Whichever comes first, the other no longer finds it.
+    """
+    figure._ipython_display_ = partial(_take_from_pyplot, figure)
+    return figure
+
+
+def _take_from_pyplot(figure: Any) -> None:
+    plt = pyplot()
+    if "inline" in plt.get_backend().lower():
+        plt.close(figure)
+    raise NotImplementedError  # by which IPython knows that it shall display the figure in its own way
 
 
 def axes_of(ax: Any, figsize: tuple[float, float]) -> Any:

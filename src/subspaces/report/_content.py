@@ -33,6 +33,7 @@ class Content:
     feature_names : names of the columns of X
     files : image file of each point
     command : shell command that repeats the run
+    reading : lines of Python that read the points as X
     drawings : more pictures, shown first: title, explanation, size in inches, a function that draws into a figure
     """
 
@@ -47,11 +48,18 @@ class Content:
     feature_names: Sequence[str] | None = None
     files: Sequence[Path] | None = None
     command: str = ""
+    reading: str = ""
     drawings: Sequence[tuple[str, str, tuple[float, float], Callable[[Any], Any]]] = ()
 
     @classmethod
     def from_dataset(
-        cls, estimator: Any, data: Dataset, summary: Summary, document: dict[str, Any], command: str = ""
+        cls,
+        estimator: Any,
+        data: Dataset,
+        summary: Summary,
+        document: dict[str, Any],
+        command: str = "",
+        reading: str = "",
     ) -> Self:
         """From what `subspaces.io.read_table` returned."""
         return cls(
@@ -66,6 +74,7 @@ class Content:
             feature_names=data.feature_names,
             files=[data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None,
             command=command,
+            reading=reading,
         )
 
     @classmethod

@@ -146,16 +146,27 @@ def versions() -> list[Row]:
 
 
 def python_lines(content: Content) -> str:
-    """The fit in Python, with the settled parameters."""
-    estimator = content.estimator
-    settled: dict[str, Any] = {**content.document.get("parameters", {}), **content.document.get("chosen", {})}
+    """The fit in Python, with the settled parameters; they run as they stand where the points can be read again."""
+    estimator, settled = content.estimator, dict(content.document.get("parameters", {}))
+    comment = ""
+    if hasattr(estimator, "estimator_"):  # the front door: it chooses again, and the same
+        comment = f"  # it chose {_call(estimator.estimator_, estimator.estimator_.get_params())}"
+    else:
+        settled |= content.document.get("chosen", {})
+    module = type(estimator).__module__
+    module = "subspaces" if module.startswith("subspaces.estimators") else module
+    before = f"{content.reading}\n" if content.reading else ""
+    call = _call(estimator, settled)
+    return f"from {module} import {type(estimator).__name__}\n{before}\nlabels = {call}.fit_predict(X){comment}"
+
+
+def _call(estimator: Any, settled: dict[str, Any]) -> str:
+    """What makes an estimator with these parameters."""
     defaults = type(estimator)().get_params()
     changed = {name: value for name, value in settled.items() if value != defaults.get(name)}
     first = changed.pop("n_clusters", settled.get("n_clusters"))
     arguments = ", ".join([repr(first), *(f"{name}={value!r}" for name, value in changed.items())])
-    module, name = type(estimator).__module__, type(estimator).__name__
-    module = "subspaces" if module.startswith("subspaces.estimators") else module
-    return f"from {module} import {name}\n\nlabels = {name}({arguments}).fit_predict(X)"
+    return f"{type(estimator).__name__}({arguments})"
 
 
 def write_tables(path: str | PathLike[str], content: Content) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,7 +58,11 @@ def tree_of(content: Content) -> ClusterTree | None:
     made: ClusterTree | None = getattr(content.estimator, "_tree", None)
     if made is not None or len(content.summary.labels) > LARGE:
         return made
-    found: ClusterTree | None = getattr(content.estimator, "tree_", None)
+    try:
+        found: ClusterTree | None = getattr(content.estimator, "tree_", None)
+    except (ValueError, np.linalg.LinAlgError, MemoryError) as error:  # the page is worth more than it
+        warnings.warn(f"the tree was left out of the report: {error}", UserWarning, stacklevel=4)
+        return None
     return found
 
 

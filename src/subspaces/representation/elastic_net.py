@@ -22,6 +22,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.decompositions import coordinates
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation._elastic_net_newton import Problems, excess_of, solve_working_sets
@@ -171,12 +172,18 @@ def _check(X: Array, gamma: float, l1_ratio: float, max_iter: int) -> None:
 
 
 def _scaled_atoms(X: Array) -> Array:
-    """Copy X with the longest row of length one, so that nothing overflows, and a zero row that pads lists of atoms."""
+    """Copy X with the longest row of length one, so that nothing overflows, and a zero row that pads lists of atoms.
+
+    The problems know inner products only, so points of more features than there are points (texts, genes) are replaced
+    by their coordinates in a basis of their span: every step of Newton's method reads all features of its atoms.
+    """
     atoms = np.zeros((X.shape[0] + 1, X.shape[1]), dtype=np.result_type(X.dtype, np.float32))
     peak = np.abs(X).max(initial=0)
     if peak > 0:
         np.divide(X, peak, out=atoms[:-1])
         atoms /= np.sqrt(np.vecdot(atoms, atoms).max())
+    if X.shape[1] > X.shape[0]:
+        return np.vstack([coordinates(atoms[:-1]), np.zeros((1, X.shape[0]), dtype=atoms.dtype)])
     return atoms
 
 

@@ -20,6 +20,7 @@ from subspaces.numerics.types import Array, Labels
 from subspaces.partition import cut_embedding
 from subspaces.reproduce.data import IMAGE_SHAPES, load_points
 from subspaces.reproduce.entries import Cell, Result
+from subspaces.reproduce.own import make_model
 from subspaces.scaling import apply_scaling, fit_scaling
 
 
@@ -109,8 +110,8 @@ def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
         if cell["method"] in ("constant", "k-means"):
             found.append(_without_graph(cell, X, k, {})[0](how, seed))
         else:
-            model = registry.load(cell["method"])(n_clusters=k, random_state=seed, **settings).fit(X)
-            found.append(model.labels_)
+            model = make_model(cell["method"], settings, n_clusters=k, seed=seed)
+            found.append(model.fit_predict(X))
             selection = getattr(model, "selection_", None)
             chosen.append(None if selection is None else str(selection.parameters))
         seconds.append(round(time.process_time() - start, 3))

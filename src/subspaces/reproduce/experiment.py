@@ -7,9 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from subspaces import __version__
+from subspaces.datasets.named import NAMED
 from subspaces.io.writing import write_atomically, write_text
-from subspaces.reproduce import data, schedule
+from subspaces.reproduce import data, own, schedule
 from subspaces.reproduce.entries import CODE, read_result
+from subspaces.reproduce.own import Rows
 from subspaces.reproduce.runner import Listener, Outcome, run_cells
 from subspaces.reproduce.schedule import QUICK, Experiment, Planned
 from subspaces.reproduce.statistics import Record, make_records, to_csv
@@ -37,12 +39,15 @@ class Settings:
     quick: bool = False
     experiments: Path = schedule.EXPERIMENTS
     parameters: Path = schedule.PARAMETERS
+    classes: tuple[str, ...] = ()  # rows of the user, module:Class
+    points: Path | None = None  # a file of the user in place of the data
+    label: str = "y"  # what holds its classes
 
 
 def run_experiment(name: str, settings: Settings, listener: Listener | None = None) -> Run:
     """Run one experiment; only the cells that are not in the cache are computed."""
-    experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
-    planned = schedule.plan(experiment, schedule.load_parameters(settings.parameters))
+    experiment, rows = adapted(name, settings)
+    planned = schedule.plan(experiment, rows)
     cells = [item.cell for item in planned]
     if any(read_result(settings.cache, cell) is None for cell in cells):
         check_needs(experiment, settings.data_home)
@@ -52,15 +57,25 @@ def run_experiment(name: str, settings: Settings, listener: Listener | None = No
     return Run(experiment, records, files, outcome)
 
 
+def adapted(name: str, settings: Settings) -> tuple[Experiment, Rows]:
+    """An experiment and the rows it may have, with what the user adds to it."""
+    experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
+    rows: Rows = schedule.load_parameters(settings.parameters)
+    if settings.points is not None:
+        experiment = own.with_data(experiment, settings.points, settings.label)
+    return own.with_rows(experiment, rows, settings.classes)
+
+
 def write_outputs(
     experiment: Experiment, planned: list[Planned], outcome: Outcome, folder: Path
 ) -> tuple[list[Record], list[Path]]:
     """Write everything, with the command and version that made it; returns the records and the files written."""
     folder.mkdir(parents=True, exist_ok=True)
     records = make_records(experiment, planned, outcome)
+    title = f"{experiment.paper}: {experiment.title}" if experiment.paper else experiment.title
     texts = {
         ".csv": to_csv(records),
-        ".md": f"# {experiment.paper}: {experiment.title}\n\n{origin(experiment)}\n\n{markdown(experiment, records)}",
+        ".md": f"# {title}\n\n{origin(experiment)}\n\n{markdown(experiment, records)}",
         ".tex": f"% {origin(experiment)}\n{latex(experiment, records)}",
     }
     written = []
@@ -84,8 +99,8 @@ def write_outputs(
 
 def origin(experiment: Experiment) -> str:
     """The command and version that made a result."""
-    name = experiment.name.removesuffix(QUICK)
-    command = f"subspaces reproduce {name}{' --quick' if experiment.is_quick else ''}"
+    name = experiment.asked or experiment.name.removesuffix(QUICK)
+    command = f"subspaces reproduce {name}{experiment.options}{' --quick' if experiment.is_quick else ''}"
     return f"Made by `{command}`, subspaces {__version__}, code {CODE}."
 
 
@@ -95,7 +110,7 @@ def check_needs(experiment: Experiment, data_home: Path | None) -> None:
         try:
             data.load_whole(name, data_home)
         except FileNotFoundError as error:
-            raise FileNotFoundError(f"{experiment.name} needs {data.SOURCES[name][0]}: {error}") from error
+            raise FileNotFoundError(f"{experiment.name} needs {NAMED[name].title}: {error}") from error
     if experiment.protocol.get("needs") == "torch":
         try:
             from subspaces.deep import DSCNet  # noqa: F401
@@ -124,7 +139,7 @@ def list_experiments(settings: Settings) -> list[Line]:
         experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
         cells = [item.cell for item in schedule.plan(experiment, parameters)]
         cached = sum(read_result(settings.cache, cell) is not None for cell in cells)
-        needed = [data.SOURCES[needed][0] for needed in schedule.data_needed(experiment)]
+        needed = [NAMED[needed].title for needed in schedule.data_needed(experiment)]
         if experiment.protocol.get("needs"):
             needed.append("PyTorch")
         lines.append(Line(name, experiment.paper, experiment.title, experiment.minutes, needed, len(cells), cached))

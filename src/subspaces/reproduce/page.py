@@ -40,6 +40,8 @@ def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
     sections, summary = [], []
     for name in experiment_names(settings.experiments):
         experiment = load_experiment(name, settings.experiments)
+        if not experiment.paper:
+            continue
         results = settings.output / f"{name}.csv"
         if not results.exists():
             sections.append(f"## {experiment.paper}: {experiment.title}\n\nNot run yet.\n")

@@ -22,6 +22,9 @@ PARAMETERS = HERE / "parameters.toml"
 QUICK = "-quick"
 """Ending of the names of what a quick run writes: it never takes the place of the real thing."""
 
+OWN = "-own"
+"""Ending, before that of a quick run, where a class or points of the user take part."""
+
 MAX_CELLS = 100_000
 """Cells of one experiment, and runs of one cell: the largest of the paper has some hundreds."""
 
@@ -32,7 +35,7 @@ class Experiment:
 
     name: str  # the file's; quick versions end in -quick
     title: str
-    paper: str  # the number the paper gives it
+    paper: str  # the number the paper gives it; empty for what it does not have
     style: str  # how it is drawn, see subspaces.reproduce.figures; "table" is not
     metrics: list[str]  # columns, in order
     panels: list[dict[str, Any]]  # parts: name, data, rows (of parameters.toml), and what varies along them
@@ -41,6 +44,8 @@ class Experiment:
     minutes: float = 1.0  # of CPU time, measured
     note: str = ""
     best: str = "max"
+    asked: str = ""  # its name on the command line, where the user added something
+    options: str = ""  # and how
 
     @property
     def is_quick(self) -> bool:
@@ -92,7 +97,7 @@ def _reason(error: Exception) -> str:
 def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
     """All experiments, figures and tables in the order of the paper's pages."""
     order = ["fig1", "fig2", "table2", "fig3", "fig4", "fig5", "table3", "table4", "table5", "table6"]
-    order += ["fig7", "fig8", "table7", "fig9", "table8"]
+    order += ["fig7", "fig8", "table7", "fig9", "table8", "digits"]
     names = [path.stem for path in folder.glob("*.toml")]
     return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
@@ -116,8 +121,8 @@ def plan(experiment: Experiment, parameters: Mapping[str, Mapping[str, Any]]) ->
 
 
 def data_needed(experiment: Experiment) -> list[str]:
-    """Names of the data sets, in order."""
-    return list(dict.fromkeys(panel["data"]["name"] for panel in experiment.panels))
+    """Names of the data sets, in order; a file of the user is no data set."""
+    return list(dict.fromkeys(panel["data"]["name"] for panel in experiment.panels if "file" not in panel["data"]))
 
 
 def protocol_of(experiment: Experiment, panel: Mapping[str, Any], row: str) -> dict[str, Any]:
@@ -160,6 +165,8 @@ def _panel(
                 "version": __version__,
                 "code": CODE,
             }
+            if "source" in row:
+                cell["source"] = row["source"]
             seeded = "draw" if "per_class" in points else "noise_seed" if "corruption" in points else None
             n_draws = protocol.get("draws", 1) if seeded else 1
             mark = _mark(experiment, row, protocol, n_draws)

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import ranksums
 
 from subspaces.io.dataset import printable
 from subspaces.reproduce.runner import Outcome
-from subspaces.reproduce.schedule import HERE, QUICK, Experiment, Planned
+from subspaces.reproduce.schedule import HERE, OWN, QUICK, Experiment, Planned
+from subspaces.significance import LEVEL, rank_sum
 
-LEVEL = 0.05
 RATIO = "t2 / KTRR"
 PAPER = HERE / "paper"
 
@@ -54,7 +53,7 @@ Key = tuple[str, str, float | None, str]
 
 def make_records(experiment: Experiment, planned: Sequence[Planned], outcome: Outcome) -> list[Record]:
     """Everything an experiment found, in the order of its plan, joined with what the paper printed."""
-    paper = read_paper(experiment.name.removesuffix(QUICK))
+    paper = read_paper(experiment.name.removesuffix(QUICK).removesuffix(OWN))
     places: dict[tuple[str, str, float | None], list[Planned]] = {}
     for item in planned:
         places.setdefault((item.panel, item.row, item.x), []).append(item)
@@ -78,7 +77,7 @@ def _values(items: Sequence[Planned], outcome: Outcome, cut: str, metric: str) -
     """All runs of all draws; times are per cell, not per cut."""
     results = [result for item in items if (result := outcome.result(item.cell)) is not None]
     if metric in ("t1", "t2"):
-        return [result[metric] for result in results]
+        return [result[metric] for result in results if metric in result]
     return [value for result in results for value in result["scores"].get(cut, {}).get(metric, [])]
 
 
@@ -123,7 +122,7 @@ def _mark_best(records: Sequence[Record], samples: Mapping[int, Sequence[float]]
         winners, rest = [r for r in group if r.best], [samples[id(r)] for r in group if not r.best]
         if len(winners) == 1:
             own = samples[id(winners[0])]
-            winners[0].dagger = all(bool(ranksums(own, other).pvalue < LEVEL) for other in rest)
+            winners[0].dagger = all(rank_sum(own, other, exact=False).pvalue < LEVEL for other in rest)
 
 
 def read_paper(name: str, folder: Path = PAPER) -> dict[Key, tuple[float, float | None]]:

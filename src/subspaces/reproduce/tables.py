@@ -6,33 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from subspaces.reproduce.schedule import Experiment
 from subspaces.reproduce.statistics import Record
+from subspaces.tabular import escape, tabular
 
 ByPlace = dict[float | None, Record]
 MISSING = "–"
 TIMES = ("t1", "t2", "seconds")
 """Differences of these say something about machines only."""
-_TEX = {
-    **{character: "\\" + character for character in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "η": r"$\eta$",
-    "λ": r"$\lambda$",
-    "−": "$-$",
-    "–": "--",
-    "·": r"$\cdot$",
-    "×": r"$\times$",
-    "±": r"$\pm$",
-    "†": r"$\dagger$",
-    "‡": r"$\ddagger$",
-    "²": r"$^2$",
-    "³": r"$^3$",
-    "ᵀ": r"$^T$",
-    "‖": r"$\|$",
-    "σ": r"$\sigma$",
-    "≥": r"$\ge$",
-    "≈": r"$\approx$",
-}
 
 
 def distinct(records: Sequence[Record], name: str) -> list[str]:
@@ -171,7 +150,7 @@ def _table_latex(experiment: Experiment, records: Sequence[Record]) -> str:
         rows.append([escape(label), *(_tex_number(by_metric.get(metric)) for metric in metrics)])
         if any(record.paper is not None for record in of_row):
             rows.append([r"\quad \textit{paper}", *(_italic(_paper(by_metric.get(metric))) for metric in metrics)])
-    return _tabular(f"l||{'l' * len(metrics)}", ["Methods", *map(escape, metrics)], rows)
+    return tabular(f"l||{'l' * len(metrics)}", ["Methods", *map(escape, metrics)], rows)
 
 
 def _curve_latex(records: Sequence[Record]) -> str:
@@ -183,13 +162,7 @@ def _curve_latex(records: Sequence[Record]) -> str:
             rows.append([escape(f"{label}, {cut}"), escape(metric), *cells])
         if printed:
             rows.append([r"\quad \textit{paper}", "", *(_italic(_paper(printed.get(x), short=True)) for x in places)])
-    return _tabular(f"ll||{'l' * len(places)}", ["", "", *(f"{x:g}" for x in places)], rows)
-
-
-def _tabular(columns: str, header: list[str], rows: list[list[str]]) -> str:
-    lines = [" & ".join(cells) + r" \\" for cells in (header, *rows)]
-    begin, rule = rf"\begin{{tabular}}{{{columns}}}", r"\hline"
-    return "\n".join([begin, rule, lines[0], rule, rule, *lines[1:], rule, r"\end{tabular}"])
+    return tabular(f"ll||{'l' * len(places)}", ["", "", *(f"{x:g}" for x in places)], rows)
 
 
 def _italic(text: str) -> str:
@@ -203,8 +176,3 @@ def _tex_number(record: Record | None) -> str:
     if record.best:
         text = rf"\textbf{{{text}}}"
     return text + (r"$\dagger$" if record.dagger else "")
-
-
-def escape(text: str) -> str:
-    """Text for LaTeX."""
-    return "".join(_TEX.get(character, character) for character in text)

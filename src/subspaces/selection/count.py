@@ -1,16 +1,36 @@
-"""The number of clusters, with a range, from the graphs of all settings."""
+"""The number of clusters: how probable each is, from the graphs of all settings.
+
+Three things are known of a number k.
+
+1. *Agreement*: every graph is cut into k clusters by merging fine communities. At the right k different settings give
+   the same partition; at a wrong one each joins or splits something else.
+2. *Borders*: the largest share of a cluster's edges that goes to one other cluster. It jumps where a cluster is split
+   that is none.
+3. *Splits*: one tree is made of all graphs (:mod:`subspaces.hierarchy`), and each of its splits has a probability to
+   divide two classes, from the cut, the return, the sizes and whether the settings' own communities respect it. At
+   the right k the weakest split made is still probable, and the strongest one not made is improbable.
+
+Logistic regression puts them together: one for splits, one for numbers, a choice among all that are looked at
+(conditional logit). Their weights were fitted to labelled data sets by ``benchmarks/number.py``,
+which also says how well they do on families of sets that were left out, and chooses how much probability the range
+has, so that it holds the number of classes in 85 % of those. One cluster is another question:
+:mod:`subspaces.selection.splits`.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
 
 from subspaces.embedding.spectral import spectral_embedding
-from subspaces.numerics.ties import levels, tolerance
+from subspaces.hierarchy import Merged, fine_pieces, merged
+from subspaces.numerics.ties import first_largest, levels
 from subspaces.numerics.types import Array, Labels
 from subspaces.partition import contracted, cut_by_modularity, merge_steps
+from subspaces.selection import fitted
 from subspaces.selection.criteria import pairwise_agreement, support
 from subspaces.selection.graphs import LEIDEN_ITERATIONS, Candidate
 from subspaces.selection.result import ClusterCount
@@ -18,73 +38,142 @@ from subspaces.selection.result import ClusterCount
 N_GRAPHS = 12
 """Graphs that decide on the number of clusters."""
 
+WIDE = 64
+"""Features from which points are images, spectra or expression profiles."""
+
+STATED_LEVEL = 0.85
+"""Share of left-out data sets whose number of classes the range holds."""
+
 _FINE = 3.0  # resolution of the communities that are merged down: more of them than there are clusters
-_AS_GOOD, _IN_RANGE = 0.98, 0.95  # share of the best score
+_NEARLY = 0.2  # of the logarithm
+_EDGE = 0.9  # an estimate above this share of the largest number looked at is at the edge
+_EXTENSIONS = 3
 _MOST_EIGENVALUES = 120
 _EVERY, _LEAST_POINTS, _MOST_CLUSTERS = 40, 4, 1000  # which numbers are looked at, see _spread
+_LOWEST = 1e-3  # of a share whose logarithm is taken
 
 
-def count_clusters(graphs: Sequence[Candidate], seed: int = 0) -> ClusterCount:
-    """Number of clusters on which different settings agree best.
+def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) -> ClusterCount:
+    """How probable each number of clusters is, two or more; where the best is the largest looked at, finer ones too.
 
-    The most trustworthy graphs (those whose free communities others confirm) are cut into k = 2, 3, ... clusters by
-    merging fine communities. At the right k different settings give the same partition; at a wrong one each joins or
-    splits something else. Splitting a cluster in two also cuts many edges. So numbers are judged by mean agreement ×
-    (1 − mean normalised cut). Those within 5 % of the best are the range; the largest within 2 % is the estimate,
-    because coarse partitions agree more easily. One cluster is never found: every setting agrees on that.
+    Parameters
+    ----------
+    graphs : of all settings
+    n_features : of the points
+    seed : of Leiden
     """
     free = [np.maximum(graph.communities, 0) for graph in graphs]
-    deciding = _most_supported(graphs, support(pairwise_agreement(free)))
-    communities = np.array([int(labels.max()) + 1 for labels in free])
-    candidates, agreement, separation = _judged_numbers([graphs[i] for i in deciding], seed)
-    score = np.maximum(agreement, 0) * separation
-    best_score = score.max() * (1 - tolerance(score.dtype))
-    estimate = int(candidates[score >= _AS_GOOD * best_score][-1])
-    good = candidates[score >= _IN_RANGE * best_score]
-    best = graphs[deciding[0]]
-    n_values = min(max(2 * estimate, estimate + 10), _MOST_EIGENVALUES, best.W.shape[0] - 1)
+    deciding = most_supported(graphs)
+    chosen, own = [graphs[i] for i in deciding], [free[i] for i in deciding]
+    n = chosen[0].W.shape[0]
+    resolution = _FINE
+    for _ in range(_EXTENSIONS + 1):
+        candidates, agreement, separation, border = _judged_numbers(chosen, seed, resolution)
+        splits = _split_probabilities(chosen, own, n_features, seed)
+        features = level_features(candidates, agreement, separation, border, splits)
+        probability = _softmax(features @ np.array(fitted.WIDE if n_features >= WIDE else fitted.NARROW))
+        estimate = int(candidates[_best(candidates, probability)])
+        if estimate < _EDGE * candidates[-1] or candidates[-1] >= min(n // _LEAST_POINTS, _MOST_CLUSTERS):
+            break
+        resolution *= 2
+    low, high = _range(candidates, probability)
+    n_values = min(max(2 * estimate, estimate + 10), _MOST_EIGENVALUES, n - 1)
     return ClusterCount(
         estimate=estimate,
-        low=int(good[0]),
-        high=int(good[-1]),
+        low=min(low, estimate),
+        high=max(high, estimate),
         candidates=candidates,
+        probability=probability,
         agreement=agreement,
-        score=score,
-        communities=communities,
-        eigenvalues=spectral_embedding(best.W, max(1, n_values)).eigenvalues,
+        score=np.maximum(agreement, 0) * separation,
+        communities=np.array([int(labels.max()) + 1 for labels in free]),
+        eigenvalues=spectral_embedding(chosen[0].W, max(1, n_values)).eigenvalues,
     )
 
 
-def _most_supported(graphs: Sequence[Candidate], supported: Array) -> list[int]:
-    """Graphs of largest support, at first one for each kernel and penalty: prefixes of one truncation agree anyway."""
-    first: dict[tuple[object, ...], int] = {}
-    order = [int(i) for i in np.argsort(levels(-supported), kind="stable")]
-    for i in order:
-        setting = graphs[i].setting
-        first.setdefault((setting.scaling, setting.kernel, setting.reg), i)
-    chosen = list(first.values())
-    return [*chosen, *(i for i in order if i not in chosen)][:N_GRAPHS]
+def _best(candidates: Labels, probability: Array) -> int:
+    """The number that is expected to be nearest: numbers that differ by a fifth support each other by 60 %."""
+    near = np.exp(-np.square(np.log(candidates[:, None] / candidates) / _NEARLY) / 2)
+    return int(first_largest(near @ probability))
 
 
-def _judged_numbers(graphs: Sequence[Candidate], seed: int) -> tuple[Labels, Array, Array]:
-    """Numbers of clusters, the mean agreement of the graphs' partitions into that many, and how separate those are."""
-    merged = [_merged(graph, seed) for graph in graphs]
-    largest = sorted((max(by_number) for by_number in merged), reverse=True)[(len(merged) - 1) // 2]
-    candidates, agreement, separation = _spread(largest, graphs[0].W.shape[0]), [], []
+def _range(candidates: Labels, probability: Array) -> tuple[int, int]:
+    """From the smallest to the largest of the most probable numbers that together have enough."""
+    order = np.argsort(levels(-probability), kind="stable")
+    n_kept = int(np.searchsorted(np.cumsum(probability[order]), fitted.MASS)) + 1
+    kept = candidates[order[:n_kept]]
+    return int(kept.min()), int(kept.max())
+
+
+def _softmax(utility: Array) -> Array:
+    weight = np.exp(utility - utility.max())
+    share: Array = weight / weight.sum()
+    return share
+
+
+# ------------------------------------------------------------------------------------------------ levels
+
+
+def level_features(candidates: Labels, agreement: Array, separation: Array, border: Array, splits: Array) -> Array:
+    """What is known of every number of clusters, one row each; columns as in ``fitted.NARROW``.
+
+    Parameters
+    ----------
+    candidates : numbers of clusters, rising
+    agreement, separation : of the settings' partitions into so many, and 1 − their normalised cut
+    border : largest share of a cluster's edges that goes to one other cluster, mean of the settings
+    splits : probabilities of the splits of the tree, in the order in which they are made
+    """
+    score = np.maximum(agreement, 0) * separation
+    relative = np.log(np.maximum(score, 0.01) / max(float(score.max()), 0.01))
+    share = np.log(np.maximum(border, _LOWEST))
+    sure = np.clip(np.concatenate([[1.0], splits, [0.0]]), _LOWEST, 1 - _LOWEST)
+    weakest, rest = np.minimum.accumulate(np.log(sure)), np.log(1 - sure)
+    rows, last = [], len(candidates) - 1
+    for i, k in enumerate(candidates):
+        more = [min(last, max(i + 1, _nearest(candidates, k * factor))) for factor in (1.25, 1.6)]
+        less = [max(0, min(i - 1, _nearest(candidates, k / factor))) for factor in (1.25, 1.6)]
+        level = min(int(k), len(splits) + 1)
+        rows.append(
+            [
+                relative[i],
+                agreement[i] - agreement[more].max(),
+                agreement[i] - agreement[less].max(),
+                share[more].mean() - share[i],
+                share[i] - share[less].mean(),
+                np.log(k),
+                np.log(k) ** 2,
+                weakest[level - 1],
+                rest[level : level + max(1, level // 4) + 1].min(),
+            ]
+        )
+    return np.array(rows)
+
+
+def _nearest(candidates: Labels, k: float) -> int:
+    return int(np.abs(np.log(candidates / k)).argmin())
+
+
+def _judged_numbers(graphs: Sequence[Candidate], seed: int, resolution: float) -> tuple[Labels, Array, Array, Array]:
+    """Numbers of clusters; agreement of the graphs' partitions into so many, how separate those are, their borders."""
+    merges = [_merged(graph, seed, resolution) for graph in graphs]
+    largest = sorted((max(by_number) for by_number in merges), reverse=True)[(len(merges) - 1) // 2]
+    candidates, agreement, separation, border = _spread(largest, graphs[0].W.shape[0]), [], [], []
     for k in candidates:
-        cuts = [by_number[k] for by_number in merged if k in by_number]
-        table = pairwise_agreement([labels for labels, _ in cuts])
+        cuts = [by_number[k] for by_number in merges if k in by_number]
+        table = pairwise_agreement([labels for labels, _, _ in cuts])
         n_pairs = table.size - len(table)
         agreement.append(float((table.sum() - len(table)) / n_pairs) if n_pairs else 1.0)
-        separation.append(float(np.mean([separate for _, separate in cuts])))
-    return np.array(candidates, dtype=np.intp), np.array(agreement), np.array(separation)
+        separation.append(float(np.mean([separate for _, separate, _ in cuts])))
+        border.append(float(np.mean([widest for _, _, widest in cuts])))
+    return np.array(candidates, dtype=np.intp), np.array(agreement), np.array(separation), np.array(border)
 
 
-def _merged(graph: Candidate, seed: int) -> dict[int, tuple[Labels, float]]:
-    """Partitions of one graph into every number of clusters, each with 1 − its normalised cut."""
+def _merged(graph: Candidate, seed: int, resolution: float) -> dict[int, tuple[Labels, float, float]]:
+    """Partitions of one graph into every number of clusters, each with 1 − its normalised cut and its widest border."""
     connected = graph.communities >= 0
     W = graph.W[connected][:, connected]
-    fine = cut_by_modularity(W, resolution=_FINE, seed=seed, iterations=LEIDEN_ITERATIONS)
+    fine = cut_by_modularity(W, resolution=resolution, seed=seed, iterations=LEIDEN_ITERATIONS)
     n_left = int(fine.max()) + 1
     between = contracted(W, fine)
     target = np.arange(n_left)
@@ -97,11 +186,20 @@ def _merged(graph: Candidate, seed: int) -> dict[int, tuple[Labels, float]]:
             number = np.unique(target, return_inverse=True)[1]
             labels = np.zeros(len(connected), dtype=np.intp)
             labels[connected] = number[fine]
-            own, other = number[between.row], number[between.col]
-            volume = np.bincount(own, weights=between.data)
-            inside = np.bincount(own, weights=between.data * (own == other))
-            found[n_left] = labels, float(np.mean(inside / volume))
-    return found or {1: (np.zeros(len(connected), dtype=np.intp), 1.0)}
+            weights = np.zeros((n_left, n_left))
+            np.add.at(weights, (number[between.row], number[between.col]), between.data)
+            found[n_left] = labels, *_separation(weights)
+    return found or {1: (np.zeros(len(connected), dtype=np.intp), 1.0, 0.0)}
+
+
+def _separation(weights: Array) -> tuple[float, float]:
+    """1 − normalised cut, and the largest share of the edges of one of two clusters that crosses to the other."""
+    inside = np.diag(weights).copy()
+    separate = float(np.mean(inside / weights.sum(axis=1)))
+    crossing = weights - np.diag(inside)
+    own = inside[:, None] + crossing
+    share = np.divide(crossing, np.minimum(own, own.T), out=np.zeros_like(crossing), where=crossing > 0)
+    return separate, float(share.max())
 
 
 def _spread(largest: int, n: int) -> list[int]:
@@ -116,3 +214,79 @@ def _spread(largest: int, n: int) -> list[int]:
         numbers.append(k)
         k += max(1, k // _EVERY)
     return numbers or [1]
+
+
+def most_supported(graphs: Sequence[Candidate]) -> list[int]:
+    """The graphs to trust: those whose own communities others confirm best.
+
+    At first one for each kernel and penalty: prefixes of one truncation agree anyway.
+    """
+    supported = support(pairwise_agreement([np.maximum(graph.communities, 0) for graph in graphs]))
+    first: dict[tuple[object, ...], int] = {}
+    order = [int(i) for i in np.argsort(levels(-supported), kind="stable")]
+    for i in order:
+        setting = graphs[i].setting
+        first.setdefault((setting.scaling, setting.kernel, setting.reg), i)
+    chosen = list(first.values())
+    return [*chosen, *(i for i in order if i not in chosen)][:N_GRAPHS]
+
+
+# ------------------------------------------------------------------------------------------------ splits
+
+
+def _split_probabilities(graphs: Sequence[Candidate], own: Sequence[Labels], n_features: int, seed: int) -> Array:
+    """Probabilities of the splits of the tree of all graphs, each next split the most probable one that can be made."""
+    pieces = fine_pieces(graphs[0].W, seed=seed)
+    tree = merged([graph.W for graph in graphs], pieces)
+    if not len(tree.merges):
+        return np.zeros(0)
+    weight, constant = np.array(fitted.SPLIT[:-1]), fitted.SPLIT[-1]
+    utility = split_features(tree, _kept_together(tree, pieces, own), n_features) @ weight + constant
+    return _in_order_made(tree, 1 / (1 + np.exp(-utility)))
+
+
+def split_features(tree: Merged, together: Array, n_features: int) -> Array:
+    """What is known of every split of a tree, one row each; columns as in ``fitted.SPLIT``."""
+    sizes = tree.sizes[tree.merges]
+    return np.column_stack(
+        [
+            np.log(np.maximum(tree.cuts, _LOWEST)).mean(axis=1),
+            tree.returns.mean(axis=1),
+            np.log(sizes.min(axis=1)),
+            np.log(sizes.sum(axis=1)),
+            together,
+            np.full(len(sizes), np.log(n_features)),
+        ]
+    )
+
+
+def _kept_together(tree: Merged, pieces: Labels, own: Sequence[Labels]) -> Array:
+    """How far the settings' own communities keep the two sides of each split together, 0 to 1.
+
+    The cosine between the two sides' shares in the communities, mean of the settings.
+    """
+    m = len(tree.merges) + 1
+    found = np.zeros(m - 1)
+    for labels in own:
+        counts = np.zeros((2 * m - 1, int(labels.max()) + 1))
+        np.add.at(counts, (pieces, labels), 1.0)
+        for i, (a, b) in enumerate(tree.merges):
+            counts[m + i] = counts[a] + counts[b]
+        one, other = counts[tree.merges[:, 0]], counts[tree.merges[:, 1]]
+        found += (one * other).sum(axis=1) / np.sqrt(np.square(one).sum(axis=1) * np.square(other).sum(axis=1))
+    return found / len(own)
+
+
+def _in_order_made(tree: Merged, probability: Array) -> Array:
+    """From the root down, each time the most probable of the splits that can be made."""
+    m = len(tree.merges) + 1
+    rounded = levels(-probability)
+    open_splits, made = [(float(rounded[-1]), m - 2)], []
+    while open_splits:
+        _, i = heapq.heappop(open_splits)
+        made.append(i)
+        for child in tree.merges[i]:
+            if child >= m:
+                heapq.heappush(open_splits, (float(rounded[child - m]), int(child) - m))
+    found: Array = probability[made]
+    return found

@@ -14,10 +14,12 @@ from sklearn.utils.extmath import randomized_svd
 
 from subspaces.numerics.blocks import map_blocks
 from subspaces.numerics.decompositions import eigenvalues
+from subspaces.numerics.ties import levels
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import modularity
 
 __all__ = [
+    "consensus",
     "leading_components",
     "modularity",
     "modularity_ceiling",
@@ -105,6 +107,33 @@ def support(agreement: Array, share: float = 1 / 3, least: int = 3) -> Array:
     np.fill_diagonal(rivals, -np.inf)
     mean: Array = np.sort(rivals, axis=1)[:, ::-1][:, :n_kept].mean(axis=1)
     return mean
+
+
+def consensus(partitions: Sequence[Labels], chosen: int, share: float = 1 / 3, least: int = 3) -> Array:
+    """How far the partitions most like the chosen one put each point into the same company, 0 to 1.
+
+    The Jaccard index of the point's clusters in the two partitions, mean of `share` of the others.
+
+    Examples
+    --------
+    >>> consensus([np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])], 0).round(2)
+    array([0.67, 0.67, 0.25, 0.5 ])
+    """
+    labels = partitions[chosen]
+    similar = pairwise_agreement(partitions)[chosen]
+    similar[chosen] = -np.inf
+    n_others = len(partitions) - 1
+    if n_others < 1:
+        return np.full(len(labels), np.nan)
+    others = np.argsort(levels(-similar), kind="stable")[: min(n_others, max(least, round(share * n_others)))]
+    size = np.bincount(labels)
+    mean = np.zeros(len(labels))
+    for i in others:
+        other = partitions[i]
+        joint = np.unique(labels * (int(other.max()) + 1) + other, return_inverse=True)[1]
+        common = np.bincount(joint)[joint]
+        mean += common / (size[labels] + np.bincount(other)[other] - common)
+    return mean / len(others)
 
 
 def leading_components(X: Data, n_components: int = N_COMPONENTS) -> Array:

@@ -13,6 +13,10 @@ from subspaces.selection.candidates import NEIGHBORS
 
 _AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a word
 _TIE = 1e-6
+_PROBABLY = 0.5  # probability of the number, give or take a fifth, from which it is called probable
+_UNCLEAR = 0.25  # and below which it is called unclear
+ONE_PIECE = 0.05
+"""P-value above which all points are called one piece."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,14 @@ class ClusterCount:
 
     Attributes
     ----------
-    estimate, low, high : the number and its range
-    candidates : numbers looked at
+    estimate, low, high : the number, and a range that holds the number of classes in 85 % of the data sets that were
+        left out when it was made (``docs/number.md``)
+    p_value : of "all points are one piece" (:func:`subspaces.selection.splits.one_piece`); above 0.05 the estimate is
+        1; NaN where it was not asked
+    candidates : numbers looked at, two and more
+    probability : of each candidate, if there is more than one cluster
     agreement : how well the settings agree when all are cut into that many clusters, one value per candidate
-    score : agreement × (1 − normalised cut); the largest gives the estimate
+    score : agreement × (1 − normalised cut)
     communities : number of communities of largest modularity, one value per graph
     eigenvalues : smallest eigenvalues of the normalised Laplacian of the graph that decided
     """
@@ -65,10 +73,33 @@ class ClusterCount:
     low: int
     high: int
     candidates: Labels
+    probability: Array
     agreement: Array
     score: Array
     communities: Labels
     eigenvalues: Array
+    p_value: float = float("nan")
+
+    @property
+    def is_one(self) -> bool:
+        """Whether nothing speaks for more than one cluster."""
+        return self.p_value > ONE_PIECE
+
+    @property
+    def sureness(self) -> float:
+        """Probability that the number is within 20 % of the estimate, if there is more than one cluster."""
+        near = np.abs(np.log(self.candidates / max(self.estimate, 1))) <= np.log(1.2)
+        return float(self.probability[near].sum())
+
+    @property
+    def coarse_and_fine(self) -> tuple[int, int]:
+        """The two most probable numbers that differ by half or more, the smaller first; twice the estimate if none."""
+        first = int(self.candidates[self.probability.argmax()])
+        apart = np.abs(np.log(self.candidates / first)) >= np.log(1.5)
+        if not apart.any():
+            return first, first
+        second = int(self.candidates[np.where(apart, self.probability, -1).argmax()])
+        return min(first, second), max(first, second)
 
 
 @dataclass(frozen=True)
@@ -113,6 +144,7 @@ class Selection:
     searched : rows the search looked at, all of them or a sample
     labels : the winner's clusters of these rows
     stability : agreement of the winner's partition with those of random parts (80 %) of its graph
+    consensus : how far the settings most like the winner put each searched point into the same company, 0 to 1
     seconds : time of the search
     partitions : labels of the searched points, one row for each trial, where they were asked for
     """
@@ -127,8 +159,14 @@ class Selection:
     runner_up: RunnerUp | None = None
     n_clusters: ClusterCount | None = None
     stability: float = float("nan")
+    consensus: Array | None = None
     seconds: float = float("nan")
     partitions: Labels | None = None
+
+    @property
+    def verdict(self) -> str:
+        """One plain sentence on the number of clusters; ``verdict_`` of the estimator also counts doubtful items."""
+        return verdict(self.n_clusters, int(self.labels.max()) + 1)
 
     def as_rows(self) -> list[dict[str, Any]]:
         """All trials as dictionaries, best first."""
@@ -182,3 +220,35 @@ def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
     done = "seen by their logarithms" if winner.scaling == "log" else "standardised"
     extra = f"; features were {done} because {scaling_reason}" if scaling_reason else ""
     return f"{what}: {why}{extra}."
+
+
+def verdict(count: ClusterCount | None, n_clusters: int, n_points: int = 0, n_doubtful: int = 0) -> str:
+    """What was found, in plain words.
+
+    Parameters
+    ----------
+    count : how the number was found, None where it was given
+    n_clusters : clusters of the answer
+    n_points, n_doubtful : items, and those whose label is more probably wrong than right
+
+    Examples
+    --------
+    >>> verdict(None, 3, 150, 1)
+    '3 groups, as asked; 1 of 150 items is doubtful.'
+    >>> verdict(None, 1)
+    '1 group, as asked.'
+    """
+    doubt = ""
+    if n_doubtful:
+        doubt = f"; {n_doubtful} of {n_points} items {'is' if n_doubtful == 1 else 'are'} doubtful"
+    groups = f"{n_clusters} group{'s' if n_clusters != 1 else ''}"
+    if count is None:
+        return f"{groups}, as asked{doubt}."
+    if count.is_one or n_clusters == 1:
+        return "No groups: the data look like one cloud."
+    span = f" ({count.low} to {count.high})" if count.low < count.high else ""
+    coarse, fine = count.coarse_and_fine
+    if count.sureness < _UNCLEAR and coarse < fine:
+        return f"Groups exist, but their number is not clear: {coarse} coarse, {fine} fine; shown are {groups}{doubt}."
+    how = "Probably" if count.sureness >= _PROBABLY else "Perhaps"
+    return f"{how} {groups}{span}{doubt}."

@@ -27,14 +27,16 @@ from scipy import sparse
 from subspaces.kernels import is_precomputed
 from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks
+from subspaces.numerics.decompositions import eigh
 from subspaces.numerics.ordering import canonical_order, fingerprints, rows_of
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels
 from subspaces.scaling import apply_scaling, fit_scaling
 from subspaces.selection import candidates
-from subspaces.selection.candidates import AUTO, NEIGHBORS, PLANE, Tried, neighbouring, tried_on
-from subspaces.selection.count import count_clusters
+from subspaces.selection.candidates import AUTO, CUTS_TRIED, NEIGHBORS, PLANE, Tried, neighbouring, tried_on
+from subspaces.selection.count import count_clusters, most_supported
 from subspaces.selection.criteria import (
+    consensus,
     leading_components,
     modularity,
     normalized_cut,
@@ -45,8 +47,9 @@ from subspaces.selection.criteria import (
 )
 from subspaces.selection.cuts import cut, plan_of_cut, recut, suitable_cut
 from subspaces.selection.graphs import Candidate, Method, candidates_of
-from subspaces.selection.result import RunnerUp, Selection, Trial, name_of, sentence
+from subspaces.selection.result import ONE_PIECE, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
+from subspaces.selection.splits import MOST_POINTS, Graphs, one_piece
 
 N_SEARCHED = 2500
 """Points the search looks at; of more it takes a sample."""
@@ -54,6 +57,7 @@ N_SEARCHED = 2500
 _EXCESS_WEIGHT = 0.3
 _TIE = 1e-6  # scores that differ by less are equal: the setting tried first wins
 _FEW_GRAPHS = 4
+_N_TESTED = 3  # settings whose graphs tell whether there is more than one cluster
 _SAME = 0.98  # adjusted Rand index from which two partitions are one answer
 _SQUARES = 6.0  # arrays of the size of the searched points' kernel matrix, on two threads, measured
 _COPIES = 8.0  # and of the size of the searched points
@@ -133,7 +137,7 @@ def choose(
         count = None
         if n_clusters == AUTO:
             more = [] if len(graphs) >= _FEW_GRAPHS else candidates_of(part, neighbouring(tried, len(rows)), method)
-            count = count_clusters([*graphs, *more], seed)
+            count = _counted([*graphs, *more], part, method, is_matrix)
             counted = to_try(n_clusters=count.estimate) if graph == AUTO else tried
             if counted != tried:  # graphs that need the number
                 tried, graphs = counted, candidates_of(part, counted, replace(method, n_clusters=count.estimate))
@@ -156,16 +160,53 @@ def choose(
         parameters={name: found[name] for name in asked} | setting.own_graph(),
         winner=winner,
         trials=tuple(trials),
-        reason=sentence(winner, len(graphs), tried.scaling_reason) + tried.kind_reason,
+        reason=_reason(winner, graphs, tried, count),
         n_points=X.shape[0],
         searched=rows,
         labels=partitions[best],
         runner_up=_runner_up(trials, partitions, best),
+        consensus=consensus(partitions, best),
         n_clusters=count,
         stability=steady,
         seconds=time.perf_counter() - start,
         partitions=np.array(partitions, dtype=np.int32) if keep_partitions else None,
     )
+
+
+def _counted(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> ClusterCount:
+    """The number of clusters; one where no split of the points is better than chance."""
+    count = count_clusters(graphs, X.shape[1], method.seed)
+    p_value = one_piece(*_testable(graphs, X, method, is_matrix), seed=method.seed)
+    if p_value <= ONE_PIECE:
+        return replace(count, p_value=p_value)
+    return replace(count, p_value=p_value, estimate=1, low=1)
+
+
+def _testable(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> tuple[Data, Graphs]:
+    """Points as the most trusted settings see them, and what makes the graphs of those settings of any points.
+
+    Of a kernel matrix: points whose inner products it holds.
+    """
+    trusted = [graphs[i].setting for i in most_supported(graphs)]
+    scaling = trusted[0].scaling
+    alike = {(s.kernel, s.reg, s.affine): replace(s, scaling=None) for s in reversed(trusted) if s.scaling == scaling}
+    settings = tuple(reversed(alike.values()))[:_N_TESTED]
+
+    def graphs_of(points: Array) -> list[Any]:
+        seen = points @ points.T if is_matrix else points
+        return [graph.W for graph in candidates_of(seen, Tried(settings, CUTS_TRIED), method)]
+
+    if not is_matrix:
+        return _scaled(X, scaling), graphs_of
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_POINTS)).astype(int)
+    values, vectors = eigh(np.asarray(X[rows][:, rows], dtype=np.float64))
+    return vectors * np.sqrt(np.maximum(values, 0)), graphs_of
+
+
+def _reason(winner: Trial, graphs: list[Candidate], tried: Tried, count: ClusterCount | None) -> str:
+    if count is not None and count.is_one:
+        return f"one cluster: no split of the points is better than chance makes it (p = {count.p_value:.2g})."
+    return sentence(winner, len(graphs), tried.scaling_reason) + tried.kind_reason
 
 
 def _all_cuts(graphs: list[Candidate], tried: Tried, n_clusters: int | None) -> tuple[list[Trial], list[Labels]]:

@@ -1,12 +1,15 @@
 """Is a split real? Each one is held against a null model drawn from the very points that it divides.
 
 The null model says that the points are one piece: a Gaussian with their mean and covariance, so that dimension, noise
-and unequal directions are those of the data. As many points are drawn from it, the same graphs are made of them, and
-the best splits of those graphs are what chance alone can do. Two numbers of a split are compared with theirs
+and unequal directions are those of the data; and where they lie on a piece of few dimensions, a flat one of as many
+that is filled evenly. As many points are drawn from it, the same graphs are made of them, and the best splits of
+those graphs are what chance alone can do. Two numbers of a split are compared with theirs
 (:mod:`subspaces.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller than
 that of a Gaussian, its return is not; so both must be smaller than chance, and the larger of the two p-values is the
 answer. They come from Student's distribution about the draws, whose spread is not believed to be below `SPREAD`: a
 sheet or a cube has a return that is a little smaller.
+
+A split of the tree is tested where its two sides are nearest: between the two clusters that are tied most strongly.
 
 P-values of several splits are corrected from the root downwards (Meinshausen 2008): multiplied by the share of
 the points that the divided piece leaves out, and no split is more significant than the one above it.
@@ -16,14 +19,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from scipy.stats import t as student
 
 from subspaces.hierarchy import ClusterTree, fine_pieces, merged
+from subspaces.numerics.decompositions import svd
+from subspaces.numerics.ties import first_largest
 from subspaces.numerics.types import Array, Data, Labels, Sparse
-from subspaces.partition import cut_by_modularity
+from subspaces.partition import contracted, cut_by_modularity
 from subspaces.selection.criteria import pairwise_agreement
 
 Graphs = Callable[[Array], Sequence[Sparse]]
@@ -37,23 +44,45 @@ N_DRAWS = 12
 SPREAD = 0.015, 0.1
 """Least spread of the return, and of the logarithm of the cut."""
 
+_DRAWS_OF_A_SPLIT = 8  # there are many
 _LEAST_POINTS = 8  # of a piece that is tested
 _LOWEST = 1e-3  # a cut below is as good as none
+_FEW_DIMENSIONS = 5.5
 _SHARE = 0.03  # of the points: a smaller piece that comes off is a straggler, not a cluster
 
 
-def null_points(points: Array, rng: np.random.Generator, *, unit: bool = False) -> Array:
-    """As many points of a Gaussian with the mean and the covariance of these; scaled to unit length if they are.
+def gaussian_like(points: Array, rng: np.random.Generator) -> Array:
+    """As many points of a Gaussian with the mean and the covariance of these.
 
     Mixtures of the centred points with independent normal weights have exactly their covariance on average, without
     an m × m matrix.
     """
-    centre = points.mean(axis=0)
-    n = len(points)
+    centre, n = points.mean(axis=0), len(points)
     drawn: Array = rng.normal(size=(n, n)) @ (points - centre) / np.sqrt(n) + centre
-    if unit:
-        drawn /= np.maximum(np.linalg.norm(drawn, axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return drawn
+
+
+def box_like(points: Array, dimension: int, rng: np.random.Generator) -> Array:
+    """As many points spread evenly over a box along the first principal directions, with the deviations of these."""
+    centre = points.mean(axis=0)
+    _, values, directions = svd(points - centre)
+    sides = values[:dimension] * np.sqrt(12 / len(points))
+    drawn: Array = ((rng.random((len(points), len(sides))) - 0.5) * sides) @ directions[:dimension] + centre
+    return drawn
+
+
+def intrinsic_dimension(points: Array, n_neighbors: int = 10) -> float:
+    """Dimension of the piece that the points lie on, from how their distances to neighbours grow.
+
+    Maximum likelihood (Levina and Bickel 2004), the harmonic mean over the points (MacKay and Ghahramani 2005).
+    """
+    k = min(n_neighbors, len(points) - 1)
+    distance = np.sort(cdist(points, points), axis=1)[:, 1 : k + 1]
+    distance = distance[distance[:, 0] > 0]
+    if k < 3 or not len(distance):
+        return float("inf")
+    growth = np.log(distance[:, -1:] / distance[:, :-1]).sum() / (len(distance) * (k - 2))
+    return float(1 / growth) if growth > 0 else float("inf")
 
 
 def one_piece(X: Data, graphs_of: Graphs, *, seed: int = 0) -> float:
@@ -70,33 +99,63 @@ def one_piece(X: Data, graphs_of: Graphs, *, seed: int = 0) -> float:
     if len(points) < _LEAST_POINTS:
         return 1.0
     observed = _best_split(graphs_of(points), n_splits=3)
-    return _p_value(observed, [_best_split(graphs, n_splits=3) for graphs in _null_graphs(points, graphs_of, rng)])
+    return _largest_p_value(observed, points, graphs_of, rng, n_splits=3, n_draws=N_DRAWS)
 
 
-def with_p_values(tree: ClusterTree, X: Data, graphs_of: Graphs, *, most: int = 40, seed: int = 0) -> ClusterTree:
-    """The tree with p-values of its splits, down to the level of its labels and one further; `most` of them at most.
+class Border(NamedTuple):
+    """Where the two sides of a split are nearest: a cluster on each side, or two pieces of one cluster."""
+
+    split: int  # row of the tree's merges
+    one: Labels  # points of the cluster on the first side
+    other: Labels
+
+
+def borders(tree: ClusterTree, W: Sparse, most: int = 40) -> list[Border]:
+    """The nearest clusters across every split down to the labels, and the two pieces of the next split; coarsest first.
+
+    If the two clusters that are tied most strongly across a split are apart, the whole sides are.
+    """
+    labels = tree.labels_at(tree.n_clusters)
+    weights = contracted(W, labels).toarray()
+    volume = weights.sum(axis=1)
+    ties = weights / np.maximum(np.outer(volume, volume), np.finfo(np.float64).tiny) ** 0.75
+    found = []
+    for k in range(1, min(tree.n_clusters + 1, most + 1, tree.n_leaves)):
+        i = tree.split(k)
+        one, other = (tree.members(int(piece)) for piece in tree.merges[i])
+        if k < tree.n_clusters:
+            first, second = np.unique(labels[one]), np.unique(labels[other])
+            place = int(first_largest(ties[np.ix_(first, second)].ravel()))
+            one = np.flatnonzero(labels == first[place // len(second)])
+            other = np.flatnonzero(labels == second[place % len(second)])
+        found.append(Border(i, one, other))
+    return found
+
+
+def with_p_values(
+    tree: ClusterTree, W: Sparse, X: Data, graphs_of: Graphs, *, order: Labels | None = None, seed: int = 0
+) -> ClusterTree:
+    """The tree with p-values of its splits, down to the level of its labels and one further.
 
     Parameters
     ----------
-    tree : of the points X
+    tree : of the graph W
     X, graphs_of, seed : as in :func:`one_piece`
-    most : splits to test, the coarsest first
+    order : of the points, so that draws do not depend on that of the rows
     """
     p_value = np.full(len(tree.merges), np.nan)
     n = len(tree.leaves)
-    for k in range(1, min(tree.n_clusters + 1, most + 1, tree.n_leaves)):
-        i = tree.split(k)
-        piece = tree.n_leaves + i
-        rng = np.random.default_rng([seed, i])
-        rows = tree.members(piece)
-        rows = _sampled(rows, rng)
-        points, raw = _dense(X, rows), 1.0
+    place = np.arange(n) if order is None else np.argsort(order)
+    for border in borders(tree, W):
+        rng = np.random.default_rng([seed, border.split])
+        both = np.concatenate([border.one, border.other])
+        rows = _sampled(both[np.argsort(place[both])], rng)
+        raw = 1.0
         if len(rows) >= _LEAST_POINTS:
-            side = np.isin(rows, tree.members(int(tree.merges[i, 0])))
-            observed = _given_split(graphs_of(points), side)
-            drawn = [_best_split(graphs, n_splits=1) for graphs in _null_graphs(points, graphs_of, rng)]
-            raw = _p_value(observed, drawn)
-        p_value[i] = min(1.0, raw * n / tree.sizes[piece])
+            points = _dense(X, rows)
+            observed = _given_split(graphs_of(points), np.isin(rows, border.one))
+            raw = _largest_p_value(observed, points, graphs_of, rng, n_splits=1, n_draws=_DRAWS_OF_A_SPLIT)
+        p_value[border.split] = min(1.0, raw * n / tree.sizes[tree.n_leaves + border.split])
     return replace(tree, p_value=_not_below_parents(tree, p_value))
 
 
@@ -111,19 +170,18 @@ def _not_below_parents(tree: ClusterTree, p_value: Array) -> Array:
     return p_value
 
 
-def split_stability(W: Sparse, tree: ClusterTree, *, most: int = 40, n_draws: int = 4, seed: int = 0) -> ClusterTree:
+def with_stability(tree: ClusterTree, W: Sparse, *, n_draws: int = 4, seed: int = 0) -> ClusterTree:
     """The tree with the stability of the splits down to the level of its labels.
 
-    Random 80 % of a piece, cut in two by modularity: the share of its pairs of points on which the two divisions
-    agree, beyond chance (adjusted Rand index), mean of the draws.
+    Random 80 % of the two clusters at the border, cut in two by modularity: the adjusted Rand index of that with the
+    clusters, mean of the draws, 0 where it is negative.
     """
     W = sparse.csr_array(W)
     found = np.full(len(tree.merges), np.nan)
-    for k in range(1, min(tree.n_clusters, most + 1, tree.n_leaves)):
-        i = tree.split(k)
-        rng = np.random.default_rng([seed, i])
-        rows = tree.members(tree.n_leaves + i)
-        side = np.isin(rows, tree.members(int(tree.merges[i, 0]))).astype(np.intp)
+    for border in borders(tree, W):
+        rng = np.random.default_rng([seed, border.split])
+        rows = np.concatenate([border.one, border.other])
+        side = np.repeat([0, 1], [len(border.one), len(border.other)])
         values = []
         for _ in range(n_draws):
             kept = np.sort(rng.choice(len(rows), max(2, round(0.8 * len(rows))), replace=False))
@@ -131,12 +189,12 @@ def split_stability(W: Sparse, tree: ClusterTree, *, most: int = 40, n_draws: in
             if part.nnz and 0 < side[kept].sum() < len(kept):
                 two = cut_by_modularity(part, 2, seed=seed, iterations=2)
                 values.append(max(0.0, float(pairwise_agreement([side[kept], two])[0, 1])))
-        found[i] = float(np.mean(values)) if values else np.nan
+        found[border.split] = float(np.mean(values)) if values else np.nan
     return replace(tree, stability=found)
 
 
-def _sampled(rows: Labels, rng: np.random.Generator) -> Labels:
-    return rows if len(rows) <= MOST_POINTS else np.sort(rng.choice(rows, MOST_POINTS, replace=False))
+def _sampled(rows: Labels, rng: np.random.Generator, most: int = MOST_POINTS) -> Labels:
+    return rows if len(rows) <= most else rows[np.sort(rng.choice(len(rows), most, replace=False))]
 
 
 def _dense(X: Data, rows: Labels) -> Array:
@@ -145,11 +203,29 @@ def _dense(X: Data, rows: Labels) -> Array:
     return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)
 
 
-def _null_graphs(points: Array, graphs_of: Graphs, rng: np.random.Generator) -> list[Sequence[Sparse]]:
+def _largest_p_value(
+    observed: Array, points: Array, graphs_of: Graphs, rng: np.random.Generator, n_splits: int, n_draws: int
+) -> float:
+    """Of the two kinds of null model, each with its own draws; the box where the piece has few dimensions."""
     lengths = np.linalg.norm(points, axis=1)
     unit = bool(np.ptp(lengths) <= 1e-6 * lengths.max())
-    found = [graphs_of(null_points(points, rng, unit=unit)) for _ in range(N_DRAWS)]
-    return [graphs for graphs in found if graphs]
+    dimension = intrinsic_dimension(points)
+    models: list[Callable[[], Array]] = [lambda: gaussian_like(points, rng)]
+    if dimension < _FEW_DIMENSIONS:
+        models.append(lambda: box_like(points, max(1, round(dimension)), rng))
+    found = []
+    for model in models:
+        drawn = (model() for _ in range(n_draws))
+        graphs = [graphs_of(_unit(one) if unit else one) for one in drawn]
+        found.append(_p_value(observed, [_best_split(one, n_splits) for one in graphs if one]))
+        if found[-1] > LEVEL:  # it cannot become significant again
+            break
+    return max(found)
+
+
+def _unit(points: Array) -> Array:
+    scaled: Array = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return scaled
 
 
 def _best_split(graphs: Sequence[Sparse], n_splits: int) -> Array:

@@ -1,0 +1,195 @@
+"""Confidence that is a probability: weights fitted to labelled sets, judged on families of sets that were left out.
+
+    SUBSPACES_DATA=folder python benchmarks/confidence.py --more folder            # features, fit, table, plot
+    python benchmarks/confidence.py --more folder --write                          # src/subspaces/_calibrated.py
+    python benchmarks/confidence.py --more folder --part 0/2                       # only features of every second set
+
+A label is right if the point has the class that most points of its cluster have. Every second set is clustered with
+its number of classes given, the others with the number found. Points that are one piece, cut into 2 to 8, have classes
+drawn at random: nothing is right there but by chance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from _automatic.sets import Set, all_sets
+from _number import fit, nulls
+from subspaces import SubspaceClustering
+from subspaces.calibration import graph_features, probability_right, search_features
+from subspaces.confidence import memberships
+
+HERE = Path(__file__).resolve()
+FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))
+STORE = HERE.parent / "results" / "confidence"
+FITTED = HERE.parents[1] / "src" / "subspaces" / "_calibrated.py"
+PICTURE = HERE.parents[1] / "docs" / "number" / "reliability.png"
+MOST = 400
+"""Points of a set that count, so that large sets do not decide alone."""
+
+
+def features_of(data: Set, i: int) -> dict[str, Any] | None:
+    """What is known of the labels of one set, and which are right; kept in a file."""
+    file = STORE / f"{data.name.replace('/', '__')}.npz"
+    if not file.exists():
+        rng = np.random.default_rng(i)
+        y, k = data.references[0], data.numbers[0]
+        null = data.name.startswith("null/")
+        if null:
+            k = (2, 3, 5, 8)[i % 4]
+            y = rng.integers(1, k + 1, len(data.X))
+        model = SubspaceClustering(k if null or i % 2 else None).fit(data.X)
+        codes, agreement = model.labels_, model._agreement()
+        if agreement is None:  # one cluster: there is nothing to be sure of
+            return None
+        by_graph = graph_features(
+            model.affinity_matrix_, codes, memberships(model.affinity_matrix_, codes), model.tree_
+        )
+        features = search_features(by_graph, agreement)
+        most = np.array([np.bincount(y[(codes == c) & (y > 0)], minlength=1).argmax() for c in range(codes.max() + 1)])
+        kept = rng.permutation(np.flatnonzero(y > 0))[:MOST]
+        STORE.mkdir(parents=True, exist_ok=True)
+        right = (y == most[codes])[kept]
+        np.savez_compressed(
+            file,
+            features=features[kept],
+            right=right,
+            sizes=np.bincount(codes)[codes][kept],
+            n_clusters=codes.max() + 1,
+        )
+    with np.load(file) as arrays:
+        return {**arrays, "name": data.name, "kind": fit.kind_of(data), "family": data.family}
+
+
+def weights_of(rows: list[dict[str, Any]], n_columns: int) -> np.ndarray:
+    """Logistic regression, every set with the same weight."""
+    X = np.vstack([row["features"][:, :n_columns] for row in rows])
+    y = np.concatenate([row["right"] for row in rows])
+    w = np.concatenate(
+        [np.full(len(row["right"]), fit.WEIGHTS.get(row["kind"], 1.0) / len(row["right"])) for row in rows]
+    )
+    scale = X.std(axis=0)
+    model = LogisticRegression(C=10.0, max_iter=5000).fit(X / scale, y, sample_weight=w * len(y) / w.sum())
+    return np.concatenate([model.coef_[0] / scale, model.intercept_])
+
+
+def by_weights(row: dict[str, Any], weights: np.ndarray) -> np.ndarray:
+    from subspaces import calibration
+
+    name = "BY_GRAPH" if len(weights) == 6 else "BY_SEARCH"
+    before = getattr(calibration, name)
+    setattr(calibration, name, tuple(weights))
+    try:
+        return probability_right(row["features"][:, : len(weights) - 1], row["sizes"])
+    finally:
+        setattr(calibration, name, before)
+
+
+def left_out(rows: list[dict[str, Any]], n_columns: int) -> list[np.ndarray]:
+    folds, found = fit.folds_of(rows), [np.zeros(0)] * len(rows)
+    for fold in range(fit.N_FOLDS):
+        weights = weights_of([row for row, f in zip(rows, folds, strict=True) if f != fold], n_columns)
+        for i in np.flatnonzero(folds == fold):
+            found[i] = by_weights(rows[i], weights)
+    return found
+
+
+def calibration_error(p: np.ndarray, right: np.ndarray, w: np.ndarray) -> float:
+    """Expected calibration error, ten bins of equal width."""
+    place = np.minimum((10 * p).astype(int), 9)
+    return sum(abs(np.sum(w[place == b] * (p - right)[place == b])) for b in range(10)) / w.sum()
+
+
+def print_table(rows: list[dict[str, Any]], picture: bool) -> None:
+    curves = {}
+    print("| confidence from | expected calibration error | mean confidence | right | on one piece: mean, right |")
+    print("|---|---|---|---|---|")
+    for title, n_columns in (("the graph alone", 5), ("graph and search", 8)):
+        p = left_out(rows, n_columns)
+        real = [i for i, row in enumerate(rows) if row["kind"] not in ("null", "doubtful")]
+        none = [i for i, row in enumerate(rows) if row["kind"] == "null"]
+        P, R, W = (np.concatenate(v) for v in zip(*((p[i], rows[i]["right"].astype(float), np.full(len(p[i]), 1 / len(p[i]))) for i in real), strict=True))  # fmt: skip
+        curves[title] = P, R, W
+        chance = np.mean([p[i].mean() for i in none]), np.mean([rows[i]["right"].mean() for i in none])
+        print(
+            f"| {title} | {calibration_error(P, R, W):.3f} | {np.average(P, weights=W):.2f} | {np.average(R, weights=W):.2f} | {chance[0]:.2f}, {chance[1]:.2f} |"
+        )
+        worst = sorted(
+            (
+                (abs(p[i].mean() - rows[i]["right"].mean()), rows[i]["name"], p[i].mean(), rows[i]["right"].mean())
+                for i in real
+            ),
+            reverse=True,
+        )[:8]
+        print("<!-- farthest: " + "; ".join(f"{n} {a:.2f} of {b:.2f}" for _, n, a, b in worst) + " -->")
+    if picture:
+        draw(curves)
+
+
+def draw(curves: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]) -> None:
+    import matplotlib.pyplot as plt
+
+    PICTURE.parent.mkdir(exist_ok=True)
+    figure, ax = plt.subplots(figsize=(4.8, 4.4), layout="constrained")
+    ax.plot([0, 1], [0, 1], color="0.7", linewidth=1)
+    for (title, (p, right, w)), color in zip(curves.items(), ("#d55e00", "#0072b2"), strict=True):
+        place = np.minimum((10 * p).astype(int), 9)
+        full = [b for b in range(10) if w[place == b].sum() > 0.002 * w.sum()]
+        x = [np.average(p[place == b], weights=w[place == b]) for b in full]
+        y = [np.average(right[place == b], weights=w[place == b]) for b in full]
+        ax.plot(x, y, "o-", color=color, label=f"{title} (error {calibration_error(p, right, w):.3f})")
+    ax.set(
+        xlabel="confidence",
+        ylabel="share of labels that are right",
+        title="families of data sets left out",
+        xlim=(0, 1),
+        ylim=(0, 1),
+    )
+    ax.legend(loc="upper left", fontsize=8)
+    figure.savefig(PICTURE, dpi=120)
+    plt.close(figure)
+
+
+def as_module(by_graph: np.ndarray, by_search: np.ndarray) -> str:
+    numbers = [", ".join(f"{value:.4g}" for value in weights) for weights in (by_graph, by_search)]
+    return f'''"""Weights that labelled data sets gave, written by ``benchmarks/confidence.py``."""
+
+from __future__ import annotations
+
+BY_GRAPH = ({numbers[0]})
+"""Of a label: walk, support, weight that stays in its cluster, mean return of the splits, log k; constant."""
+
+BY_SEARCH = ({numbers[1]})
+"""The same after a search, then consensus of the settings, agreement of the winner, its stability; constant."""
+'''
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--more", type=Path, help="folder of NAME.npz with X and y, and INDEX.csv with family")
+    parser.add_argument("--write", action="store_true", help="write the weights fitted to all sets into the package")
+    parser.add_argument(
+        "--part", default="0/1", help="i/n: only features of every n-th set, for processes side by side"
+    )
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    fit.read_index(arguments.more)
+    number, parts = map(int, arguments.part.split("/"))
+    data = list(enumerate([*all_sets(FOLDER, arguments.more), *nulls.draws(2)]))
+    found = [features_of(one, i) for i, one in data if i % parts == number]
+    rows = [row for row in found if row is not None]
+    if parts == 1:
+        print_table(rows, picture=True)
+        if arguments.write:
+            FITTED.write_text(as_module(weights_of(rows, 5), weights_of(rows, 8)))
+
+
+if __name__ == "__main__":
+    main()

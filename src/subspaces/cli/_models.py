@@ -1,0 +1,28 @@
+"""``--save``: a fitted model in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from subspaces.cli._outputs import Run
+
+
+def check_save(path: Path | None, source: Path, force: bool) -> None:
+    """Refuse a model that could not be written, before it is fitted."""
+    if path is None:
+        return
+    from subspaces.io import check_output
+    from subspaces.io.models import SUFFIX, check_model_library
+
+    check_output(path, force=force, source=source, suffixes=(SUFFIX,), what="model")
+    check_model_library(path)
+
+
+def save(path: Path | None, run: Run) -> list[str]:
+    """Write the model; one line for people."""
+    if path is None or run.data is None:
+        return []
+    from subspaces.io.models import Reading, save_model
+
+    save_model(path, run.estimator, Reading.of(run.data))
+    return [f"model written to {path}; subspaces predict {path} NEW labels new points"]

@@ -1,0 +1,96 @@
+"""``subspaces predict``: labels for new points, by a model that ``subspaces cluster --save`` wrote."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from subspaces.cli import _options as options
+from subspaces.cli._common import one_line
+from subspaces.cli._inputs import Inputs
+from subspaces.spelling import counted
+
+if TYPE_CHECKING:
+    from subspaces.io import Dataset
+    from subspaces.io.models import Reading
+
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help='Model (.skops) that "subspaces cluster --save" wrote.')
+]
+LabelsOption = Annotated[
+    Path | None,
+    options.output("-o --output", "FILE", "File for the labels: .csv, .tsv, .xlsx, .parquet, .json or .npy."),
+]
+
+
+def predict(
+    model: ModelArgument,
+    file: options.FilesArgument,
+    id_: options.IdOption = None,
+    array: options.ArrayOption = None,
+    header: options.HeaderOption = None,
+    decimal: options.DecimalOption = None,
+    missing: options.MissingOption = "error",
+    output: LabelsOption = None,
+    force: options.ForceOption = False,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+    debug: options.DebugOption = False,
+) -> None:
+    """Label the points of FILE with the clusters of MODEL.
+
+    New points are read as those of the model were: images in its size and colours, of a table the columns that it had.
+
+    Example: subspaces predict model.skops new/ -o labels.csv
+    """
+    from subspaces.io import check_output, write_labels
+    from subspaces.io.models import load_model
+
+    inputs = Inputs.of(file)
+    if output is not None:
+        check_output(output, force=force, source=inputs.main)
+    estimator, reading = load_model(model)
+    options_of_reading = {"id": id_, "array": array, "header": header, "decimal": decimal, "missing": missing}
+    data = _read(inputs, reading, options_of_reading)
+    labels = estimator.predict(data.X)
+    if output is not None:
+        ids = data.row_ids or data.ids
+        write_labels(output, labels, ids=ids, rows=data.rows, n_rows=data.n_rows, force=force)
+    if as_json:
+        document = {"model": str(model), "source": inputs.title, "labels": labels.tolist()}
+        typer.echo(json.dumps(document | ({} if data.ids is None else {"ids": list(data.ids)}), allow_nan=False))
+    elif not quiet:
+        _say(inputs.title, labels.tolist(), data, output)
+
+
+def _read(inputs: Inputs, reading: Reading, given: dict[str, Any]) -> Dataset:
+    """New points, read as those of the model were."""
+    from subspaces.io import FileError, read_table
+    from subspaces.io.reading import has_columns
+
+    shape = reading.image_shape
+    if shape is not None:
+        data = read_table(inputs.source, **given, image_size=(shape[0], shape[1]), color=len(shape) == 3, min_images=1)
+    else:
+        names = reading.feature_names if all(map(has_columns, inputs.files)) else None
+        data = read_table(inputs.source, **given, columns=names)
+    if data.X.shape[1] != reading.n_features:
+        found = f"its points have {counted(data.X.shape[1], 'value')}, those of the model {reading.n_features}"
+        raise FileError(inputs.title, f"{found}; name a file like the one that the model was fitted on")
+    return data
+
+
+def _say(title: str, labels: list[int], data: Dataset, output: Path | None) -> None:
+    sizes = sorted(Counter(labels).items())
+    shown = ", ".join(f"{label}: {size}" for label, size in sizes[:40])
+    more = f" and {len(sizes) - 40} more" if len(sizes) > 40 else ""
+    typer.echo(one_line(f"{title}: {counted(len(labels), 'point')} in {counted(len(sizes), 'cluster')}"))
+    typer.echo(f"points in each cluster: {shown}{more}")
+    for note in data.notes:
+        typer.echo(f"note: {one_line(note)}")
+    told = f"labels written to {output}" if output is not None else "no file written; -o labels.csv saves the labels"
+    typer.echo(one_line(told))

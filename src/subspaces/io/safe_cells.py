@@ -1,0 +1,82 @@
+"""Cells that do nothing but stand there, whatever program opens the table; workbooks and text files."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, BinaryIO, TextIO
+
+MAX_SHEET_ROWS = 2**20
+"""Rows that a sheet of a workbook can have."""
+
+_FORMULA = tuple("=+-@＝＋－＠")  # what a spreadsheet reads as the start of a formula, the wide forms in some locales
+_LOST_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def harmless(cell: Any) -> Any:
+    """A cell that no spreadsheet runs as a formula.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("-3"), harmless("a=b"), harmless(-3)
+    ("'=1+1", '-3', 'a=b', -3)
+    """
+    if not isinstance(cell, str) or not (cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n"))):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return "'" + cell
+    return cell
+
+
+def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> None:
+    """Rows as CSV, no cell a formula; the one way in which the package writes names that come from outside.
+
+    A row with a control character or another separator of lines is quoted: the csv module would leave a carriage
+    return bare, and readers would see a new row there, whose first cell nobody looked at.
+    """
+    plain, quoted = [
+        csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=quoting)
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC)
+    ]
+    for row in rows:
+        cells = [harmless(cell) for cell in row]
+        is_plain = all(cell.isprintable() for cell in cells if isinstance(cell, str))
+        (plain if is_plain else quoted).writerow(cells)
+
+
+def write_sheet(stream: BinaryIO, rows: Iterable[Sequence[Any]], title: str = "labels") -> None:
+    """Rows as a workbook of one sheet, no cell a formula; characters that XML cannot keep become escapes."""
+    import openpyxl
+
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet(title)
+    try:
+        for row in rows:
+            sheet.append([_for_sheet(cell) for cell in row])
+        book.save(stream)
+    finally:
+        with suppress(Exception):  # closed by now, unless something went wrong
+            sheet.close()
+
+
+def _for_sheet(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    return harmless(_LOST_IN_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), cell))
+
+
+def one_by_one(columns: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
+    """Columns of one length as rows, numbers as people read them."""
+    first, *others = columns
+    yield from (list(row) for row in zip(first, *(map(short, column) for column in others), strict=True))
+
+
+def short(value: Any) -> Any:
+    """Numbers as people read them: six digits; yes and no as 1 and 0, which every program sorts and filters."""
+    if isinstance(value, bool):
+        return int(value)
+    return float(f"{value:.6g}") if isinstance(value, float) else value

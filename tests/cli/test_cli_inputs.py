@@ -1,0 +1,172 @@
+"""What people name on the command line: several files, patterns, pipes, addresses, phones' folders, workbooks."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli_data import COLUMNS, fails, run, write_rings
+from subspaces.cli import _common
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_rings(tmp_path)
+
+
+def labels_of(*arguments, **options):
+    result = run("cluster", *arguments, "--json", **options)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_text_columns_come_with_a_command_that_works(table, tmp_path):
+    frame = pd.read_csv(table)
+    frame.insert(2, "the day", np.where(np.arange(90) % 2, "Mon day", "Tue's"))
+    frame["ward"] = ["a", "b", "c", "d", "e"] * 18
+    frame.to_csv(table, index=False)
+    line = fails("cluster", table, "-k", 3)
+    assert "3 columns hold text, not numbers ('the day', 'species', 'ward')" in line
+    words = shlex.split(line.partition("; try: ")[2])
+    assert words[:5] == ["subspaces", "cluster", str(table), "-k", "3"]
+    assert words[5:] == ["--label", "the day", "--ignore", "species", "--ignore", "ward"]
+    result = run(*words[1:])
+    assert result.exit_code == 0, result.output
+    assert "note: column 'name' names the points" in result.stdout
+
+
+def test_several_tables(table, tmp_path):
+    frame = pd.read_csv(table)
+    for name, part in (("a.csv", frame[:50]), ("b.csv", frame[50:])):
+        part.to_csv(tmp_path / name, index=False)
+    whole = labels_of(table, "-k", 3, *COLUMNS)
+    parts = labels_of(tmp_path / "a.csv", tmp_path / "b.csv", "-k", 3, *COLUMNS)
+    assert parts["labels"] == whole["labels"]
+    assert parts["source"] == f"{tmp_path / 'a.csv'} and 1 more file"
+    assert labels_of(str(tmp_path / "[ab].csv"), "-k", 3, *COLUMNS)["labels"] == whole["labels"]
+    both = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for name in ("a.csv", "b.csv"):
+        assert "this is the input file" in fails("cluster", *both, *COLUMNS, "-o", tmp_path / name, "--force")
+    for option in (["--image"], ["--motion"], ["--scheduler", "local"]):
+        assert f"{option[0]}: takes one file; got 2 files" in fails("cluster", *both, *option)
+
+
+def test_pipes(table, tmp_path):
+    whole = labels_of(table, "-k", 3, *COLUMNS)
+    piped = labels_of("-", "-k", 3, *COLUMNS, input=table.read_bytes())
+    assert piped["labels"] == whole["labels"]
+    assert piped["source"] == "standard input"
+    out = tmp_path / "labels.csv"
+    for _ in range(2):
+        result = run("cluster", "-", "-k", 3, *COLUMNS, "-o", out, "--force", input=table.read_bytes())
+        assert result.exit_code == 0, result.output
+    result = run("cluster", "-", "-k", 3, input=b"a,b\n1,2\n1\n")
+    assert result.stderr.startswith("error: standard input, line 3: 1 cell where the first line has 2")
+    assert "cannot be joined with files" in fails("cluster", "-", table)
+
+
+def test_addresses_are_not_fetched():
+    line = fails("cluster", "https://example.com/x.csv")
+    assert line == (
+        "error: https://example.com/x.csv: files are not fetched from the net; download it first and name the copy"
+    )
+
+
+def test_decimal_commas(table, tmp_path):
+    frame = pd.read_csv(table)
+    frame.to_csv(tmp_path / "komma.csv", index=False, sep=";", decimal=",")
+    result = run("cluster", tmp_path / "komma.csv", "-k", 3, *COLUMNS)
+    assert "note: numbers are written with decimal commas in this file" in result.stdout
+    said = labels_of(tmp_path / "komma.csv", "-k", 3, *COLUMNS, "--decimal", ",")
+    assert said["labels"] == labels_of(table, "-k", 3, *COLUMNS)["labels"]
+    assert "'--decimal': 'x' is not one of '.', ','" in fails("cluster", table, "--decimal", "x")
+
+
+def test_workbooks_in_and_out(table, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    frame = pd.read_csv(table)
+    with pd.ExcelWriter(tmp_path / "book.xlsx") as book:
+        pd.DataFrame({"a": [1]}).to_excel(book, sheet_name="Cover", index=False)
+        frame.to_excel(book, sheet_name="Rings", index=False)
+    out = tmp_path / "labels.xlsx"
+    result = run("cluster", tmp_path / "book.xlsx", "--sheet", "Rings", "-k", 3, *COLUMNS, "-o", out)
+    assert result.exit_code == 0, result.output
+    assert "--array Cover would read another" in result.stdout
+    rows = list(openpyxl.load_workbook(out).active.values)
+    assert rows[0][:3] == ("id", "label", "confidence")
+    assert [row[1] for row in rows[1:]] == labels_of(table, "-k", 3, *COLUMNS)["labels"]
+
+
+@pytest.fixture
+def photos(tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    for kind, base in (("dark", 40), ("light", 180)):
+        (tmp_path / "photos" / kind).mkdir(parents=True)
+        for i in range(8):
+            pixels = (base + np.linspace(0, 60, 64).reshape(8, 8) + rng.normal(size=(8, 8))).astype(np.uint8)
+            Image.fromarray(pixels if kind == "dark" else pixels.T).save(tmp_path / "photos" / kind / f"{i}.png")
+    return tmp_path / "photos"
+
+
+def test_folders_score_images_and_phones_are_understood(photos, monkeypatch):
+    monkeypatch.setattr("subspaces.io.image_kinds.reads_heif", lambda: False)
+    (photos / "IMG_1.HEIC").write_bytes(b"phone")
+    result = run("cluster", photos, "-k", 2, "--label", "folder")
+    assert result.exit_code == 0, result.output
+    assert "accuracy" in result.stdout
+    assert "1 file skipped: IMG_1.HEIC (HEIC, which pillow-heif reads: pip install pillow-heif)" in result.stdout
+    assert "note: the images are in 2 folders: --label folder scores" in run("cluster", photos, "-k", 2).stdout
+
+
+def test_images_by_name(photos, tmp_path):
+    files = sorted((photos / "dark").glob("*.png")) + sorted((photos / "light").glob("*.png"))
+    result = run("cluster", *files, "-k", 2, "--sort-into", tmp_path / "sorted", "-o", tmp_path / "labels.csv")
+    assert result.exit_code == 0, result.output
+    assert pd.read_csv(tmp_path / "labels.csv")["id"].tolist()[0] == "dark/0.png"
+    assert len(list((tmp_path / "sorted").glob("cluster_*/*.png"))) == 16
+
+
+def test_two_images_get_a_remark(photos):
+    result = run("cluster", photos / "dark" / "0.png", photos / "light" / "0.png")
+    assert result.exit_code == 0, result.output
+    assert "note: 2 points are too few to find clusters among them" in result.stdout
+
+
+def test_panel_that_is_missing_is_no_fault_of_an_option(table, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "subspaces.explorer.app", None)
+    line = fails("explore", table)
+    assert "Invalid value" not in line
+
+
+def test_commands_are_repeated_with_what_is_asked_for(monkeypatch):
+    error = ValueError("x")
+    assert _common._try(error) == ""
+    error.remedy = {"label": "a b", "ignore": ["c", "d'e"]}
+    token = _common._typed.set(("subspaces", "cluster", "x y.csv"))
+    try:
+        words = shlex.split(_common._try(error).removeprefix("; try: "))
+    finally:
+        _common._typed.reset(token)
+    assert words == ["subspaces", "cluster", "x y.csv", "--label", "a b", "--ignore", "c", "--ignore", "d'e"]
+
+
+def test_one_is_one(photos, tmp_path):
+    result = run("cluster", photos, "-k", 1, "--sort-into", tmp_path / "sorted")
+    assert result.exit_code == 0, result.output
+    assert "\n1 cluster in " in result.stdout
+    assert ", of all points\n" in result.stdout
+    assert f"16 images copied into 1 folder in {tmp_path / 'sorted'}" in result.stdout
+    np.savetxt(tmp_path / "x.csv", np.random.default_rng(0).normal(size=(20, 1)), delimiter=",")
+    result = run("cluster", tmp_path / "x.csv", "-k", 2)
+    assert "x.csv: 20 points, 1 feature\n" in result.stdout
+
+
+def test_help_names_the_new_commands():
+    result = run("--help")
+    assert "predict" in result.stdout
+    assert "compare" in result.stdout

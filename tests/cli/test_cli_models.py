@@ -1,0 +1,175 @@
+"""Models in the shell: saved, used on new files; runs compared."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli_data import COLUMNS, fails, run, write_rings
+from subspaces.io import write_labels
+
+pytest.importorskip("skops")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three rings, a model of the first two thirds of each, and the rest as a new table."""
+    folder = tmp_path_factory.mktemp("models")
+    frame = pd.read_csv(write_rings(folder))
+    new = np.arange(90) % 3 == 0
+    frame[~new].to_csv(folder / "old.csv", index=False)
+    frame[new].to_csv(folder / "new.csv", index=False)
+    result = run("cluster", folder / "old.csv", "-k", 3, *COLUMNS, "--save", folder / "m.skops", "-o", folder / "o.csv")
+    assert result.exit_code == 0, result.output
+    assert f"model written to {folder / 'm.skops'}; subspaces predict" in result.stdout
+    return folder
+
+
+def test_new_points_get_the_labels_of_their_kind(folder, tmp_path):
+    result = run("predict", folder / "m.skops", folder / "new.csv", "-o", tmp_path / "labels.csv")
+    assert result.exit_code == 0, result.output
+    assert f"{folder / 'new.csv'}: 30 points in 3 clusters" in result.stdout
+    assert "points in each cluster: 0: 10, 1: 10, 2: 10" in result.stdout
+    labels = pd.read_csv(tmp_path / "labels.csv")
+    assert list(labels) == ["id", "label"]
+    assert labels["id"].tolist() == pd.read_csv(folder / "new.csv")["name"].tolist()
+    species = pd.read_csv(folder / "new.csv")["species"]
+    old = dict(zip(pd.read_csv(folder / "old.csv")["species"], pd.read_csv(folder / "o.csv")["label"], strict=True))
+    assert labels["label"].tolist() == [old[kind] for kind in species]
+
+
+def test_columns_are_found_by_name(folder, tmp_path):
+    frame = pd.read_csv(folder / "new.csv")
+    expected = json.loads(run("predict", folder / "m.skops", folder / "new.csv", "--json").stdout)["labels"]
+    mixed = frame[frame.columns[::-1]].assign(more=1.0)
+    mixed.to_csv(tmp_path / "mixed.csv", index=False, sep=";")
+    mixed.to_parquet(tmp_path / "mixed.parquet")
+    for name in ("mixed.csv", "mixed.parquet"):
+        result = run("predict", folder / "m.skops", tmp_path / name, "--json")
+        assert json.loads(result.stdout)["labels"] == expected, name
+    np.save(tmp_path / "x.npy", frame.drop(columns=["name", "species"]).to_numpy())
+    assert json.loads(run("predict", folder / "m.skops", tmp_path / "x.npy", "--json").stdout)["labels"] == expected
+    piped = run("predict", folder / "m.skops", "-", "--json", input=(folder / "new.csv").read_bytes())
+    assert json.loads(piped.stdout)["labels"] == expected
+    assert run("predict", folder / "m.skops", folder / "new.csv", "--quiet").output == ""
+
+
+def test_what_does_not_fit_the_model_is_refused(folder, tmp_path):
+    frame = pd.read_csv(folder / "new.csv").drop(columns=["x3", "x5"])
+    frame.to_csv(tmp_path / "less.csv", index=False)
+    assert "2 columns are missing: 'x3', 'x5'" in fails("predict", folder / "m.skops", tmp_path / "less.csv")
+    np.save(tmp_path / "x.npy", np.ones((4, 7)))
+    line = fails("predict", folder / "m.skops", tmp_path / "x.npy")
+    assert "its points have 7 values, those of the model 9; name a file like the one" in line
+    assert "not a model" in fails("predict", folder / "new.csv", folder / "new.csv")
+    (tmp_path / "labels.csv").write_text("precious")
+    assert "--force" in fails("predict", folder / "m.skops", folder / "new.csv", "-o", tmp_path / "labels.csv")
+
+
+def test_models_are_written_where_they_can_be(folder, tmp_path):
+    table = folder / "old.csv"
+    assert "choose one of .skops" in fails("cluster", table, *COLUMNS, "--save", tmp_path / "m.pkl")
+    assert "the file exists" in fails("cluster", table, *COLUMNS, "--save", folder / "m.skops")
+    assert "--save: has no meaning with --motion" in fails("cluster", table, "--motion", "--save", tmp_path / "m.skops")
+
+
+def test_one_new_image_is_enough(tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    for kind in range(2):
+        for i in range(8):
+            pixels = np.zeros((40, 30, 3))
+            pixels[:, :, kind] = np.linspace(60, 250, 30) + 3 * rng.normal(size=(40, 30))
+            (tmp_path / "photos").mkdir(exist_ok=True)
+            Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(tmp_path / "photos" / f"{kind}_{i}.png")
+    model = tmp_path / "m.skops"
+    result = run("cluster", tmp_path / "photos", "-k", 2, "--color", "--image-size", "9x8", "--save", model, "--json")
+    assert result.exit_code == 0, result.output
+    labels = json.loads(result.stdout)["labels"]
+    for name, expected in (("0_3.png", labels[3]), ("1_3.png", labels[11])):
+        result = run("predict", model, tmp_path / "photos" / name, "--json")
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["labels"] == [expected]
+    assert json.loads(run("predict", model, tmp_path / "photos", "--json").stdout)["labels"] == labels
+
+
+# ------------------------------------------------------------------ compare
+
+LABELS = np.array([0, 0, 0, 1, 1, 1, 2, 2])
+SUFFIXES = [".csv", ".tsv", ".json", ".npy", ".parquet", ".xlsx"]
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Two files of labels with names, the second in another order and with one point elsewhere."""
+    ids, order = [f"p{i}" for i in range(8)], [7, 1, 2, 3, 4, 5, 6, 0]
+    write_labels(tmp_path / "a.csv", LABELS, ids=ids)
+    other = (LABELS + 1) % 3
+    other[4] = 0
+    write_labels(tmp_path / "b.csv", other[order], ids=[ids[i] for i in order])
+    pd.DataFrame({"id": ids, "species": list("xxxyyyzz")}).to_csv(tmp_path / "truth.csv", index=False)
+    return tmp_path
+
+
+def test_two_runs(runs):
+    result = run("compare", runs / "a.csv", runs / "b.csv")
+    assert result.exit_code == 0, result.output
+    assert "a.csv: 8 points, 3 clusters" in result.stdout
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("a.csv and b.csv")]
+    assert line.split()[3:5] == ["8", "87.5"]
+
+
+def test_runs_against_the_truth(runs):
+    document = json.loads(
+        run("compare", runs / "a.csv", runs / "b.csv", runs / "truth.csv", "--label", "species", "--json").stdout
+    )
+    assert [pair["files"] for pair in document["pairs"]] == [["a.csv", "b.csv"]]
+    assert [entry["accuracy"] for entry in document["truth"]] == [1.0, 0.875]
+    result = run("compare", runs / "a.csv", runs / "truth.csv", "--truth", "species")
+    assert "against species" in result.stdout
+    assert "agreement" not in result.stdout
+    assert "no file has a column 'kind'" in fails("compare", runs / "a.csv", runs / "b.csv", "--label", "kind")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("dropped", [False, True])
+def test_all_formats_of_labels(tmp_path, suffix, dropped):
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl")
+    rows = {"rows": np.arange(8), "n_rows": 9} if dropped else {}
+    write_labels(tmp_path / "a.csv", LABELS, **rows)
+    write_labels(tmp_path / f"b{suffix}", LABELS, **rows, force=True)
+    if suffix != ".csv":
+        document = json.loads(run("compare", tmp_path / "a.csv", tmp_path / f"b{suffix}", "--json").stdout)
+        assert document["pairs"] == [
+            {"files": ["a.csv", f"b{suffix}"], "n_points": 8, "accuracy": 1.0, "ari": 1.0, "nmi": 1.0}
+        ]
+
+
+def test_label_files_that_cannot_be_compared(runs, tmp_path):
+    a = runs / "a.csv"
+    assert "needs two or more label files; got 1" in fails("compare", a)
+    (tmp_path / "c.csv").write_text("x,y\n1,2\n")
+    assert "no column is called 'label', 'labels', 'cluster'; the columns are 'x', 'y'" in fails(
+        "compare", a, tmp_path / "c.csv"
+    )
+    np.save(tmp_path / "c.npy", LABELS[:5])
+    assert "5 labels, and a.csv has 8; files without ids" in fails("compare", a, tmp_path / "c.npy")
+    write_labels(tmp_path / "d.csv", LABELS[:3], ids=["q1", "q2", "p0"])
+    assert "it shares 1 id with a.csv; 2 are needed" in fails("compare", a, tmp_path / "d.csv")
+    (tmp_path / "e.csv").write_text("id,label\np0,1\np0,2\n")
+    assert "an id stands there twice" in fails("compare", a, tmp_path / "e.csv")
+    (tmp_path / "f.json").write_text("[" * 100_000)
+    assert "damaged, cut short or of another format" in fails("compare", a, tmp_path / "f.json")
+    (tmp_path / "g.csv").write_text("label\n")
+    assert "it holds no labels" in fails("compare", a, tmp_path / "g.csv")
+    assert "labels are not read from '.pkl'" in fails("compare", a, _touched(tmp_path / "g.pkl"))
+    assert "no such file" in fails("compare", a, tmp_path / "nothing.csv")
+
+
+def _touched(path):
+    path.touch()
+    return path
