@@ -65,19 +65,18 @@ def test_representers_have_the_clusters_that_are_shown(data):
     assert set(session.explain(view, 7).labels) == {0}
 
 
-def test_p_value_of_the_last_split(data):
+def test_tests_come_with_the_models_tree(data):
     session = Session(data[0])
     fit = session.compute(Settings(4))
-    tree = fit.model.tree_
-    p_value = np.full(len(tree.merges), np.nan)
-    p_value[tree.split(2)] = 0.02
-    fit.model._tree = replace(tree, p_value=p_value)
-    found = {k: session.p_value(session.at_level(fit, k)) for k in (1, 2, 3, 4)}
-    assert found.pop(3) == 0.02
-    assert np.isnan(list(found.values())).all()
-    assert np.isnan(session.p_value(fit))
-    fit.model._tree = replace(tree, merges=tree.merges[::-1], p_value=p_value)  # of another graph
-    assert np.isnan(session.p_value(session.at_level(fit, 3)))
+    tree = replace(fit.tree, p_value=np.linspace(0, 1, len(fit.tree.merges)))
+    fit.model._tree = tree
+    tested = session.tested(session.at_level(fit, 3))
+    assert not fit.is_tested
+    assert tested.is_tested
+    assert tested.tree is tree
+    assert session.at_level(tested, 5).is_tested  # and stays so
+    fit.model._tree = replace(tree, merges=tree.merges[::-1])  # of another graph
+    assert session.tested(fit).tree is fit.tree
 
 
 def test_level_slider_moves_the_page_and_others_bring_it_back(explorer):
@@ -103,16 +102,32 @@ def test_level_slider_moves_the_page_and_others_bring_it_back(explorer):
     np.testing.assert_array_equal(explorer.current.labels, explorer.current.model.labels_)
 
 
-def test_level_note_tells_the_p_value(explorer, monkeypatch):
-    for p, text in ((0.0004, "p &lt; 0.001, real"), (0.3, "p 0.30, may be chance"), (float("nan"), "not tested")):
-        monkeypatch.setattr(explorer.session, "p_value", lambda view, p=p: p)
-        explorer.level.value = 2
-        explorer.level.value = 3
-        assert text in explorer.level_note.object
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(0.0004, "p &lt; 0.001, real."), (0.3, "p 0.30, may be chance."), (float("nan"), "not tested.")],
+)
+def test_level_note_tells_the_p_value(explorer, p, text):
+    tree = explorer.current.tree
+    explorer.current.model._tree = replace(tree, p_value=np.full(len(tree.merges), p))
+    assert "testing" not in explorer.level_note.object
+    explorer.level.value = 3
+    assert text in explorer.level_note.object
 
+
+def test_page_does_without_p_values(explorer, monkeypatch):
     def fail(view):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(explorer.session, "p_value", fail)
+    monkeypatch.setattr(explorer.session, "tested", fail)
     explorer.level.value = 5
-    assert "not tested" in explorer.level_note.object
+    assert "not tested." in explorer.level_note.object
+    assert explorer.current.is_tested  # and is not tried again
+
+
+def test_tests_that_come_late_change_nothing(explorer):
+    old = explorer.session.at_level(explorer.current, 2)
+    explorer.widgets["n_clusters"].value = 5
+    shown = explorer.current
+    explorer._note(old, explorer._tested(old))
+    assert explorer.current is shown
+    assert not explorer._tested(old).is_tested  # its model is gone, so nothing was computed

@@ -157,23 +157,26 @@ class Explorer:
         view = self.session.at_level(self.current, self.level.value)
         self._show(view, start)
         document = pn.state.curdoc
+        if view.is_tested:
+            return
         if document is None or document.session_context is None:
             self._note(view, self._tested(view))
         else:
             later = document.add_next_tick_callback
             threading.Thread(target=lambda: later(partial(self._note, view, self._tested(view))), daemon=True).start()
 
-    def _tested(self, view: View) -> float:
-        """P-value of the split that made a level: one tree is tested at a time, and none that is no longer shown."""
+    def _tested(self, view: View) -> View:
+        """The view with p-values: one tree is tested at a time, and none that is no longer shown."""
         with self._testing:
             try:
-                return self.session.p_value(view) if view.model is self.current.model else float("nan")
-            except Exception:  # the page does without it
-                return float("nan")
+                return self.session.tested(view) if view.model is self.current.model else view
+            except Exception:  # the page does without them
+                return view._replace(is_tested=True)
 
-    def _note(self, view: View, p: float) -> None:
+    def _note(self, view: View, tested: View) -> None:
         if view is self.current:
-            self.level_note.object = pieces.level_note(view, p)
+            self.current = tested
+            self.level_note.object = pieces.level_note(tested)
 
     def _show(self, view: View, start: float) -> None:
         self.current = view
@@ -187,7 +190,7 @@ class Explorer:
         self.code.object = "".join(f"<pre>{escape(text)}</pre>" for text in lines)
         if self._chosen is not None:
             self._clicked(self._chosen)
-        self.level_note.object = pieces.level_note(view, None)
+        self.level_note.object = pieces.level_note(view)
         self.quality.object = pieces.quality(self.session, view, time.perf_counter() - start)
 
     def _moved(self, event: Any) -> None:

@@ -150,8 +150,8 @@ def quality(session: Session, view: View, seconds: float) -> str:
     return f"<div class='quality'>{' · '.join(parts)}</div>{warned}"
 
 
-def level_note(view: View, p: float | None) -> str:
-    """What the slider of the tree shows: the level, and how real the split is that made it (None: being tested)."""
+def level_note(view: View) -> str:
+    """What the slider of the tree shows: the level, how real the split is that made it, and which levels stand out."""
     layers = f"<p class='note layers'>{layers_sentence(view.tree.layers)}</p>"
     if view.level is None:
         return f"<p class='note level'>The clusters of the fit; move to see coarser or finer ones.</p>{layers}"
@@ -159,10 +159,17 @@ def level_note(view: View, p: float | None) -> str:
         return f"<p class='note level'><b>Level 1</b>: all points together.</p>{layers}"
     i = view.tree.split(view.level - 1)
     one, other = sorted(view.tree.sizes[view.tree.merges[i]].tolist(), reverse=True)
-    real = "real" if p is not None and p <= LEVEL else "may be chance"
-    tested = "testing it …" if p is None else "not tested" if np.isnan(p) else f"p {escape(p_text(p))}, {real}"
     split = f"the last split makes {one:,} and {other:,} points and cuts {100 * view.tree.cut[i]:.1f} % of the edges"
-    return f"<p class='note level'><b>Level {view.level}</b>: {split}; <span class='p'>{tested}</span>.</p>{layers}"
+    tested = f"<span class='p'>{_tested(view, i)}</span>"
+    return f"<p class='note level'><b>Level {view.level}</b>: {split}; {tested}</p>{layers}"
+
+
+def _tested(view: View, i: int) -> str:
+    """How real split `i` is."""
+    if not view.is_tested:
+        return "testing it …"
+    p = float(view.tree.p_value[i]) if i < len(view.tree.p_value) else float("nan")
+    return "not tested." if np.isnan(p) else f"p {escape(p_text(p))}, {'real' if p <= LEVEL else 'may be chance'}."
 
 
 def captions(view: View) -> tuple[str, str]:

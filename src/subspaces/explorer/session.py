@@ -75,8 +75,9 @@ class View(NamedTuple):
     messages: tuple[str, ...]  # warnings of the fit
     seconds: dict[str, float]  # of each stage, and of the drawings' data
     embedding: Array
-    tree: ClusterTree  # the clusters of the fit, coarser and finer; not tested
+    tree: ClusterTree  # the clusters of the fit, coarser and finer
     level: int | None = None  # of the tree that is shown, None for the labels of the fit
+    is_tested: bool = False  # whether the tree has the p-values that it will ever have
 
     @property
     def n_levels(self) -> int:
@@ -193,13 +194,11 @@ class Session:
         cells = cells_of(W, labels, N_CELLS)
         return {"labels": labels, "sizes": np.bincount(labels), "members": members, "quality": quality, "cells": cells}
 
-    def p_value(self, view: View) -> float:
-        """P-value of the split that made the level of a view; NaN where its tree was not tested. May take seconds."""
-        tree, level = view.model.tree_, view.level
-        if level is None or level < 2 or not np.array_equal(tree.merges, view.tree.merges):
-            return float("nan")
-        i = tree.split(level - 1)
-        return float(tree.p_value[i]) if i < len(tree.p_value) else float("nan")
+    def tested(self, view: View) -> View:
+        """The view with the p-values of its tree, as far as the model has them: may take seconds."""
+        tree: ClusterTree = view.model.tree_
+        is_same = np.array_equal(tree.merges, view.tree.merges)
+        return view._replace(tree=tree if is_same else view.tree, is_tested=True)
 
     def explain(self, view: View, i: int, n: int = 8) -> Explanation:
         """The points that represent point `i` of the session, with the clusters that are shown."""
