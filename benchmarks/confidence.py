@@ -1,7 +1,7 @@
 """Confidence that is a probability: weights fitted to labelled sets, judged on families of sets that were left out.
 
     SUBSPACES_DATA=folder python benchmarks/confidence.py --more folder            # features, fit, table, plot
-    python benchmarks/confidence.py --more folder --write                          # src/subspaces/_calibrated.py
+    python benchmarks/confidence.py --more folder --write                          # src/subspaces/calibrated.py
     python benchmarks/confidence.py --more folder --part 0/2                       # only features of every second set
 
 A label is right if the point has the class that most points of its cluster have. Every second set is clustered with
@@ -29,7 +29,7 @@ from subspaces.confidence import memberships
 HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))
 STORE = HERE.parent / "results" / "confidence"
-FITTED = HERE.parents[1] / "src" / "subspaces" / "_calibrated.py"
+FITTED = HERE.parents[1] / "src" / "subspaces" / "calibrated.py"
 PICTURE = HERE.parents[1] / "docs" / "number" / "reliability.png"
 MOST = 400
 """Points of a set that count, so that large sets do not decide alone."""
@@ -109,26 +109,22 @@ def calibration_error(p: np.ndarray, right: np.ndarray, w: np.ndarray) -> float:
 
 def print_table(rows: list[dict[str, Any]], picture: bool) -> None:
     curves = {}
+    real = [i for i, row in enumerate(rows) if row["kind"] not in ("null", "doubtful")]
+    none = [i for i, row in enumerate(rows) if row["kind"] == "null"]
+    right = [row["right"].astype(float) for row in rows]
     print("| confidence from | expected calibration error | mean confidence | right | on one piece: mean, right |")
     print("|---|---|---|---|---|")
     for title, n_columns in (("the graph alone", 5), ("graph and search", 8)):
         p = left_out(rows, n_columns)
-        real = [i for i, row in enumerate(rows) if row["kind"] not in ("null", "doubtful")]
-        none = [i for i, row in enumerate(rows) if row["kind"] == "null"]
-        P, R, W = (np.concatenate(v) for v in zip(*((p[i], rows[i]["right"].astype(float), np.full(len(p[i]), 1 / len(p[i]))) for i in real), strict=True))  # fmt: skip
+        P, R = np.concatenate([p[i] for i in real]), np.concatenate([right[i] for i in real])
+        W = np.concatenate([np.full(len(p[i]), 1 / len(p[i])) for i in real])
         curves[title] = P, R, W
-        chance = np.mean([p[i].mean() for i in none]), np.mean([rows[i]["right"].mean() for i in none])
-        print(
-            f"| {title} | {calibration_error(P, R, W):.3f} | {np.average(P, weights=W):.2f} | {np.average(R, weights=W):.2f} | {chance[0]:.2f}, {chance[1]:.2f} |"
-        )
-        worst = sorted(
-            (
-                (abs(p[i].mean() - rows[i]["right"].mean()), rows[i]["name"], p[i].mean(), rows[i]["right"].mean())
-                for i in real
-            ),
-            reverse=True,
-        )[:8]
-        print("<!-- farthest: " + "; ".join(f"{n} {a:.2f} of {b:.2f}" for _, n, a, b in worst) + " -->")
+        chance = np.mean([p[i].mean() for i in none]), np.mean([right[i].mean() for i in none])
+        means = f"{np.average(P, weights=W):.2f} | {np.average(R, weights=W):.2f} | {chance[0]:.2f}, {chance[1]:.2f}"
+        print(f"| {title} | {calibration_error(P, R, W):.3f} | {means} |")
+        far = sorted(real, key=lambda i: -abs(p[i].mean() - right[i].mean()))[:8]
+        told = "; ".join(f"{rows[i]['name']} {p[i].mean():.2f} of {right[i].mean():.2f}" for i in far)
+        print(f"<!-- farthest: {told} -->")
     if picture:
         draw(curves)
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from subspaces._calibrated import BY_GRAPH, BY_SEARCH
+from subspaces.calibrated import BY_GRAPH, BY_SEARCH
 from subspaces.hierarchy import ClusterTree
 from subspaces.numerics.types import Array, Labels, Sparse
 
 if TYPE_CHECKING:
     from subspaces.confidence import Memberships
 
-FEW = 10
-"""Points in a cluster of which nobody can be sure: below, confidence is drawn towards one half."""
+FEW = 2
+"""Points in a cluster at which confidence is drawn half of the way to one half: nobody can be sure of so few."""
 
 
 class Agreement(NamedTuple):
@@ -65,7 +65,7 @@ def probability_right(features: Array, sizes_of_own: Array) -> Array:
     weights = np.array(BY_GRAPH if features.shape[1] < len(BY_SEARCH) - 1 else BY_SEARCH)
     utility = features @ weights[:-1] + weights[-1]
     probability = 1 / (1 + np.exp(-np.clip(utility, -30, 30)))
-    trust = sizes_of_own / (sizes_of_own + FEW / 2)
+    trust = sizes_of_own / (sizes_of_own + FEW)
     drawn: Array = 0.5 + (probability - 0.5) * trust
     return drawn
 

@@ -162,7 +162,9 @@ def graph_confidence(
     features = graph_features(W, codes, found, tree)
     if search is not None:
         features = search_features(features, search)
-    return probability_right(features, np.bincount(codes)[codes])
+    sizes = np.bincount(codes)
+    alone = np.asarray(W.sum(axis=1)).ravel() == 0  # nothing is known of a point without edges
+    return np.where(alone, 1 / len(sizes), probability_right(features, sizes[codes]))
 
 
 def summarize_graph(

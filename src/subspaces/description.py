@@ -46,7 +46,9 @@ def describe(
     from subspaces import __version__
 
     timings = plain(getattr(estimator, "timings_", {}))
+    said = getattr(estimator, "verdict_", None)
     document = {
+        **({} if said is None else {"verdict": said}),
         "version": __version__,
         "source": source,
         "n_points": int(shape[0]),
@@ -67,7 +69,9 @@ def describe(
         if selection.runner_up is not None and selection.runner_up.is_as_good:
             document["runner_up"] = str(selection.runner_up)
         if selection.n_clusters is not None:
-            document["n_clusters_range"] = [selection.n_clusters.low, selection.n_clusters.high]
+            count = selection.n_clusters
+            document["n_clusters_range"] = [count.low, count.high]
+            document["p_value_of_one_cluster"] = plain(count.p_value)
     if y is not None:
         from subspaces.metrics import clustering_scores
 

@@ -280,7 +280,7 @@ def test_the_search_has_one_blas_thread(data, monkeypatch):
 def test_one_graph_can_still_be_counted(data):
     X, _ = data
     tried = candidates.tried_on(X, {**GIVEN, "kernel": "quadratic", "reg": 0.1, "partition": "modularity"})
-    assert count_clusters(candidates_of(X, tried, Method())).estimate >= 2
+    assert count_clusters(candidates_of(X, tried, Method()), X.shape[1]).estimate >= 2
     assert isinstance(choose(X, kernel="quadratic", reg=0.1, n_nonzero=5, scaling=None), Selection)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context, clone
@@ -30,6 +30,8 @@ from subspaces.representation.coefficients import Coefficients, Placed
 from subspaces.scaling import apply_scaling
 from subspaces.selection.result import verdict
 from subspaces.selection.splits import with_p_values, with_stability
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -180,9 +182,6 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         if embedding is not None and not journey.all_equal:
             self.eigenvalues_ = embedding.eigenvalues
         self._coefficients: Sparse | Placed | None = graph.coefficients
-        self._tree: ClusterTree | None = None
-        self._levels: ClusterTree | None = None
-        self._confidence: Array | None = None
         self._predictor = by_training_points(journey, X, self.out_of_sample)
         if not journey.all_equal:  # which has been said
             settled._warn_if_fewer(self.n_clusters_, "too few points differ, or the graph shows no more")
@@ -205,9 +204,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         them for every method.
         """
         check_is_fitted(self, "labels_")
-        if self._tree is None:
-            self._tree = self.test_splits() if self._is_quick else self._bare_tree()
-        return self._tree
+        return self._once("_tree", self.test_splits if self._is_quick else self._bare_tree)
 
     def test_splits(self) -> ClusterTree:
         """The tree with the p-value and the stability of each split down to the clusters, and of one split more.
@@ -234,13 +231,27 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
     def _bare_tree(self) -> ClusterTree:
         """The tree without tests; the same for any order of the points."""
-        if self._levels is None:
+
+        def made() -> ClusterTree:
             order = self._order()
             tree = cluster_tree(self.affinity_matrix_[order][:, order], self.labels_[order])
             leaves = np.empty(len(order), dtype=np.intp)
             leaves[order] = tree.leaves
-            self._levels = replace(tree, leaves=leaves)
-        return self._levels
+            return replace(tree, leaves=leaves)
+
+        return self._once("_levels", made)
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """Something that is made when first asked for; it is not saved with the model."""
+        if name not in vars(self):
+            setattr(self, name, make())
+        kept: T = vars(self)[name]
+        return kept
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without what can be made again."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in _MADE_AGAIN}
 
     def _order(self) -> Labels:
         """The points in an order that does not depend on that of the rows."""
@@ -265,11 +276,12 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
     def confidence_(self) -> Array:
         """Probability that each label is right: that the point has the class its cluster stands for."""
         check_is_fitted(self, "labels_")
-        if self._confidence is None:
+
+        def made() -> Array:
             W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
-            found = memberships(W, codes)
-            self._confidence = graph_confidence(W, codes, found, self._bare_tree(), self._agreement())
-        return self._confidence
+            return graph_confidence(W, codes, memberships(W, codes), self._bare_tree(), self._agreement())
+
+        return self._once("_confidence", made)
 
     def _agreement(self) -> Agreement | None:
         """What a search knows of the labels."""
@@ -281,7 +293,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
         return soft_memberships(walk_ends(W, codes), codes, self.confidence_)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_membership(self, X: Any) -> Array:
         """Probability of every cluster for new points, shape (n_new, k): the mean of the points that represent them."""
         X = self._validated_new(X)
         return self._predictor.mean(X, self.membership_)
@@ -375,3 +387,4 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
 
 _KERNEL = ("kernel", "bandwidth", "kernel_params")
+_MADE_AGAIN = ("_tree", "_levels", "_confidence")

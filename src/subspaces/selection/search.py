@@ -176,14 +176,18 @@ def choose(
 def _counted(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> ClusterCount:
     """The number of clusters; one where no split of the points is better than chance."""
     count = count_clusters(graphs, X.shape[1], method.seed)
-    p_value = one_piece(*_testable(graphs, X, method, is_matrix), seed=method.seed)
+    points, graphs_of, scaling = _testable(graphs, X, method, is_matrix)
+    p_value = one_piece(points, graphs_of, seed=method.seed)
+    if p_value > ONE_PIECE and scaling is None and not is_matrix and X.shape[1] > PLANE:
+        # subspaces meet at the origin, where points of all of them are neighbours; as unit rows they are apart
+        p_value = min(p_value, 2 * one_piece(_scaled(X, "unit"), graphs_of, seed=method.seed))
     if p_value <= ONE_PIECE:
         return replace(count, p_value=p_value)
     return replace(count, p_value=p_value, estimate=1, low=1)
 
 
-def _testable(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> tuple[Data, Graphs]:
-    """Points as the most trusted settings see them, and what makes the graphs of those settings of any points.
+def _testable(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> tuple[Data, Graphs, str | None]:
+    """Points as the most trusted settings see them, what makes the graphs of those settings of any points, the scaling.
 
     Of a kernel matrix: points whose inner products it holds.
     """
@@ -197,10 +201,10 @@ def _testable(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool)
         return [graph.W for graph in candidates_of(seen, Tried(settings, CUTS_TRIED), method)]
 
     if not is_matrix:
-        return _scaled(X, scaling), graphs_of
+        return _scaled(X, scaling), graphs_of, scaling
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_POINTS)).astype(int)
     values, vectors = eigh(np.asarray(X[rows][:, rows], dtype=np.float64))
-    return vectors * np.sqrt(np.maximum(values, 0)), graphs_of
+    return vectors * np.sqrt(np.maximum(values, 0)), graphs_of, scaling
 
 
 def _reason(winner: Trial, graphs: list[Candidate], tried: Tried, count: ClusterCount | None) -> str:

@@ -5,9 +5,9 @@ and unequal directions are those of the data; and where they lie on a piece of f
 that is filled evenly. As many points are drawn from it, the same graphs are made of them, and the best splits of
 those graphs are what chance alone can do. Two numbers of a split are compared with theirs
 (:mod:`subspaces.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller than
-that of a Gaussian, its return is not; so both must be smaller than chance, and the larger of the two p-values is the
-answer. They come from Student's distribution about the draws, whose spread is not believed to be below `SPREAD`: a
-sheet or a cube has a return that is a little smaller.
+that of a Gaussian, its return is not; so both must be smaller than chance (of the flat piece only the return, for the
+cut depends on the shape), and the larger of the two p-values is the answer. They come from Student's distribution about
+the draws, whose spread is not believed to be below `SPREAD`: the return of a sheet or a cube is a little smaller.
 
 A split of the tree is tested where its two sides are nearest: between the two clusters that are tied most strongly.
 
@@ -32,16 +32,15 @@ from subspaces.numerics.ties import first_largest
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import contracted, cut_by_modularity
 from subspaces.selection.criteria import pairwise_agreement
+from subspaces.selection.result import ONE_PIECE
 
 Graphs = Callable[[Array], Sequence[Sparse]]
 """Makes one or more graphs of points; the same ones, whatever the points."""
 
-LEVEL = 0.05
-"""Significance at which a split counts as real."""
 MOST_POINTS = 400
 """Points of a piece that are drawn and tested; of more a random part."""
 N_DRAWS = 12
-SPREAD = 0.015, 0.1
+SPREAD = 0.02, 0.1
 """Least spread of the return, and of the logarithm of the cut."""
 
 _DRAWS_OF_A_SPLIT = 8  # there are many
@@ -210,15 +209,16 @@ def _largest_p_value(
     lengths = np.linalg.norm(points, axis=1)
     unit = bool(np.ptp(lengths) <= 1e-6 * lengths.max())
     dimension = intrinsic_dimension(points)
-    models: list[Callable[[], Array]] = [lambda: gaussian_like(points, rng)]
+    models: list[tuple[Callable[[], Array], slice]] = [(lambda: gaussian_like(points, rng), slice(2))]
     if dimension < _FEW_DIMENSIONS:
-        models.append(lambda: box_like(points, max(1, round(dimension)), rng))
+        # only the return: the cut depends on the shape. Never a line: its graph falls apart at every larger gap
+        models.append((lambda: box_like(points, max(2, round(dimension)), rng), slice(1)))
     found = []
-    for model in models:
+    for model, numbers in models:
         drawn = (model() for _ in range(n_draws))
         graphs = [graphs_of(_unit(one) if unit else one) for one in drawn]
-        found.append(_p_value(observed, [_best_split(one, n_splits) for one in graphs if one]))
-        if found[-1] > LEVEL:  # it cannot become significant again
+        found.append(_p_value(observed, [_best_split(one, n_splits) for one in graphs if one], numbers))
+        if found[-1] > ONE_PIECE:  # it cannot become significant again
             break
     return max(found)
 
@@ -250,10 +250,10 @@ def _given_split(graphs: Sequence[Sparse], side: Array) -> Array:
     return np.mean(values, axis=0) if values else np.array([0.5, 0.0])
 
 
-def _p_value(observed: Array, drawn: Sequence[Array]) -> float:
-    """The larger of the p-values of the two numbers."""
+def _p_value(observed: Array, drawn: Sequence[Array], numbers: slice) -> float:
+    """The larger of the p-values of the two numbers, or that of the return alone."""
     if len(drawn) < 3:
         return 1.0
     null = np.array(drawn)
     spread = np.hypot(null.std(axis=0, ddof=1), SPREAD) * np.sqrt(1 + 1 / len(null))
-    return float(student.cdf((observed - null.mean(axis=0)) / spread, len(null) - 1).max())
+    return float(student.cdf((observed - null.mean(axis=0)) / spread, len(null) - 1)[numbers].max())
