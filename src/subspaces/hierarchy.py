@@ -32,6 +32,9 @@ from subspaces.numerics.ties import first_largest
 from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.partition import contracted, cut_by_modularity, in_order
 
+LEVEL = 0.05
+"""P-value up to which a split counts as real."""
+
 FINE = 6.0
 """Resolution of the communities at the leaves: far more of them than there are clusters."""
 
@@ -133,7 +136,7 @@ class ClusterTree:
 
     def _is_real(self, n_clusters: int) -> bool:
         tested = [self.p_value[self.split(k)] for k in range(1, n_clusters) if len(self.p_value)]
-        return not any(p > 0.05 for p in tested)
+        return not any(p > LEVEL for p in tested)
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dictionaries of pieces, ready for JSON: the root first, down to the leaves.

@@ -15,12 +15,12 @@ from scipy import sparse
 
 from subspaces.estimators.explain import Explanation
 from subspaces.explorer.session import Session, View
+from subspaces.hierarchy import LEVEL
 from subspaces.metrics import SCORES
 from subspaces.numerics.types import Array, Labels
 from subspaces.plots.gallery import as_bytes, data_uri, profiles_of
 from subspaces.plots.style import OKABE_ITO, map_colors, readable_on
 from subspaces.plots.tree import layers_sentence, p_text
-from subspaces.selection.splits import LEVEL
 
 THUMB = 40
 """Most pixels of a small picture's side."""

@@ -7,10 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from subspaces.hierarchy import ClusterTree
+from subspaces.hierarchy import LEVEL, ClusterTree
 from subspaces.numerics.types import Array
 from subspaces.plots import parts, style
-from subspaces.selection.splits import LEVEL
 
 MANY = 12
 """Levels above which p-values are not written beside their dots."""

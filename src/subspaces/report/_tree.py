@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from subspaces.hierarchy import ClusterTree
+from subspaces.hierarchy import LEVEL, ClusterTree
 from subspaces.numerics.types import Array
 from subspaces.plots.tree import TreeDisplay, layers_sentence, p_text
 from subspaces.report._content import Content
@@ -23,7 +23,7 @@ _TEXT = (
 _MEANINGS = {
     "cut": "Cut: the share of the edges of the lighter part that cross to the other. Little is clear.",
     "p-value": "P-value: how easily chance alone makes such a split of one piece, corrected for the number of splits. "
-    "Below 0.05 a split counts as real; – was not tested.",
+    f"Up to {LEVEL:g} a split counts as real; – was not tested.",
     "stability": "Stability: how well random parts of the graph find the split again, from 0 to 1.",
 }
 
