@@ -61,6 +61,7 @@ SLOW = (
     "numerics/test_kmeans.py::test_finds_the_optimum",
     "numerics/test_kmeans.py::test_not_worse",
     "plots/test_plots.py::test_nothing_is_drawn",
+    "plots/test_plots_tree.py::test_from_estimators",
     "project/test_architecture.py::test_picture",
     "project/test_benchmarks.py",
     "project/test_docs.py::test_examples_run",
@@ -74,6 +75,9 @@ SLOW = (
     "report/test_report.py::test_page_says",
     "report/test_report.py::test_policy",
     "report/test_report.py::test_ten_thousand_points",
+    "report/test_report_tree.py::test_section_shows",
+    "report/test_report_tree.py::test_verdict",
+    "report/test_report_tree.py::test_what_is_known",
     "representation/test_block_diagonal.py",
     "representation/test_contract.py",
     "representation/test_elastic_net.py",
@@ -92,6 +96,8 @@ SLOW = (
     "selection/test_selection.py",
     "selection/test_selection_films.py::test_hopkins",
     "test_confidence.py::test_informative",
+    "test_hierarchy.py::test_clusters_smaller",
+    "test_hierarchy.py::test_estimators_hand",
 )
 """What ``-m "not slow"`` leaves out: beginnings of the names of tests, files and folders below this one."""
 

@@ -27,9 +27,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subspaces.numerics.ordering import order_of_keys
 from subspaces.numerics.ties import first_largest
 from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.partition import contracted, cut_by_modularity, in_order
+
+LEVEL = 0.05
+"""P-value up to which a split counts as real."""
 
 FINE = 6.0
 """Resolution of the communities at the leaves: far more of them than there are clusters."""
@@ -132,7 +136,7 @@ class ClusterTree:
 
     def _is_real(self, n_clusters: int) -> bool:
         tested = [self.p_value[self.split(k)] for k in range(1, n_clusters) if len(self.p_value)]
-        return not any(p > 0.05 for p in tested)
+        return not any(p > LEVEL for p in tested)
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dictionaries of pieces, ready for JSON: the root first, down to the leaves.
@@ -140,6 +144,13 @@ class ClusterTree:
         Each piece has ``size``; one that is split also ``cut``, ``returns``, ``p_value``, ``stability`` and its
         ``children``; one that is a cluster of the labels ``cluster``; a leaf the rows of its ``points``.
         """
+        pieces = self._entries()
+        for entry, pair in zip(pieces[self.n_leaves :], self.merges, strict=True):
+            entry["children"] = [pieces[child] for child in pair]
+        return pieces[-1]
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """What is said of each piece, but for its children."""
         m, clusters = self.n_leaves, self._pieces(self.n_clusters)
         named = dict(zip(clusters.tolist(), self._labels_of_leaves().tolist(), strict=True))
         pieces: list[dict[str, Any]] = []
@@ -151,9 +162,8 @@ class ClusterTree:
                 entry["points"] = np.flatnonzero(self.leaves == piece).tolist()
             else:
                 entry |= {name: _plain(getattr(self, name), piece - m) for name in _MEASURES}
-                entry["children"] = [pieces[child] for child in self.merges[piece - m]]
             pieces.append(entry)
-        return pieces[-1]
+        return pieces
 
     def _labels_of_leaves(self) -> Labels:
         labels = self.labels_at(self.n_clusters)
@@ -162,8 +172,15 @@ class ClusterTree:
         return of_leaf
 
     def to_json(self) -> str:
-        """:meth:`to_dict` as JSON."""
-        return json.dumps({"n_clusters": self.n_clusters, "tree": self.to_dict()}, allow_nan=False)
+        """:meth:`to_dict` as JSON; put together from the leaves up, so that no tree is too deep."""
+        texts: list[str] = []
+        for piece, entry in enumerate(self._entries()):
+            text = json.dumps(entry, allow_nan=False)
+            if piece >= self.n_leaves:
+                children = ", ".join(texts[child] for child in self.merges[piece - self.n_leaves])
+                text = f'{text[:-1]}, "children": [{children}]}}'
+            texts.append(text)
+        return f'{{"n_clusters": {self.n_clusters}, "tree": {texts[-1]}}}'
 
     def to_newick(self) -> str:
         """The tree in Newick format, for programs that draw phylogenies.
@@ -171,7 +188,7 @@ class ClusterTree:
         Leaves are named ``clusterC_pieceP``; lengths of branches are differences of −log(cut), split to split.
         """
         m = self.n_leaves
-        height = np.concatenate([np.zeros(m), -np.log(np.clip(self.cut, _LEAST_CUT, 1))])
+        height = np.concatenate([np.zeros(m), np.log(1 / np.clip(self.cut, _LEAST_CUT, 1))])
         for i, pair in enumerate(self.merges):  # a branch has no negative length
             height[m + i] = max(height[m + i], height[pair].max())
         names = [f"cluster{cluster}_piece{leaf}" for leaf, cluster in enumerate(self._labels_of_leaves())]
@@ -224,7 +241,7 @@ def merged(graphs: Sequence[Sparse], pieces: Labels, groups: Labels | None = Non
         Pieces of one group are merged before any other.
     """
     m = int(pieces.max()) + 1
-    weights = np.array([contracted(W, pieces).toarray() / W.sum() for W in graphs])  # (graphs, m, m)
+    weights = np.array([contracted(W, pieces).toarray() / (W.sum() or 1.0) for W in graphs])  # (graphs, m, m)
     volume, inside = weights.sum(axis=2), np.einsum("gii->gi", weights).copy()
     between = weights
     between[:, np.arange(m), np.arange(m)] = 0
@@ -310,12 +327,27 @@ def cluster_tree(W: Sparse, labels: Labels, *, seed: int = 0) -> ClusterTree:
     labels : array of shape (n,)
     seed : of Leiden
     """
-    codes = np.unique(labels, return_inverse=True)[1]
-    pieces = fine_pieces(W, codes, seed=seed)
+    W, codes = sparse.csr_array(W), np.unique(labels, return_inverse=True)[1]
+    order = _own_order(W)
+    ordered = W[order][:, order]
+    pieces = fine_pieces(ordered, codes[order], seed=seed)
     groups = np.zeros(int(pieces.max()) + 1, dtype=np.intp)
-    groups[pieces] = codes
-    found = merged([sparse.csr_array(W)], pieces, groups)
+    groups[pieces] = codes[order]
+    found = merged([ordered], pieces, groups)
+    leaves = np.empty_like(pieces)
+    leaves[order] = pieces
     unknown = np.full(len(found.merges), np.nan)
     return ClusterTree(
-        pieces, found.merges, found.sizes, found.cuts[:, 0], found.returns[:, 0], int(codes.max()) + 1, unknown, unknown
+        leaves, found.merges, found.sizes, found.cuts[:, 0], found.returns[:, 0], int(codes.max()) + 1, unknown, unknown
     )
+
+
+def _own_order(W: Sparse) -> Labels:
+    """The points in an order of the graph's own, by their degrees and those of their neighbours.
+
+    Leiden visits points in the order in which they stand: a shuffled table must not change the fine levels.
+    """
+    exact = W.astype(np.float64)
+    degree = exact @ np.ones(W.shape[0])
+    around = exact @ degree
+    return order_of_keys(np.column_stack([degree, around]), np.arange(W.shape[0]))

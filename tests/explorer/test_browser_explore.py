@@ -132,6 +132,24 @@ def test_sliders_move_the_picture(page):
     assert "KTRR(11" in page.inner_text("pre >> nth=0")
 
 
+def test_slider_of_the_tree_is_immediate(page):
+    slider = 3
+    for key, level in (("ArrowRight", 11), ("ArrowRight", 12), ("ArrowLeft", 11), ("Home", 1), ("End", None)):
+        seconds, reported = press(page, slider, key)
+        print(f"n = {N_POINTS}, {key} on the tree: {seconds:.2f} s in the browser, {reported:.2f} s on the server")
+        shown = page.inner_text(".level")
+        assert level is None or f"Level {level}:" in shown
+    n = int(re.match(r"Level (\d+):", shown)[1])
+    assert page.inner_text(".quality .clusters") == f"{n} clusters"
+    assert page.locator(".gallery .card").count() == n
+    assert f"labels_at({n})" in page.inner_text("pre >> nth=0")
+    assert page.locator("pre").count() == 1  # no command gives this level
+    page.locator(".level .p", has_text=re.compile("^(not tested|p )")).wait_for(timeout=60_000)
+    press(page, 1, "ArrowLeft")  # another control
+    assert page.inner_text(".quality .clusters") == "10 clusters"
+    assert "The clusters of the fit" in page.inner_text(".level")
+
+
 def test_choices_move_the_picture(page):
     before = page.inner_text(".quality")
     page.locator("select").last.select_option("modularity")

@@ -15,7 +15,7 @@ import pytest
 
 from subspaces import KTRR, TRR
 from subspaces.confidence import summarize
-from subspaces.report import Content, _page, render, render_tables, write_report, write_tables
+from subspaces.report import Content, _page, _tree, render, render_tables, write_report, write_tables
 from subspaces.report import _members as members
 from subspaces.report._tables import latex, latex_table, markdown, markdown_table
 
@@ -87,6 +87,7 @@ def page(content):
 def no_plots(monkeypatch):
     """Plots take most of a report's time; tests of other things do without."""
     monkeypatch.setattr(_page, "pictures", lambda _: [])
+    monkeypatch.setattr(_tree, "drawn", lambda _: [])
 
 
 def test_nothing_is_fetched_or_run_but_our_own(page):

@@ -205,6 +205,10 @@ ReportOption = Annotated[
     ),
 ]
 TablesOption = Annotated[Path | None, output("--tables", "FILE", "The tables of the report for a text: .md or .tex.")]
+TreeOption = Annotated[
+    Path | None,
+    output("--tree", "FILE", "The clusters from coarse to fine, each split with its numbers: .json, or .nwk (Newick)."),
+]
 OverlayOption = Annotated[
     Path | None,
     output("--overlay", "FILE", "With --motion: the tracks coloured by cluster, .png (all frames) or .gif (a film)."),

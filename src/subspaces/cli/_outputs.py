@@ -139,6 +139,8 @@ def say(run: Run, written: list[str], found: bool) -> None:
     parameters = {**document["parameters"], **document.get("chosen", {})}
     setting = ", ".join(f"{name} {parameters[name]}" for name in SHOWN if parameters.get(name) is not None)
     name = document.get("winner", document["method"]).upper()
+    if document.get("verdict"):
+        typer.echo(one_line(document["verdict"]))
     shape = f"{counted(document['n_points'], 'point')}, {counted(document['n_features'], 'feature')}"
     typer.echo(one_line(f"{document['source']}: {shape}"))
     typer.echo(f"{name} ({setting}, seed {parameters['random_state']})")

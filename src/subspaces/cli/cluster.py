@@ -20,6 +20,7 @@ from subspaces.cli._inputs import Inputs
 from subspaces.cli._models import check_save, save
 from subspaces.cli._motion import Motion
 from subspaces.cli._outputs import Outputs, Run, as_document, say
+from subspaces.cli._tree_file import check_tree, write_tree
 from subspaces.description import describe
 from subspaces.spelling import counted
 
@@ -68,6 +69,7 @@ def cluster(
     output: options.OutputOption = None,
     report: options.ReportOption = None,
     tables: options.TablesOption = None,
+    tree: options.TreeOption = None,
     overlay: options.OverlayOption = None,
     sort_into: options.SortOption = None,
     save: options.SaveOption = None,
@@ -102,18 +104,21 @@ def _cluster(typed: Any) -> None:
     main, streamed = inputs.main, _stream.wanted(inputs.main, typed.scheduler)
     tracks = Motion.checked(typed.motion, typed.overlay, main, typed.force, streamed)
     method = _method(typed.method, settings, typed.image or streamed, typed.motion)
+    check_tree(typed.tree, method, [main, *inputs.tables[1:]], typed.output, typed.force)
     with limited_threads(typed.threads), _limited(most):
         if typed.image:
             make = partial(build, method, wanted)
             run: Run = run_image(main, typed.mask, reading, method, settings, make, show)
         elif streamed:
             _refuse_with_stream({name: reading[name] for name in ("label", "id", "ignore", "array")})
-            _refuse_with_stream({"report": typed.report, "tables": typed.tables, "sort-into": typed.sort_into})
+            given = {name: getattr(typed, name.replace("-", "_")) for name in ("report", "tables", "sort-into", "tree")}
+            _refuse_with_stream(given)
             estimator = build(method, wanted, None, *settings)
             run = _streamed(estimator, method, main, typed.scheduler, typed.checkpoint, typed.threads, most, show)
         else:
             run = _run(inputs, reading, method, wanted, settings, show, tracks, typed.output)
-        written = outputs.write(run) + tracks.write(run.estimator.labels_) + save(typed.save, run)
+        written = outputs.write(run) + write_tree(typed.tree, run)
+        written += tracks.write(run.estimator.labels_) + save(typed.save, run)
     if typed.as_json or not typed.quiet:
         _tell(run, written, typed.as_json, found=wanted in (None, options.AUTO))
 

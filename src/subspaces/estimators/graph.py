@@ -220,7 +220,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         order = self._order()
 
         def graphs_of(drawn: Array) -> list[Sparse]:
-            plan = replace(used._plan(drawn), scaling=None)
+            few = {} if used.n_clusters is None else {"n_clusters": min(used.n_clusters, len(drawn))}
+            plan = replace(clone(used).set_params(**few)._plan(drawn), scaling=None)
             found = run_ordered(plan, drawn, until="graph").graph.W
             return [found] if found.nnz else []
 

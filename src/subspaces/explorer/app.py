@@ -58,8 +58,9 @@ class Explorer:
         self.map = MapFigure(session.ids, classes, self.pictures.thumbs)
         self.map.on_click(self._clicked)
         self._chosen: int | None = None
-        self._scheduled = False
+        self._scheduled = self._wants_fit = False
         self._quiet = False
+        self._testing = threading.Lock()
         self._build_widgets(session.first_settings)
         self._build_panes()
         self.view = self._build_page(title)
@@ -90,6 +91,8 @@ class Explorer:
         }
         for widget in self.widgets.values():
             widget.param.watch(self._moved, "value")
+        self.level = pn.widgets.IntSlider(label="Level of the tree (labels_at)", start=1, end=2, value=2, **wide)
+        self.level.param.watch(self._level_moved, "value")
         self.choose = pn.widgets.Button(label="Choose for me", color="primary", **wide)
         self.choose.on_click(self._choose)
         self.download = pn.widgets.FileDownload(
@@ -101,7 +104,7 @@ class Explorer:
             return pn.pane.HTML("", sizing_mode="stretch_width", margin=(3, 8), stylesheets=[STYLE], **more)
 
         self.quality, self.gallery, self.detail, self.code = pane(), pane(), pane(), pane()
-        self.graph_caption, self.map_caption = pane(), pane()
+        self.graph_caption, self.map_caption, self.level_note = pane(), pane(), pane()
         self.detail.object = "<h2>A point</h2><p>Click a point of the map: the points that represent it come here.</p>"
 
     def _build_page(self, title: str) -> Any:
@@ -115,7 +118,7 @@ class Explorer:
         def picture(caption: Any, drawn: Any) -> Any:
             return column(caption, pn.pane.Bokeh(drawn, sizing_mode="stretch_width"), basis=340, grow=2)
 
-        controls = column(*self.widgets.values(), self.choose, basis=250, grow=1)
+        controls = column(*self.widgets.values(), self.choose, self.level, self.level_note, basis=250, grow=1)
         graph, embedding = picture(self.graph_caption, self.graph.figure), picture(self.map_caption, self.map.figure)
         beside = column(self.detail, heading("Repeat it"), self.code, self.download, basis=250, grow=1)
         clusters = column(self.gallery, basis=700, grow=4)
@@ -136,36 +139,84 @@ class Explorer:
         """Compute and show what the widgets ask for."""
         start = time.perf_counter()
         try:
-            self.current = view = self.session.compute(self.settings)
+            view = self.session.compute(self.settings)
         except (ValueError, MemoryError) as error:
             self.quality.object = f"<div class='warning'>{escape(str(error))}</div>"
             return
+        self._quiet = True  # the slider goes back to the clusters of the fit
+        try:
+            k = len(view.sizes)
+            self.level.param.update(end=max(2, k, view.n_levels), value=k, disabled=view.n_levels < 2)
+        finally:
+            self._quiet = False
+        self._show(view, start)
+
+    def show_level(self) -> None:
+        """Show the level of the tree that the slider says, without another fit; then test the split that made it."""
+        start = time.perf_counter()
+        view = self.session.at_level(self.current, self.level.value)
+        self._show(view, start)
+        document = pn.state.curdoc
+        if view.is_tested:
+            return
+        if document is None or document.session_context is None:
+            self._note(view, self._tested(view))
+        else:
+            later = document.add_next_tick_callback
+            threading.Thread(target=lambda: later(partial(self._note, view, self._tested(view))), daemon=True).start()
+
+    def _tested(self, view: View) -> View:
+        """The view with p-values: one tree is tested at a time, and none that is no longer shown."""
+        with self._testing:
+            try:
+                return self.session.tested(view) if view.model is self.current.model else view
+            except Exception:  # the page does without them
+                return view._replace(is_tested=True)
+
+    def _note(self, view: View, tested: View) -> None:
+        if view is self.current:
+            self.current = tested
+            self.level_note.object = pieces.level_note(tested)
+
+    def _show(self, view: View, start: float) -> None:
+        self.current = view
         self.graph.update(view)
         self.map.update(view)
         self.graph_caption.object, self.map_caption.object = pieces.captions(view)
         self.gallery.object = pieces.gallery(self.session, view, self.pictures)
         lines = [self.session.python(view)]
-        if self.source is not None:
+        if self.source is not None and view.level is None:
             lines.append(view.settings.command(self.source, self.session.seed))
         self.code.object = "".join(f"<pre>{escape(text)}</pre>" for text in lines)
         if self._chosen is not None:
             self._clicked(self._chosen)
+        self.level_note.object = pieces.level_note(view)
         self.quality.object = pieces.quality(self.session, view, time.perf_counter() - start)
 
     def _moved(self, event: Any) -> None:
+        self._soon(fit=True)
+
+    def _level_moved(self, event: Any) -> None:
+        self._soon(fit=False)
+
+    def _soon(self, fit: bool) -> None:
         """Take the moves of a few milliseconds together; without a server, compute at once."""
-        if self._quiet or self._scheduled:
+        if self._quiet:
             return
+        self._wants_fit |= fit
         document = pn.state.curdoc
         if document is None or document.session_context is None:
-            self.update()
-            return
-        self._scheduled = True
-        document.add_timeout_callback(self._run, _WAIT)
+            self._run()
+        elif not self._scheduled:
+            self._scheduled = True
+            document.add_timeout_callback(self._run, _WAIT)
 
     def _run(self) -> None:
-        self._scheduled = False
-        self.update()
+        fit, self._scheduled, self._wants_fit = self._wants_fit, False, False
+        if fit:
+            self.update()
+        else:
+            self.show_level()
 
     def _clicked(self, point: int) -> None:
         self._chosen = point

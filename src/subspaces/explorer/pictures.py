@@ -15,10 +15,12 @@ from scipy import sparse
 
 from subspaces.estimators.explain import Explanation
 from subspaces.explorer.session import Session, View
+from subspaces.hierarchy import LEVEL
 from subspaces.metrics import SCORES
 from subspaces.numerics.types import Array, Labels
 from subspaces.plots.gallery import as_bytes, data_uri, profiles_of
 from subspaces.plots.style import OKABE_ITO, map_colors, readable_on
+from subspaces.plots.tree import layers_sentence, p_text
 
 THUMB = 40
 """Most pixels of a small picture's side."""
@@ -133,7 +135,7 @@ def quality(session: Session, view: View, seconds: float) -> str:
     figures = view.quality
     n_components = int(figures["components"])
     parts = [
-        f"<b class='clusters'>{len(view.sizes)} clusters</b>",
+        f"<b class='clusters'>{len(view.sizes)} cluster{'s' * (len(view.sizes) != 1)}</b>",
         f"separation <b class='separation'>{figures['separation']:.3f}</b>",
         f"modularity <b class='modularity'>{figures['modularity']:.3f}</b>",
         f"{n_components} component{'s' * (n_components != 1)}",
@@ -148,13 +150,36 @@ def quality(session: Session, view: View, seconds: float) -> str:
     return f"<div class='quality'>{' · '.join(parts)}</div>{warned}"
 
 
+def level_note(view: View) -> str:
+    """What the slider of the tree shows: the level, how real the split is that made it, and which levels stand out."""
+    layers = f"<p class='note layers'>{layers_sentence(view.tree.layers)}</p>"
+    if view.level is None:
+        return f"<p class='note level'>The clusters of the fit; move to see coarser or finer ones.</p>{layers}"
+    if view.level == 1:
+        return f"<p class='note level'><b>Level 1</b>: all points together.</p>{layers}"
+    i = view.tree.split(view.level - 1)
+    one, other = sorted(view.tree.sizes[view.tree.merges[i]].tolist(), reverse=True)
+    split = f"the last split makes {one:,} and {other:,} points and cuts {100 * view.tree.cut[i]:.1f} % of the edges"
+    tested = f"<span class='p'>{_tested(view, i)}</span>"
+    return f"<p class='note level'><b>Level {view.level}</b>: {split}; {tested}</p>{layers}"
+
+
+def _tested(view: View, i: int) -> str:
+    """How real split `i` is."""
+    if not view.is_tested:
+        return "testing it …"
+    p = float(view.tree.p_value[i]) if i < len(view.tree.p_value) else float("nan")
+    return "not tested." if np.isnan(p) else f"p {escape(p_text(p))}, {'real' if p <= LEVEL else 'may be chance'}."
+
+
 def captions(view: View) -> tuple[str, str]:
     """What the graph and the map show."""
     n, size = len(view.labels), len(view.cells)
     cells = "" if size == n else f"; {size} × {size} cells, each the sum of about {(n / size) ** 2:.0f} entries"
     graph = f"<h2>Affinity, points ordered by cluster</h2><p class='note'>colours on a root scale{cells}</p>"
+    of_the_fit = "" if view.level is None else " of the fit"
     what = {
-        "map": "a disc per cluster, typical points in its middle; doubtful ones lie between discs",
+        "map": f"a disc per cluster{of_the_fit}, typical points in its middle; doubtful ones lie between discs",
         "pca": "principal plane of the spectral embedding",
     }[view.layout]
     return graph, f"<h2>Embedding</h2><p class='note'>{what}; hover shows a point, a click its representers</p>"

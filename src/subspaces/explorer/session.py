@@ -18,21 +18,24 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from subspaces.engine.run import Cache, run
-from subspaces.estimators.explain import Explanation
+from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.ktrr import KTRR
+from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.io.writing import write_rows
 from subspaces.kernels import KERNELS
 from subspaces.metrics import accuracy, normalized_mutual_info
 from subspaces.numerics.memory import available_bytes
 from subspaces.numerics.types import Array, Data, Labels
 from subspaces.plots.gallery import most_typical
-from subspaces.plots.layout import plane
+from subspaces.plots.layout import cluster_means, plane
 from subspaces.plots.matrices import cells_of
-from subspaces.scorers import modularity, separation
+from subspaces.selection.criteria import modularity, modularity_ceiling, normalized_cut
 
 EXPLORED_KERNELS = tuple(name for name in KERNELS if name not in ("precomputed", "polynomial"))
 N_CELLS = 240
 """Rows and columns of the picture of the graph."""
+MOST_LEVELS = 100
+"""Levels of the tree that can be shown: as many as there are clusters one can ask for."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,15 @@ class View(NamedTuple):
     quality: dict[str, float]
     messages: tuple[str, ...]  # warnings of the fit
     seconds: dict[str, float]  # of each stage, and of the drawings' data
+    embedding: Array
+    tree: ClusterTree  # the clusters of the fit, coarser and finer
+    level: int | None = None  # of the tree that is shown, None for the labels of the fit
+    is_tested: bool = False  # whether the tree has the p-values that it will ever have
+
+    @property
+    def n_levels(self) -> int:
+        """Levels of the tree that can be shown."""
+        return min(MOST_LEVELS, self.tree.n_leaves)
 
 
 class Session:
@@ -147,24 +159,50 @@ class Session:
             warnings.simplefilter("always")
             model = self._fit(settings)
         start = time.perf_counter()
-        labels = model.labels_
         Y = model.embedding_  # once: under modularity it is computed when read
-        points, centres, layout = plane(Y, labels)
-        members = most_typical(self.X, labels, Y)
-        quality = {"separation": separation(model, None), "modularity": modularity(model, None)}
-        quality["components"] = float(model.n_components_)
-        if self.y is not None:
-            quality |= {"accuracy": accuracy(self.y, labels), "nmi": normalized_mutual_info(self.y, labels)}
-        cells = cells_of(model.affinity_matrix_, labels, N_CELLS)
+        points, centres, layout = plane(Y, model.labels_)
+        tree = cluster_tree(model.affinity_matrix_, model.labels_)
+        shown = self._shown(model, model.labels_, Y)
         seconds = {**model.timings_, "prepare": time.perf_counter() - start}
         messages = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-        sizes = np.bincount(labels)
-        return View(settings, model, labels, cells, sizes, points, centres, layout, members, quality, messages, seconds)
+        placed: dict[str, Any] = {"points": points, "centres": centres, "layout": layout}
+        return View(settings, model, **shown, **placed, messages=messages, seconds=seconds, embedding=Y, tree=tree)
+
+    def at_level(self, view: View, level: int) -> View:
+        """The same fit with another level of its tree as labels; points stay where they are on the map.
+
+        The name of a cluster stands at that of its points which is nearest to their mean: the mean itself may lie in
+        another cluster.
+        """
+        start = time.perf_counter()
+        labels = view.tree.labels_at(level)
+        far = np.square(view.points - cluster_means(view.points, labels)[labels]).sum(axis=1)
+        nearest = np.lexsort((far, labels))[np.r_[0, np.cumsum(np.bincount(labels))[:-1]]]
+        shown = self._shown(view.model, labels, view.embedding)
+        seconds = {"prepare": time.perf_counter() - start}
+        return view._replace(**shown, centres=view.points[nearest], seconds=seconds, level=level)
+
+    def _shown(self, model: Any, labels: Labels, Y: Array) -> dict[str, Any]:
+        """What is shown of labels, whichever level they are."""
+        W = model.affinity_matrix_
+        ceiling = modularity_ceiling(W, labels)
+        quality = {"separation": 1 - normalized_cut(W, labels), "components": float(model.n_components_)}
+        quality["modularity"] = min(1.0, modularity(W, labels) / ceiling) if ceiling > 0 else 0.0
+        if self.y is not None:
+            quality |= {"accuracy": accuracy(self.y, labels), "nmi": normalized_mutual_info(self.y, labels)}
+        members = most_typical(self.X, labels, Y)
+        cells = cells_of(W, labels, N_CELLS)
+        return {"labels": labels, "sizes": np.bincount(labels), "members": members, "quality": quality, "cells": cells}
+
+    def tested(self, view: View) -> View:
+        """The view with the p-values of its tree, as far as the model has them: may take seconds."""
+        tree: ClusterTree = view.model.tree_
+        is_same = np.array_equal(tree.merges, view.tree.merges)
+        return view._replace(tree=tree if is_same else view.tree, is_tested=True)
 
     def explain(self, view: View, i: int, n: int = 8) -> Explanation:
-        """The points that represent point `i` of the session."""
-        found: Explanation = view.model.explain(i, n)
-        return found
+        """The points that represent point `i` of the session, with the clusters that are shown."""
+        return explained(i, n, view.model.coefficients_, view.labels)
 
     def python(self, view: View) -> str:
         """Lines that repeat this view in Python."""
@@ -172,7 +210,8 @@ class Session:
         n_clusters, *others = asdict(view.settings).items()
         given = "".join(f", {name}={value!r}" for name, value in others if value is not None)
         line = f"KTRR({n_clusters[1]}{given}, n_init={self.n_init}, random_state={self.seed}).fit(X)"
-        return f"from subspaces import KTRR\n\n{rows}model = {line}\nlabels = model.labels_"
+        labels = "labels_" if view.level is None else f"labels_at({view.level})"
+        return f"from subspaces import KTRR\n\n{rows}model = {line}\nlabels = model.{labels}"
 
     def labels_table(self, view: View) -> str:
         """The labels as CSV: row in the data, id, cluster."""

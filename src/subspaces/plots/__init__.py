@@ -18,6 +18,7 @@ from subspaces.plots.overlay import TracksDisplay
 from subspaces.plots.ranks import CriticalDifferenceDisplay
 from subspaces.plots.scores import ConfusionDisplay, NoiseDisplay
 from subspaces.plots.selection import NumberOfClustersDisplay, SelectionDisplay
+from subspaces.plots.tree import TreeDisplay
 from subspaces.spelling import counted
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "SpectraDisplay",
     "SpectrumDisplay",
     "TracksDisplay",
+    "TreeDisplay",
     "show",
 ]
 

@@ -59,6 +59,7 @@ _WHO = "KTRR, TRR, LSR1, LSR2, SSC, LRR1 and their relatives; EKTRR, SSSC, SLSR 
 _MISSING = {
     "coefficients_": f"has no coefficients_: it represents no point by others. Methods that do: {_WHO}.",
     "affinity_matrix_": f"has no affinity_matrix_: it makes no graph between the points. Methods that do: {_WHO}.",
+    "tree_": f"has no tree_: it makes no graph between the points. Methods that do: {_WHO}.",
     "embedding_": "keeps no embedding of the points: draw one of your own with "
     "EmbeddingDisplay.from_predictions(embedding, labels).",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,10 @@ DARK = {**dict.fromkeys(PAPER, "#1b2129"), **dict.fromkeys(INK, "#e4e9f0"), "axe
 DARK |= {"legend.facecolor": "#1b2129", "legend.edgecolor": "#77828f"}
 
 
+Draw = Callable[[Any], Any]
+Plot = tuple[str, str, tuple[float, float], Draw]
+
+
 @dataclass(frozen=True)
 class Picture:
     """A plot as two PNG files in base64."""
@@ -39,20 +43,21 @@ class Picture:
 
 def pictures(content: Content) -> list[Picture]:
     """Every plot that this run has something for; one that fails is left out, the page is worth more than it."""
+    return drawn(_plots(content))
+
+
+def drawn(plots: Sequence[Plot]) -> list[Picture]:
+    """Plots as pictures, without those that fail."""
     found = []
-    for title, text, size, draw in _plots(content):
+    for title, text, size, draw in plots:
         try:
             light, width, height = _png(draw, size, LIGHT)
             dark, _, _ = _png(draw, size, DARK)
         except (ValueError, ImportError, np.linalg.LinAlgError, MemoryError) as error:
-            warnings.warn(f"the plot '{title}' was left out of the report: {error}", UserWarning, stacklevel=3)
+            warnings.warn(f"the plot '{title}' was left out of the report: {error}", UserWarning, stacklevel=4)
             continue
         found.append(Picture(title, text, light, dark, width, height))
     return found
-
-
-Draw = Callable[[Any], Any]
-Plot = tuple[str, str, tuple[float, float], Draw]
 
 
 def _plots(content: Content) -> list[Plot]:

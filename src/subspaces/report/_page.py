@@ -17,6 +17,7 @@ from subspaces.report import _tables as tables
 from subspaces.report._content import Content
 from subspaces.report._figures import pictures
 from subspaces.report._members import gallery
+from subspaces.report._tree import tree_section
 
 MAX_BYTES = 5_900_000
 """Size of a page that any mail server and browser takes."""
@@ -61,6 +62,7 @@ def render(content: Content) -> str:
         "versions": tables.versions(),
         "python": tables.python_lines(content),
         "pictures": pictures(content),
+        "tree": tree_section(content),
         "made": f"{now.day} {now:%B %Y, %H:%M}",
     }
     for share in (1.0, 0.5, 0.25, 0.1):  # names that grow when they are escaped may need more room than foreseen
