@@ -79,7 +79,7 @@ def soft_memberships(walks: Array, codes: Labels, confidence: Array) -> Array:
     codes : array of shape (n,), cluster of each point
     confidence : array of shape (n,)
 
-    No other cluster is given more than the own one, so the label stays the most probable.
+    No other cluster is given more than that, so the label stays the most probable one.
     """
     n, k = walks.shape
     if k == 1:
@@ -89,17 +89,6 @@ def soft_memberships(walks: Array, codes: Labels, confidence: Array) -> Array:
     others = np.maximum(walks, 1e-6)
     others[rows, codes] = 0
     others *= ((1 - own) / others.sum(axis=1))[:, None]
-    for _ in range(k):
-        above = others > own[:, None]
-        above[rows, codes] = False
-        if not above.any():
-            break
-        surplus = np.where(above, others - own[:, None], 0).sum(axis=1)
-        room = np.where(above, 0, others)
-        room[rows, codes] = 0
-        others = np.where(above, own[:, None], others)
-        total = room.sum(axis=1)
-        others += np.divide(surplus, total, out=np.zeros(n), where=total > 0)[:, None] * room
-    others[rows, codes] = own
-    shares: Array = others / others.sum(axis=1, keepdims=True)
-    return shares
+    others = np.minimum(others, own[:, None])
+    others[rows, codes] = 1 - others.sum(axis=1)
+    return others

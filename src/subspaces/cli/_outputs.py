@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 SHOWN = ("kernel", "bandwidth", "scaling", "reg", "n_nonzero", "partition")
 """Parameters worth a word."""
 
-UNSURE = 0.2
-"""Confidence below which a point is counted as unsure."""
+UNSURE = 0.5
+"""Confidence below which a label is more probably wrong than right."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def say(run: Run, written: list[str], found: bool) -> None:
     if "runner_up" in document:
         typer.echo(f"undecided: {document['runner_up']}")
     low, high = document.get("n_clusters_range", (0, 0))
-    span = f"; {low} to {high} are nearly as good" if low < high else ""
+    span = f"; {low} to {high} may be right" if low < high else ""
     how = f" (the number was found; -k sets it{span})" if found else ""
     number, sizes = counted(document["n_clusters"], "cluster"), f"of sizes {_sizes(labels)}"
     sizes = sizes if document["n_clusters"] > 1 else "of all points"

@@ -35,7 +35,7 @@ MEANINGS = {
 }
 """Parameters worth a row, with what they do."""
 
-UNSURE = 0.2
+UNSURE = 0.5
 
 _LATEX = {
     "\\": r"\textbackslash{}",

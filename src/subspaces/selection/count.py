@@ -46,7 +46,7 @@ STATED_LEVEL = 0.85
 
 _FINE = 3.0  # resolution of the communities that are merged down: more of them than there are clusters
 _NEARLY = 0.2  # of the logarithm
-_EDGE = 0.9  # an estimate above this share of the largest number looked at is at the edge
+_EDGE = 0.7  # an estimate above this share of the largest number looked at is at the edge
 _EXTENSIONS = 3
 _MOST_EIGENVALUES = 120
 _EVERY, _LEAST_POINTS, _MOST_CLUSTERS = 40, 4, 1000  # which numbers are looked at, see _spread

@@ -120,12 +120,11 @@ def consensus(partitions: Sequence[Labels], chosen: int, share: float = 1 / 3, l
     array([0.67, 0.67, 0.25, 0.5 ])
     """
     labels = partitions[chosen]
-    similar = pairwise_agreement(partitions)[chosen]
-    similar[chosen] = -np.inf
     n_others = len(partitions) - 1
     if n_others < 1:
         return np.full(len(labels), np.nan)
-    others = np.argsort(levels(-similar), kind="stable")[: min(n_others, max(least, round(share * n_others)))]
+    like = np.argsort(levels(-pairwise_agreement(partitions)[chosen]), kind="stable")
+    others = like[like != chosen][: max(least, round(share * n_others))]
     size = np.bincount(labels)
     mean = np.zeros(len(labels))
     for i in others:

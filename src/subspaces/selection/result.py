@@ -15,7 +15,7 @@ _AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a
 _TIE = 1e-6
 _PROBABLY = 0.5  # probability of the number, give or take a fifth, from which it is called probable
 _UNCLEAR = 0.25  # and below which it is called unclear
-ONE_PIECE = 0.04
+ONE_PIECE = 0.03
 """P-value above which all points are called one piece."""
 
 
@@ -59,7 +59,7 @@ class ClusterCount:
     ----------
     estimate, low, high : the number, and a range that holds the number of classes in 85 % of the data sets that were
         left out when it was made (``docs/number.md``)
-    p_value : of "all points are one piece" (:func:`subspaces.selection.splits.one_piece`); above 0.04 the estimate is
+    p_value : of "all points are one piece" (:func:`subspaces.selection.splits.one_piece`); above 0.03 the estimate is
         1; NaN where it was not asked
     candidates : numbers looked at, two and more
     probability : of each candidate, if there is more than one cluster

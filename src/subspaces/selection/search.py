@@ -33,7 +33,7 @@ from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels
 from subspaces.scaling import apply_scaling, fit_scaling
 from subspaces.selection import candidates
-from subspaces.selection.candidates import AUTO, CUTS_TRIED, NEIGHBORS, PLANE, Tried, neighbouring, tried_on
+from subspaces.selection.candidates import AUTO, CUTS_TRIED, NEIGHBORS, PLANE, Setting, Tried, neighbouring, tried_on
 from subspaces.selection.count import count_clusters, most_supported
 from subspaces.selection.criteria import (
     consensus,
@@ -49,7 +49,7 @@ from subspaces.selection.cuts import cut, plan_of_cut, recut, suitable_cut
 from subspaces.selection.graphs import Candidate, Method, candidates_of
 from subspaces.selection.result import ONE_PIECE, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
-from subspaces.selection.splits import MOST_POINTS, Graphs, one_piece
+from subspaces.selection.splits import MOST_POINTS, one_piece
 
 N_SEARCHED = 2500
 """Points the search looks at; of more it takes a sample."""
@@ -174,37 +174,51 @@ def choose(
 
 
 def _counted(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> ClusterCount:
-    """The number of clusters; one where no split of the points is better than chance."""
+    """The number of clusters; one where no split of the points is better than chance, however they are scaled."""
     count = count_clusters(graphs, X.shape[1], method.seed)
-    points, graphs_of, scaling = _testable(graphs, X, method, is_matrix)
-    p_value = one_piece(points, graphs_of, seed=method.seed)
-    if p_value > ONE_PIECE and scaling is None and not is_matrix and X.shape[1] > PLANE:
-        # subspaces meet at the origin, where points of all of them are neighbours; as unit rows they are apart
-        p_value = min(p_value, 2 * one_piece(_scaled(X, "unit"), graphs_of, seed=method.seed))
-    if p_value <= ONE_PIECE:
-        return replace(count, p_value=p_value)
+    views = [(X, graphs[0].setting.scaling)] if is_matrix else _views(graphs, X)
+    p_value = 1.0
+    for points, scaling in views:
+        p_value = min(p_value, len(views) * _one_piece(points, _trusted(graphs, scaling), method, is_matrix))
+        if p_value <= ONE_PIECE:
+            return replace(count, p_value=p_value)
     return replace(count, p_value=p_value, estimate=1, low=1)
 
 
-def _testable(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> tuple[Data, Graphs, str | None]:
-    """Points as the most trusted settings see them, what makes the graphs of those settings of any points, the scaling.
+def _views(graphs: list[Candidate], X: Data) -> list[tuple[Data, str | None]]:
+    """The points in every scaling that was tried, the most trusted first, and as unit rows.
 
-    Of a kernel matrix: points whose inner products it holds.
+    Subspaces meet at the origin, where points of all of them are neighbours, and are apart as unit rows; clusters of
+    which one lies about the origin are not.
     """
-    trusted = [graphs[i].setting for i in most_supported(graphs)]
-    scaling = trusted[0].scaling
-    alike = {(s.kernel, s.reg, s.affine): replace(s, scaling=None) for s in reversed(trusted) if s.scaling == scaling}
-    settings = tuple(reversed(alike.values()))[:_N_TESTED]
+    tried = dict.fromkeys(graphs[i].setting.scaling for i in most_supported(graphs))
+    tried |= dict.fromkeys(graph.setting.scaling for graph in graphs)
+    if set(tried) == {None} and X.shape[1] > PLANE:
+        tried["unit"] = None
+    return [(_scaled(X, scaling), scaling) for scaling in tried]
+
+
+def _trusted(graphs: list[Candidate], scaling: str | None) -> tuple[Setting, ...]:
+    """The most trusted settings of this scaling, one for each kernel and penalty; of any where it was not tried."""
+    order = [*most_supported(graphs), *range(len(graphs))]
+    own = [graphs[i].setting for i in order if graphs[i].setting.scaling == scaling]
+    settings = own or [graphs[i].setting for i in order]
+    alike = {(s.kernel, s.reg, s.affine): replace(s, scaling=None) for s in reversed(settings)}
+    return tuple(reversed(alike.values()))[:_N_TESTED]
+
+
+def _one_piece(X: Data, settings: tuple[Setting, ...], method: Method, is_matrix: bool) -> float:
+    """P-value of "one piece" by the graphs of these settings; of a kernel matrix by points whose products it holds."""
 
     def graphs_of(points: Array) -> list[Any]:
         seen = points @ points.T if is_matrix else points
         return [graph.W for graph in candidates_of(seen, Tried(settings, CUTS_TRIED), method)]
 
-    if not is_matrix:
-        return _scaled(X, scaling), graphs_of, scaling
-    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_POINTS)).astype(int)
-    values, vectors = eigh(np.asarray(X[rows][:, rows], dtype=np.float64))
-    return vectors * np.sqrt(np.maximum(values, 0)), graphs_of, scaling
+    if is_matrix:
+        rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_POINTS)).astype(int)
+        values, vectors = eigh(np.asarray(X[rows][:, rows], dtype=np.float64))
+        X = vectors * np.sqrt(np.maximum(values, 0))
+    return one_piece(X, graphs_of, seed=method.seed)
 
 
 def _reason(winner: Trial, graphs: list[Candidate], tried: Tried, count: ClusterCount | None) -> str:

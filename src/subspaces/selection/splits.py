@@ -40,6 +40,8 @@ Graphs = Callable[[Array], Sequence[Sparse]]
 MOST_POINTS = 400
 """Points of a piece that are drawn and tested; of more a random part."""
 N_DRAWS = 12
+N_STEPS = 4
+"""After which a walker who has crossed a border is looked for."""
 SPREAD = 0.02, 0.1
 """Least spread of the return, and of the logarithm of the cut."""
 
@@ -232,21 +234,66 @@ def _best_split(graphs: Sequence[Sparse], n_splits: int) -> Array:
     """Return and log cut: the smallest of the coarsest splits that divide off a sizeable piece, mean of the graphs."""
     values = []
     for W in graphs:
-        found = merged([sparse.csr_array(W)], fine_pieces(W))
+        W = sparse.csr_array(W)
+        pieces = fine_pieces(W)
+        found = merged([W], pieces)
         smaller = found.sizes[found.merges].min(axis=1) if len(found.merges) else np.zeros(0)
         sizeable = np.flatnonzero(smaller >= max(4, _SHARE * W.shape[0]))[-n_splits:]
         if len(sizeable):
+            sides = _sides(found.merges, pieces, sizeable)
             cut = np.log(np.maximum(found.cuts[sizeable, 0], _LOWEST))
-            values.append([found.returns[sizeable, 0].min(), cut.min()])
+            values.append([min(lasting_return(W, one, other) for one, other in sides), cut.min()])
     return np.mean(values, axis=0) if values else np.array([0.5, 0.0])
+
+
+def _sides(merges: Labels, pieces: Labels, splits: Labels) -> list[tuple[Labels, Labels]]:
+    """Points on the two sides of some splits."""
+    m = len(merges) + 1
+    leaves: list[list[int]] = [[leaf] for leaf in range(m)]
+    for one, other in merges:
+        leaves.append(leaves[one] + leaves[other])
+    both = [merges[i] for i in splits]
+    return [tuple(np.flatnonzero(np.isin(pieces, leaves[side])) for side in pair) for pair in both]  # type: ignore[misc]
+
+
+def lasting_return(W: Sparse, one: Labels, other: Labels, n_steps: int = N_STEPS) -> float:
+    """Probability that a walker who has just crossed from one side to the other is back some steps later.
+
+    After one step that is the return of :mod:`subspaces.hierarchy`, which a single point between two clusters makes as
+    large as a continuous piece does. After a few steps the walker has left such a point behind him. Edges to points
+    on neither side do not count.
+
+    Examples
+    --------
+    >>> path = sparse.csr_array(np.eye(8, k=1) + np.eye(8, k=-1))
+    >>> [round(lasting_return(path, np.arange(4), np.arange(4, 8), n_steps), 2) for n_steps in (1, 2)]
+    [0.5, 0.25]
+    """
+    rows = np.concatenate([one, other])
+    part = sparse.csr_array(W)[rows][:, rows].astype(np.float64)
+    side = np.repeat([1.0, 0.0], [len(one), len(other)])  # of the walker: 1 on the first side
+    degree = np.asarray(part.sum(axis=1)).ravel()
+    to_first = part @ side
+    crossing = np.where(side == 1, degree - to_first, to_first)
+    total = float(crossing.sum())
+    if total <= 0:
+        return 0.0
+    step = sparse.diags_array(1 / np.maximum(degree, np.finfo(np.float64).tiny)) @ part
+    for _ in range(n_steps):
+        side = step @ side
+    back = np.concatenate([1 - side[: len(one)], side[len(one) :]])
+    return float(crossing @ back / total)
 
 
 def _given_split(graphs: Sequence[Sparse], side: Array) -> Array:
     """Return and log cut of a given division."""
     if not 0 < side.sum() < len(side):
         return np.array([0.5, 0.0])
-    found = [merged([sparse.csr_array(W)], side.astype(np.intp)) for W in graphs if W.nnz]
-    values = [[one.returns[0, 0], np.log(max(float(one.cuts[0, 0]), _LOWEST))] for one in found]
+    one, other = np.flatnonzero(side), np.flatnonzero(~side)
+    values = []
+    for W in (W for W in graphs if W.nnz):
+        cut = merged([sparse.csr_array(W)], side.astype(np.intp)).cuts[0, 0]
+        values.append([lasting_return(W, one, other), np.log(max(float(cut), _LOWEST))])
     return np.mean(values, axis=0) if values else np.array([0.5, 0.0])
 
 
