@@ -47,7 +47,11 @@ def features_of(data: Set, i: int) -> dict[str, Any] | None:
             y = rng.integers(1, k + 1, len(data.X))
         model = SubspaceClustering(k if null or i % 2 else None).fit(data.X)
         codes, agreement = model.labels_, model._agreement()
+        STORE.mkdir(parents=True, exist_ok=True)
         if agreement is None:  # one cluster: there is nothing to be sure of
+            np.savez_compressed(
+                file, features=np.zeros((0, 8)), right=np.zeros(0, bool), sizes=np.zeros(0), n_clusters=1
+            )
             return None
         by_graph = graph_features(
             model.affinity_matrix_, codes, memberships(model.affinity_matrix_, codes), model.tree_
@@ -55,7 +59,6 @@ def features_of(data: Set, i: int) -> dict[str, Any] | None:
         features = search_features(by_graph, agreement)
         most = np.array([np.bincount(y[(codes == c) & (y > 0)], minlength=1).argmax() for c in range(codes.max() + 1)])
         kept = rng.permutation(np.flatnonzero(y > 0))[:MOST]
-        STORE.mkdir(parents=True, exist_ok=True)
         right = (y == most[codes])[kept]
         np.savez_compressed(
             file,
@@ -65,6 +68,8 @@ def features_of(data: Set, i: int) -> dict[str, Any] | None:
             n_clusters=codes.max() + 1,
         )
     with np.load(file) as arrays:
+        if not len(arrays["right"]):
+            return None
         return {**arrays, "name": data.name, "kind": fit.kind_of(data), "family": data.family}
 
 

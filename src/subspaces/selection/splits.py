@@ -46,6 +46,7 @@ SPREAD = 0.02, 0.1
 """Least spread of the return, and of the logarithm of the cut."""
 
 _DRAWS_OF_A_SPLIT = 8  # there are many
+_FIRST_LOOK, _HOPELESS = 5, 0.2  # after so many draws no more are made where the p-value is so large
 _LEAST_POINTS = 8  # of a piece that is tested
 _LOWEST = 1e-3  # a cut below is as good as none
 _FEW_DIMENSIONS = 5.5
@@ -217,9 +218,14 @@ def _largest_p_value(
         models.append((lambda: box_like(points, max(2, round(dimension)), rng), slice(1)))
     found = []
     for model, numbers in models:
-        drawn = (model() for _ in range(n_draws))
-        graphs = [graphs_of(_unit(one) if unit else one) for one in drawn]
-        found.append(_p_value(observed, [_best_split(one, n_splits) for one in graphs if one], numbers))
+        drawn: list[Array] = []
+        for draw in range(n_draws):
+            null = model()
+            if graphs := graphs_of(_unit(null) if unit else null):
+                drawn.append(_best_split(graphs, n_splits))
+            if draw + 1 == _FIRST_LOOK and _p_value(observed, drawn, numbers) > _HOPELESS:
+                break
+        found.append(_p_value(observed, drawn, numbers))
         if found[-1] > ONE_PIECE:  # it cannot become significant again
             break
     return max(found)
