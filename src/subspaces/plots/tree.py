@@ -10,6 +10,7 @@ import numpy as np
 from subspaces.hierarchy import LEVEL, ClusterTree
 from subspaces.numerics.types import Array
 from subspaces.plots import parts, style
+from subspaces.spelling import counted
 
 MANY = 12
 """Levels above which p-values are not written beside their dots."""
@@ -79,7 +80,7 @@ class TreeDisplay:
         room = 0.12 + 0.08 * -(-len(marks) // columns)  # above the root, for the legend
         ax.set_ylim(bottom - 0.02 * (top - bottom), top + room * (top - bottom))
         ax.set_xlim(-0.8, max(self.places_.values()) + 0.8)
-        ax.set_title(f"{self.tree.n_clusters} clusters, from coarse to fine")
+        ax.set_title(f"{counted(self.tree.n_clusters, 'cluster')}, from coarse to fine")
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
         ax.set_ylabel("clusters")

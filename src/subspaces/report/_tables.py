@@ -54,10 +54,11 @@ def key_figures(content: Content) -> list[Row]:
     summary, document = content.summary, content.document
     n = len(summary.labels)
     low, high = document.get("n_clusters_range", (0, 0))
+    noun = "cluster" if len(summary.clusters) == 1 else "clusters"
     figures: list[Row] = [
         (f"{n:,}", content.noun, f"{content.X.shape[1]:,} {'values' if content.image_shape else 'features'} each"),
-        (str(len(summary.clusters)), "clusters", f"{low} to {high} fit nearly as well" if low < high else ""),
-        (f"{np.median(summary.confidence):.2f}", "median confidence", "0 a toss-up, 1 certain"),
+        (str(len(summary.clusters)), noun, f"{low} to {high} may be right" if low < high else ""),
+        (f"{np.median(summary.confidence):.2f}", "median confidence", "probability that a label is right"),
         (f"{int((summary.confidence < UNSURE).sum()):,}", "unsure", f"confidence below {UNSURE}"),
         (f"{int(summary.fits_nowhere.sum()):,}", "fit nowhere", "far away or torn between clusters"),
     ]
