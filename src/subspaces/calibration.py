@@ -20,8 +20,8 @@ from subspaces.numerics.types import Array, Labels, Sparse
 if TYPE_CHECKING:
     from subspaces.confidence import Memberships
 
-FEW = 2
-"""Points in a cluster at which confidence is drawn half of the way to one half: nobody can be sure of so few."""
+FEW = 3
+"""Points of a cluster that prove little: confidence is drawn towards one half by exp(−size / FEW)."""
 
 
 class Agreement(NamedTuple):
@@ -65,7 +65,7 @@ def probability_right(features: Array, sizes_of_own: Array) -> Array:
     weights = np.array(BY_GRAPH if features.shape[1] < len(BY_SEARCH) - 1 else BY_SEARCH)
     utility = features @ weights[:-1] + weights[-1]
     probability = 1 / (1 + np.exp(-np.clip(utility, -30, 30)))
-    trust = sizes_of_own / (sizes_of_own + FEW)
+    trust = 1 - np.exp(-sizes_of_own / FEW)
     drawn: Array = 0.5 + (probability - 0.5) * trust
     return drawn
 
