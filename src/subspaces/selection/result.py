@@ -93,8 +93,8 @@ class ClusterCount:
 
     @property
     def coarse_and_fine(self) -> tuple[int, int]:
-        """The two most probable numbers that differ by half or more, the smaller first; twice the estimate if none."""
-        first = int(self.candidates[self.probability.argmax()])
+        """The estimate and the most probable number that differs from it by half or more, the smaller first."""
+        first = self.estimate
         apart = np.abs(np.log(self.candidates / first)) >= np.log(1.5)
         if not apart.any():
             return first, first
