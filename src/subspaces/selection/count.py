@@ -41,9 +41,6 @@ N_GRAPHS = 12
 WIDE = 64
 """Features from which points are images, spectra or expression profiles."""
 
-STATED_LEVEL = 0.85
-"""Share of left-out data sets whose number of classes the range holds."""
-
 _FINE = 3.0  # resolution of the communities that are merged down: more of them than there are clusters
 _NEARLY = 0.2  # of the logarithm
 _EDGE = 0.7  # an estimate above this share of the largest number looked at is at the edge
