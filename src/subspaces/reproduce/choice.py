@@ -36,7 +36,7 @@ def choose(planned: Sequence[Planned], records: Sequence[Record]) -> Choices:
         best = max(of_row, key=lambda label: of_row[label].mean or 0.0)
         first, n = places[best][0], whole.pop()
         draws = sorted({item.cell["points"]["draw"] for item in places[best] if "draw" in item.cell["points"]})[:n]
-        on = f"draws {', '.join(map(str, draws))}" if draws else "the points reported"
+        on = f"draw{'s' * (len(draws) > 1)} {', '.join(map(str, draws))}" if draws else "the points reported"
         setting = {**(first.origin.setting if first.origin else {})}
         accuracy = round(of_row[best].mean or 0.0, 2)
         found.setdefault(row, {})[data] = {"tried": len(places), "on": on, "accuracy": accuracy, "setting": setting}

@@ -23,7 +23,6 @@ from subspaces.reproduce.entries import Cell, Result
 from subspaces.reproduce.own import make_model
 from subspaces.scaling import apply_scaling, fit_scaling
 
-
 CORRUPTION = ("corruption", "level", "noise_seed")
 N_FACES = 16
 """Images beside the matrices of Fig. 2."""

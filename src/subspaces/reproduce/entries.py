@@ -64,8 +64,11 @@ def write_result(cache: Path, cell: Mapping[str, Any], result: Result) -> None:
     write_text(cell_path(cache, cell), json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def read_runs(path: Path) -> dict[str, Result]:
-    """Results kept beside a table by the digests of their cells; lines that cannot be trusted are left out."""
+def read_runs(path: Path, *, whole: bool = True) -> dict[str, Result]:
+    """Results kept beside a table by the digests of their cells; lines that cannot be trusted are left out.
+
+    So are, if `whole`, those that lack what their picture needs.
+    """
     found: dict[str, Result] = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -74,7 +77,8 @@ def read_runs(path: Path) -> dict[str, Result]:
     for line in lines:
         try:
             document = json.loads(line)
-            if document["checksum"] == digest(document["result"])[:16]:
+            wanted = not (whole and document.get("drawn"))
+            if wanted and document["checksum"] == digest(document["result"])[:16]:
                 found[str(document["cell"])] = dict(document["result"])
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
@@ -82,12 +86,14 @@ def read_runs(path: Path) -> dict[str, Result]:
 
 
 def write_runs(path: Path, cells: Iterable[Cell], results: Mapping[str, Result]) -> None:
-    """Keep the results of an experiment in one file, a line for each cell: what a table was made from, to go on with."""
+    """Keep the results of an experiment in one file, a line for each cell: what its table is made from."""
     lines = []
     for key in dict.fromkeys(digest(cell) for cell in cells):
-        result = {name: value for name, value in results.get(key, {}).items() if value not in ([], None)}
-        if result and not any(name in result for name in LARGE):
-            lines.append(canonical({"cell": key, "result": result, "checksum": digest(result)[:16]}))
+        found = {name: value for name, value in results.get(key, {}).items() if value not in ([], None)}
+        result = {name: value for name, value in found.items() if name not in LARGE}
+        if result:
+            drawn = {"drawn": True} if len(result) < len(found) else {}
+            lines.append(canonical({"cell": key, "result": result, "checksum": digest(result)[:16], **drawn}))
     if lines:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, "\n".join(lines) + "\n")

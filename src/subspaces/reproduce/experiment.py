@@ -20,6 +20,9 @@ from subspaces.reproduce.schedule import QUICK, Experiment, Planned
 from subspaces.reproduce.statistics import Record, make_records, to_csv
 from subspaces.reproduce.tables import latex, markdown
 
+IMAGES = ("matrices", "samples")
+"""Styles of figures that are images themselves; the others are kept as vectors."""
+
 
 @dataclass
 class Run:
@@ -40,7 +43,7 @@ class Settings:
     data_home: Path | None = None
     jobs: int = 1
     quick: bool = False
-    minutes: float | None = None  # after these no further cell is begun
+    until: float | None = None  # after this, of time.monotonic, no further cell is begun
     experiments: Path = schedule.EXPERIMENTS
     parameters: Path = schedule.PARAMETERS
     classes: tuple[str, ...] = ()  # rows of the user, module:Class
@@ -55,7 +58,8 @@ def run_experiment(name: str, settings: Settings, listener: Listener | None = No
     cells = [item.cell for item in sorted(planned, key=lambda item: item.turn)]
     kept = runs_file(settings.output, experiment.name)
     known = read_runs(kept)
-    if settings.minutes != 0 and any(_is_missing(cell, settings.cache, known) for cell in cells):
+    begins = settings.until is None or time.monotonic() < settings.until
+    if begins and any(_is_missing(cell, settings.cache, known) for cell in cells):
         check_needs(experiment, settings.data_home)
     outcome = run_cells(
         cells,
@@ -64,7 +68,7 @@ def run_experiment(name: str, settings: Settings, listener: Listener | None = No
         jobs=1 if experiment.protocol.get("sequential") else settings.jobs,  # times are taken one after another
         listener=listener,
         known=known,
-        until=None if settings.minutes is None else time.monotonic() + 60 * settings.minutes,
+        until=settings.until,
     )
     records, files = write_outputs(experiment, planned, outcome, settings.output)
     write_runs(kept, cells, outcome.results)
@@ -110,14 +114,14 @@ def write_outputs(
     if experiment.style != "table" and find_spec("matplotlib") is not None:
         from matplotlib import rc_context
 
-        from subspaces.reproduce.figures import draw
+        from subspaces.reproduce.figures import STYLE, draw
 
-        figure = draw(experiment, records, planned, outcome)
-        for suffix in (".png", ".svg"):
+        # without a date and random names inside, the same figure is the same file
+        with rc_context({**STYLE, "svg.hashsalt": experiment.name}):
+            figure = draw(experiment, records, planned, outcome)
+            suffix, metadata = (".png", None) if experiment.style in IMAGES else (".svg", {"Date": None})
             written.append(folder / f"{experiment.name}{suffix}")
-            # without a date and random names inside, the same figure is the same file
-            metadata = {"Date": None} if suffix == ".svg" else None
-            with write_atomically(written[-1]) as stream, rc_context({"svg.hashsalt": experiment.name}):
+            with write_atomically(written[-1]) as stream:
                 figure.savefig(stream, format=suffix[1:], dpi=130, metadata=metadata)
     return records, written
 
@@ -157,15 +161,15 @@ class Line:
     cpu_minutes: float  # that the finished cells took
 
 
-def list_experiments(settings: Settings) -> list[Line]:
-    """Every experiment with its cost, what it needs and how much of it is in the cache."""
+def list_experiments(settings: Settings, *, kept: bool = False) -> list[Line]:
+    """Every experiment with its cost, what it needs and how much of it is done, or kept beside its table."""
     parameters = schedule.load_parameters(settings.parameters)
     lines = []
     for name in schedule.experiment_names(settings.experiments):
         experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
         keys = {digest(item.cell): item.cell for item in schedule.plan(experiment, parameters)}
-        known = read_runs(runs_file(settings.output, experiment.name))
-        found = [known.get(key) or read_result(settings.cache, cell) for key, cell in keys.items()]
+        known = read_runs(runs_file(settings.output, experiment.name), whole=False)
+        found = [known.get(key) or (None if kept else read_result(settings.cache, cell)) for key, cell in keys.items()]
         done = [result for result in found if result is not None]
         spent = round(sum(result.get("cpu_seconds", 0.0) for result in done) / 60, 2)
         needed = [NAMED[needed].title for needed in schedule.data_needed(experiment)]

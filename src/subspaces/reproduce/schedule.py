@@ -72,7 +72,7 @@ class Origin:
 class Planned:
     """A cell and its place: panel, row and, along curves, x.
 
-    `runs` are those of the paper's protocol, 0 where it has none or one says all; `short` says which starts are missing.
+    `runs` are those of the paper's protocol, 0 where it has none or one says all; `short` is how few starts there are.
     `turn` is the place in line: the first draw or block of every row comes before the second of any.
     """
 

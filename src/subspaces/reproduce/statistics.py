@@ -29,11 +29,11 @@ PAPER = HERE / "paper"
 class Record:
     """One number of a table or figure, ours and the paper's; a row of the CSV file.
 
-    `x` is the place along a curve, `cut` which of several cuts of the same graph; `sd` divides by n − 1, as the paper's
-    program does; `distinct` are the runs that differ in any score. `best`: the best mean of its panel. `p`: of Wilcoxon's
-    rank-sum test of a rival against the paper's method, the first row, on the runs that differ; None where so few
-    cannot show a difference. `dagger`: the paper's method differs at 0.05 from every rival the paper has. `mark`:
-    how the protocol is smaller than the paper's.
+    `x` is the place along a curve, `cut` which of several cuts of the same graph; `sd` divides by n − 1, as the
+    paper's program does; `distinct` are the runs that differ in any score, 0 if unknown. `best`: the best mean of its
+    panel. `p`: of Wilcoxon's rank-sum test of a rival against the paper's method, the first row, on the runs that
+    differ; None where so few cannot show a difference. `dagger`: the paper's method differs at 0.05 from every rival
+    the paper has. `mark`: how the protocol is smaller than the paper's.
     """
 
     panel: str
