@@ -49,8 +49,12 @@ def read_chosen(path: Path) -> Choices:
 
 
 def write_chosen(path: Path, planned: Sequence[Planned], records: Sequence[Record]) -> None:
-    """Keep what was chosen; rows and data whose grid is not whole keep what they had."""
-    kept = read_chosen(path)
+    """Keep what was chosen; rows and data whose grid is not whole keep their setting, as an earlier choice."""
+    earlier = read_chosen(path)
+    kept = {
+        row: {data: {"tried": 0, "setting": each["setting"]} for data, each in by_data.items()}
+        for row, by_data in earlier.items()
+    }
     for row, by_data in choose(planned, records).items():
         kept[row] = {**kept.get(row, {}), **by_data}
     write_text(path, "\n".join([_HEAD, *_toml(kept)]))

@@ -7,8 +7,8 @@ from typing import Any
 
 from subspaces.reproduce.choice import Choices
 from subspaces.reproduce.facts import NEAR, compared, reaches
-from subspaces.reproduce.schedule import Experiment
-from subspaces.reproduce.statistics import CLOCKS, RATIO, Record
+from subspaces.reproduce.schedule import Experiment, Planned
+from subspaces.reproduce.statistics import CLOCKS, RATIO, Record, setting_of
 from subspaces.reproduce.tables import distinct, is_curve
 from subspaces.spelling import counted
 
@@ -24,9 +24,7 @@ def findings(experiment: Experiment, records: Sequence[Record]) -> list[str]:
     """Sentences about the records; none where nothing can be compared."""
     if is_curve(records):
         return list(_about_curves(records))
-    if any(record.metric == "t2" for record in records):
-        return list(_about_times(records))
-    return [*_about_rows(records), *_about_automatic(records)]
+    return [*_about_rows(records), *_about_times(records), *_about_automatic(records)]
 
 
 def _about_rows(records: Sequence[Record]) -> Iterator[str]:
@@ -115,8 +113,16 @@ def summary_line(experiment: Experiment, records: Sequence[Record]) -> str:
     return f"| {experiment.paper} | {len(differences)} | {middle:+.1f} | {near} | {inside} | {ours} | {paper} |"
 
 
-def about_settings(experiment: Experiment, rows: Mapping[str, Mapping[str, Any]], choices: Choices) -> str:
-    """How the settings of a table were chosen; empty where no grid chose any."""
+def outdated(planned: Sequence[Planned], records: Sequence[Record]) -> set[tuple[str, str]]:
+    """Panels and rows whose results are of another setting than the one that would be run now."""
+    now = {(item.panel, item.row, item.x): setting_of(item) for item in planned}
+    return {(r.panel, r.row) for r in records if r.n and r.setting != now.get((r.panel, r.row, r.x), r.setting)}
+
+
+def about_settings(
+    experiment: Experiment, rows: Mapping[str, Mapping[str, Any]], choices: Choices, old: set[tuple[str, str]]
+) -> str:
+    """How the settings of a table were chosen, `old` ones apart; empty where no grid chose any."""
     parts = []
     for panel in experiment.panels:
         by_rule: dict[tuple[int, str], list[str]] = {}
@@ -125,11 +131,11 @@ def about_settings(experiment: Experiment, rows: Mapping[str, Mapping[str, Any]]
             choice = choices.get(name, {}).get(panel["data"]["name"])
             if choice is None or panel.get("vary") or panel.get("grid"):
                 continue
-            if choice["tried"]:
+            if choice["tried"] and (panel["name"], rows[name]["label"]) not in old:
                 by_rule.setdefault((choice["tried"], choice["on"]), []).append(rows[name]["label"])
             else:
                 earlier.append(rows[name]["label"])
         told = [f"best of {tried} by labels on {on}: {', '.join(names)}" for (tried, on), names in by_rule.items()]
-        told += [f"an earlier choice by hand and labels: {', '.join(earlier)}"] * bool(earlier)
+        told += [f"still those of an earlier choice by hand and labels: {', '.join(earlier)}"] * bool(earlier)
         parts += [f"{panel['name']}: {'; '.join(told)}."] * bool(told)
     return "Settings. " + " ".join(parts) if parts else ""

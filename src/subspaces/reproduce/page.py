@@ -14,14 +14,26 @@ from subspaces.io.writing import write_text
 from subspaces.reproduce.choice import read_chosen
 from subspaces.reproduce.entries import CODE
 from subspaces.reproduce.experiment import Settings, list_experiments, origin
-from subspaces.reproduce.findings import about_settings, findings
-from subspaces.reproduce.report import report
-from subspaces.reproduce.schedule import CHOSEN, HERE, Experiment, experiment_names, load_experiment, load_parameters
+from subspaces.reproduce.findings import about_settings, findings, outdated
+from subspaces.reproduce.report import Reasons, report
+from subspaces.reproduce.schedule import (
+    CHOSEN,
+    HERE,
+    Experiment,
+    experiment_names,
+    load_experiment,
+    load_parameters,
+    plan,
+)
 from subspaces.reproduce.statistics import Record, from_csv
 from subspaces.reproduce.tables import markdown
 
 REMARKS = HERE / "remarks.toml"
 PAGE = "reproduction.md"
+EARLIER = (
+    "These numbers are of an earlier, smaller run whose single runs were not kept, so nothing is tested here; what is "
+    "said above about draws, runs and starts is what is run now."
+)
 _LARGE = 90
 """Rows above which a table is only linked."""
 
@@ -41,14 +53,16 @@ def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
         status = {
             line.name: (line.n_cells, line.n_cached, line.cpu_minutes) for line in list_experiments(settings, kept=True)
         }
-        parts += [report(experiments, results, status, words, words["reasons"])]
-        parts += [f"## How to read it\n\n{words['reading'].strip()}\n\nsubspaces {__version__}, code {CODE}.\n"]
         rows = load_parameters(settings.parameters)
+        old = {name: outdated(plan(experiments[name], rows), results[name]) for name in results}
+        parts += [report(experiments, results, status, words, Reasons(words["reasons"], old))]
+        parts += [f"## How to read it\n\n{words['reading'].strip()}\n\nsubspaces {__version__}, code {CODE}.\n"]
         choices = read_chosen(settings.parameters.with_name(CHOSEN))
         for name, experiment in experiments.items():
             if name in results:
                 said = [words.get("words", {}).get(name, ""), *findings(experiment, results[name])]
-                said.append(about_settings(experiment, rows, choices))
+                said += [EARLIER] * (not status[name][1])
+                said.append(about_settings(experiment, rows, choices, old[name]))
                 parts.append(_section(experiment, results[name], said, link, settings.output))
             elif experiment.paper:
                 parts.append(f"## {experiment.paper}: {experiment.title}\n\nNot run yet.\n")

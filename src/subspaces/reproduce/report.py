@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from subspaces.reproduce.claims import Judged, judge
 from subspaces.reproduce.facts import Results
@@ -23,12 +24,29 @@ _CLAIMS = "| where | what the paper says | by its own numbers | by ours | our fi
 _STATUS = "| | cells of the whole protocol | done and kept | left | CPU minutes spent |\n|---|---|---|---|---|\n"
 
 
+@dataclass(frozen=True)
+class Reasons:
+    """Why a row is below the paper, as far as is known: by row, by experiment or ``any``.
+
+    `old` are panels and rows, by experiment, that have not been run with their present setting.
+    """
+
+    words: Mapping[str, str]
+    old: Mapping[str, set[tuple[str, str]]]
+
+    def of(self, experiment: str, panel: str, row: str) -> str:
+        """The reason for one row."""
+        if (panel, row) in self.old.get(experiment, set()):
+            return "of an earlier setting: not yet run with the one that its grid of twelve chose"
+        return self.words.get(row) or self.words.get(experiment) or self.words["any"]
+
+
 def report(
     experiments: Mapping[str, Experiment],
     results: Results,
     status: Mapping[str, tuple[int, int, float]],
     words: Mapping[str, str],
-    reasons: Mapping[str, str],
+    reasons: Reasons,
 ) -> str:
     """The report as Markdown; `status` is cells, cells kept and CPU minutes by experiment."""
     judged = judge(results)
@@ -107,12 +125,12 @@ def _claim_line(each: Judged) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _rows_below(experiments: Mapping[str, Experiment], results: Results, reasons: Mapping[str, str]) -> Iterator[str]:
-    """Rows of tables and bars below the paper with a reason; of curves only how many points."""
+def _rows_below(experiments: Mapping[str, Experiment], results: Results, reasons: Reasons) -> Iterator[str]:
+    """Rows of tables and bars below the paper with a reason; curves have a sentence of their own."""
     for name, records in results.items():
         experiment = experiments[name]
         for record in _tabled(records):
-            reason = reasons.get(record.row) or reasons.get(name) or reasons["any"]
+            reason = reasons.of(name, record.panel, record.row)
             cells = (
                 f"{experiment.paper}, {record.panel}",
                 record.row,

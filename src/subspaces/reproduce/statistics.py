@@ -46,15 +46,15 @@ class Record:
     low: float | None = None
     high: float | None = None
     n: int = 0
-    distinct: int = 0
     paper: float | None = None
     paper_sd: float | None = None
     difference: float | None = None
     best: bool = False
-    p: float | None = None
     dagger: bool = False
     mark: str = ""
     setting: str = ""
+    distinct: int = 0
+    p: float | None = None
 
 
 Key = tuple[str, str, float | None, str]
@@ -69,8 +69,7 @@ def make_records(experiment: Experiment, planned: Sequence[Planned], outcome: Ou
     records: list[Record] = []
     samples: dict[int, list[float]] = {}
     for (panel, row, x), items in places.items():
-        cell = items[0].cell
-        setting = f"{cell['method']}({', '.join(f'{name}={value}' for name, value in cell['parameters'].items())})"
+        setting = setting_of(items[0])
         cuts = list(dict.fromkeys(how["name"] for item in items for how in item.cell["cuts"]))
         for cut in cuts:
             fresh = _first_of_equals(items, outcome, cut)
@@ -88,6 +87,12 @@ def make_records(experiment: Experiment, planned: Sequence[Planned], outcome: Ou
     return records
 
 
+def setting_of(item: Planned) -> str:
+    """The method and parameters of a cell as text."""
+    parameters = ", ".join(f"{name}={value}" for name, value in item.cell["parameters"].items())
+    return f"{item.cell['method']}({parameters})"
+
+
 def _mark(item: Planned, n: int) -> str:
     """How a row's runs are fewer than the paper's, or its starts of k-means."""
     return ", ".join([*[counted(n, "run")] * (0 < n < item.runs), *[item.short] * bool(n and item.short)])
@@ -96,8 +101,8 @@ def _mark(item: Planned, n: int) -> str:
 def _first_of_equals(items: Sequence[Planned], outcome: Outcome, cut: str) -> list[int]:
     """Places of the runs that differ in any score from all before them: a clustering found twice is no second sign."""
     runs: dict[tuple[float, ...], int] = {}
-    columns = {metric: _values(items, outcome, cut, metric) for metric in PAPER_SCORES}
-    for place, scores in enumerate(zip(*columns.values(), strict=False)):
+    columns = [_values(items, outcome, cut, metric) for metric in PAPER_SCORES]
+    for place, scores in enumerate(zip(*filter(None, columns), strict=False)):
         runs.setdefault(scores, place)
     return list(runs.values())
 
