@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from subspaces.cli._common import one_line, repeated_command
+from subspaces.progress import phase
 from subspaces.spelling import counted
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ class Outputs:
                 {} if data is None else {"ids": data.row_ids or data.ids, "rows": data.rows, "n_rows": data.n_rows}
             )
             labels, columns = run.estimator.labels_, _columns(summary)
-            write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
+            with phase("Writing the labels"):
+                write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
             written.append(f"labels written to {self.labels}")
         if data is None or summary is None:
             return written
@@ -99,11 +101,13 @@ class Outputs:
             return written
         from subspaces.report import Content, write_report, write_tables
 
-        content = Content.from_dataset(
-            run.estimator, data, summary, run.document, command=repeated_command(), reading=run.reading
-        )
+        with phase("Preparing the report"):
+            content = Content.from_dataset(
+                run.estimator, data, summary, run.document, command=repeated_command(), reading=run.reading
+            )
         if self.report is not None:
-            write_report(self.report, content)
+            with phase("Writing the report"):
+                write_report(self.report, content)
             written.append(f"report written to {self.report}; open it in a browser")
         if self.tables is not None:
             write_tables(self.tables, content)
