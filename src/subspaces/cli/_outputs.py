@@ -12,6 +12,7 @@ import typer
 
 from subspaces.cli._common import one_line, repeated_command
 from subspaces.cli._options import AUTO
+from subspaces.progress import phase
 from subspaces.spelling import counted
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ class Outputs:
         if self.labels is not None:
             table: dict[str, Any] = {} if data is None else data.table
             labels, columns = run.estimator.labels_, _columns(summary)
-            write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
+            with phase("Writing the labels"):
+                write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
             written.append(f"labels written to {self.labels}")
         if data is None or summary is None:
             return written
@@ -98,11 +100,13 @@ class Outputs:
             return written
         from subspaces.report import Content, write_report, write_tables
 
-        content = Content.from_dataset(
-            run.estimator, data, summary, run.document, command=repeated_command(), reading=run.reading
-        )
+        with phase("Preparing the report"):
+            content = Content.from_dataset(
+                run.estimator, data, summary, run.document, command=repeated_command(), reading=run.reading
+            )
         if self.report is not None:
-            write_report(self.report, content)
+            with phase("Writing the report"):
+                write_report(self.report, content)
             written.append(f"report written to {self.report}; open it in a browser")
         if self.tables is not None:
             write_tables(self.tables, content)
