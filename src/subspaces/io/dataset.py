@@ -121,6 +121,8 @@ class Dataset:
     rows : row of the file that each point is, when rows with missing values were dropped
     row_ids : identifiers of all rows, the dropped ones included; None when none were dropped or named
     n_rows : rows of the file, when some were dropped
+    pixels : the images, flattened, where `X` holds vectors made of them; None where `X` holds the pixels
+    features : what made those vectors (:class:`subspaces.features.Extractor`), None where nothing did
     """
 
     X: Array
@@ -135,6 +137,8 @@ class Dataset:
     rows: Labels | None = None
     row_ids: list[str] | list[int] | None = None
     n_rows: int | None = None
+    pixels: Array | None = None
+    features: Any = None
 
     @property
     def is_image_folder(self) -> bool:
