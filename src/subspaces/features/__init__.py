@@ -13,7 +13,7 @@ from importlib import import_module
 from os import PathLike, fspath
 from typing import Any
 
-from subspaces.features.base import Extractor, Progress, Shape
+from subspaces.features.extractor import Extractor, Progress, Shape
 from subspaces.features.given import FromFile, Function
 from subspaces.io.dataset import Dataset
 from subspaces.numerics.types import Array
@@ -24,7 +24,7 @@ Features = str | PathLike[str] | Callable[[Any], Any] | Extractor
 """What may be given as ``features=``."""
 
 EXTRACTORS: dict[str, tuple[str, str]] = {
-    "pixels": ("subspaces.features.images", "Pixels"),
+    "pixels": ("subspaces.features.pixels", "Pixels"),
     "efficientnet": ("subspaces.features.networks", "EfficientNet"),
     "timm:": ("subspaces.features.networks", "Timm"),
     "open_clip:": ("subspaces.features.networks", "OpenClip"),

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from subspaces.features.base import Extractor, Progress, Shape
+from subspaces.features.extractor import Extractor, Progress, Shape
 from subspaces.io.dataset import FileError
 from subspaces.io.reading import read_table
 from subspaces.numerics.types import Array

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from subspaces.features.base import Extractor, Progress, Shape
-from subspaces.features.images import Item, as_rgb, identified, pictures
+from subspaces.features.extractor import Extractor, Progress, Shape
+from subspaces.features.pixels import Item, as_rgb, identified, pictures
 from subspaces.io.dataset import FileError, printable
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from subspaces.features.base import Extractor, Progress, Shape
+from subspaces.features.extractor import Extractor, Progress, Shape
 from subspaces.io.dataset import FileError, printable
 from subspaces.io.image_files import common_size, load_image, shown_size
 from subspaces.numerics.memory import require
