@@ -137,6 +137,16 @@ def test_two_images_get_a_remark(photos):
     assert "note: 2 points are too few to find clusters among them" in result.stdout
 
 
+def test_copies_of_one_point_are_no_groups(tmp_path):
+    (tmp_path / "same.csv").write_text("1,2,3\n" * 4)
+    result = run("cluster", tmp_path / "same.csv", "-o", tmp_path / "labels.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("No groups: nothing tells the items apart.\n")
+    assert "1 cluster of all points" in result.stdout
+    assert "auto" not in result.stdout
+    assert pd.read_csv(tmp_path / "labels.csv")["fits_nowhere"].sum() == 0
+
+
 def test_panel_that_is_missing_is_no_fault_of_an_option(table, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "subspaces.explorer.app", None)
     line = fails("explore", table)
@@ -158,12 +168,11 @@ def test_commands_are_repeated_with_what_is_asked_for(monkeypatch):
 def test_one_is_one(photos, tmp_path):
     result = run("cluster", photos, "-k", 1, "--sort-into", tmp_path / "sorted")
     assert result.exit_code == 0, result.output
-    assert "\n1 cluster in " in result.stdout
-    assert ", of all points\n" in result.stdout
+    assert "\n1 cluster of all points\n" in result.stdout
     assert f"16 images copied into 1 folder in {tmp_path / 'sorted'}" in result.stdout
     np.savetxt(tmp_path / "x.csv", np.random.default_rng(0).normal(size=(20, 1)), delimiter=",")
     result = run("cluster", tmp_path / "x.csv", "-k", 2)
-    assert "x.csv: 20 points, 1 feature\n" in result.stdout
+    assert "x.csv: 20 points, 1 feature, clustered in " in result.stdout
 
 
 def test_help_names_the_new_commands():

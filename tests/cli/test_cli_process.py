@@ -86,7 +86,7 @@ def test_progress_goes_to_a_terminal_on_standard_error(table):
     assert child.returncode == 0
     assert b"SubspaceClustering" in shown
     assert "\x1b" not in stdout
-    assert "3 clusters in" in stdout
+    assert "3 clusters of " in stdout
 
 
 def test_progress_is_silent_elsewhere(monkeypatch):
