@@ -98,6 +98,7 @@ SLOW = (
     "test_confidence.py::test_informative",
     "test_hierarchy.py::test_clusters_smaller",
     "test_hierarchy.py::test_estimators_hand",
+    "test_progress.py::test_the_search",
 )
 """What ``-m "not slow"`` leaves out: beginnings of the names of tests, files and folders below this one."""
 

@@ -12,6 +12,7 @@ import typer
 
 from subspaces.cli._common import one_line, repeated_command
 from subspaces.cli._options import AUTO
+from subspaces.progress import phase
 from subspaces.spelling import counted
 
 if TYPE_CHECKING:
@@ -82,11 +83,10 @@ class Outputs:
 
         written, data, summary = [], run.data, run.summary
         if self.labels is not None:
-            table: dict[str, Any] = (
-                {} if data is None else {"ids": data.row_ids or data.ids, "rows": data.rows, "n_rows": data.n_rows}
-            )
+            table: dict[str, Any] = {} if data is None else data.table
             labels, columns = run.estimator.labels_, _columns(summary)
-            write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
+            with phase("Writing the labels"):
+                write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
             written.append(f"labels written to {self.labels}")
         if data is None or summary is None:
             return written
@@ -100,11 +100,13 @@ class Outputs:
             return written
         from subspaces.report import Content, write_report, write_tables
 
-        content = Content.from_dataset(
-            run.estimator, data, summary, run.document, command=repeated_command(), reading=run.reading
-        )
+        with phase("Preparing the report"):
+            content = Content.from_dataset(
+                run.estimator, data, summary, run.document, command=repeated_command(), reading=run.reading
+            )
         if self.report is not None:
-            write_report(self.report, content)
+            with phase("Writing the report"):
+                write_report(self.report, content)
             written.append(f"report written to {self.report}; open it in a browser")
         if self.tables is not None:
             write_tables(self.tables, content)
@@ -114,12 +116,8 @@ class Outputs:
 
 def as_document(run: Run) -> dict[str, Any]:
     """Everything about a run, ready for JSON; rows of the file that were dropped are not among the points."""
-    points: dict[str, Any] = {}
-    if run.data is not None and run.data.ids is not None:
-        points["ids"] = list(run.data.ids)
-    if run.data is not None and run.data.rows is not None:
-        points["rows"] = run.data.rows.tolist()
-    return {**run.document, **points, "labels": run.estimator.labels_.tolist(), **_columns(run.summary)}
+    places = {} if run.data is None else run.data.places
+    return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **_columns(run.summary)}
 
 
 def _columns(summary: Summary | None) -> dict[str, Any]:
@@ -143,8 +141,8 @@ def say(run: Run, written: list[str], found: bool) -> None:
     shape = f"{counted(document['n_points'], 'point')}, {counted(document['n_features'], 'feature')}"
     typer.echo(one_line(f"{document['source']}: {shape}, clustered in {document['seconds']:.1f} s"))
     how = " (the number was found; -k sets it)" if found else ""
-    sizes = f"of {_sizes(labels)} points" if document["n_clusters"] > 1 else "of all points"
-    typer.echo(f"{counted(document['n_clusters'], 'cluster')} {sizes}{how}")
+    sizes = f"; points in each cluster: {sizes_of(labels)}" if document["n_clusters"] > 1 else ""
+    typer.echo(f"{counted(document['n_clusters'], 'cluster')}{'' if sizes else ' of all points'}{how}{sizes}")
     if run.summary is not None and document["n_clusters"] > 1:
         typer.echo(_confidence(run.summary))
     if run.data is not None and run.data.y is not None:
@@ -179,10 +177,19 @@ def _confidence(summary: Any) -> str:
 
     unsure, nowhere = int((summary.confidence < UNSURE).sum()), int(summary.fits_nowhere.sum())
     text = f"confidence of the labels: median {median(summary.confidence):.2f} of 1"
-    return f"{text}; {counted(unsure, 'point is', 'points are')} below {UNSURE}; {counted(nowhere, 'fits', 'fit')} nowhere"
+    return (
+        f"{text}; {counted(unsure, 'point is', 'points are')} below {UNSURE}; {counted(nowhere, 'fits', 'fit')} nowhere"
+    )
 
 
-def _sizes(labels: list[int], limit: int = 40) -> str:
-    sizes = sorted(Counter(labels).values(), reverse=True)
+def sizes_of(labels: list[int], limit: int = 40) -> str:
+    """Numbers of the clusters with their points, the largest first.
+
+    Examples
+    --------
+    >>> sizes_of([0, 1, 1, 2, 1, 2])
+    '1: 3, 2: 2, 0: 1'
+    """
+    sizes = sorted(Counter(labels).items(), key=lambda entry: (-entry[1], entry[0]))
     more = f" and {len(sizes) - limit} smaller" if len(sizes) > limit else ""
-    return ", ".join(map(str, sizes[:limit])) + more
+    return ", ".join(f"{label}: {size}" for label, size in sizes[:limit]) + more

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from subspaces.io.dataset import (
 from subspaces.io.image_kinds import formats, is_image, suffixes, why_not
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array, Labels
+from subspaces.progress import phase
 from subspaces.spelling import counted
 
 MAX_PIXELS = 89_478_485
@@ -76,7 +77,8 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
         problem = f"{argument('label')} of images can only be the subfolder of each, {argument('label', BY_FOLDER)}"
         raise FileError(folder, f"{problem}; got '{printable(request.label)}'")
     files, skipped = _found(folder, given)
-    images = list(_headers(folder, files, skipped, request.max_bytes))
+    with phase("Looking at the images", len(files)) as step:
+        images = list(_headers(folder, files, skipped, request.max_bytes, step))
     if len(images) < request.min_images:
         raise _too_few(folder, len(images), skipped, request)
     size, how = _common_size(images, request.image_size)
@@ -84,13 +86,15 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
     check_size(folder, len(images) * math.prod(shape) * 4, request.max_bytes)
     X = np.empty((len(images), math.prod(shape)), dtype=np.float32)
     kept: list[str] = []
-    for image in images:
-        try:
-            X[len(kept)] = load_image(image.path, size, request.color).reshape(-1)
-        except Exception as error:  # decoders meet damaged bytes in too many ways to list
-            skipped.append((image.name, _reason(error)))
-        else:
-            kept.append(image.name)
+    with phase("Reading the images", len(images)) as step:
+        for image in images:
+            try:
+                X[len(kept)] = load_image(image.path, size, request.color).reshape(-1)
+            except Exception as error:  # decoders meet damaged bytes in too many ways to list
+                skipped.append((image.name, _reason(error)))
+            else:
+                kept.append(image.name)
+            step()
     if len(kept) < request.min_images:
         raise _too_few(folder, len(kept), skipped, request)
     how += ", in colour" if request.color else f", in grey ({argument('color', True)} keeps colours)"
@@ -195,10 +199,13 @@ def _opened(path: Path) -> Iterator[Any]:
         yield image
 
 
-def _headers(folder: Path, files: list[Path], skipped: list[tuple[str, str]], max_bytes: int) -> Iterator[ImageFile]:
+def _headers(
+    folder: Path, files: list[Path], skipped: list[tuple[str, str]], max_bytes: int, step: Callable[[], None]
+) -> Iterator[ImageFile]:
     """Every image that may be decoded, with the size its header announces."""
     root = folder.resolve()
     for path in files:
+        step()
         name = path.relative_to(folder).as_posix()
         try:
             name.encode()  # a name of other bytes could not be written to any table or page

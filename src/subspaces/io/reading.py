@@ -20,6 +20,7 @@ from subspaces.io.several import are_images, common_folder, expand, read_several
 from subspaces.io.text import read_text
 from subspaces.io.text_tables import DECIMALS
 from subspaces.numerics.memory import available_bytes
+from subspaces.progress import phase
 
 Source: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | BinaryIO
 """What can be read: a file or folder, several, or a pipe."""
@@ -172,7 +173,8 @@ def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Da
         if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
             raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")
     try:
-        return reader(file, request)
+        with phase(f"Reading {printable(file.name, 40)}"):
+            return reader(file, request)
     except FileError:
         raise
     except MemoryError as error:

@@ -20,6 +20,7 @@ from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity
+from subspaces.progress import phase
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
 from subspaces.scaling import apply_scaling, fit_scaling
@@ -82,10 +83,18 @@ def candidates_of(X: Data, tried: Tried, method: Method) -> list[Candidate]:
     what = f"the search with {n_full} graphs of all pairs of {X.shape[0]} points"
     memory.require(n_full * _PAIR * X.shape[0] ** 2, what, "Give effort='fast', which makes fewer, or fit a sample.")
 
-    def one(start: int, stop: int) -> list[Candidate]:
-        return list(_of_kernel(X, kernels[start], method))
+    with phase("Trying settings", len(tried.settings)) as step:
 
-    found = {c.setting: c for part in map_blocks(one, [(i, i + 1) for i in range(len(kernels))]) for c in part}
+        def one(start: int, stop: int) -> list[Candidate]:
+            found = []
+            for candidate in _of_kernel(X, kernels[start], method):
+                found.append(candidate)
+                step()
+            step(len(kernels[start]) - len(found))
+            return found
+
+        parts = map_blocks(one, [(i, i + 1) for i in range(len(kernels))])
+    found = {candidate.setting: candidate for part in parts for candidate in part}
     return [found[setting] for setting in tried.settings if setting in found]
 
 

@@ -16,7 +16,7 @@ rule does on sets that were left out of that.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
@@ -31,6 +31,7 @@ from subspaces.numerics.decompositions import eigh
 from subspaces.numerics.ordering import canonical_order, fingerprints, rows_of
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels
+from subspaces.progress import phase
 from subspaces.scaling import apply_scaling, fit_scaling
 from subspaces.selection import candidates
 from subspaces.selection.candidates import AUTO, CUTS_TRIED, NEIGHBORS, PLANE, Setting, Tried, neighbouring, tried_on
@@ -49,7 +50,7 @@ from subspaces.selection.cuts import cut, plan_of_cut, recut, suitable_cut
 from subspaces.selection.graphs import Candidate, Method, candidates_of
 from subspaces.selection.result import ONE_PIECE, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
-from subspaces.selection.splits import MOST_POINTS, one_piece
+from subspaces.selection.splits import MOST_POINTS, N_DRAWS, one_piece
 
 N_SEARCHED = 2500
 """Points the search looks at; of more it takes a sample."""
@@ -146,10 +147,12 @@ def choose(
         if k is not None and not 1 < k <= part.shape[0] // 2:
             graphs = graphs[:1]  # nothing to choose by
         trials, partitions = _all_cuts(graphs, tried, k)
-        trials = _scored(trials, partitions, None if is_matrix else part, tried)
+        with phase("Comparing the answers"):
+            trials = _scored(trials, partitions, None if is_matrix else part, tried)
         best = _best(trials, X.shape[0])
         again = partial(recut, plan=plan_of_cut(graphs[best].plan, trials[best].partition, k))
-        steady = np.nan if effort == "fast" else stability(graphs[best].W, partitions[best], again, seed=seed)
+        with phase("Checking how steady the answer is"):
+            steady = np.nan if effort == "fast" else stability(graphs[best].W, partitions[best], again, seed=seed)
     winner = trials[best]
     setting = graphs[best].setting
     found = {"n_clusters": k, **asdict(setting), "partition": winner.partition}
@@ -175,13 +178,16 @@ def choose(
 
 def _counted(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> ClusterCount:
     """The number of clusters; one where no split of the points is better than chance, however they are scaled."""
-    count = count_clusters(graphs, X.shape[1], method.seed)
+    with phase("Counting the clusters"):
+        count = count_clusters(graphs, X.shape[1], method.seed)
     views = [(X, graphs[0].setting.scaling)] if is_matrix else _views(graphs, X)
     p_value = 1.0
-    for points, scaling in views:
-        p_value = min(p_value, len(views) * _one_piece(points, _trusted(graphs, scaling), method, is_matrix))
-        if p_value <= ONE_PIECE:
-            return replace(count, p_value=p_value)
+    with phase("Testing for one cluster", len(views) * (1 + 2 * N_DRAWS)) as step:
+        for points, scaling in views:
+            trusted = _trusted(graphs, scaling)
+            p_value = min(p_value, len(views) * _one_piece(points, trusted, method, is_matrix, step))
+            if p_value <= ONE_PIECE:
+                return replace(count, p_value=p_value)
     return replace(count, p_value=p_value, estimate=1, low=1)
 
 
@@ -207,12 +213,16 @@ def _trusted(graphs: list[Candidate], scaling: str | None) -> tuple[Setting, ...
     return tuple(reversed(alike.values()))[:_N_TESTED]
 
 
-def _one_piece(X: Data, settings: tuple[Setting, ...], method: Method, is_matrix: bool) -> float:
+def _one_piece(
+    X: Data, settings: tuple[Setting, ...], method: Method, is_matrix: bool, drawn: Callable[[], None]
+) -> float:
     """P-value of "one piece" by the graphs of these settings; of a kernel matrix by points whose products it holds."""
 
     def graphs_of(points: Array) -> list[Any]:
         seen = points @ points.T if is_matrix else points
-        return [graph.W for graph in candidates_of(seen, Tried(settings, CUTS_TRIED), method)]
+        found = candidates_of(seen, Tried(settings, CUTS_TRIED), method)
+        drawn()
+        return [graph.W for graph in found]
 
     if is_matrix:
         rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_POINTS)).astype(int)
@@ -246,9 +256,11 @@ def _all_cuts(graphs: list[Candidate], tried: Tried, n_clusters: int | None) -> 
             modularity=modularity(graph.W, labels),
             normalized_cut=normalized_cut(graph.W, labels),
         )
+        step()
         return trial, labels
 
-    found = map_blocks(one, [(i, i + 1) for i in range(len(graphs))])
+    with phase("Cutting the graphs of all settings", len(graphs)) as step:
+        found = map_blocks(one, [(i, i + 1) for i in range(len(graphs))])
     return [trial for trial, _ in found], [labels for _, labels in found]
 
 
