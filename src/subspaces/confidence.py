@@ -182,11 +182,7 @@ def summarize_graph(
     clusters, codes = np.unique(labels, return_inverse=True)
     found = memberships(W, codes)
     sure = graph_confidence(W, codes, found) if confidence is None else confidence
-<<<<<<< HEAD
-    flagged = found.support < (0.5 if W.nnz else 0)  # copies of one point have no graph, and none of them stands apart
-=======
     flagged = (found.support < 0.5) & (W.nnz > 0)  # without any edge nothing is known of any point
->>>>>>> main
     if X is not None:
         flagged |= far_points(edge_distances(W, X))
     inside, total = _weights(W, codes)

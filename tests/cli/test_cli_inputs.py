@@ -137,16 +137,6 @@ def test_two_images_get_a_remark(photos):
     assert "note: 2 points are too few to find clusters among them" in result.stdout
 
 
-def test_copies_of_one_point_are_no_groups(tmp_path):
-    (tmp_path / "same.csv").write_text("1,2,3\n" * 4)
-    result = run("cluster", tmp_path / "same.csv", "-o", tmp_path / "labels.csv")
-    assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("No groups: nothing tells the items apart.\n")
-    assert "1 cluster of all points" in result.stdout
-    assert "auto" not in result.stdout
-    assert pd.read_csv(tmp_path / "labels.csv")["fits_nowhere"].sum() == 0
-
-
 def test_panel_that_is_missing_is_no_fault_of_an_option(table, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "subspaces.explorer.app", None)
     line = fails("explore", table)

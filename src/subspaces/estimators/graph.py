@@ -312,11 +312,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         selection = getattr(self, "selection_", None)
         count = None if selection is None else selection.n_clusters
         doubtful = int((self.confidence_ < 0.5).sum()) if self.n_clusters_ > 1 else 0
-<<<<<<< HEAD
-        asked = self.n_clusters is not None and not isinstance(self.n_clusters, str)
-=======
         asked = isinstance(self.n_clusters, Integral)
->>>>>>> main
         return verdict(count, self.n_clusters_, len(self.labels_), doubtful, asked=asked)
 
     @property

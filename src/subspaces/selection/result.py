@@ -230,17 +230,10 @@ def verdict(
 
     Parameters
     ----------
-<<<<<<< HEAD
-    count : how the number was found, None where there was no search for it
-    n_clusters : clusters of the answer
-    n_points, n_doubtful : items, and those whose label is more probably wrong than right
-    asked : without a search, whether the number was given (else the graph has it, or all points are the same)
-=======
     count : how the number was found, None where no search found it
     n_clusters : clusters of the answer
     n_points, n_doubtful : items, and those whose label is more probably wrong than right
     asked : whether the number was given, where no search found it
->>>>>>> main
 
     Examples
     --------
@@ -249,26 +242,16 @@ def verdict(
     >>> verdict(None, 1)
     '1 group, as asked.'
     >>> verdict(None, 1, asked=False)
-<<<<<<< HEAD
-    'No groups: nothing tells the items apart.'
-=======
     'No groups: nothing tells the points apart.'
->>>>>>> main
     """
     doubt = ""
     if n_doubtful:
         doubt = f"; {n_doubtful} of {n_points} items {'is' if n_doubtful == 1 else 'are'} doubtful"
-<<<<<<< HEAD
     groups = counted(n_clusters, "group")
-    if count is None and not asked:
-        return "No groups: nothing tells the items apart." if n_clusters == 1 else f"{groups} found{doubt}."
-=======
-    groups = f"{n_clusters} group{'s' if n_clusters != 1 else ''}"
     if count is None and not asked and n_clusters == 1:
         return "No groups: nothing tells the points apart."
->>>>>>> main
     if count is None:
-        return f"{groups}{', as asked' if asked else ''}{doubt}."
+        return f"{groups}{', as asked' if asked else ' found'}{doubt}."
     if count.is_one or n_clusters == 1:
         return "No groups: the data look like one cloud."
     span = f" ({count.low} to {count.high})" if count.low < count.high else ""
