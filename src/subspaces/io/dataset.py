@@ -121,6 +121,8 @@ class Dataset:
     rows : row of the file that each point is, when rows with missing values were dropped
     row_ids : identifiers of all rows, the dropped ones included; None when none were dropped or named
     n_rows : rows of the file, when some were dropped
+    pixels : the images, flattened, where `X` holds vectors made of them; None where `X` holds the pixels
+    features : what made those vectors (:class:`subspaces.features.Extractor`), None where nothing did
     lines : line of the file that each of its rows stands on, counted from 1 as editors and spreadsheets do; text tables
         and workbooks have them
     """
@@ -137,6 +139,8 @@ class Dataset:
     rows: Labels | None = None
     row_ids: list[str] | list[int] | None = None
     n_rows: int | None = None
+    pixels: Array | None = None
+    features: Any = None
     lines: Labels | None = None
 
     @property

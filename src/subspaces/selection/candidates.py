@@ -249,8 +249,8 @@ def scalings_tried(X: Data) -> tuple[tuple[str | None, ...], str]:
     many = X.shape[1] > PLANE
     typical = float(np.median(deviation) if many else deviation.min()) if len(deviation) > 1 else np.inf
     if typical < _OTHER_UNITS * deviation.max(initial=0):
-        share = 100 * float(np.square(deviation.max()) / np.square(deviation).sum())
-        return ("standard",), f"one feature alone has {share:.0f} % of the variance of all {X.shape[1]}"
+        share = min(99.0, 100 * float(np.square(deviation.max()) / np.square(deviation).sum()))
+        return ("standard",), f"one feature has {share:.0f} % of the variance of all {X.shape[1]}"
     if not many:
         return (None,), ""
     plain: tuple[str | None, ...] = (None,) if _all_of_one_length(X) else (None, "unit")

@@ -238,7 +238,10 @@ def _one_piece(
 
 def _reason(winner: Trial, graphs: list[Candidate], tried: Tried, count: ClusterCount | None) -> str:
     if count is not None and count.is_one:
-        return f"one cluster: no split of the points is better than chance makes it (p = {count.p_value:.2g})."
+        return (
+            "One cluster, because no split of the points is clearer than in one cloud made by chance "
+            f"(p = {count.p_value:.2g}; groups are reported below {ONE_PIECE:g})."
+        )
     return sentence(winner, len(graphs), tried.scaling_reason) + tried.kind_reason
 
 
