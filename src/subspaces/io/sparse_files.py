@@ -19,7 +19,7 @@ PER_FEATURE = 64
 
 def is_sparse_archive(infos: Mapping[str, ArrayInfo]) -> bool:
     """Whether an ``.npz`` was written by ``scipy.sparse.save_npz``."""
-    return {"data", "format", "shape"} <= infos.keys() and bool({"indices", "row", "coords"} & infos.keys())
+    return {"data", "format", "shape"} <= infos.keys() and bool({"indices", "row", "offsets"} & infos.keys())
 
 
 def read_sparse_archive(
