@@ -96,8 +96,13 @@ def test_workbooks_in_and_out(table, tmp_path):
     result = run("cluster", tmp_path / "book.xlsx", "--sheet", "Rings", "-k", 3, *COLUMNS, "-o", out)
     assert result.exit_code == 0, result.output
     assert "--array Cover would read another" in result.stdout
-    rows = list(openpyxl.load_workbook(out).active.values)
+    sheet = openpyxl.load_workbook(out).active
+    rows = list(sheet.values)
     assert rows[0][:3] == ("id", "cluster", "confidence")
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", f"A1:F{len(rows)}")
+    (tinted,) = sheet.conditional_formatting  # one colour for each cluster, whatever the order of the rows
+    assert str(tinted.sqref) == f"A2:F{len(rows)}"
+    assert all("$B2" in rule.formula[0] for rule in tinted.rules)
     assert [row[1] for row in rows[1:]] == labels_of(table, "-k", 3, *COLUMNS)["cluster"]
 
 
