@@ -36,7 +36,7 @@ def test_text_columns_come_with_a_command_that_works(table, tmp_path):
     assert words[5:] == ["--label", "the day", "--ignore", "species", "--ignore", "ward"]
     result = run(*words[1:])
     assert result.exit_code == 0, result.output
-    assert "note: column 'name' names the points" in result.stdout
+    assert "note: column 'name' is taken as the names of the points" in result.stdout
 
 
 def test_several_tables(table, tmp_path):
@@ -158,6 +158,14 @@ def test_commands_are_repeated_with_what_is_asked_for(monkeypatch):
     finally:
         _common._typed.reset(token)
     assert words == ["subspaces", "cluster", "x y.csv", "--label", "a b", "--ignore", "c", "--ignore", "d'e"]
+
+
+def test_the_program_is_named_as_the_shell_finds_it(monkeypatch):
+    monkeypatch.setattr("sys.argv", [".venv/bin/subspaces", "demo"])
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert _common.program() == ".venv/bin/subspaces"
+    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/subspaces")
+    assert _common.program() == "subspaces"
 
 
 def test_one_is_one(photos, tmp_path):
