@@ -87,8 +87,9 @@ def _agrees(judged: Sequence[Judged], experiments: Mapping[str, Experiment], res
     own = [each for each in judged if each.paper is not None]
     broken = [each for each in own if each.paper is not None and not each.paper.holds]
     return (
-        f"{_own_accuracy(experiments, results)} Of {len(judged)} statements in the paper's text {len(held)} hold in our "
-        f"runs and {len(unknown)} cannot be judged by what has been run. Of the {len(own)} that its own printed numbers can judge, {len(broken)} fail."
+        f"{_own_accuracy(experiments, results)} Of {len(judged)} statements in the paper's text {len(held)} hold in "
+        f"our runs and {len(unknown)} cannot be judged by what has been run. Of the {len(own)} that its own printed "
+        f"numbers can judge, {len(broken)} fail."
     )
 
 
