@@ -27,6 +27,8 @@ EXTRACTORS: dict[str, tuple[str, str]] = {
     "pixels": ("subspaces.features.pixels", "Pixels"),
     "efficientnet": ("subspaces.features.networks", "EfficientNet"),
     "timm:": ("subspaces.features.networks", "Timm"),
+    "tfidf": ("subspaces.features.documents", "Tfidf"),
+    "sentences": ("subspaces.features.documents", "Sentences"),
     "open_clip:": ("subspaces.features.networks", "OpenClip"),
 }
 """Module and class of each spec; after a colon comes the name of a network, which the class is given."""
@@ -86,9 +88,17 @@ def featured(data: Dataset, features: Features, progress: Progress = None) -> Da
 
     Pictures of a folder are read again, in colour and at the size that the extractor wants.
     """
+    if data.texts is not None:
+        return _of_texts(data, as_extractor(features), progress)
     if data.image_shape is None:
         raise ValueError(f"features are made of images, and {data.source} holds none.")
     paths = [data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None
     X: Any = data.X if paths is None else paths
     extractor, vectors = fit_extractor(features, X, None if paths is not None else data.image_shape, progress)
     return replace(data, X=vectors, pixels=data.X, features=extractor)
+
+
+def _of_texts(data: Dataset, extractor: Extractor, progress: Progress, is_fitted: bool = False) -> Dataset:
+    items = extractor.items(data.texts)
+    extractor = extractor if is_fitted else extractor.fit(items)
+    return replace(data, X=extractor(items, progress=progress), features=extractor)
