@@ -95,7 +95,7 @@ class Outputs:
 
             sort_into(self.folder, data.source, [str(name) for name in data.ids or ()], summary, link=self.link)
             folders, how = counted(len(summary.clusters), "folder"), "linked" if self.link else "copied"
-            written.append(f"{counted(len(data.X), 'image')} {how} into {folders} in {self.folder}")
+            written.append(f"{counted(data.n_points, 'image')} {how} into {folders} in {self.folder}")
         if self.report is None and self.tables is None:
             return written
         from subspaces.report import Content, write_report, write_tables

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.numerics.types import Array, Labels
+from subspaces.numerics.types import Array, Data, Labels
 from subspaces.spelling import Value, spelled
 
 
@@ -109,7 +109,7 @@ class Dataset:
 
     Attributes
     ----------
-    X : array of shape (n_samples, n_features), the points, rows as in the file
+    X : array of shape (n_samples, n_features), the points, rows as in the file; CSR where the file is sparse
     source : the file
     y : class of each point as an index into `classes`; None when no label was named
     classes : the labels as they stand in the file
@@ -127,7 +127,7 @@ class Dataset:
         and workbooks have them
     """
 
-    X: Array
+    X: Data
     source: Path
     y: Labels | None = None
     classes: list[str] | None = None
@@ -142,6 +142,11 @@ class Dataset:
     pixels: Array | None = None
     features: Any = None
     lines: Labels | None = None
+
+    @property
+    def n_points(self) -> int:
+        """How many points there are."""
+        return int(self.X.shape[0])
 
     @property
     def is_image_folder(self) -> bool:
