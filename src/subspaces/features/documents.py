@@ -122,16 +122,15 @@ class Sentences(Texts):
         """As it is asked for."""
         return "sentences"
 
-    @property
-    def identity(self) -> str:
-        """The weights and how they are put together; computing them anew is faster than asking a cache."""
-        return ""
-
-    def compute(self, items: Sequence[str], progress: Progress = None) -> Array:
-        """Unit rows; an empty text is a row of zeros."""
+    def check(self) -> None:
+        """Name the packages that are missing."""
         missing = [name for name in PACKAGES if find_spec(name) is None]
         if missing:
             raise ImportError(f'features="sentences" needs {", ".join(missing)}: {INSTALL} (or features="tfidf")')
+
+    def compute(self, items: Sequence[str], progress: Progress = None) -> Array:
+        """Unit rows; an empty text is a row of zeros."""
+        self.check()
         tokenizer, vectors = _wordllama()
         found = np.zeros((len(items), vectors.shape[1]), dtype=np.float32)
         for i, text in enumerate(items):

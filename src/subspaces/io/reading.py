@@ -51,6 +51,8 @@ READERS: dict[str, Callable[[Path, Request], Dataset]] = {
 _TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 _BOOKS, _ARRAYS = (".xlsx", ".xlsm"), (".npz", ".mat")
 _FOLDER, _CELLS, _WRITINGS = "folder of images", "folder of cells", "folder of texts"
+_FOLDERS: dict[str, Callable[[Path, Request], Dataset]]
+_FOLDERS = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
 _OPTIONS = {
     "array": (*_ARRAYS, ".h5ad", *_BOOKS),
     **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
@@ -181,8 +183,7 @@ def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Da
         raise _missing(file)
     suffix = suffix_of(file) if not file.is_dir() else _FOLDER if reader is not None else _kind_of_folder(file)
     what = suffix if file.is_dir() else f"{suffix} file"
-    of_folder: dict[str, Callable[[Path, Request], Dataset]] = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
-    reader = reader or of_folder.get(suffix) or READERS.get(suffix)
+    reader = reader or _FOLDERS.get(suffix) or READERS.get(suffix)
     if reader is None:
         raise _unknown(file, suffix)
     for option, suffixes in _OPTIONS.items():
