@@ -95,7 +95,8 @@ def _agrees(judged: Sequence[Judged], experiments: Mapping[str, Experiment], res
 
 def _own_accuracy(experiments: Mapping[str, Experiment], results: Results) -> str:
     """Where the paper's method is within a point of its printed accuracy, or above."""
-    reached, missed = [], []
+    reached: list[str] = []
+    missed: list[str] = []
     for name, records in results.items():
         for r in records:
             if r.row in OWN and r.metric == "AC" and r.x is None and r.difference is not None:
