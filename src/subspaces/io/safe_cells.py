@@ -50,7 +50,7 @@ def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ","
 
 
 def write_sheet(
-    stream: BinaryIO, names: Sequence[str], rows: Iterable[Sequence[Any]], n_rows: int, tinted: str | None = None
+    stream: BinaryIO, names: Sequence[str], rows: Iterable[Sequence[Any]], n_rows: int, tinted: str = ""
 ) -> None:
     """Rows as a workbook of one sheet, no cell a formula; characters that XML cannot keep become escapes.
 
