@@ -49,6 +49,8 @@ class SubspaceClustering(GraphClusterer):
         Rule of :meth:`predict` for new points.
     random_state : int, RandomState or None, default=0
         0 gives the same labels every time, on every machine.
+    verbose : bool, default=False
+        Show how far a fit is, on standard error: a bar on a terminal, lines in a notebook.
 
     Attributes
     ----------

@@ -26,6 +26,7 @@ from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
 from subspaces.numerics.ordering import canonical_order
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.progress import shown
 from subspaces.representation.coefficients import Coefficients, Placed
 from subspaces.scaling import apply_scaling
 from subspaces.selection.result import verdict
@@ -226,7 +227,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
             return [found] if found.nnz else []
 
         scaled = apply_scaling(points, scaling)
-        with quiet(), one_thread("blas"):
+        with shown(self.verbose, lines=True), quiet(), one_thread("blas"):
             return with_p_values(tree, W, scaled, graphs_of, order=order, seed=self._drawn_seed())
 
     def _bare_tree(self) -> ClusterTree:
