@@ -182,7 +182,7 @@ def summarize_graph(
     clusters, codes = np.unique(labels, return_inverse=True)
     found = memberships(W, codes)
     sure = graph_confidence(W, codes, found) if confidence is None else confidence
-    flagged = found.support < 0.5
+    flagged = (found.support < 0.5) & (W.nnz > 0)  # without any edge nothing is known of any point
     if X is not None:
         flagged |= far_points(edge_distances(W, X))
     inside, total = _weights(W, codes)

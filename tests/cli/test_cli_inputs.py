@@ -45,9 +45,9 @@ def test_several_tables(table, tmp_path):
         part.to_csv(tmp_path / name, index=False)
     whole = labels_of(table, "-k", 3, *COLUMNS)
     parts = labels_of(tmp_path / "a.csv", tmp_path / "b.csv", "-k", 3, *COLUMNS)
-    assert parts["labels"] == whole["labels"]
+    assert parts["cluster"] == whole["cluster"]
     assert parts["source"] == f"{tmp_path / 'a.csv'} and 1 more file"
-    assert labels_of(str(tmp_path / "[ab].csv"), "-k", 3, *COLUMNS)["labels"] == whole["labels"]
+    assert labels_of(str(tmp_path / "[ab].csv"), "-k", 3, *COLUMNS)["cluster"] == whole["cluster"]
     both = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for name in ("a.csv", "b.csv"):
         assert "this is the input file" in fails("cluster", *both, *COLUMNS, "-o", tmp_path / name, "--force")
@@ -58,7 +58,7 @@ def test_several_tables(table, tmp_path):
 def test_pipes(table, tmp_path):
     whole = labels_of(table, "-k", 3, *COLUMNS)
     piped = labels_of("-", "-k", 3, *COLUMNS, input=table.read_bytes())
-    assert piped["labels"] == whole["labels"]
+    assert piped["cluster"] == whole["cluster"]
     assert piped["source"] == "standard input"
     out = tmp_path / "labels.csv"
     for _ in range(2):
@@ -82,7 +82,7 @@ def test_decimal_commas(table, tmp_path):
     result = run("cluster", tmp_path / "komma.csv", "-k", 3, *COLUMNS)
     assert "note: numbers are written with decimal commas in this file" in result.stdout
     said = labels_of(tmp_path / "komma.csv", "-k", 3, *COLUMNS, "--decimal", ",")
-    assert said["labels"] == labels_of(table, "-k", 3, *COLUMNS)["labels"]
+    assert said["cluster"] == labels_of(table, "-k", 3, *COLUMNS)["cluster"]
     assert "'--decimal': 'x' is not one of '.', ','" in fails("cluster", table, "--decimal", "x")
 
 
@@ -97,8 +97,8 @@ def test_workbooks_in_and_out(table, tmp_path):
     assert result.exit_code == 0, result.output
     assert "--array Cover would read another" in result.stdout
     rows = list(openpyxl.load_workbook(out).active.values)
-    assert rows[0][:3] == ("id", "label", "confidence")
-    assert [row[1] for row in rows[1:]] == labels_of(table, "-k", 3, *COLUMNS)["labels"]
+    assert rows[0][:3] == ("id", "cluster", "confidence")
+    assert [row[1] for row in rows[1:]] == labels_of(table, "-k", 3, *COLUMNS)["cluster"]
 
 
 @pytest.fixture
@@ -170,3 +170,21 @@ def test_help_names_the_new_commands():
     result = run("--help")
     assert "predict" in result.stdout
     assert "compare" in result.stdout
+
+
+def test_equal_rows_are_said_to_be(tmp_path):
+    """Nothing was chosen, so no "auto" is shown; nothing is known, so nothing fits nowhere."""
+    (tmp_path / "x.csv").write_text("a,b\n" + "1,2\n" * 4)
+    result = run("cluster", tmp_path / "x.csv", "-o", tmp_path / "y.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("No groups: nothing tells the points apart.\n")
+    assert "auto" not in result.stdout
+    assert "0 fit nowhere" in result.stdout
+    assert (tmp_path / "y.csv").read_text().splitlines()[1].startswith("2,0,")  # line 2 of the file
+
+
+def test_sizes_stand_beside_their_clusters(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(size=(8, 2)), 50 + rng.normal(size=(12, 2))])
+    np.savetxt(tmp_path / "x.csv", rows, delimiter=",")
+    assert "points in each cluster: 1: 12, 0: 8\n" in run("cluster", tmp_path / "x.csv", "-k", 2).stdout

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from subspaces.cli._common import one_line, repeated_command
+from subspaces.cli._options import AUTO
 from subspaces.progress import phase
 from subspaces.spelling import counted
 
@@ -82,9 +83,7 @@ class Outputs:
 
         written, data, summary = [], run.data, run.summary
         if self.labels is not None:
-            table: dict[str, Any] = (
-                {} if data is None else {"ids": data.row_ids or data.ids, "rows": data.rows, "n_rows": data.n_rows}
-            )
+            table: dict[str, Any] = {} if data is None else data.table
             labels, columns = run.estimator.labels_, _columns(summary)
             with phase("Writing the labels"):
                 write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
@@ -117,12 +116,8 @@ class Outputs:
 
 def as_document(run: Run) -> dict[str, Any]:
     """Everything about a run, ready for JSON; rows of the file that were dropped are not among the points."""
-    points: dict[str, Any] = {}
-    if run.data is not None and run.data.ids is not None:
-        points["ids"] = list(run.data.ids)
-    if run.data is not None and run.data.rows is not None:
-        points["rows"] = run.data.rows.tolist()
-    return {**run.document, **points, "labels": run.estimator.labels_.tolist(), **_columns(run.summary)}
+    places = {} if run.data is None else run.data.places
+    return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **_columns(run.summary)}
 
 
 def _columns(summary: Summary | None) -> dict[str, Any]:
@@ -141,13 +136,14 @@ def say(run: Run, written: list[str], found: bool) -> None:
     """Print what was done, how it went and where it is."""
     document, labels = run.document, run.estimator.labels_.tolist()
     parameters = {**document["parameters"], **document.get("chosen", {})}
-    setting = ", ".join(f"{name} {parameters[name]}" for name in SHOWN if parameters.get(name) is not None)
+    setting = ", ".join(f"{name} {parameters[name]}" for name in SHOWN if parameters.get(name) not in (None, AUTO))
     name = document.get("winner", document["method"]).upper()
     if document.get("verdict"):
         typer.echo(one_line(document["verdict"]))
     shape = f"{counted(document['n_points'], 'point')}, {counted(document['n_features'], 'feature')}"
     typer.echo(one_line(f"{document['source']}: {shape}"))
-    typer.echo(f"{name} ({setting}, seed {parameters['random_state']})")
+    seed = f"seed {parameters['random_state']}"
+    typer.echo(f"{name} ({setting}, {seed})" if setting else f"{name} ({seed})")
     if "reason" in document:
         typer.echo(f"chosen: {document['reason']}")
     if "runner_up" in document:
@@ -155,9 +151,10 @@ def say(run: Run, written: list[str], found: bool) -> None:
     low, high = document.get("n_clusters_range", (0, 0))
     span = f"; {low} to {high} may be right" if low < high else ""
     how = f" (the number was found; -k sets it{span})" if found else ""
-    number, sizes = counted(document["n_clusters"], "cluster"), f"of sizes {_sizes(labels)}"
-    sizes = sizes if document["n_clusters"] > 1 else "of all points"
-    typer.echo(f"{number} in {document['seconds']:.1f} s{how}, {sizes}")
+    all_points = "" if document["n_clusters"] > 1 else ", of all points"
+    typer.echo(f"{counted(document['n_clusters'], 'cluster')} in {document['seconds']:.1f} s{how}{all_points}")
+    if document["n_clusters"] > 1:
+        typer.echo(f"points in each cluster: {sizes_of(labels)}")
     if run.summary is not None:
         typer.echo(_confidence(run.summary))
     if run.data is not None and run.data.y is not None:
@@ -182,7 +179,14 @@ def _confidence(summary: Any) -> str:
     return f"{text}; {counted(nowhere, 'fits', 'fit')} nowhere"
 
 
-def _sizes(labels: list[int], limit: int = 40) -> str:
-    sizes = sorted(Counter(labels).values(), reverse=True)
+def sizes_of(labels: list[int], limit: int = 40) -> str:
+    """Numbers of the clusters with their points, the largest first.
+
+    Examples
+    --------
+    >>> sizes_of([0, 1, 1, 2, 1, 2])
+    '1: 3, 2: 2, 0: 1'
+    """
+    sizes = sorted(Counter(labels).items(), key=lambda entry: (-entry[1], entry[0]))
     more = f" and {len(sizes) - limit} smaller" if len(sizes) > limit else ""
-    return " ".join(map(str, sizes[:limit])) + more
+    return ", ".join(f"{label}: {size}" for label, size in sizes[:limit]) + more

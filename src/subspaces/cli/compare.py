@@ -41,8 +41,8 @@ def compare(
 ) -> None:
     """Compare two or more files of labels.
 
-    Points are matched by the column id (or row), or by their order where files have none. The numbers of clusters mean
-    nothing: clusters are matched so that as many points as possible agree.
+    Points are matched by the column id (or line, or row), or by their order where files have none. The numbers of
+    clusters mean nothing: clusters are matched so that as many points as possible agree.
 
     Example: subspaces compare monday.csv tuesday.csv
     """
@@ -88,7 +88,7 @@ def _truth(found: list[LabelFile], label: str | None) -> LabelFile | None:
     known = next((file for file in found if file.truth is not None), None)
     if known is None or known.truth is None:
         raise typer.BadParameter(f"no file has a column '{one_line(label)}'", param_hint="--label")
-    return LabelFile(known.source, known.truth, known.ids, is_truth=True)
+    return LabelFile(known.source, known.truth, known.ids, known.named_by, is_truth=True)
 
 
 def _scores(a: LabelFile, b: LabelFile) -> tuple[int, dict[str, float]]:
@@ -97,7 +97,7 @@ def _scores(a: LabelFile, b: LabelFile) -> tuple[int, dict[str, float]]:
     from subspaces.metrics import clustering_scores
 
     first, second = a.labels, b.labels
-    if a.ids is not None and b.ids is not None and a.ids != b.ids:
+    if a.ids is not None and b.ids is not None and a.named_by == b.named_by and a.ids != b.ids:
         for file in (a, b):
             if len(set(file.ids or ())) < len(file.ids or ()):
                 raise FileError(file.source, "an id stands there twice; ids must differ to match points by them")

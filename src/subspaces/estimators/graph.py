@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -312,7 +313,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         selection = getattr(self, "selection_", None)
         count = None if selection is None else selection.n_clusters
         doubtful = int((self.confidence_ < 0.5).sum()) if self.n_clusters_ > 1 else 0
-        return verdict(count, self.n_clusters_, len(self.labels_), doubtful)
+        asked = isinstance(self.n_clusters, Integral)
+        return verdict(count, self.n_clusters_, len(self.labels_), doubtful, asked=asked)
 
     @property
     def layers_(self) -> list[int]:

@@ -121,6 +121,8 @@ class Dataset:
     rows : row of the file that each point is, when rows with missing values were dropped
     row_ids : identifiers of all rows, the dropped ones included; None when none were dropped or named
     n_rows : rows of the file, when some were dropped
+    lines : line of the file that each of its rows stands on, counted from 1 as editors and spreadsheets do; text tables
+        and workbooks have them
     """
 
     X: Array
@@ -135,6 +137,7 @@ class Dataset:
     rows: Labels | None = None
     row_ids: list[str] | list[int] | None = None
     n_rows: int | None = None
+    lines: Labels | None = None
 
     @property
     def is_image_folder(self) -> bool:
@@ -143,8 +146,26 @@ class Dataset:
 
     @property
     def names(self) -> list[str] | list[int] | None:
-        """What to call the points: their identifiers, else their rows of the file; None if it has just these rows."""
-        return self.ids if self.ids is not None or self.rows is None else self.rows.tolist()
+        """What to call the points: identifiers, else lines or rows of the file; None if it has just these rows."""
+        if self.ids is not None:
+            return self.ids
+        if self.lines is not None:
+            return [f"line {line}" for line in self.places["line"]]
+        return None if self.rows is None else self.rows.tolist()
+
+    @property
+    def places(self) -> dict[str, list[Any]]:
+        """The column that tells whose cluster is whose, as label files name it; empty where that is the order."""
+        if self.ids is not None:
+            return {"id": list(self.ids)}
+        if self.lines is not None:
+            return {"line": (self.lines if self.rows is None else self.lines[self.rows]).tolist()}
+        return {} if self.rows is None else {"row": self.rows.tolist()}
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """What `subspaces.io.write_labels` is to know of the file: a row of it for each row of the labels."""
+        return {"ids": self.row_ids or self.ids, "lines": self.lines, "rows": self.rows, "n_rows": self.n_rows}
 
 
 def readable_bytes(n_bytes: float) -> str:

@@ -162,7 +162,7 @@ def _put(source: Path, target: Path, link: bool) -> None:
 
 
 def _write_index(path: Path, names: Sequence[str], places: Sequence[str], summary: Summary) -> None:
-    header = ["id", "label", "confidence", "second_cluster", "margin", "fits_nowhere", "file"]
+    header = ["id", "cluster", "confidence", "second_cluster", "margin", "fits_nowhere", "file"]
     rows: list[list[Any]] = [header]
     for i, (name, place) in enumerate(zip(names, places, strict=True)):
         second = int(summary.second_cluster[i])

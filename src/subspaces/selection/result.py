@@ -222,14 +222,17 @@ def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
     return f"{what}: {why}{extra}."
 
 
-def verdict(count: ClusterCount | None, n_clusters: int, n_points: int = 0, n_doubtful: int = 0) -> str:
+def verdict(
+    count: ClusterCount | None, n_clusters: int, n_points: int = 0, n_doubtful: int = 0, *, asked: bool = True
+) -> str:
     """What was found, in plain words.
 
     Parameters
     ----------
-    count : how the number was found, None where it was given
+    count : how the number was found, None where no search found it
     n_clusters : clusters of the answer
     n_points, n_doubtful : items, and those whose label is more probably wrong than right
+    asked : whether the number was given, where no search found it
 
     Examples
     --------
@@ -237,13 +240,17 @@ def verdict(count: ClusterCount | None, n_clusters: int, n_points: int = 0, n_do
     '3 groups, as asked; 1 of 150 items is doubtful.'
     >>> verdict(None, 1)
     '1 group, as asked.'
+    >>> verdict(None, 1, asked=False)
+    'No groups: nothing tells the points apart.'
     """
     doubt = ""
     if n_doubtful:
         doubt = f"; {n_doubtful} of {n_points} items {'is' if n_doubtful == 1 else 'are'} doubtful"
     groups = f"{n_clusters} group{'s' if n_clusters != 1 else ''}"
+    if count is None and not asked and n_clusters == 1:
+        return "No groups: nothing tells the points apart."
     if count is None:
-        return f"{groups}, as asked{doubt}."
+        return f"{groups}{', as asked' if asked else ''}{doubt}."
     if count.is_one or n_clusters == 1:
         return "No groups: the data look like one cloud."
     span = f" ({count.low} to {count.high})" if count.low < count.high else ""
