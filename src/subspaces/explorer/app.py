@@ -119,7 +119,7 @@ class Explorer:
         self.rename = pn.widgets.Button(label="Rename", **half)
         self.merge = pn.widgets.Button(label="Merge", **half)
         self.undo = pn.widgets.Button(label="Undo", **half)
-        self.name.param.watch(lambda event: self._rename() if event.new else None, "value")
+        self.name.param.watch(lambda event: self._rename(), "enter_pressed")
         self.rename.on_click(lambda event: self._rename())
         self.merge.on_click(lambda event: self._edit(self._steps[-1].merged(self.clusters.value)))
         self.undo.on_click(lambda event: self._undo())

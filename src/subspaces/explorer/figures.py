@@ -48,6 +48,7 @@ def _figure(tools: str, **options: Any) -> Any:
 def _dress(drawn: Any, dark: bool) -> None:
     """Colours of a figure around its data."""
     drawn.update(background_fill_color=GROUND[dark], border_fill_color=GROUND[dark], outline_line_color=EDGE[dark])
+    drawn.stylesheets = [f":host {{ --background-color: {GROUND[dark]}; }} canvas {{ background: {GROUND[dark]}; }}"]
     for axis in drawn.axis:
         axis.update(axis_label_text_color=INK[dark], major_label_text_color=INK[dark], axis_line_color=EDGE[dark])
 

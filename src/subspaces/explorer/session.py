@@ -80,7 +80,7 @@ class Settings:
         """
         options = [f"-k {self.n_clusters}", f"--scaling {self.scaling or 'none'}", f"--partition {self.partition}"]
         if self.kernel == NEIGHBORS:
-            options += ["--method sc", f"--set n_neighbors={self.n_nonzero}", "--bandwidth local"]
+            options += ["--method sc", f"--set n_neighbors={self.n_nonzero}", "--set bandwidth=local"]
         else:
             options += [f"--kernel {self.kernel}", f"--reg {self.reg:g}", f"--n-nonzero {self.n_nonzero}"]
             options += ["--set affine=true"] * self.affine
