@@ -236,13 +236,8 @@ class LSR2(ByRidge, GraphClusterer):
     Parameters
     ----------
     reg, n_clusters, scaling, affine, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
-<<<<<<< HEAD
-        As in :class:`LSR1`; affine, Z = I − λV (:func:`subspaces.representation.ridge.affine_inverse`).
-    out_of_sample, random_state, verbose
-=======
         As in :class:`LSR1`; affine, Z = I − λV (``subspaces.representation.ridge.affine_inverse``).
-    out_of_sample, random_state
->>>>>>> main
+    out_of_sample, random_state, verbose
         As in :class:`~subspaces.KTRR`.
 
     Examples

@@ -105,7 +105,7 @@ class Explorer:
         self.look = pn.widgets.RadioButtonGroup(
             options=list(LOOKS), value=LOOKS[0], margin=(4, 8), stylesheets=[WIDGETS], width=180
         )
-        self.look.param.watch(lambda event: self._dress(), "value")
+        self.look.param.watch(lambda event: self._with_lock(self._dress), "value")
 
     def _build_editing(self) -> None:
         """Names and merging; what is saved of it."""
@@ -119,10 +119,10 @@ class Explorer:
         self.rename = pn.widgets.Button(label="Rename", **half)
         self.merge = pn.widgets.Button(label="Merge", **half)
         self.undo = pn.widgets.Button(label="Undo", **half)
-        self.name.param.watch(lambda event: self._rename(), "enter_pressed")
-        self.rename.on_click(lambda event: self._rename())
-        self.merge.on_click(lambda event: self._edit(self._steps[-1].merged(self.clusters.value)))
-        self.undo.on_click(lambda event: self._undo())
+        self.name.param.watch(lambda event: self._with_lock(self._rename), "enter_pressed")
+        self.rename.on_click(lambda event: self._with_lock(self._rename))
+        self.merge.on_click(lambda event: self._with_lock(self._merge))
+        self.undo.on_click(lambda event: self._with_lock(self._undo))
         files_of = {".csv": "Save the labels (CSV)"}
         files_of |= {".xlsx": "Save the labels (Excel)"} if can_write_workbooks() else {}
         self.downloads = [
@@ -188,7 +188,7 @@ class Explorer:
         """Hear from the browser whether the person likes it dark; a notebook does not say."""
         self._system = pn.state.browser_info if pn.state.curdoc is not None else None
         if self._system is not None:
-            self._system.param.watch(lambda event: self._dress(), "dark_mode")
+            self._system.param.watch(lambda event: self._with_lock(self._dress), "dark_mode")
         self._dress()
 
     @property
@@ -328,6 +328,9 @@ class Explorer:
             self._edit(self._steps[-1].renamed(self.clusters.value[0], self.name.value_input or self.name.value))
             self.name.value = ""
 
+    def _merge(self) -> None:
+        self._edit(self._steps[-1].merged(self.clusters.value))
+
     def _undo(self) -> None:
         if len(self._steps) > 1:
             self._steps.pop()
@@ -376,6 +379,14 @@ class Explorer:
             self.quality.object = f"<div class='warning'>{escape(found)}</div>"
         elif view is self.current:
             self._page, self.report_file.visible = found, True
+
+    def _with_lock(self, function: Callable[[], None]) -> None:
+        """Call a function that changes figures as the server wants it: with the lock of the page, which events lack."""
+        document = pn.state.curdoc
+        if document is None or document.session_context is None:
+            function()
+        else:
+            document.add_next_tick_callback(function)
 
     def _in_background(self, make: Callable[[], Any], take: Callable[[Any], None]) -> None:
         document = pn.state.curdoc
