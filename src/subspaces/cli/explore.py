@@ -10,6 +10,7 @@ import typer
 
 from subspaces.cli import _options as options
 from subspaces.cli._common import Refusal, limited_threads, one_line
+from subspaces.cli._features import Features
 from subspaces.cli._inputs import Inputs
 from subspaces.progress import shown
 from subspaces.spelling import counted
@@ -55,6 +56,7 @@ def explore(
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
     image_shape: ShapeOption = None,
+    features: options.FeaturesOption = None,
     max_points: PointsOption = 2000,
     seed: options.SeedOption = None,
     threads: options.ThreadsOption = None,
@@ -79,18 +81,20 @@ def explore(
     from subspaces.explorer import Session
 
     shape = _shape(image_shape)
+    looked_at = Features.checked(features, {})
     inputs = Inputs.of(file)
     reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
     reading |= {"header": header, "decimal": decimal}
+    asked = {**reading, "features": features}
     with limited_threads(threads):
         with shown(not quiet):
-            data = read_table(inputs.source, **reading)
+            data = looked_at.of(read_table(inputs.source, **reading))
             session = Session(
                 data.X,
                 None if data.y is None or data.classes is None else [data.classes[code] for code in data.y],
                 ids=data.ids,
                 image_shape=shape or data.image_shape,
-                pixels=getattr(data, "pixels", None),
+                pixels=data.pixels,
                 lines=data.lines,
                 max_points=max_points,
                 seed=seed or 0,
@@ -104,7 +108,7 @@ def explore(
         serve(
             session,
             title=f"subspaces: {one_line(inputs.main.name)}",
-            source=one_line(shlex.join([*file, *_reading(reading)])),
+            source=one_line(shlex.join([*file, *_reading(asked)])),
             host=host,
             port=port,
             open_browser=browser,

@@ -30,6 +30,7 @@ class Content:
     ids : names of the points
     y, classes : known classes, as indices and names
     image_shape : height and width (and 3) if points are images
+    pixels : the images, flattened, where X holds vectors made of them
     feature_names : names of the columns of X
     files : image file of each point
     command : shell command that repeats the run
@@ -45,6 +46,7 @@ class Content:
     y: Labels | None = None
     classes: Sequence[str] | None = None
     image_shape: tuple[int, ...] | None = None
+    pixels: Array | None = None
     feature_names: Sequence[str] | None = None
     files: Sequence[Path] | None = None
     command: str = ""
@@ -71,6 +73,7 @@ class Content:
             y=data.y,
             classes=data.classes,
             image_shape=data.image_shape,
+            pixels=data.pixels,
             feature_names=data.feature_names,
             files=[data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None,
             command=command,

@@ -102,14 +102,15 @@ def _thumbnails(content: Content) -> Callable[[int], str]:
 
     assert content.image_shape is not None
     options: dict[str, Any] = {"kind": "webp", "quality": 70, "method": 4} if features.check("webp") else {}
-    sample = content.X[:: max(1, len(content.X) // 1000)]
+    pixels = content.X if content.pixels is None else content.pixels
+    sample = pixels[:: max(1, len(pixels) // 1000)]
     low, high = float(sample.min()), float(sample.max())
 
     def draw(i: int) -> str:
         if content.files is not None:
             with suppress(Exception):  # gone or changed since it was read: what was clustered is still here
                 return data_uri(thumbnail(content.files[i], SIDE), **options)
-        image = Image.fromarray(as_bytes(content.X[i], low, high).reshape(content.image_shape))
+        image = Image.fromarray(as_bytes(pixels[i], low, high).reshape(content.image_shape))
         image.thumbnail((SIDE, SIDE))
         return data_uri(image, **options)
 
