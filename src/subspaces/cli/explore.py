@@ -56,6 +56,7 @@ def explore(
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
     image_shape: ShapeOption = None,
+    text: options.TextOption = None,
     features: options.FeaturesOption = None,
     max_points: PointsOption = 2000,
     seed: options.SeedOption = None,
@@ -83,7 +84,7 @@ def explore(
     shape = _shape(image_shape)
     looked_at = Features.checked(features, {})
     inputs = Inputs.of(file)
-    reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
+    reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array, "text": text}
     reading |= {"header": header, "decimal": decimal}
     asked = {**reading, "features": features}
     with limited_threads(threads):
@@ -95,7 +96,7 @@ def explore(
                 ids=data.ids,
                 image_shape=shape or data.image_shape,
                 pixels=data.pixels,
-                lines=data.lines,
+                lines=data.places.get("line"),
                 max_points=max_points,
                 seed=seed or 0,
             )

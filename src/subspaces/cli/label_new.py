@@ -50,6 +50,7 @@ def predict(
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
     missing: options.MissingOption = "error",
+    text: options.TextOption = None,
     features: VectorsOption = None,
     output: LabelsOption = None,
     force: options.ForceOption = False,
@@ -70,6 +71,7 @@ def predict(
     if output is not None:
         check_output(output, force=force, source=inputs.main)
     options_of_reading = {"id": id_, "array": array, "header": header, "decimal": decimal, "missing": missing}
+    options_of_reading["text"] = text
     with shown(not (quiet or as_json)):
         with phase("Reading the model"):
             estimator, reading = load_model(model)

@@ -71,7 +71,7 @@ class Extractor:
 
     def __call__(self, items: Sequence[Any], *, progress: Progress = None) -> Array:
         """The vectors of all items, shape (n, m), each computed once and taken from the cache where it is known."""
-        with phase("Making vectors of the images") as step:
+        with phase("Making vectors") as step:
             told = 0
 
             def tell(done: int, total: int) -> None:
