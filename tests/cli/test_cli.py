@@ -77,7 +77,7 @@ def test_cluster_writes_labels_and_says_so(table, tmp_path):
     expected = KTRR(3, **AUTOMATIC).fit_predict(frame.drop(columns=["name", "species"]).to_numpy())
     assert written["cluster"].tolist() == expected.tolist()
     assert "90 points, 9 features" in result.stdout
-    assert "3 clusters in" in result.stdout
+    assert "3 clusters; points in each cluster: " in result.stdout
     assert "constant label" in result.stdout
     assert f"labels written to {tmp_path / 'labels.csv'}" in result.stdout
 
@@ -176,10 +176,10 @@ def test_what_is_set_is_not_chosen(table):
 def test_the_choice_is_explained(table):
     result = run("cluster", table, *COLUMNS, "-k", "auto", "--kernel", "auto", "--reg", "0.5")
     assert result.exit_code == 0, result.output
-    line = next(line for line in result.stdout.splitlines() if line.startswith("chosen: "))
+    line = next(line for line in result.stdout.splitlines() if line.startswith("how this was chosen: "))
     assert "kernel" in line
     assert "reg 0.5" in line
-    assert "auto" not in result.stdout.splitlines()[1]  # the settled values are shown, not the word
+    assert " auto" not in result.stdout  # the settled values are shown, not the word
 
 
 def test_other_methods_keep_their_defaults_and_refuse_auto(table):

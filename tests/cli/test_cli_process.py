@@ -85,7 +85,7 @@ def test_progress_goes_to_a_terminal_on_standard_error(table):
     for name in ("Starting", "Trying settings", " of "):
         assert name.encode() in shown
     assert "\x1b" not in stdout
-    assert "3 clusters in" in stdout
+    assert "3 clusters; points in each cluster: " in stdout
 
 
 @posix

@@ -95,7 +95,7 @@ class Outputs:
 
             sort_into(self.folder, data.source, [str(name) for name in data.ids or ()], summary, link=self.link)
             folders, how = counted(len(summary.clusters), "folder"), "linked" if self.link else "copied"
-            written.append(f"{counted(len(data.X), 'image')} {how} into {folders} in {self.folder}")
+            written.append(f"{counted(data.n_points, 'image')} {how} into {folders} in {self.folder}")
         if self.report is None and self.tables is None:
             return written
         from subspaces.report import Content, write_report, write_tables
@@ -133,34 +133,24 @@ def _columns(summary: Summary | None) -> dict[str, Any]:
 
 
 def say(run: Run, written: list[str], found: bool) -> None:
-    """Print what was done, how it went and where it is."""
+    """Print what was found, then how, then where it is."""
     document, labels = run.document, run.estimator.labels_.tolist()
-    parameters = {**document["parameters"], **document.get("chosen", {})}
-    setting = ", ".join(f"{name} {parameters[name]}" for name in SHOWN if parameters.get(name) not in (None, AUTO))
     name = document.get("winner", document["method"]).upper()
     if document.get("verdict"):
         typer.echo(one_line(document["verdict"]))
     shape = f"{counted(document['n_points'], 'point')}, {counted(document['n_features'], 'feature')}"
-    typer.echo(one_line(f"{document['source']}: {shape}"))
-    seed = f"seed {parameters['random_state']}"
-    typer.echo(f"{name} ({setting}, {seed})" if setting else f"{name} ({seed})")
-    if "reason" in document:
-        typer.echo(f"chosen: {document['reason']}")
-    if "runner_up" in document:
-        typer.echo(f"undecided: {document['runner_up']}")
-    low, high = document.get("n_clusters_range", (0, 0))
-    span = f"; {low} to {high} may be right" if low < high else ""
-    how = f" (the number was found; -k sets it{span})" if found else ""
-    all_points = "" if document["n_clusters"] > 1 else ", of all points"
-    typer.echo(f"{counted(document['n_clusters'], 'cluster')} in {document['seconds']:.1f} s{how}{all_points}")
-    if document["n_clusters"] > 1:
-        typer.echo(f"points in each cluster: {sizes_of(labels)}")
-    if run.summary is not None:
+    typer.echo(one_line(f"{document['source']}: {shape}, clustered in {document['seconds']:.1f} s"))
+    how = " (the number was found; -k sets it)" if found else ""
+    sizes = f"; points in each cluster: {sizes_of(labels)}" if document["n_clusters"] > 1 else ""
+    typer.echo(f"{counted(document['n_clusters'], 'cluster')}{'' if sizes else ' of all points'}{how}{sizes}")
+    if run.summary is not None and document["n_clusters"] > 1:
         typer.echo(_confidence(run.summary))
     if run.data is not None and run.data.y is not None:
         from subspaces.metrics import score_table
 
         typer.echo(f"\n{score_table(run.data.y, {name: labels})}\n")
+    for line in _how(document, name):
+        typer.echo(line)
     for note in document["notes"]:
         typer.echo(f"note: {one_line(note)}")
     for line in written:
@@ -169,14 +159,27 @@ def say(run: Run, written: list[str], found: bool) -> None:
         typer.echo("no file written; -o labels.csv saves the labels, --report out.html a page to look at")
 
 
+def _how(document: dict[str, Any], name: str) -> list[str]:
+    """How the answer came about, for those who want to know: a reason, a second answer, the method's parameters."""
+    lines = []
+    for title, key in (("how this was chosen: ", "reason"), ("", "runner_up")):
+        if text := document.get(key):
+            lines.append(f"{title}{text[0].lower()}{text[1:]}")
+    settled = {**document["parameters"], **document.get("chosen", {})}
+    shown = {key: settled[key] for key in SHOWN if settled.get(key) not in (None, AUTO)}
+    setting = ", ".join(f"{key} {value}" for key, value in {**shown, "seed": settled["random_state"]}.items())
+    return [*lines, f"method: {name} ({setting})"]
+
+
 def _confidence(summary: Any) -> str:
+    """How probable it is that labels are right."""
     from numpy import median
 
     unsure, nowhere = int((summary.confidence < UNSURE).sum()), int(summary.fits_nowhere.sum())
-    text = (
-        f"confidence of the labels: median {median(summary.confidence):.2f}; {counted(unsure, 'point')} below {UNSURE}"
+    text = f"confidence of the labels: median {median(summary.confidence):.2f} of 1"
+    return (
+        f"{text}; {counted(unsure, 'point is', 'points are')} below {UNSURE}; {counted(nowhere, 'fits', 'fit')} nowhere"
     )
-    return f"{text}; {counted(nowhere, 'fits', 'fit')} nowhere"
 
 
 def sizes_of(labels: list[int], limit: int = 40) -> str:

@@ -195,7 +195,7 @@ def _run(
     if labels is not None:
         from subspaces.io.writing import check_n_rows
 
-        check_n_rows(labels, data.n_rows or len(data.X))
+        check_n_rows(labels, data.n_rows or data.n_points)
     # late: a wrong file name should not wait seconds for its answer
     from sklearn.utils._param_validation import InvalidParameterError
 
@@ -203,9 +203,9 @@ def _run(
     from subspaces.numerics.memory import require
 
     remedy = "Allow more with --memory, or cluster a sample."
-    require(POINT_BYTES * len(data.X), f"the confidence and the table of {len(data.X)} points", remedy)
+    require(POINT_BYTES * data.n_points, f"the confidence and the table of {data.n_points} points", remedy)
     given = tracks.settings(method, wanted, *settings)
-    estimator = build(method, wanted, len(data.X), given, settings[1])
+    estimator = build(method, wanted, data.n_points, given, settings[1])
     start = perf_counter()
     try:
         estimator.fit(data.X)

@@ -81,7 +81,7 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
         images = list(_headers(folder, files, skipped, request.max_bytes, step))
     if len(images) < request.min_images:
         raise _too_few(folder, len(images), skipped, request)
-    size, how = _common_size(images, request.image_size)
+    size, how = _chosen_size(images, request.image_size)
     shape = (*size, 3) if request.color else size
     check_size(folder, len(images) * math.prod(shape) * 4, request.max_bytes)
     X = np.empty((len(images), math.prod(shape)), dtype=np.float32)
@@ -222,12 +222,23 @@ def _headers(
                         f"{width} x {height} pixels may take {readable_bytes(needed)} of memory to decode, "
                         f"{readable_bytes(max_bytes)} may be used; make it smaller"
                     )
-                if image.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # orientation: turned by 90 degrees
-                    width, height = height, width
+                height, width = _turned(image)
         except Exception as error:
             skipped.append((name.encode(errors="backslashreplace").decode(), _reason(error)))
         else:
             yield ImageFile(path, name, height, width)
+
+
+def _turned(image: Any) -> tuple[int, int]:
+    """Height and width as the camera says that an image is shown."""
+    width, height = image.size
+    return (width, height) if image.getexif().get(0x0112, 1) in (5, 6, 7, 8) else (height, width)
+
+
+def shown_size(path: Path) -> tuple[int, int]:
+    """Height and width of an image as it is shown, from its header; refused if it announces too many pixels."""
+    with _opened(path) as image:
+        return _turned(image)
 
 
 def _found(folder: Path, given: Sequence[Path] | None) -> tuple[list[Path], list[tuple[str, str]]]:
@@ -263,19 +274,22 @@ def _natural(parts: tuple[str, ...]) -> list[Any]:
     return [pieces, parts]
 
 
-def _common_size(images: list[ImageFile], wanted: tuple[int, int] | None) -> tuple[tuple[int, int], str]:
-    """Height and width for all (as asked, as they are, or `USUAL_PIXELS` of the usual shape), and how to say it."""
+def common_size(sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Height and width for images of these sizes: small ones of one size stay, others get `USUAL_PIXELS`."""
+    if len(set(sizes)) == 1 and math.prod(sizes[0]) <= SMALL:
+        return sizes[0]
+    ratio = min(max(float(np.median([height / width for height, width in sizes])), 0.5), 2.0)
+    return max(1, round(math.sqrt(USUAL_PIXELS * ratio))), max(1, round(math.sqrt(USUAL_PIXELS / ratio)))
+
+
+def _chosen_size(images: list[ImageFile], wanted: tuple[int, int] | None) -> tuple[tuple[int, int], str]:
+    """Height and width for all, as asked or by `common_size`, and how to say it."""
     sizes = {(image.height, image.width) for image in images}
     n = counted(len(images), "image")
-    if wanted is None and len(sizes) == 1 and math.prod(next(iter(sizes))) <= SMALL:
-        size = next(iter(sizes))
+    size = wanted or common_size([(image.height, image.width) for image in images])
+    if wanted is None and sizes == {size}:
         return size, f"{n} of {size[0]} x {size[1]} pixels, used as they are"
     ratios = [image.height / image.width for image in images]
-    if wanted is not None:
-        size = wanted
-    else:
-        ratio = min(max(float(np.median(ratios)), 0.5), 2.0)
-        size = max(1, round(math.sqrt(USUAL_PIXELS * ratio))), max(1, round(math.sqrt(USUAL_PIXELS / ratio)))
     cut = sum(not 0.9 < ratio * size[1] / size[0] < 1.1 for ratio in ratios)
     middle = ""
     if cut:

@@ -74,6 +74,8 @@ def read_several(files: Sequence[Path], request: Request, read: Callable[[Path, 
             if parts
             else read(file, request)
         )
+        if not isinstance(parts[-1].X, np.ndarray):
+            raise FileError(file, "sparse files are read one by one; join them first with scipy.sparse.vstack")
     total = sum(part.X.nbytes for part in parts)
     check_size(files[-1], 2 * total, request.max_bytes, "with the other files, its values need")
     return _joined(parts)

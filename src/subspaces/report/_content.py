@@ -12,6 +12,7 @@ from scipy import sparse
 
 from subspaces.confidence import Summary, summarize
 from subspaces.description import describe
+from subspaces.numerics.components import dense_rows
 from subspaces.numerics.types import Array, Labels
 
 if TYPE_CHECKING:
@@ -165,5 +166,4 @@ from scipy import sparse
 
     def row(self, i: int) -> Array:
         """The numbers of a point."""
-        found = self.X[[i]]
-        return np.asarray(found.toarray() if sparse.issparse(found) else found).ravel()
+        return np.asarray(dense_rows(self.X[[i]])[0])

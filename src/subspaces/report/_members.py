@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from subspaces.numerics.components import dense_rows, mean_and_deviation
 from subspaces.numerics.types import Array, Labels
 from subspaces.report._content import Content
 from subspaces.report._pictures import Pictures
@@ -115,12 +115,7 @@ def _order(content: Content, c: int) -> Labels:
 
 def centre_and_spread(X: Any) -> tuple[Array, Array]:
     """Mean and standard deviation of every feature, the latter 1 where nothing varies."""
-    centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    if sparse.issparse(X):
-        squares = np.asarray(X.multiply(X).mean(axis=0), dtype=np.float64).ravel()
-        spread = np.sqrt(np.maximum(squares - centre**2, 0))
-    else:
-        spread = np.asarray(X.std(axis=0), dtype=np.float64)
+    centre, spread = mean_and_deviation(X)
     return centre, np.where(spread > 0, spread, 1.0)
 
 
