@@ -78,7 +78,7 @@ class Content:
             classes=data.classes,
             named_by=next(iter(data.places), "row"),
             image_shape=data.image_shape,
-            pixels=getattr(data, "pixels", None),
+            pixels=data.pixels,
             feature_names=data.feature_names,
             files=[data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None,
             command=command,
@@ -102,7 +102,6 @@ class Content:
         Examples
         --------
         >>> import numpy as np
-from scipy import sparse
         >>> from subspaces import TRR
         >>> from subspaces.report import Content, write_report
         >>> X = np.random.default_rng(0).normal(size=(40, 5))

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from subspaces.numerics.components import dense_rows
 from subspaces.numerics.types import Array, Labels
 from subspaces.plots.layout import cluster_map, cluster_means
 from subspaces.plots.style import OKABE_ITO, map_colors
@@ -19,15 +21,15 @@ STEPS = 9999
 """Coordinates are whole numbers up to this: finer than any screen, and short."""
 
 _TEXTS = {
-    "map": "Each cluster has a disc of its own with its most typical points in the middle; points between two discs are "
-    "drawn to both. Clusters that are alike are neighbours as far as a plane allows.",
+    "map": "Each cluster has a disc of its own with its most typical points in the middle; points between two discs "
+    "are drawn to both. Clusters that are alike are neighbours as far as a plane allows.",
     "points": "The plane in which the points vary most (principal components of the values).",
 }
 
 
 @dataclass(frozen=True)
 class MapView:
-    """Coordinates of the points and of the clusters, whole numbers; the colour of each cluster, an index from 0 to 7."""
+    """Coordinates of points and clusters, whole numbers; the colour of each cluster, an index from 0 to 7."""
 
     points: Labels
     centres: Labels
@@ -56,12 +58,11 @@ def _coordinates(content: Content, codes: Labels) -> tuple[Array, Array, str]:
     if embedding is not None and len(embedding) == n and len(content.summary.clusters) > 1:
         return *cluster_map(np.asarray(embedding, dtype=np.float64), codes), "map"
     if content.X.shape[1] < 2 or n < 3 or np.ptp(codes) == 0 == _variation(content.X):
-        line = content.X[:, [0]].toarray() if hasattr(content.X, "toarray") else np.asarray(content.X[:, [0]])
-        points = np.hstack([line.astype(np.float64), np.zeros((n, 1))])
+        points = np.hstack([dense_rows(content.X[:, [0]]).astype(np.float64), np.zeros((n, 1))])
     else:
         from sklearn.decomposition import PCA
 
-        if hasattr(content.X, "toarray"):
+        if sparse.issparse(content.X):
             points = PCA(2, svd_solver="arpack", random_state=0).fit_transform(content.X)
         else:
             centre, spread = centre_and_spread(content.X)
@@ -72,7 +73,7 @@ def _coordinates(content: Content, codes: Labels) -> tuple[Array, Array, str]:
 
 def _variation(X: Any) -> float:
     """0 where all points are equal."""
-    return float(np.abs(X[1:] - X[:-1]).max()) if len(X) > 1 and not hasattr(X, "toarray") else 1.0
+    return float(np.abs(X[1:] - X[:-1]).max()) if X.shape[0] > 1 and not sparse.issparse(X) else 1.0
 
 
 def still_map(content: Content, view: MapView) -> Plot:

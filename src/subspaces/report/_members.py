@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.numerics.components import dense_rows, mean_and_deviation
+from subspaces.numerics.components import mean_and_deviation
 from subspaces.numerics.types import Array, Labels
 from subspaces.report._content import Content
 from subspaces.report._pictures import Pictures

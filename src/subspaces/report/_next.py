@@ -49,15 +49,17 @@ def next_steps(content: Content) -> list[Step]:
     stem = Path(str(files[0])).stem or "result"
     steps = [*_numbers(content, base, stem), *_classes(content, base, stem)]
     if content.files is not None and "--sort-into" not in given:
-        text = f"Copies every image into a folder for its cluster; your own files stay as they are. Clusters keep their numbers: {_folders(content)}."
+        text = f"Copies every image into a folder for its cluster; your own files stay as they are. {_folders(content)}"
         steps.append(Step("Sort the files into folders", text, (command(base, ["--sort-into", f"{stem}-sorted"]),)))
     if not given & {"-o", "--output"} and "--image" not in given:
-        text = f"A row for each {content.noun[:-1]}: its cluster, confidence and second choice. Excel opens it; .csv is as good."
+        row = f"A row for each {content.noun[:-1]}: its cluster, confidence and second choice."
+        text = f"{row} Excel opens it; .csv is as good."
         steps.append(Step("Keep the result as a table", text, (command(base, ["-o", f"{stem}-clusters.xlsx"]),)))
     if not given & {"--image", "--motion", "--scheduler"}:
         model = f"{stem}.skops"
         label = shlex.join(["subspaces", "predict", model, "NEW", "-o", "new.csv"])
-        text = f"Saves what was learned; then the same clusters for {content.noun} that come later (NEW is their file or folder)."
+        later = f"then the same clusters for {content.noun} that come later (NEW is their file or folder)"
+        text = f"Saves what was learned; {later}."
         steps.append(Step(f"Label new {content.noun}", text, (command(base, ["--save", model]), label)))
         words = [entry for entry in base if entry[0] in READING]
         text = "Opens a page on this machine with sliders for the number of clusters and everything else."
@@ -68,7 +70,7 @@ def next_steps(content: Content) -> list[Step]:
 def _folders(content: Content) -> str:
     first = int(content.summary.clusters.max(initial=0))
     width = max(2, len(str(first)))
-    return f"cluster {first} is in cluster_{first:0{width}d}"
+    return f"Clusters keep their numbers: cluster {first} is in cluster_{first:0{width}d}."
 
 
 def _numbers(content: Content, base: list[Option], stem: str) -> list[Step]:
@@ -80,7 +82,9 @@ def _numbers(content: Content, base: list[Option], stem: str) -> list[Step]:
     commands = tuple(command(rest, ["-k", str(k), "--report", f"{stem}-{k}.html"]) for k in numbers)
     shown = len(content.summary.clusters)
     if shown == 1:
-        return [Step("Ask for groups all the same", "None stands out; a number that you know can still be given.", commands)]
+        return [
+            Step("Ask for groups all the same", "None stands out; a number that you know can still be given.", commands)
+        ]
     low, high = content.document.get("n_clusters_range", (0, 0))
     why = f"Between {low} and {high} may be right" if low < high else "These numbers stand out as well"
     return [Step("Try another number of clusters", f"{why}; this page shows {shown}. Compare the pages.", commands)]

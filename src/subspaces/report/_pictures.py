@@ -1,4 +1,4 @@
-"""The pictures of points as text inside the page: read in one place, small where they only point, large where they fit."""
+"""The pictures of points as text inside the page: read in one place, small beside a text, large where they fit."""
 
 from __future__ import annotations
 

@@ -92,7 +92,11 @@ def plain_words(content: Content) -> list[str]:
         said = [f"All {n:,} {noun} are in one group{found}."]
     else:
         largest, smallest = int(summary.sizes.max()), int(summary.sizes.min())
-        each = f"each with {content.counted(largest)}" if largest == smallest else f"from {smallest:,} to {largest:,} {noun}"
+        each = (
+            f"each with {content.counted(largest)}"
+            if largest == smallest
+            else f"from {smallest:,} to {largest:,} {noun}"
+        )
         said = [f"The {n:,} {noun} were put into {k} groups (clusters), {each}."]
         sure = float(np.median(summary.confidence))
         said.append(f"For a typical {one} the cluster is right with a probability of {100 * sure:.0f} %.")
@@ -100,11 +104,15 @@ def plain_words(content: Content) -> list[str]:
         if low < high:
             said.append(f"The number itself was estimated: anything from {low} to {high} may be right.")
         if doubtful:
-            said.append(f"Look first at the {content.counted(doubtful)} that {'is' if doubtful == 1 else 'are'} doubtful.")
+            said.append(
+                f"Look first at the {content.counted(doubtful)} that {'is' if doubtful == 1 else 'are'} doubtful."
+            )
         else:
             said.append(f"No {one} is doubtful.")
     if nowhere:
-        said.append(f"{content.counted(nowhere)} {'fits' if nowhere == 1 else 'fit'} nowhere: unlike all others, or torn.")
+        said.append(
+            f"{content.counted(nowhere)} {'fits' if nowhere == 1 else 'fit'} nowhere: unlike all others, or torn."
+        )
     return said
 
 

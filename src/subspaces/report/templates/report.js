@@ -215,6 +215,7 @@ const indexOf = (element) => Number(element.dataset.i === undefined ? element.id
 function enlarge(event) {
   const item = event.target.closest(".look[data-i], .members.pictures > li");
   if (!item || (event.type === "keydown" && (event.key !== "Enter" || item.tagName === "BUTTON"))) return;
+  event.preventDefault(); // or Enter would press the first button of the dialog as well
   const around = item.closest(".members, .thumbs, #doubtful, #table tbody");
   const items = Array.from(around ? around.querySelectorAll(".look[data-i], :scope > li[id]") : [item], indexOf);
   look(indexOf(item), items);
