@@ -67,6 +67,7 @@ SLOW = (
     "plots/test_plots_tree.py::test_from_estimators",
     "project/test_architecture.py::test_picture",
     "project/test_benchmarks.py",
+    "project/test_console.py::test_pages",
     "project/test_docs.py::test_examples_run",
     "project/test_manual.py::test_example_runs",
     "project/test_manual.py::test_manual_builds",

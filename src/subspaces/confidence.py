@@ -1,6 +1,6 @@
 """How sure is each label: from the graph that was cut, for points and for clusters.
 
-The confidence of a label is the probability that it is right (:mod:`subspaces.calibration`). It rests on this:
+The confidence of a label is the probability that it is right (``subspaces.calibration``). It rests on this:
 
 A walker that starts at a point i and goes along the edges of the graph (with probability in proportion to their
 weights, resting every other step on average) is after `N_STEPS` steps in cluster c with probability s_ic. Divided by

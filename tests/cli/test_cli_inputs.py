@@ -36,7 +36,7 @@ def test_text_columns_come_with_a_command_that_works(table, tmp_path):
     assert words[5:] == ["--label", "the day", "--ignore", "species", "--ignore", "ward"]
     result = run(*words[1:])
     assert result.exit_code == 0, result.output
-    assert "note: column 'name' names the points" in result.stdout
+    assert "note: column 'name' is taken as the names of the points" in result.stdout
 
 
 def test_several_tables(table, tmp_path):
@@ -96,8 +96,13 @@ def test_workbooks_in_and_out(table, tmp_path):
     result = run("cluster", tmp_path / "book.xlsx", "--sheet", "Rings", "-k", 3, *COLUMNS, "-o", out)
     assert result.exit_code == 0, result.output
     assert "--array Cover would read another" in result.stdout
-    rows = list(openpyxl.load_workbook(out).active.values)
+    sheet = openpyxl.load_workbook(out).active
+    rows = list(sheet.values)
     assert rows[0][:3] == ("id", "cluster", "confidence")
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", f"A1:F{len(rows)}")
+    (tinted,) = sheet.conditional_formatting  # one colour for each cluster, whatever the order of the rows
+    assert str(tinted.sqref) == f"A2:F{len(rows)}"
+    assert all("$B2" in rule.formula[0] for rule in tinted.rules)
     assert [row[1] for row in rows[1:]] == labels_of(table, "-k", 3, *COLUMNS)["cluster"]
 
 
@@ -153,6 +158,14 @@ def test_commands_are_repeated_with_what_is_asked_for(monkeypatch):
     finally:
         _common._typed.reset(token)
     assert words == ["subspaces", "cluster", "x y.csv", "--label", "a b", "--ignore", "c", "--ignore", "d'e"]
+
+
+def test_the_program_is_named_as_the_shell_finds_it(monkeypatch):
+    monkeypatch.setattr("sys.argv", [".venv/bin/subspaces", "demo"])
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert _common.program() == ".venv/bin/subspaces"
+    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/subspaces")
+    assert _common.program() == "subspaces"
 
 
 def test_one_is_one(photos, tmp_path):

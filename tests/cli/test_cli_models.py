@@ -118,7 +118,8 @@ def test_two_runs(runs):
     result = run("compare", runs / "a.csv", runs / "b.csv")
     assert result.exit_code == 0, result.output
     assert "a.csv: 8 points, 3 clusters" in result.stdout
-    (line,) = [line for line in result.stdout.splitlines() if line.startswith("a.csv and b.csv")]
+    said, *_, line = [line for line in result.stdout.splitlines() if line.startswith("a.csv and b.csv")]
+    assert said == result.stdout.splitlines()[0] == "a.csv and b.csv agree on 87.5 % of the points."
     assert line.split()[3:5] == ["8", "87.5"]
 
 
@@ -129,8 +130,12 @@ def test_runs_against_the_truth(runs):
     assert [pair["files"] for pair in document["pairs"]] == [["a.csv", "b.csv"]]
     assert [entry["accuracy"] for entry in document["truth"]] == [1.0, 0.875]
     result = run("compare", runs / "a.csv", runs / "truth.csv", "--truth", "species")
+    assert result.stdout.startswith("a.csv agrees with species on 100.0 % of the points.\n")
     assert "against species" in result.stdout
     assert "agreement" not in result.stdout
+    result = run("compare", *(runs / f"{name}.csv" for name in ("a", "b", "truth")), "--truth", "species")
+    said = "a.csv and b.csv agree on 87.5 % of the points; they agree with species on 87.5 to 100.0 %."
+    assert result.stdout.splitlines()[0] == said
     assert "no file has a column 'kind'" in fails("compare", runs / "a.csv", runs / "b.csv", "--label", "kind")
 
 

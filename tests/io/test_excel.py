@@ -53,7 +53,7 @@ def test_sheets_are_tables(tmp_path):
     assert data.ids == ["p", "q", "r"]
     assert data.classes == ["x", "y"]
     assert data.feature_names == ["a", "b"]
-    assert "column 'name' names the points" in data.notes[0]
+    assert "column 'name' is taken as the names of the points" in data.notes[0]
 
 
 def test_titles_gaps_dates_and_errors_in_sheets(tmp_path):

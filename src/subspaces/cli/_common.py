@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import sys
 import threading
@@ -18,6 +19,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -37,6 +39,12 @@ def repeated_command() -> str:
     """The command as it was typed, quoted for a shell, and allowed to replace what it wrote the first time."""
     typed = _typed.get()
     return shlex.join(typed if "--force" in typed else (*typed, "--force"))
+
+
+def program() -> str:
+    """What to type to run this program again: its name, or its path where the shell would not find the name."""
+    typed = sys.argv[0]
+    return typed if Path(typed).stem == "subspaces" and shutil.which("subspaces") is None else "subspaces"
 
 
 class Refusal(Exception):
@@ -135,7 +143,7 @@ def _try(error: Exception) -> str:
     if not remedy or _typed.get()[1:2] not in (("cluster",), ("explore",)):  # which have these options
         return ""
     words = [word for name, value in remedy.items() for word in shlex.split(_options(name, value))]
-    return f"; try: {shlex.join([*_typed.get(), *words])}"
+    return f"; try: {shlex.join([program(), *_typed.get()[1:], *words])}"
 
 
 def _options(name: str, value: Any) -> str:

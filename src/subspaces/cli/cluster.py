@@ -233,7 +233,7 @@ def _remarks(labels: Any) -> list[str]:
     n, n_clusters = len(labels), len(set(labels.tolist()))
     if n < FEW_POINTS or 1 < n == n_clusters:
         few = counted(n, "point is", "points are")
-        return [f"{few} too few to find clusters among them; what is written says next to nothing"]
+        return [f"{few} too few to find clusters among them; do not rely on this result"]
     return []
 
 

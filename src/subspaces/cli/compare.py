@@ -65,6 +65,7 @@ def compare(
             document["truth"] = [{"file": names[i], "n_points": n, **scores} for i, n, scores in known]
         typer.echo(json.dumps(document, allow_nan=False))
         return
+    typer.echo(one_line(_sentence(names, pairs, known, label)))
     for name, labels in zip(names, found, strict=True):
         n_clusters = counted(len(set(labels.labels)), "cluster")
         typer.echo(one_line(f"{name}: {counted(len(labels.labels), 'point')}, {n_clusters}"))
@@ -72,6 +73,24 @@ def compare(
         _print([(f"{names[i]} and {names[j]}", n, scores) for i, j, n, scores in pairs], "agreement")
     if truth is not None:
         _print([(names[i], n, scores) for i, n, scores in known], f"against {label}")
+
+
+def _sentence(names: list[str], pairs: list[Any], known: list[Any], label: str | None) -> str:
+    """What the tables say, in one line; of several files the least and the largest agreement."""
+
+    def share(rows: list[Any]) -> str:
+        found = sorted(100 * row[-1]["accuracy"] for row in rows)
+        least, most = f"{found[0]:.1f}", f"{found[-1]:.1f}"
+        return f"{least} %" if least == most else f"{least} to {most} %"
+
+    said = []
+    if pairs:
+        who = f"{names[0]} and {names[1]}" if len(pairs) == 1 else "The files, two by two,"
+        said.append(f"{who} agree on {share(pairs)} of the points")
+    if known:
+        who = f"{names[0]} agrees" if len(known) == 1 else "they agree" if said else "The files agree"
+        said.append(f"{who} with {label} on {share(known)}{'' if said else ' of the points'}")
+    return "; ".join(said) + "."
 
 
 def _short(files: Sequence[Path]) -> list[str]:

@@ -71,7 +71,7 @@ class ByTrainingPoints:
     scaling, kernel, penalty : what made their coefficients
     labels, n_clusters : what was found
     n_nonzero : η
-    rule : :data:`subspaces.new_points.RULES`
+    rule : a name in ``subspaces.new_points.RULES``
     two_scale : what represents new points where the two-scale route was taken
     network : the classifier of ``rule="network"``
     affine : whether coefficients sum to one

@@ -107,7 +107,7 @@ def run(
     X : array of shape (n, m), dense or sparse; (n, n) where the plan's kernel is precomputed
     cache : results of stages to reuse and to keep; all runs with one cache must be on the same points
     listen : called with the name of each stage, gives a context in which it runs
-    workers : who computes large pieces (:mod:`subspaces.numerics.workers`)
+    workers : who computes large pieces (``subspaces.numerics.workers``)
     until : the last stage: ``"graph"``, ``"embedding"`` or ``"cut"``
     """
     with phase("Putting the points in order"):

@@ -52,7 +52,7 @@ class SubspaceClustering(GraphClusterer):
         What makes vectors of images before anything else, in :meth:`fit` and :meth:`predict` alike; X is then a list of
         paths, an array (n, height, width) or (n, height, width, 3), or rows of pixels with `image_shape`.
         ``"efficientnet"`` needs ``pip install "subspaces[images]"``; a path is a ``.npy`` with a vector for each image;
-        a function is called with X. None: X holds the points. See :mod:`subspaces.features`.
+        a function is called with X. None: X holds the points. See ``subspaces.features``.
     image_shape : tuple or None, default=None
         With `features`, (height, width) or (height, width, 3) of rows of pixels.
     out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"

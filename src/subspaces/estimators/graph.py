@@ -58,7 +58,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
     """Base of the methods that cut a graph between all points.
 
     A subclass gives ``_represent`` (points or kernel matrix → coefficients), or ``_affinity`` where it represents no
-    point by others, and where it sees the data through a kernel the parameters of :class:`WithKernel`.
+    point by others, and where it sees the data through a kernel the parameters of ``WithKernel``.
     """
 
     partition: str = "kmeans"

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
-from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -252,7 +251,8 @@ def _write_text(stream: BinaryIO, table: Table, extra: Mapping[str, Any], delimi
 
 
 def _write_xlsx(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
-    write_sheet(stream, chain([list(table)], one_by_one(table.values())))
+    n_rows = len(next(iter(table.values())))
+    write_sheet(stream, list(table), one_by_one(table.values()), n_rows, tinted="cluster")
 
 
 def _write_json(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
