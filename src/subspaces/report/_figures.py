@@ -16,6 +16,9 @@ from subspaces.report._content import Content
 LARGE = 20_000
 """Points above which nothing is drawn that needs eigenvectors the fit did not compute."""
 
+SPECTRUM = 200_000
+"""Points times clusters up to which the eigenvalues beyond the clusters are computed for a picture: seconds."""
+
 DPI = 110
 
 INK = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.titlecolor")
@@ -79,10 +82,9 @@ def _plots(content: Content) -> list[Plot]:
         made.append((title, text, size, draw))
 
     made.append(("Confidence of the labels", _CONFIDENCE, (6.4, 3.6), lambda figure: _confidence(figure, content)))
-    fits = len(content.summary.labels) <= LARGE
     if getattr(estimator, "affinity_matrix_", None) is not None:
         add("The graph that was cut", _GRAPH, (6.4, 6.0), plots.AffinityDisplay)
-        if fits or getattr(estimator, "eigenvalues_", None) is not None:
+        if len(content.summary.labels) * len(content.summary.clusters) <= SPECTRUM:
             add("Spectrum", _SPECTRUM, (6.4, 4.0), plots.SpectrumDisplay)
     if selection is not None and len(selection.trials) > 1:
         height = max(3.0, 1.5 + 0.26 * len(plots.SelectionDisplay(selection).row_names))
