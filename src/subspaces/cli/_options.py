@@ -166,6 +166,16 @@ ImageSizeOption = Annotated[
     ),
 ]
 ColorOption = Annotated[bool, data("--color/--grey", None, "Cluster images by colour or (the default) in grey.")]
+FeaturesOption = Annotated[
+    str | None,
+    data(
+        "--features",
+        "HOW",
+        "What images are compared by: pixels (right for aligned ones), efficientnet (a network, with "
+        'pip install "subspaces[images]"), timm:NAME, open_clip:NAME, or a .npy with a vector for each image in the '
+        "order of their names. Left out, efficientnet for a folder of images if it is installed, else pixels.",
+    ),
+]
 ImageOption = Annotated[
     bool,
     data(

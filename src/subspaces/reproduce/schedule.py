@@ -31,6 +31,9 @@ QUICK = "-quick"
 OWN = "-own"
 """Ending, before that of a quick run, where a class or points of the user take part."""
 
+DRAWN = {"per_class": "draw", "corruption": "noise_seed", "persons": "group"}
+"""Descriptions of points that leave something open, and the name of what settles it."""
+
 MAX_CELLS = 100_000
 """Cells of one experiment, and runs of one cell: the largest of the paper has some hundreds."""
 
@@ -119,7 +122,7 @@ def _reason(error: Exception) -> str:
 def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
     """All experiments, figures and tables in the order of the paper's pages."""
     order = ["fig1", "fig2", "table2", "fig3", "fig4", "fig5", "table3", "table4", "table5", "table6"]
-    order += ["fig6", "fig7", "fig8", "table7", "fig9", "table8", "digits"]
+    order += ["fig6", "fig7", "fig8", "table7", "fig9", "table8", "rivals", "digits"]
     names = [path.stem for path in folder.glob("*.toml")]
     return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
@@ -194,7 +197,7 @@ def _panel(
             }
             if "source" in row:
                 cell["source"] = row["source"]
-            seeded = "draw" if "per_class" in points else "noise_seed" if "corruption" in points else None
+            seeded = next((key for part, key in DRAWN.items() if part in points), None)
             n_draws, first = (protocol.get("draws", 1), protocol.get("first_draw", 0)) if seeded else (1, 0)
             runs, short = _owed(experiment, row, protocol)
             for draw in range(first, first + n_draws):
