@@ -57,15 +57,32 @@ class Features:
         """The points as they are clustered: images become vectors where that was asked for or is usual."""
         from subspaces.features.networks import EfficientNet, is_installed
 
+        if data.texts is not None:
+            return self._of_texts(data)
         if data.image_shape is None:
             if self.spec is not None:
-                raise typer.BadParameter(f"is for images, and {data.source} holds none", param_hint=OPTION)
+                raise typer.BadParameter(f"is for images and texts, and {data.source} holds none", param_hint=OPTION)
             return data
         if self.spec == PIXELS or (self.spec is None and not data.is_image_folder):
             return data
         if self.spec is None and not is_installed():
             return replace(data, notes=(*data.notes, ALIGNED))
         return self._made(data, self.extractor or EfficientNet())
+
+    def _of_texts(self, data: Dataset) -> Dataset:
+        """Texts as vectors: by what was asked for, or by what suits them."""
+        from subspaces.features import featured
+        from subspaces.features.documents import INSTALL, is_installed, usual
+
+        if self.spec == PIXELS:
+            raise typer.BadParameter(f"texts have no pixels ({data.source})", param_hint=OPTION)
+        extractor = self.extractor or usual(data.texts or [])
+        with _refused(), _bar(self.show, "reading the texts") as progress:
+            made = featured(data, extractor, progress)
+        what = f"each of {made.n_points} texts became {made.X.shape[1]} {extractor.kind} ({extractor.name})"
+        other = "sentences" if extractor.name == "tfidf" else "tfidf"
+        how = f"{OPTION} {other} is another way" if is_installed() else f"{INSTALL} brings word vectors for short ones"
+        return replace(made, notes=(f"{what}; {how}", *data.notes))
 
     def _made(self, data: Dataset, extractor: Extractor) -> Dataset:
         from subspaces.features import featured
@@ -147,11 +164,11 @@ def _refused() -> Iterator[None]:
 
 
 @contextmanager
-def _bar(show: bool) -> Iterator[Callable[[int, int], None] | None]:
+def _bar(show: bool, title: str = "looking at the images") -> Iterator[Callable[[int, int], None] | None]:
     """A bar over the images with the time left, if a person is watching."""
     if not show or not sys.stderr.isatty():
         yield None
         return
-    with bar_of_time("looking at the images", counted=True) as bar:
+    with bar_of_time(title, counted=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

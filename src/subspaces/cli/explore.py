@@ -44,6 +44,7 @@ def explore(
     array: options.ArrayOption = None,
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
+    text: options.TextOption = None,
     features: options.FeaturesOption = None,
     max_points: PointsOption = 2000,
     seed: options.SeedOption = None,
@@ -69,7 +70,7 @@ def explore(
 
     looked_at = Features.checked(features, {}, show=True)
     inputs = Inputs.of(file)
-    reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
+    reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array, "text": text}
     reading |= {"header": header, "decimal": decimal}
     asked = {**reading, "features": features}
     with limited_threads(threads):

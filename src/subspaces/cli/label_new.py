@@ -49,6 +49,7 @@ def predict(
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
     missing: options.MissingOption = "error",
+    text: options.TextOption = None,
     features: VectorsOption = None,
     output: LabelsOption = None,
     force: options.ForceOption = False,
@@ -70,6 +71,7 @@ def predict(
         check_output(output, force=force, source=inputs.main)
     estimator, reading = load_model(model)
     options_of_reading = {"id": id_, "array": array, "header": header, "decimal": decimal, "missing": missing}
+    options_of_reading["text"] = text
     extractor = features_of_model(features, reading)
     data = _read(inputs, reading, options_of_reading, partial(new_vectors, extractor=extractor, show=not quiet))
     labels = estimator.predict(data.X)

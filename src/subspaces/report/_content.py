@@ -34,6 +34,7 @@ class Content:
     named_by : the column that `ids` are: ``id``, ``line`` or ``row``
     image_shape : height and width (and 3) if points are images
     pixels : the images, flattened, where X holds vectors made of them
+    texts : the text of each point, where X holds vectors made of them
     feature_names : names of the columns of X
     files : image file of each point
     command : shell command that repeats the run
@@ -51,6 +52,7 @@ class Content:
     named_by: str = "id"
     image_shape: tuple[int, ...] | None = None
     pixels: Array | None = None
+    texts: Sequence[str] | None = None
     feature_names: Sequence[str] | None = None
     files: Sequence[Path] | None = None
     command: str = ""
@@ -79,6 +81,7 @@ class Content:
             named_by=next(iter(data.places), "row"),
             image_shape=data.image_shape,
             pixels=data.pixels,
+            texts=data.texts,
             feature_names=data.feature_names,
             files=[data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None,
             command=command,
@@ -148,6 +151,8 @@ class Content:
     @property
     def noun(self) -> str:
         """What a point is called."""
+        if self.texts is not None:
+            return "texts"
         return "images" if self.image_shape is not None else "points"
 
     def counted(self, n: int) -> str:
@@ -155,9 +160,10 @@ class Content:
         return f"{n:,} {self.noun if n != 1 else self.noun[:-1]}"
 
     def name_of(self, i: int) -> str:
-        """Name of a point."""
+        """Name of a point; of a text its name and first line."""
         name = str(i if self.ids is None else self.ids[i])
-        return f"row {name}" if self.named_by == "row" else name
+        name = f"row {name}" if self.named_by == "row" else name
+        return name if self.texts is None else f"{name}: {first_line(self.texts[i])}"
 
     def place_of(self, i: int) -> str:
         """What stands of a point in the column `named_by`."""
@@ -166,3 +172,9 @@ class Content:
     def row(self, i: int) -> Array:
         """The numbers of a point."""
         return np.asarray(dense_rows(self.X[[i]])[0])
+
+
+def first_line(text: str, length: int = 120) -> str:
+    """The first line of a text that is not empty, shortened."""
+    line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"

@@ -79,7 +79,8 @@ def doubtful_section(content: Content, pictures: Pictures | None) -> DoubtfulSec
 def _groups(content: Content, shown: Labels, pictures: Pictures | None) -> list[tuple[str, list[Doubt]]]:
     """Points between the same two clusters together, the largest group first; those alone with their pair come last."""
     summary = content.summary
-    scale = None if pictures is not None else centre_and_spread(content.X)
+    is_drawn = pictures is not None or content.texts is not None  # a text says itself what it is
+    scale = None if is_drawn else centre_and_spread(content.X)
     pairs: dict[tuple[int, ...], list[Doubt]] = {}
     for i in shown.tolist():
         cluster, second = int(summary.labels[i]), int(summary.second_cluster[i])

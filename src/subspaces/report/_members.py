@@ -49,6 +49,7 @@ class ClusterView:
     typical: list[Member] = field(default_factory=list)
     path: str = ""
     traits: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
 
     @property
     def n_hidden(self) -> int:
@@ -77,7 +78,7 @@ def gallery(content: Content, pictures: Pictures | None = None, share: float = 1
     views = [ClusterView(row) for row in summary.as_rows()]
     orders = [_order(content, c) for c in range(len(views))]
     room = share * GALLERY_BYTES if has_images else int(share * MAX_PROFILES)
-    draw = _profiles(content, views)
+    draw = _words(content, views) or _profiles(content, views)
     small, large = draw, draw
     if pictures is not None:
         small, side = pictures.uri, pictures.fitting_side(share * GALLERY_BYTES / 2)
@@ -117,6 +118,15 @@ def centre_and_spread(X: Any) -> tuple[Array, Array]:
     """Mean and standard deviation of every feature, the latter 1 where nothing varies."""
     centre, spread = mean_and_deviation(X)
     return centre, np.where(spread > 0, spread, 1.0)
+
+
+def _words(content: Content, views: list[ClusterView]) -> Callable[[int], str] | None:
+    """Texts need no drawing: the clusters get the words that make them."""
+    if content.texts is None:
+        return None
+    for view, row in zip(views, content.document.get("clusters", ()), strict=False):
+        view.words = row.get("words", [])
+    return lambda i: ""
 
 
 def _profiles(content: Content, views: list[ClusterView]) -> Callable[[int], str]:
