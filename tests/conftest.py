@@ -81,6 +81,8 @@ SLOW = (
     "report/test_report.py::test_page_says",
     "report/test_report.py::test_policy",
     "report/test_report.py::test_ten_thousand_points",
+    "report/test_report_answers.py::test_commands",
+    "report/test_report_answers.py::test_other_numbers",
     "report/test_report_tree.py::test_section_shows",
     "report/test_report_tree.py::test_verdict",
     "report/test_report_tree.py::test_what_is_known",
