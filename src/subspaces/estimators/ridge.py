@@ -174,7 +174,7 @@ def _input_bytes(plan: Plan) -> int:
 def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
     """Refuse what is linear in n and still does not fit: points in order of cells, features, candidates."""
     shape, size = plan.shape, plan.shape.dtype.itemsize
-    per_point = (shape.m + two_scale.LEADING) * size + 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
+    per_point = (shape.m + two_scale.N_LANDMARKS) * size + 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
     memory.require(
         shape.n * per_point + _WORK + _input_bytes(plan),
         f"the two-scale graph of {shape.n} points",
