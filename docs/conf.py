@@ -33,6 +33,7 @@ extensions = [
     "measured",
     "architecture",
     "listed",
+    "commands",
 ]
 exclude_patterns = ["_*", "api/generated/_*", "Makefile"]
 templates_path = ["_templates"]
@@ -68,6 +69,7 @@ nitpick_ignore = [
     ("py:func", "data_weight"),
     ("py:func", "outlier_weight"),
     ("py:mod", "subspaces.plots.style"),
+    ("py:obj", "coefficients_"),  # numpydoc links attributes that are properties, by their bare names
 ]
 
 # ---------------------------------------------------------------- gallery

@@ -56,6 +56,9 @@ SLOW = (
     "hyperspectral/test_image.py::test_real_scene",
     "io/test_models.py::test_every_method",
     "machines/",
+    "numerics/test_components.py::test_front_door",
+    "numerics/test_components.py::test_route",
+    "numerics/test_components.py::test_sparse_points",
     "numerics/test_cells.py::test_search_finds_most",
     "numerics/test_degenerate_spectra.py",
     "numerics/test_kmeans.py::test_finds_the_optimum",
@@ -64,6 +67,7 @@ SLOW = (
     "plots/test_plots_tree.py::test_from_estimators",
     "project/test_architecture.py::test_picture",
     "project/test_benchmarks.py",
+    "project/test_console.py::test_pages",
     "project/test_docs.py::test_examples_run",
     "project/test_manual.py::test_example_runs",
     "project/test_manual.py::test_manual_builds",
@@ -98,6 +102,7 @@ SLOW = (
     "test_confidence.py::test_informative",
     "test_hierarchy.py::test_clusters_smaller",
     "test_hierarchy.py::test_estimators_hand",
+    "test_progress.py::test_the_search",
 )
 """What ``-m "not slow"`` leaves out: beginnings of the names of tests, files and folders below this one."""
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+SEARCHED = ("excel", "spreadsheet", "cite", "photo", "heic", "bibtex", "windows")
+"""Words that newcomers typed into the search of the manual, and must find."""
 
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 
@@ -53,12 +57,23 @@ def check(root: Path) -> tuple[list[str], set[str]]:
     return faults, elsewhere
 
 
+def not_found(root: Path) -> list[str]:
+    """Words of `SEARCHED` that the manual's own search does not know, by the stems it is made of."""
+    from snowballstemmer import stemmer  # Sphinx brings it, and makes its index with it
+
+    text = (root / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").rstrip().removesuffix(")"))
+    stem = stemmer("english").stemWord
+    return [word for word in SEARCHED if not {word, stem(word)} & (index["terms"].keys() | index["titleterms"].keys())]
+
+
 def main() -> int:
     """Print what is wrong and where pages link to; 1 if anything is wrong."""
     root = Path(sys.argv[1])
     faults, elsewhere = check(root)
+    faults += [f"a search for '{word}' finds nothing" for word in not_found(root)]
     n_pages = len([path for path in root.rglob("*.html") if "_static" not in path.parts])
-    print(f"{n_pages} pages, {len(faults)} broken links, {len(elsewhere)} links to other sites (not followed):")
+    print(f"{n_pages} pages, {len(faults)} faults, {len(elsewhere)} links to other sites (not followed):")
     print("\n".join(f"  {address}" for address in sorted(elsewhere)))
     print("\n".join(faults), file=sys.stderr)
     return 1 if faults else 0

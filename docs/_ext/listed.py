@@ -74,12 +74,24 @@ def _is_representation(function: Any, module: str) -> bool:
     return public and inspect.signature(function).return_annotation == "Coefficients"
 
 
+def bibtex() -> str:
+    """The entry of every paper, after the methods that it is cited for."""
+    from subspaces.citations import entries
+
+    blocks = []
+    for text, names in entries().values():
+        pages = ", ".join(f"[{registry.entry_of(name).class_name}](methods/{name}.md)" for name in names)
+        blocks.append(f"{pages}\n\n```bibtex\n{text}\n```")
+    return "\n\n".join(blocks)
+
+
 LISTS: dict[str, Callable[[], str]] = {
     "table": table,
     "graph": lambda: autosummary(classes("graph")),
     "large": lambda: autosummary(classes("large")),
     "names": lambda: " · ".join(f":class:`{name}`" for name in classes(*registry.SHALLOW)),
     "representations": representations,
+    "bibtex": bibtex,
 }
 
 

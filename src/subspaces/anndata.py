@@ -1,4 +1,4 @@
-"""Clusters of cells in scanpy's manner: an AnnData goes in, and what was found stands in its ``obs``, ``obsp``, ``uns``.
+"""Clusters of cells in scanpy's manner: an AnnData goes in, results stand in its ``obs``, ``obsp`` and ``uns``.
 
 Install it with ``pip install subspaces[anndata]``; scanpy itself is not needed. What is written under a key is what
 ``sc.pp.neighbors`` and ``sc.tl.leiden`` write under theirs, so scanpy's tools and plots go on from there:

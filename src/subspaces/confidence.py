@@ -1,6 +1,6 @@
 """How sure is each label: from the graph that was cut, for points and for clusters.
 
-The confidence of a label is the probability that it is right (:mod:`subspaces.calibration`). It rests on this:
+The confidence of a label is the probability that it is right (``subspaces.calibration``). It rests on this:
 
 A walker that starts at a point i and goes along the edges of the graph (with probability in proportion to their
 weights, resting every other step on average) is after `N_STEPS` steps in cluster c with probability s_ic. Divided by
@@ -34,6 +34,7 @@ from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.kernels import is_precomputed
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.progress import phase
 from subspaces.scaling import apply_scaling
 
 N_STEPS = 40
@@ -138,12 +139,13 @@ def summarize(estimator: Any, X: Data | None = None, *, n_exemplars: int = 5) ->
     labels = np.asarray(estimator.labels_)
     points = _points(estimator, X)
     W = getattr(estimator, "affinity_matrix_", None)
-    if W is None:
-        if points is None:
-            raise ValueError(f"{type(estimator).__name__} keeps no graph: give the points X it was fitted to.")
-        W = neighbor_graph(points)
-    known = getattr(estimator, "confidence_", None)
-    return summarize_graph(W, labels, points, confidence=known, n_exemplars=n_exemplars)
+    with phase("Finding how sure each label is"):
+        if W is None:
+            if points is None:
+                raise ValueError(f"{type(estimator).__name__} keeps no graph: give the points X it was fitted to.")
+            W = neighbor_graph(points)
+        known = getattr(estimator, "confidence_", None)
+        return summarize_graph(W, labels, points, confidence=known, n_exemplars=n_exemplars)
 
 
 def graph_confidence(
@@ -180,7 +182,7 @@ def summarize_graph(
     clusters, codes = np.unique(labels, return_inverse=True)
     found = memberships(W, codes)
     sure = graph_confidence(W, codes, found) if confidence is None else confidence
-    flagged = found.support < 0.5
+    flagged = (found.support < 0.5) & (W.nnz > 0)  # without any edge nothing is known of any point
     if X is not None:
         flagged |= far_points(edge_distances(W, X))
     inside, total = _weights(W, codes)

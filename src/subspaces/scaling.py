@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
+from subspaces.numerics.components import leading_directions
 from subspaces.numerics.types import Array, Data
 
 SCALINGS = ("unit", "max", "minmax", "standard", "log")
@@ -22,6 +23,8 @@ class Scaling:
     """What the training data decided: an offset and a factor per feature, and whether rows become unit vectors.
 
     ``total`` is what every row sums to before its logarithm is taken, where that is the rule.
+    ``components`` are directions, shape (m, r), whose coordinates stand for sparse points; unit rows have length 1
+    in these again.
     ``exponent`` is a power of two that brings extreme magnitudes (beyond 2^±40, in float32 2^±15) near one before
     anything is squared; it is exact, so it changes no digit, only prevents overflow.
     """
@@ -31,6 +34,14 @@ class Scaling:
     factor: Array | None = None
     unit_rows: bool = False
     total: float | None = None
+    components: Array | None = None
+
+
+def fit_components(X: Data, scaling: Scaling, n_components: int | None, seed: int) -> Scaling:
+    """The scaling, and the leading components of what it makes of sparse points; without a number of these as it is."""
+    if n_components is None or not sparse.issparse(X):
+        return scaling
+    return replace(scaling, components=leading_directions(apply_scaling(X, scaling), n_components, seed))
 
 
 def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
@@ -74,6 +85,9 @@ def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
 
 def apply_scaling(X: Data, scaling: Scaling) -> Data:
     """Scale points with what :func:`fit_scaling` found; a copy only where something changes."""
+    if scaling.components is not None:
+        found = apply_scaling(X, replace(scaling, components=None)) @ scaling.components.astype(X.dtype)
+        return normalize(found) if scaling.unit_rows else found
     if scaling.exponent:
         X = _times_power_of_two(X, -scaling.exponent)
     if scaling.total is not None:

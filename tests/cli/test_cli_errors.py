@@ -99,7 +99,7 @@ def test_existing_output_is_kept_without_force(table, tmp_path, monkeypatch):
     assert out.read_text() == "precious"
     monkeypatch.undo()
     assert run("cluster", table, "-k", 3, *COLUMNS, "-o", out, "--force").exit_code == 0
-    assert out.read_text().startswith("id,label,confidence,")
+    assert out.read_text().startswith("id,cluster,confidence,")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_map_of_an_archive_with_classes(scene, tmp_path):
     document = json.loads(result.stdout)
     found = np.load("map.npy")
     assert found.shape == (36, 40)
-    assert document["image"]["n_superpixels"] == len(document["labels"]) < 200
+    assert document["image"]["n_superpixels"] == len(document["cluster"]) < 200
     assert document["image"]["n_known"] == 36 * 40
     truth = np.load(scene / "scene.npz")["truth"]
     assert document["scores"]["accuracy"] == pytest.approx(accuracy(truth.ravel(), found.ravel()))

@@ -36,7 +36,7 @@ def test_text_columns_come_with_a_command_that_works(table, tmp_path):
     assert words[5:] == ["--label", "the day", "--ignore", "species", "--ignore", "ward"]
     result = run(*words[1:])
     assert result.exit_code == 0, result.output
-    assert "note: column 'name' names the points" in result.stdout
+    assert "note: column 'name' is taken as the names of the points" in result.stdout
 
 
 def test_several_tables(table, tmp_path):
@@ -45,9 +45,9 @@ def test_several_tables(table, tmp_path):
         part.to_csv(tmp_path / name, index=False)
     whole = labels_of(table, "-k", 3, *COLUMNS)
     parts = labels_of(tmp_path / "a.csv", tmp_path / "b.csv", "-k", 3, *COLUMNS)
-    assert parts["labels"] == whole["labels"]
+    assert parts["cluster"] == whole["cluster"]
     assert parts["source"] == f"{tmp_path / 'a.csv'} and 1 more file"
-    assert labels_of(str(tmp_path / "[ab].csv"), "-k", 3, *COLUMNS)["labels"] == whole["labels"]
+    assert labels_of(str(tmp_path / "[ab].csv"), "-k", 3, *COLUMNS)["cluster"] == whole["cluster"]
     both = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for name in ("a.csv", "b.csv"):
         assert "this is the input file" in fails("cluster", *both, *COLUMNS, "-o", tmp_path / name, "--force")
@@ -58,7 +58,7 @@ def test_several_tables(table, tmp_path):
 def test_pipes(table, tmp_path):
     whole = labels_of(table, "-k", 3, *COLUMNS)
     piped = labels_of("-", "-k", 3, *COLUMNS, input=table.read_bytes())
-    assert piped["labels"] == whole["labels"]
+    assert piped["cluster"] == whole["cluster"]
     assert piped["source"] == "standard input"
     out = tmp_path / "labels.csv"
     for _ in range(2):
@@ -82,7 +82,7 @@ def test_decimal_commas(table, tmp_path):
     result = run("cluster", tmp_path / "komma.csv", "-k", 3, *COLUMNS)
     assert "note: numbers are written with decimal commas in this file" in result.stdout
     said = labels_of(tmp_path / "komma.csv", "-k", 3, *COLUMNS, "--decimal", ",")
-    assert said["labels"] == labels_of(table, "-k", 3, *COLUMNS)["labels"]
+    assert said["cluster"] == labels_of(table, "-k", 3, *COLUMNS)["cluster"]
     assert "'--decimal': 'x' is not one of '.', ','" in fails("cluster", table, "--decimal", "x")
 
 
@@ -96,9 +96,14 @@ def test_workbooks_in_and_out(table, tmp_path):
     result = run("cluster", tmp_path / "book.xlsx", "--sheet", "Rings", "-k", 3, *COLUMNS, "-o", out)
     assert result.exit_code == 0, result.output
     assert "--array Cover would read another" in result.stdout
-    rows = list(openpyxl.load_workbook(out).active.values)
-    assert rows[0][:3] == ("id", "label", "confidence")
-    assert [row[1] for row in rows[1:]] == labels_of(table, "-k", 3, *COLUMNS)["labels"]
+    sheet = openpyxl.load_workbook(out).active
+    rows = list(sheet.values)
+    assert rows[0][:3] == ("id", "cluster", "confidence")
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", f"A1:F{len(rows)}")
+    (tinted,) = sheet.conditional_formatting  # one colour for each cluster, whatever the order of the rows
+    assert str(tinted.sqref) == f"A2:F{len(rows)}"
+    assert all("$B2" in rule.formula[0] for rule in tinted.rules)
+    assert [row[1] for row in rows[1:]] == labels_of(table, "-k", 3, *COLUMNS)["cluster"]
 
 
 @pytest.fixture
@@ -155,18 +160,44 @@ def test_commands_are_repeated_with_what_is_asked_for(monkeypatch):
     assert words == ["subspaces", "cluster", "x y.csv", "--label", "a b", "--ignore", "c", "--ignore", "d'e"]
 
 
+def test_the_program_is_named_as_the_shell_finds_it(monkeypatch):
+    monkeypatch.setattr("sys.argv", [".venv/bin/subspaces", "demo"])
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert _common.program() == ".venv/bin/subspaces"
+    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/subspaces")
+    assert _common.program() == "subspaces"
+
+
 def test_one_is_one(photos, tmp_path):
     result = run("cluster", photos, "-k", 1, "--sort-into", tmp_path / "sorted")
     assert result.exit_code == 0, result.output
-    assert "\n1 cluster in " in result.stdout
-    assert ", of all points\n" in result.stdout
+    assert "\n1 cluster of all points\n" in result.stdout
     assert f"16 images copied into 1 folder in {tmp_path / 'sorted'}" in result.stdout
     np.savetxt(tmp_path / "x.csv", np.random.default_rng(0).normal(size=(20, 1)), delimiter=",")
     result = run("cluster", tmp_path / "x.csv", "-k", 2)
-    assert "x.csv: 20 points, 1 feature\n" in result.stdout
+    assert "x.csv: 20 points, 1 feature, clustered in " in result.stdout
 
 
 def test_help_names_the_new_commands():
     result = run("--help")
     assert "predict" in result.stdout
     assert "compare" in result.stdout
+
+
+def test_equal_rows_are_said_to_be(tmp_path):
+    """Nothing was chosen, so no "auto" is shown; nothing is known, so nothing fits nowhere."""
+    (tmp_path / "x.csv").write_text("a,b\n" + "1,2\n" * 4)
+    result = run("cluster", tmp_path / "x.csv", "-o", tmp_path / "y.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("No groups: nothing tells the points apart.\n")
+    assert "auto" not in result.stdout
+    assert "nowhere" not in result.stdout
+    assert pd.read_csv(tmp_path / "y.csv")["fits_nowhere"].sum() == 0
+    assert (tmp_path / "y.csv").read_text().splitlines()[1].startswith("2,0,")  # line 2 of the file
+
+
+def test_sizes_stand_beside_their_clusters(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(size=(8, 2)), 50 + rng.normal(size=(12, 2))])
+    np.savetxt(tmp_path / "x.csv", rows, delimiter=",")
+    assert "points in each cluster: 1: 12, 0: 8\n" in run("cluster", tmp_path / "x.csv", "-k", 2).stdout

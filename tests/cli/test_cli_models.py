@@ -34,26 +34,26 @@ def test_new_points_get_the_labels_of_their_kind(folder, tmp_path):
     assert f"{folder / 'new.csv'}: 30 points in 3 clusters" in result.stdout
     assert "points in each cluster: 0: 10, 1: 10, 2: 10" in result.stdout
     labels = pd.read_csv(tmp_path / "labels.csv")
-    assert list(labels) == ["id", "label"]
+    assert list(labels) == ["id", "cluster"]
     assert labels["id"].tolist() == pd.read_csv(folder / "new.csv")["name"].tolist()
     species = pd.read_csv(folder / "new.csv")["species"]
-    old = dict(zip(pd.read_csv(folder / "old.csv")["species"], pd.read_csv(folder / "o.csv")["label"], strict=True))
-    assert labels["label"].tolist() == [old[kind] for kind in species]
+    old = dict(zip(pd.read_csv(folder / "old.csv")["species"], pd.read_csv(folder / "o.csv")["cluster"], strict=True))
+    assert labels["cluster"].tolist() == [old[kind] for kind in species]
 
 
 def test_columns_are_found_by_name(folder, tmp_path):
     frame = pd.read_csv(folder / "new.csv")
-    expected = json.loads(run("predict", folder / "m.skops", folder / "new.csv", "--json").stdout)["labels"]
+    expected = json.loads(run("predict", folder / "m.skops", folder / "new.csv", "--json").stdout)["cluster"]
     mixed = frame[frame.columns[::-1]].assign(more=1.0)
     mixed.to_csv(tmp_path / "mixed.csv", index=False, sep=";")
     mixed.to_parquet(tmp_path / "mixed.parquet")
     for name in ("mixed.csv", "mixed.parquet"):
         result = run("predict", folder / "m.skops", tmp_path / name, "--json")
-        assert json.loads(result.stdout)["labels"] == expected, name
+        assert json.loads(result.stdout)["cluster"] == expected, name
     np.save(tmp_path / "x.npy", frame.drop(columns=["name", "species"]).to_numpy())
-    assert json.loads(run("predict", folder / "m.skops", tmp_path / "x.npy", "--json").stdout)["labels"] == expected
+    assert json.loads(run("predict", folder / "m.skops", tmp_path / "x.npy", "--json").stdout)["cluster"] == expected
     piped = run("predict", folder / "m.skops", "-", "--json", input=(folder / "new.csv").read_bytes())
-    assert json.loads(piped.stdout)["labels"] == expected
+    assert json.loads(piped.stdout)["cluster"] == expected
     assert run("predict", folder / "m.skops", folder / "new.csv", "--quiet").output == ""
 
 
@@ -88,12 +88,12 @@ def test_one_new_image_is_enough(tmp_path):
     model = tmp_path / "m.skops"
     result = run("cluster", tmp_path / "photos", "-k", 2, "--color", "--image-size", "9x8", "--save", model, "--json")
     assert result.exit_code == 0, result.output
-    labels = json.loads(result.stdout)["labels"]
+    labels = json.loads(result.stdout)["cluster"]
     for name, expected in (("0_3.png", labels[3]), ("1_3.png", labels[11])):
         result = run("predict", model, tmp_path / "photos" / name, "--json")
         assert result.exit_code == 0, result.output
-        assert json.loads(result.stdout)["labels"] == [expected]
-    assert json.loads(run("predict", model, tmp_path / "photos", "--json").stdout)["labels"] == labels
+        assert json.loads(result.stdout)["cluster"] == [expected]
+    assert json.loads(run("predict", model, tmp_path / "photos", "--json").stdout)["cluster"] == labels
 
 
 # ------------------------------------------------------------------ compare
@@ -118,7 +118,8 @@ def test_two_runs(runs):
     result = run("compare", runs / "a.csv", runs / "b.csv")
     assert result.exit_code == 0, result.output
     assert "a.csv: 8 points, 3 clusters" in result.stdout
-    (line,) = [line for line in result.stdout.splitlines() if line.startswith("a.csv and b.csv")]
+    said, *_, line = [line for line in result.stdout.splitlines() if line.startswith("a.csv and b.csv")]
+    assert said == result.stdout.splitlines()[0] == "a.csv and b.csv agree on 87.5 % of the points."
     assert line.split()[3:5] == ["8", "87.5"]
 
 
@@ -129,8 +130,12 @@ def test_runs_against_the_truth(runs):
     assert [pair["files"] for pair in document["pairs"]] == [["a.csv", "b.csv"]]
     assert [entry["accuracy"] for entry in document["truth"]] == [1.0, 0.875]
     result = run("compare", runs / "a.csv", runs / "truth.csv", "--truth", "species")
+    assert result.stdout.startswith("a.csv agrees with species on 100.0 % of the points.\n")
     assert "against species" in result.stdout
     assert "agreement" not in result.stdout
+    result = run("compare", *(runs / f"{name}.csv" for name in ("a", "b", "truth")), "--truth", "species")
+    said = "a.csv and b.csv agree on 87.5 % of the points; they agree with species on 87.5 to 100.0 %."
+    assert result.stdout.splitlines()[0] == said
     assert "no file has a column 'kind'" in fails("compare", runs / "a.csv", runs / "b.csv", "--label", "kind")
 
 
@@ -149,11 +154,23 @@ def test_all_formats_of_labels(tmp_path, suffix, dropped):
         ]
 
 
+def test_files_of_earlier_versions_are_read(tmp_path):
+    """The column was called label, and rows counted from 0 where lines now count from 1."""
+    write_labels(tmp_path / "new.csv", LABELS, lines=np.arange(2, 10))
+    write_labels(tmp_path / "new.json", LABELS, ids=list("abcdefgh"))
+    assert (tmp_path / "new.csv").read_text().startswith("line,cluster\n2,0\n")
+    (tmp_path / "old.csv").write_text("row,label\n" + "".join(f"{i},{label}\n" for i, label in enumerate(LABELS)))
+    (tmp_path / "old.json").write_text(json.dumps({"labels": LABELS.tolist()[::-1], "ids": list("hgfedcba")}))
+    for a, b in (("new.csv", "old.csv"), ("new.json", "old.json")):
+        (pair,) = json.loads(run("compare", tmp_path / a, tmp_path / b, "--json").stdout)["pairs"]
+        assert (pair["n_points"], pair["accuracy"]) == (8, 1.0)
+
+
 def test_label_files_that_cannot_be_compared(runs, tmp_path):
     a = runs / "a.csv"
     assert "needs two or more label files; got 1" in fails("compare", a)
     (tmp_path / "c.csv").write_text("x,y\n1,2\n")
-    assert "no column is called 'label', 'labels', 'cluster'; the columns are 'x', 'y'" in fails(
+    assert "no column is called 'cluster', 'label', 'labels'; the columns are 'x', 'y'" in fails(
         "compare", a, tmp_path / "c.csv"
     )
     np.save(tmp_path / "c.npy", LABELS[:5])

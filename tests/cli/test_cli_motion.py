@@ -35,7 +35,7 @@ def test_labels(tracks, method, tmp_path):
     found = run(tracks, "--motion", "-k", 2, "--method", method, "--json")
     assert found.exit_code == 0, found.output
     document = json.loads(found.stdout)
-    assert accuracy(np.repeat([0, 1], 40), document["labels"]) > (0.95 if method != "lrr2" else 0.5)
+    assert accuracy(np.repeat([0, 1], 40), document["cluster"]) > (0.95 if method != "lrr2" else 0.5)
     assert document["parameters"].get("affine", True) is True
     assert any("were missing and put in by a matrix of rank" in note for note in document["notes"])
 
@@ -49,9 +49,9 @@ def test_what_is_given_stays(tracks):
 def test_nothing_set_is_the_front_door(tracks):
     document = json.loads(run(tracks, "--motion", "-k", 2, "--json").stdout)
     assert document["method"] == "auto"
-    assert accuracy(np.repeat([0, 1], 40), document["labels"]) > 0.95
+    assert accuracy(np.repeat([0, 1], 40), document["cluster"]) > 0.95
     found = load_motion(tracks)
-    assert document["labels"] == SubspaceClustering(2).fit_predict(found.data).tolist()
+    assert document["cluster"] == SubspaceClustering(2).fit_predict(found.data).tolist()
     assert json.loads(run(tracks, "--motion", "--json").stdout)["method"] == "auto"  # the number unknown
 
 

@@ -13,7 +13,6 @@ from cli_data import run
 from subspaces.cli import _common, _options, _outputs, _stream
 from subspaces.cli.reproduce import _progress
 from subspaces.description import plain
-from subspaces.numerics.blocks import map_blocks
 
 
 class Terminal(io.StringIO):
@@ -125,22 +124,6 @@ def test_rare_errors_are_one_line(capsys):
 
 
 # ------------------------------------------------------------------ bars
-
-
-def test_long_work_shows_its_steps(monkeypatch):
-    terminal = watched(monkeypatch)
-    with _common.progress_bar(None, True, n_points=_common.MANY_POINTS + 1):
-        for _ in range(2):
-            map_blocks(lambda start, stop: None, [(i, i + 1) for i in range(300)])
-    assert "step 2" in terminal.getvalue()
-
-
-def test_a_fit_that_cannot_say_how_far_it_is_shows_its_name(monkeypatch):
-    """As with scikit-learn before 1.9, which has no callbacks."""
-    terminal = watched(monkeypatch)
-    with _common.progress_bar({}, True, n_points=3):
-        pass
-    assert "dict" in terminal.getvalue()
 
 
 def test_reproduction_shows_the_cell_it_is_at(monkeypatch):

@@ -34,13 +34,13 @@ def test_tables(tmp_path, options):
     table, out = write_rings(tmp_path), tmp_path / "out.html"
     arguments = ["cluster", table, *COLUMNS, *options, "--report", out, "-o", tmp_path / "labels.json"]
     assert run(*arguments).exit_code == 0
-    first = json.loads((tmp_path / "labels.json").read_text())["labels"]
+    first = json.loads((tmp_path / "labels.json").read_text())["cluster"]
     command, python = repeated(out)
     words = shlex.split(command)
     assert words[-1] == "--force"
     again = run(*words[1:])
     assert again.exit_code == 0, again.output
-    assert json.loads((tmp_path / "labels.json").read_text())["labels"] == first
+    assert json.loads((tmp_path / "labels.json").read_text())["cluster"] == first
     assert shlex.split(repeated(out)[0]) == words  # --force once
     assert labels_by(python) == first
 
@@ -55,7 +55,7 @@ def test_images_in_colour(tmp_path):
     out = tmp_path / "out.html"
     result = run("cluster", tmp_path / "it's photos", "-k", 3, "--color", "--image-size", 6, "--report", out, "--json")
     assert result.exit_code == 0, result.output
-    assert labels_by(repeated(out)[1]) == json.loads(result.stdout)["labels"]
+    assert labels_by(repeated(out)[1]) == json.loads(result.stdout)["cluster"]
 
 
 def test_tracks(tmp_path):
@@ -67,7 +67,7 @@ def test_tracks(tmp_path):
     out = tmp_path / "out.html"
     result = run("cluster", tmp_path / "tracks.csv", "--motion", "-k", 2, "--report", out, "--json")
     assert result.exit_code == 0, result.output
-    assert labels_by(repeated(out)[1]) == json.loads(result.stdout)["labels"]
+    assert labels_by(repeated(out)[1]) == json.loads(result.stdout)["cluster"]
 
 
 def test_images_of_spectra(tmp_path):
@@ -80,4 +80,4 @@ def test_images_of_spectra(tmp_path):
     options = ["--image", "-k", 2, "--set", "n_components=3", "--report", out, "-o", tmp_path / "map.npy"]
     result = run("cluster", tmp_path / "cube.npy", *options, "--json")
     assert result.exit_code == 0, result.output
-    assert labels_by(repeated(out)[1]) == json.loads(result.stdout)["labels"]
+    assert labels_by(repeated(out)[1]) == json.loads(result.stdout)["cluster"]

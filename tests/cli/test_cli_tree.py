@@ -40,7 +40,7 @@ def test_tree_as_json(rings, expected, tmp_path):
     found = json.loads(out.read_text())
     assert found["n_clusters"] == 3
     assert found["tree"] == json.loads(expected.to_json())["tree"]
-    assert found["ids"] == [f"p{i}" for i in range(90)]
+    assert found["id"] == [f"p{i}" for i in range(90)]
     assert sorted(points_of(found["tree"])) == list(range(90))
 
 
@@ -61,7 +61,7 @@ def test_tree_names_the_rows_that_were_kept(rings, tmp_path):
     result = run("cluster", rings, "-k", 3, *options, *FIXED, "--tree", out)
     assert result.exit_code == 0, result.output
     found = json.loads(out.read_text())
-    assert found["rows"] == [i for i in range(90) if i not in (3, 40)]
+    assert found["line"] == [i + 2 for i in range(90) if i not in (3, 40)]
     assert len(points_of(found["tree"])) == 88
 
 

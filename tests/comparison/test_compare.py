@@ -259,3 +259,15 @@ def test_sparse_points_frames_and_names_of_classes(data):
     found = compare("trr", given, n_runs=1)
     assert not found.gaps
     assert found.mean("AC")[0, 0] == found.mean("AC")[0, 1]
+
+
+def test_dagger_says_which_test_was_used():
+    """Ten runs against ten: exact without ties; with ties there are too many arrangements to count."""
+    runs = np.arange(10) / 1000
+    exact, tied = table_of([[0.9 + runs], [0.5 + runs]]), table_of([[0.9 + runs], [0.5 + 0 * runs]])
+    assert exact._column("AC", 0)[0][2] == "†"
+    assert "† different from every other row at 0.05 by the exact rank-sum test" in exact.to_markdown()
+    assert tied._column("AC", 0)[0][2] == "‡"
+    note = "‡ different from every other row at 0.05 by the rank-sum test of the runs, in its normal approximation"
+    assert note in tied.to_markdown()
+    assert "exact" not in tied.to_latex()

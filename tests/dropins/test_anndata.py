@@ -141,7 +141,7 @@ def test_refuses_what_is_not_there(asked: dict[str, Any], message: str) -> None:
 
 
 def test_nothing_to_cluster() -> None:
-    with pytest.raises(ValueError, match="adata.X is None"):
+    with pytest.raises(ValueError, match=r"adata\.X is None"):
         ours.ktrr(anndata.AnnData(obs={"a": np.arange(5)}), 2)
 
 

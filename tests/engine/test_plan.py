@@ -55,7 +55,7 @@ REFUSED = {
     "no distances": (KTRR(3, kernel="quadratic", solver="two_scale"), X, "kernel of distances"),
     "two scales of TRR": (TRR(3, solver="two_scale"), X, "kernel of distances"),
     "two scales of LSR1": (LSR1(3, solver="two_scale"), X, "kernel of distances"),
-    "two scales of sparse points": (KTRR(3, solver="two_scale"), sparse.csr_array(X), "on sparse points"),
+    "two scales of sparse points": (TRR(3, solver="two_scale"), sparse.csr_array(X), "kernel of distances"),
     "no feature map of a matrix": (KTRR(3, kernel="precomputed", solver="low_rank"), np.eye(9), "feature map"),
     "matrix not square": (KTRR(3, kernel="precomputed"), X, "must be square"),
     "matrix scaled": (KTRR(3, kernel="precomputed", scaling="unit"), np.eye(9), "has no meaning"),

@@ -30,7 +30,16 @@ def test_nothing_to_set(data, effort):
     assert adjusted_rand_score(y, model.labels_) > 0.95
     assert adjusted_rand_score(y, SubspaceClustering(4, effort=effort).fit_predict(X)) > 0.95
     assert model.selection_.reason
-    assert set(model.get_params()) == {"effort", "n_clusters", "out_of_sample", "partition", "random_state", "scaling"}
+    assert set(model.get_params()) == {
+        "effort",
+        "features",
+        "image_shape",
+        "n_clusters",
+        "out_of_sample",
+        "partition",
+        "random_state",
+        "scaling",
+    }
 
 
 def moons():

@@ -180,7 +180,7 @@ def test_labels_can_be_saved(page):
     with page.expect_download() as waiting:
         page.get_by_text("Save the labels").click()
     lines = waiting.value.path().read_text().splitlines()
-    assert lines[0] == "row,id,label"
+    assert lines[0] == "row,id,cluster"
     assert len(lines) == N_POINTS + 1
     assert len({line.rsplit(",", 1)[1] for line in lines[1:]}) == 10
 

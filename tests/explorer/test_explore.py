@@ -82,7 +82,7 @@ def test_exported_command_is_understood(data, tmp_path):
     result = CliRunner().invoke(app, command.split()[1:])
     assert result.exit_code == 0, result.output
     with open(tmp_path / "labels.csv", newline="") as stream:
-        found = [int(row["label"]) for row in csv.DictReader(stream)]
+        found = [int(row["cluster"]) for row in csv.DictReader(stream)]
     assert found == KTRR(4, kernel="quadratic", reg=0.01).fit(X).labels_.tolist()
 
 
@@ -196,9 +196,9 @@ def test_labels_table(data):
     session = Session(data[0], ids=names)
     view = session.compute(Settings(4))
     rows = list(csv.DictReader(session.labels_table(view).splitlines()))
-    assert [int(row["label"]) for row in rows] == view.labels.tolist()
+    assert [int(row["cluster"]) for row in rows] == view.labels.tolist()
     assert rows[0]["id"] == "'=1+1"  # no spreadsheet computes it
-    assert rows[5] == {"row": "5", "id": "point 4", "label": str(view.labels[5])}
+    assert rows[5] == {"row": "5", "id": "point 4", "cluster": str(view.labels[5])}
 
 
 def test_labels_table_starts_no_row_inside_a_name(data):

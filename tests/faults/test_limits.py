@@ -138,7 +138,7 @@ def test_case_60_memory_is_honoured(tmp_path, rng):
         assert found == code, answer
         assert peak < 1.15 * limit
         if code == 0:
-            assert len(answer["labels"]) == 4000
+            assert len(answer["cluster"]) == 4000
         else:
             assert answer.startswith("error: not enough memory; ")
             assert len(answer.splitlines()) == 1
@@ -154,7 +154,7 @@ def test_case_60_memory_is_honoured_with_text_and_report(tmp_path, rng):
     code, peak, answer = command(tmp_path, *options, file=table)
     assert code == 0, answer
     assert peak < 1.15 * limit
-    assert len(answer["labels"]) == 3000
+    assert len(answer["cluster"]) == 3000
     assert report.read_text().rstrip().endswith("</html>")
 
 

@@ -289,7 +289,7 @@ def _seeds(target: str, folder: Path) -> list[bytes]:
         case "model_raw":
             return _with(0)(_model())
         case "labels_json":
-            return [b'0{"labels": [0, 1, 1], "ids": ["a", "b", "c"], "t": [1, 2, 3]}', b"1id,label,t\np,0,x\nq,1,y\n"]
+            return [b'0{"labels": [0, 1, 1], "ids": ["a", "b", "c"], "t": [1, 2, 3]}', b"1id,cluster,t\np,0,x\nq,1,y\n"]
         case "images":
             return _images()
         case "png":

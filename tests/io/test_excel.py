@@ -53,7 +53,7 @@ def test_sheets_are_tables(tmp_path):
     assert data.ids == ["p", "q", "r"]
     assert data.classes == ["x", "y"]
     assert data.feature_names == ["a", "b"]
-    assert "column 'name' names the points" in data.notes[0]
+    assert "column 'name' is taken as the names of the points" in data.notes[0]
 
 
 def test_titles_gaps_dates_and_errors_in_sheets(tmp_path):
@@ -205,7 +205,7 @@ def test_labels_are_written_without_formulas(tmp_path):
     write_labels(tmp_path / "y.xlsx", np.array([0, 1, 1, 0, 2, 2]), ids=ids, columns=values)
     sheet = openpyxl.load_workbook(tmp_path / "y.xlsx").active
     rows = list(sheet.iter_rows())
-    assert [cell.value for cell in rows[0]] == ["id", "label", "confidence", "fits_nowhere"]
+    assert [cell.value for cell in rows[0]] == ["id", "cluster", "confidence", "fits_nowhere"]
     assert [row[0].value for row in rows[1:]] == ["'=1+1", "'@x", "-3", "a\\x01b", "plain", "'\t=2"]
     assert [cell.value for cell in rows[1]][1:] == [0, 0.333333, 1]
     assert {cell.data_type for row in rows for cell in row} == {"s", "n"}  # and none a formula, "f"
@@ -214,7 +214,7 @@ def test_labels_are_written_without_formulas(tmp_path):
 def test_labels_of_rows_that_were_dropped_stay_empty(tmp_path):
     write_labels(tmp_path / "y.xlsx", np.array([0, 1]), rows=np.array([0, 2]), n_rows=3)
     values = list(openpyxl.load_workbook(tmp_path / "y.xlsx").active.values)
-    assert values == [("row", "label"), (0, 0), (1, None), (2, 1)]
+    assert values == [("row", "cluster"), (0, 0), (1, None), (2, 1)]
 
 
 def test_more_labels_than_a_sheet_has_rows_are_refused(tmp_path):

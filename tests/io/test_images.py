@@ -236,7 +236,7 @@ def test_files_are_copied_into_a_folder_per_cluster(photos, tmp_path):
     assert all((photos / name).exists() for name in NAMES)
     rows = list(csv.DictReader((target / "index.csv").read_text().splitlines()))
     assert [row["file"] for row in rows] == places
-    assert list(rows[0]) == ["id", "label", "confidence", "second_cluster", "margin", "fits_nowhere", "file"]
+    assert list(rows[0]) == ["id", "cluster", "confidence", "second_cluster", "margin", "fits_nowhere", "file"]
     with Image.open(target / "cluster_00.png") as sheet:
         assert sheet.size[0] >= sorting.TILE
         assert np.asarray(sheet).std() > 10

@@ -176,7 +176,10 @@ def test_columns_of_text_are_refused_together(tmp_path):
     data = read_table(path, **caught.value.remedy)
     assert data.ids == [f"S{i}" for i in range(9)]
     assert data.feature_names == ["x", "y"]
-    assert "column 'sample' names the points (every text is another) and is not clustered" in data.notes
+    assert (
+        "column 'sample' is taken as the names of the points, because all its texts differ; it is not clustered"
+        in data.notes
+    )
 
 
 def test_text_below_a_line_that_is_short(tmp_path):
@@ -199,6 +202,9 @@ def test_parquet_columns_of_text(tmp_path):
     assert "2 columns hold text, not numbers ('t', 'd')" in refusal(tmp_path / "x.parquet")
     data = read_table(tmp_path / "x.parquet", label="t", ignore=["d"])
     assert data.ids == columns["name"]
-    assert "column 'name' names the points (every text is another) and is not clustered" in data.notes
+    assert (
+        "column 'name' is taken as the names of the points, because all its texts differ; it is not clustered"
+        in data.notes
+    )
     pq.write_table(pa.table({**columns, "name": [*columns["name"][:-1], "p3"]}), tmp_path / "x.parquet")
     assert "column 'name': 'p0' is not a number" in refusal(tmp_path / "x.parquet", label="t", ignore=["d"])

@@ -144,3 +144,11 @@ def test_long_line_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("subspaces.io.text.MAX_LINE", 1000)
     path = write(tmp_path / "x.csv", "a,b\n" + "1" * 2000)
     assert "line 2: more than 1000 characters" in refusal(path)
+
+
+def test_points_know_their_lines(tmp_path):
+    """As error messages count them: titles, blank lines, the header and dropped rows are counted too."""
+    data = read_table(write(tmp_path / "x.csv", "a,b\n1,2\n\n3,4\nnan,5\n6,7\n"), missing="drop")
+    assert data.places == {"line": [2, 4, 6]}
+    assert data.names == ["line 2", "line 4", "line 6"]
+    assert data.table["lines"].tolist() == [2, 4, 5, 6]

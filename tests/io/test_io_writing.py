@@ -32,7 +32,7 @@ def test_labels_come_back(tmp_path, suffix, named):
             return
         case ".json":
             document = json.loads(path.read_text())
-            assert document == {"n_clusters": 3, "labels": [2, 0, 1]} | ({"ids": ids} if named else {})
+            assert document == {"n_clusters": 3, "cluster": [2, 0, 1]} | ({"id": ids} if named else {})
             return
         case ".parquet":
             frame = pd.read_parquet(path)
@@ -41,9 +41,9 @@ def test_labels_come_back(tmp_path, suffix, named):
             expected = [str(name).replace("\r", "\\r") for name in ids] if named else expected
         case _:
             frame = pd.read_csv(path, sep="\t" if suffix == ".tsv" else ",")
-    assert list(frame) == [key, "label"]
+    assert list(frame) == [key, "cluster"]
     assert frame[key].tolist() == expected
-    assert frame["label"].tolist() == [2, 0, 1]
+    assert frame["cluster"].tolist() == [2, 0, 1]
 
 
 def write_half(path, error):
@@ -72,7 +72,7 @@ def test_written_file_is_an_ordinary_file(tmp_path):
     link.symlink_to(target)
     write_labels(link, np.array([1]), force=True)
     assert link.is_symlink()
-    assert target.read_text() == "row,label\n0,1\n"
+    assert target.read_text() == "row,cluster\n0,1\n"
     assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
 
 

@@ -30,7 +30,7 @@ def test_tables_with_the_same_columns_become_one(tmp_path):
     data = read_table([a, b], label="kind")
     np.testing.assert_array_equal(data.X, [[1, 2], [3, 4], [1, 2.5], [5, 6]])
     assert [data.classes[code] for code in data.y] == ["p", "q", "r", "q"]
-    assert data.ids == ["a.csv:0", "a.csv:1", "b.csv:0", "b.csv:1"]
+    assert data.ids == ["a.csv:2", "a.csv:3", "b.csv:2", "b.csv:3"]
     assert data.notes == (
         "2 files were read as one table (a.csv 2, b.csv 2)",
         "b.csv: numbers are written with decimal commas in this file",
@@ -55,8 +55,8 @@ def test_dropped_rows_of_several_tables(tmp_path):
     data = read_table([a, b], missing="drop")
     assert data.rows.tolist() == [0, 2, 3, 4]
     assert data.n_rows == 5
-    assert data.ids == ["a.csv:0", "a.csv:2", "b.csv:0", "b.csv:1"]
-    assert data.row_ids == ["a.csv:0", "a.csv:1", "a.csv:2", "b.csv:0", "b.csv:1"]
+    assert data.ids == ["a.csv:2", "a.csv:4", "b.csv:2", "b.csv:3"]
+    assert data.row_ids == ["a.csv:2", "a.csv:3", "a.csv:4", "b.csv:2", "b.csv:3"]
 
 
 def test_tables_that_do_not_fit_together_are_refused(tmp_path):

@@ -16,8 +16,9 @@ from subspaces.graphs.truncation import largest_per_column
 from subspaces.kernels import as_kernel
 from subspaces.new_points import residual_scores
 from subspaces.numerics import memory
-from subspaces.numerics.blocks import map_blocks, progress_to
+from subspaces.numerics.blocks import map_blocks
 from subspaces.numerics.kmeans import kmeans
+from subspaces.progress import phase, progress_to
 from subspaces.representation.coefficients import from_dense
 from subspaces.representation.two_scale import _small_grams
 
@@ -145,10 +146,10 @@ def test_what_a_container_lacks_is_refused(tmp_path, monkeypatch):
 
 def test_long_work_is_told_block_by_block():
     told = []
-    with progress_to(lambda done, total: told.append((done, total))):
-        assert map_blocks(lambda start, stop: start, [(i, i + 1) for i in range(300)]) == list(range(300))
+    with progress_to(lambda *now: told.append(now)), phase("Sums"):
+        assert map_blocks(lambda start, stop: start, [(2 * i, 2 * i + 2) for i in range(300)]) == [*range(0, 600, 2)]
         map_blocks(lambda start, stop: start, [(0, 1)])  # too short to be worth a word
-    assert told == [(done, 300) for done in range(1, 301)]
+    assert told == [("Sums", 0, None), *(("Sums", done, 600) for done in range(0, 601, 2))]
 
 
 def test_graph_parameters_are_numbers(rng):

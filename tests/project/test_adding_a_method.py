@@ -35,7 +35,7 @@ def tracked(*folders: str) -> list[str]:
     """Files that git knows and text that mentions the method."""
     try:
         found = subprocess.run(
-            ["git", "grep", "--untracked", "-liwE", "bdr|block_diagonal", "--", *folders],
+            ["git", "grep", "--untracked", "-IliwE", "bdr|block_diagonal", "--", *folders],
             cwd=ROOT,
             capture_output=True,
             text=True,

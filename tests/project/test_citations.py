@@ -108,8 +108,11 @@ def test_citation_file_is_of_this_version():
     assert found["version"] == subspaces.__version__
     assert found["title"] in cite()
     assert {"cff-version", "message", "authors", "license", "type"} <= set(found)
-    (paper,) = found["references"]
+    paper = found["preferred-citation"]
     own = cite("ktrr")
     assert paper["title"] in own
     assert all(author["family-names"] in own for author in paper["authors"])
     assert f"{paper['start']}--{paper['end']}" in own
+    (preprint,) = paper["identifiers"]
+    assert preprint["type"] == "doi"
+    assert re.fullmatch(r"10\.\d{4,9}/\S+", preprint["value"])

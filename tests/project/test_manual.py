@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import subspaces
-from subspaces import datasets, deep, metrics, selection
+from subspaces import citations, datasets, deep, metrics, selection
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -103,6 +103,25 @@ def test_pages_are_checked(tmp_path):
         "b.html loads https://cdn.org/x.js",
     ]
     assert elsewhere == {"https://a.org", "https://cdn.org/x.js"}
+
+
+def test_reference_of_commands_has_every_option():
+    from typer.main import get_command
+
+    from subspaces.cli.main import app
+
+    text = extension("commands").reference()
+    assert extension("commands").MARK in (DOCS / "commands.md").read_text(encoding="utf-8")
+    for name, command in get_command(app).commands.items():
+        section = text.partition(f"## subspaces {name}\n")[2].partition("\n## ")[0]
+        typed = [option for param in command.params if not getattr(param, "hidden", False) for option in param.opts]
+        missing = [option for option in typed if option.startswith("-") and f"`{option}" not in section]
+        assert not [option for option in missing if option not in ("-h", "--help")], name
+
+
+def test_bibtex_of_every_method_is_on_its_page():
+    page = extension("listed").expanded((DOCS / "cite.md").read_text(encoding="utf-8"))
+    assert page.count("```bibtex") == len(citations.entries())
 
 
 def test_short_table_is_made_from_all_numbers():

@@ -262,7 +262,7 @@ def test_two_scale_is_the_same_for_every_number_of_threads(seed):
     ("params", "X", "word"),
     [
         ({"solver": "two_scale", "kernel": "linear"}, np.eye(30), "two_scale"),
-        ({"solver": "two_scale"}, sparse.csr_array(np.eye(30)), "two_scale"),
+        ({"solver": "two_scale", "kernel": "linear"}, sparse.csr_array(np.eye(30)), "two_scale"),
         ({"spectral": "coarse"}, sparse.csr_array(np.eye(30)), "spectral"),
     ],
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import ranksums
+from scipy.stats import mannwhitneyu
 
 from subspaces.datasets.named import NAMED
-from subspaces.reproduce import compute, data, entries, schedule, statistics, tables
+from subspaces.reproduce import choice, compute, data, entries, schedule, statistics, tables
 from subspaces.reproduce.experiment import Settings, check_needs, list_experiments, run_experiment
 from subspaces.reproduce.runner import Outcome, run_cells
 
@@ -109,13 +110,51 @@ def test_every_published_number_has_its_place(name):
         assert metric in experiment.metrics
 
 
-def test_chosen_settings_are_of_the_grid():
-    for name, row in PARAMETERS.items():
-        if "grid" not in row:
-            continue
-        settings = list(schedule.grid(row))
-        for chosen in row.get("chosen", {}).values():
-            assert any(chosen.items() <= setting.items() for setting in settings), name
+def test_chosen_settings_are_the_best_of_their_grids():
+    choices = choice.read_chosen(schedule.PARAMETERS.with_name(schedule.CHOSEN))
+    grids = {name: list(schedule.grid(row)) for name, row in PARAMETERS.items() if "grid" in row}
+    by_rule = [(row, name, each) for row, by_data in choices.items() for name, each in by_data.items() if each["tried"]]
+    assert by_rule
+    for row, name, each in by_rule:
+        assert each["setting"] in grids[row], (row, name)
+        assert each["tried"] == len(grids[row]), (row, name)
+        assert schedule.chosen(PARAMETERS[row], {"name": name}).items() >= each["setting"].items()
+    results = Path(__file__).parents[2] / "docs" / "reproduction" / "grid.csv"
+    if results.exists():
+        planned = schedule.plan(schedule.load_experiment("grid"), PARAMETERS)
+        again = choice.choose(planned, statistics.from_csv(results.read_text(encoding="utf-8")))
+        assert {(row, name): each["setting"] for row, name, each in by_rule} == {
+            (row, name): each["setting"] for row, by_data in again.items() for name, each in by_data.items()
+        }
+
+
+def test_all_methods_of_the_paper_have_grids_of_one_size():
+    thirteen = schedule.load_experiment("table3").panels[0]["rows"][:13]
+    assert {len(list(schedule.grid(PARAMETERS[name]))) for name in thirteen} == {12}
+
+
+def test_settings_are_chosen_on_draws_that_no_table_reports():
+    chosen_on = {
+        item.cell["points"].get("draw") for item in schedule.plan(schedule.load_experiment("grid"), PARAMETERS)
+    }
+    for name in ("table2", "table5", "table6", "table7"):
+        reported = {
+            item.cell["points"].get("draw") for item in schedule.plan(schedule.load_experiment(name), PARAMETERS)
+        }
+        assert not (chosen_on & reported) - {None}
+
+
+def test_tables_and_figures_ask_for_the_whole_protocol_in_pieces():
+    for name, runs in {"table3": 10, "table5": 10, "table7": 10, "fig3": 50, "fig7": 50, "fig5": 50}.items():
+        experiment = schedule.load_experiment(name)
+        planned = [item for item in schedule.plan(experiment, PARAMETERS) if item.row == "KTRR" and item.panel != "(a)"]
+        place = [item for item in planned if (item.panel, item.x) == (planned[0].panel, planned[0].x)]
+        first = place[0].cell["cuts"][0]["name"]
+        cuts = [cut for item in place for cut in item.cell["cuts"] if cut["name"] == first]
+        assert sum(len(cut["seeds"]) for cut in cuts) == runs == place[0].runs
+        assert len(place) > 1
+        assert [item.turn for item in place] == list(range(len(place)))
+        assert place[0].short == ""
 
 
 def test_most_special_setting_wins():
@@ -213,13 +252,13 @@ def test_an_error_leaves_the_other_cells_alone(tmp_path):
 # ---------------------------------------------------------------- statistics and tables
 
 
-def records_of(samples, paper=None, metric="AC"):
+def records_of(samples, paper=None, metric="AC", tested=()):
     planned, outcome = [], Outcome()
     for row, values in samples.items():
         cell = a_cell(method=row)
         planned.append(schedule.Planned("panel", row, None, cell))
         outcome.results[entries.digest(cell)] = {"scores": {"k-means": {metric: values}}}
-    experiment = schedule.Experiment("none", "t", "p", "table", [metric], [], {})
+    experiment = schedule.Experiment("none", "t", "p", "table", [metric], [], {}, tested=list(tested))
     return experiment, statistics.make_records(experiment, planned, outcome)
 
 
@@ -228,11 +267,40 @@ def test_mean_spread_best_and_dagger(rng):
     _, records = records_of({"a": high, "b": low, "c": near})
     by_row = {record.row: record for record in records}
     assert by_row["a"].mean == pytest.approx(np.mean(high))
-    assert by_row["a"].sd == pytest.approx(np.std(high))
+    assert by_row["a"].sd == pytest.approx(np.std(high, ddof=1))
     assert [record.best for record in records] == [True, False, False]
-    assert by_row["a"].dagger == (max(ranksums(high, other).pvalue for other in (low, near)) < 0.05)
-    _, records = records_of({"a": [90.0, 80.0], "b": [84.0, 85.0]})  # two runs can never be significant
-    assert [record.dagger for record in records] == [False, False]
+    assert not any(record.dagger for record in records)  # this experiment tests nothing
+
+
+@pytest.fixture
+def tested(monkeypatch):
+    """Records of the paper's test: the first row against the others, printed numbers for all."""
+
+    def make(rows):
+        printed = {("panel", row, None, "AC"): (50.0, None) for row in rows}
+        monkeypatch.setattr(statistics, "read_paper", lambda name: printed)
+        return records_of(rows, tested=["AC"])
+
+    return make
+
+
+def test_dagger_is_the_papers_test_of_its_own_method(tested, rng):
+    high, low = rng.normal(90, 1, 10).tolist(), rng.normal(50, 1, 10).tolist()
+    _, records = tested({"KTRR": low, "b": high})  # the worse may differ, too
+    assert [record.dagger for record in records] == [True, False]
+    assert records[1].p == mannwhitneyu(low, high, method="exact").pvalue
+    experiment, records = tested({"KTRR": low, "b": high, "c": [low[0] + 0.1, *low[1:]]})
+    assert not records[0].dagger
+    assert "KTRR is different from 1 of 2 rivals; not from c (p = 1)." in tables.markdown(experiment, records)
+    _, records = tested({"KTRR": [1.0, 2.0, 3.0], "b": [7.0, 8.0, 9.0]})  # exactly p = 0.1: three cannot show anything
+    assert (records[0].dagger, records[1].p) == (False, None)
+
+
+def test_identical_repeats_count_as_one(tested):
+    experiment, records = tested({"KTRR": [90.0] * 10, "b": [50.0] * 10})
+    assert [(record.n, record.distinct, record.p) for record in records] == [(10, 1, None)] * 2
+    assert not records[0].dagger
+    assert "†" not in tables.markdown(experiment, records)
 
 
 def test_missing_results_are_shown_as_missing():
@@ -285,6 +353,31 @@ def test_run_writes_everything_and_the_second_is_instant(settings):
     assert (line.n_cells, line.n_cached, line.data) == (3, 3, ["three curves"])
 
 
+def test_runs_are_kept_beside_the_table_and_gone_on_with(settings):
+    late = replace(settings, until=0.0)
+    assert run_experiment("tiny", late).outcome.n_left == 3
+    first = run_experiment("tiny", settings)
+    kept = settings.output / "runs" / "tiny.jsonl"
+    text = kept.read_text()
+    assert len(text.splitlines()) == 3
+    elsewhere = replace(late, cache=settings.cache / "other")
+    again = run_experiment("tiny", elsewhere)
+    assert (again.outcome.n_found, again.outcome.n_left) == (3, 0)
+    assert statistics.to_csv(again.records) == statistics.to_csv(first.records)
+    kept.write_text(text.replace('"AC":[', '"AC":[1,', 1) + "not json\n")  # what was changed is not believed
+    assert run_experiment("tiny", elsewhere).outcome.n_left == 1
+
+
+def test_rows_with_fewer_runs_than_the_paper_are_marked(settings):
+    experiment = schedule.load_experiment("tiny", settings.experiments)
+    planned = [
+        replace(item, runs=4) for item in schedule.plan(experiment, schedule.load_parameters(settings.parameters))
+    ]
+    outcome = run_cells([item.cell for item in planned], settings.cache)
+    marks = {record.row: record.mark for record in statistics.make_records(experiment, planned, outcome)}
+    assert marks["KTRR & friends_1"] == "3 runs"
+
+
 def test_quick_never_takes_the_place_of_the_real_thing(settings):
     run = run_experiment("tiny", Settings(**{**vars(settings), "quick": True}))
     assert {file.stem for file in run.files} == {"tiny-quick"}
@@ -305,7 +398,7 @@ def test_deep_experiment_without_torch(monkeypatch):
         check_needs(experiment, None)
 
 
-@pytest.mark.parametrize("name", ["fig1", "fig2", "fig4", "fig7", "fig5", "fig9"])
+@pytest.mark.parametrize("name", ["fig1", "fig2", "fig4", "fig6", "fig7", "fig5", "fig9"])
 def test_figures_are_drawn_even_of_nothing(name):
     pytest.importorskip("matplotlib")
     from subspaces.reproduce.figures import draw

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import tomllib
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +17,12 @@ from typer.testing import CliRunner
 
 from subspaces.cli.main import app
 from subspaces.io import FileError
-from subspaces.reproduce import compute, data, entries, runner, schedule, tables
+from subspaces.reproduce import claims, compute, data, entries, runner, schedule, tables
 from subspaces.reproduce.experiment import Settings, run_experiment
+from subspaces.reproduce.findings import findings
+from subspaces.reproduce.page import REMARKS as REMARKS_FILE
 from subspaces.reproduce.page import write_page
-from subspaces.reproduce.statistics import RATIO, Record, make_records, to_csv
+from subspaces.reproduce.statistics import PAPER, RATIO, Record, make_records, to_csv
 
 POINTS = {"name": "digits", "first": 2, "per_class": 12, "draw": 0}
 EXPERIMENT = """
@@ -37,7 +44,14 @@ label = "constant label"
 method = "constant"
 deterministic = true
 """
-REMARKS = 'introduction = "Read this."\ntiny = "An honest word."\n'
+REMARKS = """
+introduction = "Read this."
+reading = "How to."
+open = "Unsaid."
+commands = "Try."
+words = { tiny = "An honest word." }
+reasons = { any = "nobody knows" }
+"""
 
 
 def a_cell(kind, method="ktrr", **parameters):
@@ -105,6 +119,15 @@ def test_coefficients_and_similarities_for_a_picture():
     assert found["scores"]["fit"]["weight inside"] == [pytest.approx(inside, abs=0.1)]
 
 
+def test_samples_tell_what_the_noise_does(monkeypatch):
+    monkeypatch.setitem(compute.IMAGE_SHAPES, "digits", (8, 8))
+    points = {"name": "digits", "first": 2, "corruption": "salt_and_pepper", "level": 25, "noise_seed": 0}
+    found = compute.compute({**a_cell("samples", "constant"), "points": points})
+    scores = found["scores"]["fit"]
+    assert 5 < scores["changed (%)"][0] < 25
+    assert np.array(found["image"][0]).shape == (8, 8)
+
+
 def test_gaussian_noise_has_the_level_that_was_asked_for():
     noisy = {"name": "digits", "first": 2, "corruption": "gaussian", "level": 20, "noise_seed": 0}
     clean, damaged = data.load_points({"name": "digits", "first": 2})[0], data.load_points(noisy)[0]
@@ -164,7 +187,7 @@ def test_numbers_of_the_paper_with_and_without_spread():
     assert "| a | **90.00 ± 1.00**† | 88.00 ± 0.50 | +2.0 |" in text
     assert "| b ‡ | 90.00 | 88.00 | +2.0 |" in text
     assert "‡ smaller than the paper's protocol: 1 run (b)." in text
-    assert "† different from every other row" in text
+    assert "† different from every rival of the paper" in text
     assert r"\textbf{90.00$\pm$1.00}$\dagger$" in tex
     assert r"\quad \textit{paper} & \textit{88.00 $\pm$ 0.50} \\" in tex
 
@@ -173,7 +196,7 @@ def test_whole_experiment_with_its_figure_is_the_same_file_again(tmp_path):
     pytest.importorskip("matplotlib")
     settings = Settings(tmp_path / "out", tmp_path / "cells", quick=True)
     run = run_experiment("fig1", settings)
-    assert {file.suffix for file in run.files} == {".csv", ".md", ".tex", ".png", ".svg"}
+    assert {file.suffix for file in run.files} == {".csv", ".md", ".tex", ".svg"}
     picture = tmp_path / "out" / "fig1-quick.svg"
     before = picture.read_bytes()
     assert b"three curves" in before
@@ -234,8 +257,90 @@ def test_page_of_times_alone_has_no_line_at_a_glance(settings):
     records = [Record("digits", "KTRR", None, "c", m, 2.0, 0.0, 2.0, 2.0, 1, 3.0, None, -1.0) for m in ("t2", RATIO)]
     (settings.output / "tiny.csv").write_text(to_csv(records))
     text = write_page(settings, settings.output.parent / "remarks.toml").read_text()
-    assert "| Table 0 |" not in text
+    glance = text.split("### At a glance")[1].split("###")[0]
+    assert "| Table 0 |" not in glance
     assert "## Table 0: A tiny table" in text
+
+
+def test_page_without_results_says_nothing_about_any(settings):
+    text = write_page(settings, settings.output.parent / "remarks.toml").read_text()
+    assert text.endswith("Read this.\n\nNothing has been run yet.\n")
+
+
+def test_no_word_of_the_page_is_a_typed_result():
+    words = tomllib.loads(REMARKS_FILE.read_text(encoding="utf-8"))
+    texts = [
+        words["introduction"],
+        words["reading"],
+        words["open"],
+        *words["words"].values(),
+        *words["reasons"].values(),
+    ]
+    for text in texts:
+        assert not re.search(r"\d\.\d(?!\d)(?!5)", text.replace("0.05", "")), text  # no score
+        assert not re.search(r"\d+ (of \d+|points|times)", text), text
+
+
+def test_page_that_is_kept_is_that_of_the_results_that_are_kept(tmp_path):
+    docs = Path(__file__).parents[2] / "docs"
+    if not (docs / "reproduction" / "table3.csv").exists():
+        pytest.skip("the documentation is not here")
+    shutil.copytree(docs / "reproduction", tmp_path / "reproduction")
+    page = write_page(Settings(tmp_path / "reproduction", tmp_path / "none"))
+    assert page.read_text(encoding="utf-8") == (docs / "reproduction.md").read_text(encoding="utf-8")
+
+
+# ---------------------------------------------------------------- claims
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """Records that have the paper's numbers alone, as ours and as theirs."""
+    parameters, found = schedule.load_parameters(), {}
+    for file in PAPER.glob("*.csv"):
+        experiment = schedule.load_experiment(file.stem)
+        records = make_records(experiment, schedule.plan(experiment, parameters), runner.Outcome())
+        found[file.stem] = [replace(record, mean=record.paper) for record in records]
+    return found
+
+
+def test_claims_by_the_papers_own_numbers(printed):
+    judged = claims.judge(printed)
+    assert len(judged) > 60
+    assert all(each.paper == each.ours for each in judged if each.claim.printed)
+    fails = {each.claim.text for each in judged if each.paper is not None and not each.paper.holds}
+    # what an outside reading of the paper had found by hand
+    assert {
+        "Best on ExYaleB at λ = 0.1, η = 5.",
+        "About 80 on COIL20 at 10 dB.",
+        "KTRR is 17 / 17 / 26 / 24 points above TRR.",
+        "KTRR is 21 points above TRR.",
+        "KTRR is 31.78 points above TRR.",
+        "All methods are worse than under Gaussian noise (5 % against 50 dB).",
+        "It is at least two times faster than the others.",
+    } <= fails
+    holds = {each.claim.text for each in judged if each.paper is not None and each.paper.holds}
+    assert {"Best on COIL20 at λ = 10, η = 4.", "KTRR is 6.13 points above TRR, the second best."} <= holds
+
+
+def test_claims_without_results_cannot_be_judged():
+    assert all(each.ours is None and each.paper is None for each in claims.judge({}))
+
+
+def test_findings_name_who_is_ahead_and_who_is_below(printed):
+    experiment = schedule.load_experiment("table3")
+    records = [replace(r, difference=0.0) for r in printed["table3"]]
+    (text, *_) = findings(experiment, records)
+    assert text == "ExYaleB: KTRR has an accuracy of 84.8, the paper 84.8; it is ahead of all other rows of the paper."
+    moved = [
+        replace(r, mean=90.0, difference=20.0) if r.row == "TRR" else replace(r, mean=30.0, difference=-4.0)
+        for r in records
+        if r.row in ("TRR", "LSA")
+    ]
+    (text, *_) = findings(experiment, [records[0], *moved])
+    assert text.endswith(
+        "1 of the other rows is ahead of it: TRR 90.0. Below the paper (ours / printed): LSA 30.0 / 34.0."
+    )
 
 
 def test_page_of_a_damaged_table_names_it(settings):

@@ -116,7 +116,7 @@ def test_the_table(data, few):
     frame = selection.to_pandas()
     assert list(frame.columns)[:6] == ["scaling", "kernel", "reg", "n_nonzero", "affine", "partition"]
     assert selection.winner.kernel in selection.reason
-    assert "of 2 settings" in repr(selection)
+    assert "Of 2 settings" in repr(selection)
     assert 0 <= selection.stability <= 1
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import sys
 import threading
@@ -18,6 +19,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -28,7 +30,6 @@ from subspaces.spelling import arguments_spelled
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 STOPPED = {INTERRUPTED: "interrupted", 143: "terminated", 129: "the terminal was closed"}
 """Exit codes of commands that a signal ended, 128 and its number, as shells count."""
-MANY_POINTS = 10_000
 
 
 _typed: ContextVar[tuple[str, ...]] = ContextVar("_typed", default=("subspaces",))
@@ -38,6 +39,12 @@ def repeated_command() -> str:
     """The command as it was typed, quoted for a shell, and allowed to replace what it wrote the first time."""
     typed = _typed.get()
     return shlex.join(typed if "--force" in typed else (*typed, "--force"))
+
+
+def program() -> str:
+    """What to type to run this program again: its name, or its path where the shell would not find the name."""
+    typed = sys.argv[0]
+    return typed if Path(typed).stem == "subspaces" and shutil.which("subspaces") is None else "subspaces"
 
 
 class Refusal(Exception):
@@ -136,7 +143,7 @@ def _try(error: Exception) -> str:
     if not remedy or _typed.get()[1:2] not in (("cluster",), ("explore",)):  # which have these options
         return ""
     words = [word for name, value in remedy.items() for word in shlex.split(_options(name, value))]
-    return f"; try: {shlex.join([*_typed.get(), *words])}"
+    return f"; try: {shlex.join([program(), *_typed.get()[1:], *words])}"
 
 
 def _options(name: str, value: Any) -> str:
@@ -168,47 +175,6 @@ def _accept_any_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-
-
-@contextmanager
-def progress_bar(estimator: Any, wanted: bool, n_points: int = 0) -> Iterator[None]:
-    """Show the stages of a fit on standard error, if a person is watching; for many points, how much is left."""
-    watched = wanted and sys.stderr.isatty()
-    if watched and n_points > MANY_POINTS:
-        with _time_left():
-            yield
-        return
-    if watched and not hasattr(estimator, "set_callbacks"):  # scikit-learn before 1.9 does not say how far it is
-        from rich.console import Console
-
-        with Console(stderr=True).status(type(estimator).__name__):
-            yield
-        return
-    if watched:
-        import rich
-        from sklearn.callback import ProgressBar
-
-        rich.reconfigure(stderr=True)  # scikit-learn's bar writes to rich's global console
-        estimator.set_callbacks(ProgressBar())
-    yield
-
-
-@contextmanager
-def _time_left() -> Iterator[None]:
-    """A bar over the blocks of the long stages, with the time left."""
-    from subspaces.numerics.blocks import progress_to
-
-    with bar_of_time("step {task.description}") as bar:
-        tasks = [bar.add_task("1", total=None)]
-
-        def listen(done: int, total: int) -> None:
-            if done == 1:  # a new stage of known length
-                bar.update(tasks[-1], visible=False)
-                tasks.append(bar.add_task(str(len(tasks)), total=total))
-            bar.update(tasks[-1], completed=done)
-
-        with progress_to(listen):
-            yield
 
 
 def bar_of_time(before: str = "", after: str = "", *, counted: bool = False, transient: bool = True) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from subspaces.cli._common import progress_bar, repeated_command
+from subspaces.cli._common import repeated_command
 from subspaces.cli._outputs import Outputs, Run
 from subspaces.spelling import counted
 
@@ -153,8 +153,7 @@ def run_image(
     require(POINT_BYTES * len(X), f"the confidence and the table of {len(X)} points", "Allow more with --memory.")
     estimator = make(len(X), _fixed(method, given, rest), rest)
     try:
-        with progress_bar(estimator, show, len(X)):
-            estimator.fit(X)
+        estimator.fit(X)
     except InvalidParameterError as error:
         raise typer.BadParameter(str(error)) from error
     seconds = perf_counter() - start

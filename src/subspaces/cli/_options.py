@@ -74,8 +74,8 @@ ScalingOption = Annotated[
     method(
         "--scaling",
         "RULE",
-        "auto, none, unit (points of length 1), max (largest value 1), minmax (features from 0 to 1) or standard "
-        "(features of variance 1).",
+        "auto, none, unit (points of length 1), max (largest value 1), minmax (features from 0 to 1), standard "
+        "(features of variance 1) or log (counts).",
     ),
 ]
 PartitionOption = Annotated[

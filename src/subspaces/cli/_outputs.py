@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from subspaces.cli._common import one_line, repeated_command
+from subspaces.cli._options import AUTO
+from subspaces.progress import phase
 from subspaces.spelling import counted
 
 if TYPE_CHECKING:
@@ -81,11 +83,10 @@ class Outputs:
 
         written, data, summary = [], run.data, run.summary
         if self.labels is not None:
-            table: dict[str, Any] = (
-                {} if data is None else {"ids": data.row_ids or data.ids, "rows": data.rows, "n_rows": data.n_rows}
-            )
+            table: dict[str, Any] = {} if data is None else data.table
             labels, columns = run.estimator.labels_, _columns(summary)
-            write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
+            with phase("Writing the labels"):
+                write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
             written.append(f"labels written to {self.labels}")
         if data is None or summary is None:
             return written
@@ -94,16 +95,18 @@ class Outputs:
 
             sort_into(self.folder, data.source, [str(name) for name in data.ids or ()], summary, link=self.link)
             folders, how = counted(len(summary.clusters), "folder"), "linked" if self.link else "copied"
-            written.append(f"{counted(len(data.X), 'image')} {how} into {folders} in {self.folder}")
+            written.append(f"{counted(data.n_points, 'image')} {how} into {folders} in {self.folder}")
         if self.report is None and self.tables is None:
             return written
         from subspaces.report import Content, write_report, write_tables
 
-        content = Content.from_dataset(
-            run.estimator, data, summary, run.document, command=repeated_command(), reading=run.reading
-        )
+        with phase("Preparing the report"):
+            content = Content.from_dataset(
+                run.estimator, data, summary, run.document, command=repeated_command(), reading=run.reading
+            )
         if self.report is not None:
-            write_report(self.report, content)
+            with phase("Writing the report"):
+                write_report(self.report, content)
             written.append(f"report written to {self.report}; open it in a browser")
         if self.tables is not None:
             write_tables(self.tables, content)
@@ -113,12 +116,8 @@ class Outputs:
 
 def as_document(run: Run) -> dict[str, Any]:
     """Everything about a run, ready for JSON; rows of the file that were dropped are not among the points."""
-    points: dict[str, Any] = {}
-    if run.data is not None and run.data.ids is not None:
-        points["ids"] = list(run.data.ids)
-    if run.data is not None and run.data.rows is not None:
-        points["rows"] = run.data.rows.tolist()
-    return {**run.document, **points, "labels": run.estimator.labels_.tolist(), **_columns(run.summary)}
+    places = {} if run.data is None else run.data.places
+    return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **_columns(run.summary)}
 
 
 def _columns(summary: Summary | None) -> dict[str, Any]:
@@ -134,32 +133,24 @@ def _columns(summary: Summary | None) -> dict[str, Any]:
 
 
 def say(run: Run, written: list[str], found: bool) -> None:
-    """Print what was done, how it went and where it is."""
+    """Print what was found, then how, then where it is."""
     document, labels = run.document, run.estimator.labels_.tolist()
-    parameters = {**document["parameters"], **document.get("chosen", {})}
-    setting = ", ".join(f"{name} {parameters[name]}" for name in SHOWN if parameters.get(name) is not None)
     name = document.get("winner", document["method"]).upper()
     if document.get("verdict"):
         typer.echo(one_line(document["verdict"]))
     shape = f"{counted(document['n_points'], 'point')}, {counted(document['n_features'], 'feature')}"
-    typer.echo(one_line(f"{document['source']}: {shape}"))
-    typer.echo(f"{name} ({setting}, seed {parameters['random_state']})")
-    if "reason" in document:
-        typer.echo(f"chosen: {document['reason']}")
-    if "runner_up" in document:
-        typer.echo(f"undecided: {document['runner_up']}")
-    low, high = document.get("n_clusters_range", (0, 0))
-    span = f"; {low} to {high} may be right" if low < high else ""
-    how = f" (the number was found; -k sets it{span})" if found else ""
-    number, sizes = counted(document["n_clusters"], "cluster"), f"of sizes {_sizes(labels)}"
-    sizes = sizes if document["n_clusters"] > 1 else "of all points"
-    typer.echo(f"{number} in {document['seconds']:.1f} s{how}, {sizes}")
-    if run.summary is not None:
+    typer.echo(one_line(f"{document['source']}: {shape}, clustered in {document['seconds']:.1f} s"))
+    how = " (the number was found; -k sets it)" if found else ""
+    sizes = f"; points in each cluster: {sizes_of(labels)}" if document["n_clusters"] > 1 else ""
+    typer.echo(f"{counted(document['n_clusters'], 'cluster')}{'' if sizes else ' of all points'}{how}{sizes}")
+    if run.summary is not None and document["n_clusters"] > 1:
         typer.echo(_confidence(run.summary))
     if run.data is not None and run.data.y is not None:
         from subspaces.metrics import score_table
 
         typer.echo(f"\n{score_table(run.data.y, {name: labels})}\n")
+    for line in _how(document, name):
+        typer.echo(line)
     for note in document["notes"]:
         typer.echo(f"note: {one_line(note)}")
     for line in written:
@@ -168,17 +159,37 @@ def say(run: Run, written: list[str], found: bool) -> None:
         typer.echo("no file written; -o labels.csv saves the labels, --report out.html a page to look at")
 
 
+def _how(document: dict[str, Any], name: str) -> list[str]:
+    """How the answer came about, for those who want to know: a reason, a second answer, the method's parameters."""
+    lines = []
+    for title, key in (("how this was chosen: ", "reason"), ("", "runner_up")):
+        if text := document.get(key):
+            lines.append(f"{title}{text[0].lower()}{text[1:]}")
+    settled = {**document["parameters"], **document.get("chosen", {})}
+    shown = {key: settled[key] for key in SHOWN if settled.get(key) not in (None, AUTO)}
+    setting = ", ".join(f"{key} {value}" for key, value in {**shown, "seed": settled["random_state"]}.items())
+    return [*lines, f"method: {name} ({setting})"]
+
+
 def _confidence(summary: Any) -> str:
+    """How probable it is that labels are right."""
     from numpy import median
 
     unsure, nowhere = int((summary.confidence < UNSURE).sum()), int(summary.fits_nowhere.sum())
-    text = (
-        f"confidence of the labels: median {median(summary.confidence):.2f}; {counted(unsure, 'point')} below {UNSURE}"
+    text = f"confidence of the labels: median {median(summary.confidence):.2f} of 1"
+    return (
+        f"{text}; {counted(unsure, 'point is', 'points are')} below {UNSURE}; {counted(nowhere, 'fits', 'fit')} nowhere"
     )
-    return f"{text}; {counted(nowhere, 'fits', 'fit')} nowhere"
 
 
-def _sizes(labels: list[int], limit: int = 40) -> str:
-    sizes = sorted(Counter(labels).values(), reverse=True)
+def sizes_of(labels: list[int], limit: int = 40) -> str:
+    """Numbers of the clusters with their points, the largest first.
+
+    Examples
+    --------
+    >>> sizes_of([0, 1, 1, 2, 1, 2])
+    '1: 3, 2: 2, 0: 1'
+    """
+    sizes = sorted(Counter(labels).items(), key=lambda entry: (-entry[1], entry[0]))
     more = f" and {len(sizes) - limit} smaller" if len(sizes) > limit else ""
-    return " ".join(map(str, sizes[:limit])) + more
+    return ", ".join(f"{label}: {size}" for label, size in sizes[:limit]) + more

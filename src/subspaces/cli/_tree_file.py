@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -43,10 +42,6 @@ def write_tree(path: Path | None, run: Run) -> list[str]:
 
 
 def _with_names(text: str, run: Run) -> str:
-    """The JSON with what tells whose numbers it holds: names of the points, and rows where some were dropped."""
-    more: dict[str, Any] = {}
-    if run.data is not None and run.data.ids is not None:
-        more["ids"] = list(run.data.ids)
-    if run.data is not None and run.data.rows is not None:
-        more["rows"] = run.data.rows.tolist()
+    """The JSON with what tells whose numbers it holds: names, lines or rows of the points."""
+    more = {} if run.data is None else run.data.places
     return f"{text[:-1]}, {json.dumps(more, default=str)[1:]}" if more else text

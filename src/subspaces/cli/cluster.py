@@ -14,7 +14,7 @@ import typer
 from subspaces import registry
 from subspaces.cli import _options as options
 from subspaces.cli import _stream
-from subspaces.cli._common import limited_threads, progress_bar
+from subspaces.cli._common import limited_threads
 from subspaces.cli._image import outputs_of, run_image
 from subspaces.cli._inputs import Inputs
 from subspaces.cli._models import check_save, save
@@ -22,6 +22,7 @@ from subspaces.cli._motion import Motion
 from subspaces.cli._outputs import Outputs, Run, as_document, say
 from subspaces.cli._tree_file import check_tree, write_tree
 from subspaces.description import describe
+from subspaces.progress import shown
 from subspaces.spelling import counted
 
 POINT_BYTES = 1000
@@ -105,7 +106,7 @@ def _cluster(typed: Any) -> None:
     tracks = Motion.checked(typed.motion, typed.overlay, main, typed.force, streamed)
     method = _method(typed.method, settings, typed.image or streamed, typed.motion)
     check_tree(typed.tree, method, [main, *inputs.tables[1:]], typed.output, typed.force)
-    with limited_threads(typed.threads), _limited(most):
+    with shown(show), limited_threads(typed.threads), _limited(most):
         if typed.image:
             make = partial(build, method, wanted)
             run: Run = run_image(main, typed.mask, reading, method, settings, make, show)
@@ -194,7 +195,7 @@ def _run(
     if labels is not None:
         from subspaces.io.writing import check_n_rows
 
-        check_n_rows(labels, data.n_rows or len(data.X))
+        check_n_rows(labels, data.n_rows or data.n_points)
     # late: a wrong file name should not wait seconds for its answer
     from sklearn.utils._param_validation import InvalidParameterError
 
@@ -202,13 +203,12 @@ def _run(
     from subspaces.numerics.memory import require
 
     remedy = "Allow more with --memory, or cluster a sample."
-    require(POINT_BYTES * len(data.X), f"the confidence and the table of {len(data.X)} points", remedy)
+    require(POINT_BYTES * data.n_points, f"the confidence and the table of {data.n_points} points", remedy)
     given = tracks.settings(method, wanted, *settings)
-    estimator = build(method, wanted, len(data.X), given, settings[1])
+    estimator = build(method, wanted, data.n_points, given, settings[1])
     start = perf_counter()
     try:
-        with progress_bar(estimator, show, len(data.X)):
-            estimator.fit(data.X)
+        estimator.fit(data.X)
     except InvalidParameterError as error:
         raise typer.BadParameter(str(error)) from error
     seconds = perf_counter() - start
@@ -233,7 +233,7 @@ def _remarks(labels: Any) -> list[str]:
     n, n_clusters = len(labels), len(set(labels.tolist()))
     if n < FEW_POINTS or 1 < n == n_clusters:
         few = counted(n, "point is", "points are")
-        return [f"{few} too few to find clusters among them; what is written says next to nothing"]
+        return [f"{few} too few to find clusters among them; do not rely on this result"]
     return []
 
 

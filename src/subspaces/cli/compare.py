@@ -41,8 +41,8 @@ def compare(
 ) -> None:
     """Compare two or more files of labels.
 
-    Points are matched by the column id (or row), or by their order where files have none. The numbers of clusters mean
-    nothing: clusters are matched so that as many points as possible agree.
+    Points are matched by the column id (or line, or row), or by their order where files have none. The numbers of
+    clusters mean nothing: clusters are matched so that as many points as possible agree.
 
     Example: subspaces compare monday.csv tuesday.csv
     """
@@ -65,6 +65,7 @@ def compare(
             document["truth"] = [{"file": names[i], "n_points": n, **scores} for i, n, scores in known]
         typer.echo(json.dumps(document, allow_nan=False))
         return
+    typer.echo(one_line(_sentence(names, pairs, known, label)))
     for name, labels in zip(names, found, strict=True):
         n_clusters = counted(len(set(labels.labels)), "cluster")
         typer.echo(one_line(f"{name}: {counted(len(labels.labels), 'point')}, {n_clusters}"))
@@ -72,6 +73,24 @@ def compare(
         _print([(f"{names[i]} and {names[j]}", n, scores) for i, j, n, scores in pairs], "agreement")
     if truth is not None:
         _print([(names[i], n, scores) for i, n, scores in known], f"against {label}")
+
+
+def _sentence(names: list[str], pairs: list[Any], known: list[Any], label: str | None) -> str:
+    """What the tables say, in one line; of several files the least and the largest agreement."""
+
+    def share(rows: list[Any]) -> str:
+        found = sorted(100 * row[-1]["accuracy"] for row in rows)
+        least, most = f"{found[0]:.1f}", f"{found[-1]:.1f}"
+        return f"{least} %" if least == most else f"{least} to {most} %"
+
+    said = []
+    if pairs:
+        who = f"{names[0]} and {names[1]}" if len(pairs) == 1 else "The files, two by two,"
+        said.append(f"{who} agree on {share(pairs)} of the points")
+    if known:
+        who = f"{names[0]} agrees" if len(known) == 1 else "they agree" if said else "The files agree"
+        said.append(f"{who} with {label} on {share(known)}{'' if said else ' of the points'}")
+    return "; ".join(said) + "."
 
 
 def _short(files: Sequence[Path]) -> list[str]:
@@ -88,7 +107,7 @@ def _truth(found: list[LabelFile], label: str | None) -> LabelFile | None:
     known = next((file for file in found if file.truth is not None), None)
     if known is None or known.truth is None:
         raise typer.BadParameter(f"no file has a column '{one_line(label)}'", param_hint="--label")
-    return LabelFile(known.source, known.truth, known.ids, is_truth=True)
+    return LabelFile(known.source, known.truth, known.ids, known.named_by, is_truth=True)
 
 
 def _scores(a: LabelFile, b: LabelFile) -> tuple[int, dict[str, float]]:
@@ -97,7 +116,7 @@ def _scores(a: LabelFile, b: LabelFile) -> tuple[int, dict[str, float]]:
     from subspaces.metrics import clustering_scores
 
     first, second = a.labels, b.labels
-    if a.ids is not None and b.ids is not None and a.ids != b.ids:
+    if a.ids is not None and b.ids is not None and a.named_by == b.named_by and a.ids != b.ids:
         for file in (a, b):
             if len(set(file.ids or ())) < len(file.ids or ()):
                 raise FileError(file.source, "an id stands there twice; ids must differ to match points by them")

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 import typer
 
 from subspaces.cli import _options as options
-from subspaces.cli._common import one_line
+from subspaces.cli._common import one_line, program
 from subspaces.description import plain
 
 N_SAMPLES = 12
@@ -53,7 +53,7 @@ def demo(
     except OSError as error:
         raise FileError(output, f"the folder cannot be made ({error.strerror}); choose another with -o") from None
     if not as_json:
-        typer.echo("Clustering 1797 handwritten digits of 8 x 8 pixels into 10 groups; a few seconds ...\n")
+        typer.echo("Clustering 1797 handwritten digits of 8 x 8 pixels into 10 groups takes a few seconds ...\n")
     digits = load_digits()
     runs = run_methods(normalize(digits.data), seed or 0)
     scores = score(digits.target, runs)
@@ -77,7 +77,7 @@ def demo(
         typer.echo(one_line(f"Picture of {best}: {files[1]}"))
     else:
         typer.echo('No picture: it needs matplotlib (pip install "subspaces[report]").')
-    typer.echo("Your own data: subspaces cluster FILE -k NUMBER")
+    typer.echo(one_line(f"Your own data: {program()} cluster FILE (a table, or a folder of images)"))
 
 
 def run_methods(X: Any, seed: int) -> dict[str, Run]:

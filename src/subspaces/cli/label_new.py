@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ import typer
 from subspaces.cli import _options as options
 from subspaces.cli._common import one_line
 from subspaces.cli._inputs import Inputs
+from subspaces.cli._outputs import sizes_of
 from subspaces.spelling import counted
 
 if TYPE_CHECKING:
@@ -58,11 +58,10 @@ def predict(
     data = _read(inputs, reading, options_of_reading)
     labels = estimator.predict(data.X)
     if output is not None:
-        ids = data.row_ids or data.ids
-        write_labels(output, labels, ids=ids, rows=data.rows, n_rows=data.n_rows, force=force)
+        write_labels(output, labels, **data.table, force=force)
     if as_json:
-        document = {"model": str(model), "source": inputs.title, "labels": labels.tolist()}
-        typer.echo(json.dumps(document | ({} if data.ids is None else {"ids": list(data.ids)}), allow_nan=False))
+        document = {"model": str(model), "source": inputs.title, **data.places, "cluster": labels.tolist()}
+        typer.echo(json.dumps(document, allow_nan=False))
     elif not quiet:
         _say(inputs.title, labels.tolist(), data, output)
 
@@ -85,11 +84,8 @@ def _read(inputs: Inputs, reading: Reading, given: dict[str, Any]) -> Dataset:
 
 
 def _say(title: str, labels: list[int], data: Dataset, output: Path | None) -> None:
-    sizes = sorted(Counter(labels).items())
-    shown = ", ".join(f"{label}: {size}" for label, size in sizes[:40])
-    more = f" and {len(sizes) - 40} more" if len(sizes) > 40 else ""
-    typer.echo(one_line(f"{title}: {counted(len(labels), 'point')} in {counted(len(sizes), 'cluster')}"))
-    typer.echo(f"points in each cluster: {shown}{more}")
+    typer.echo(one_line(f"{title}: {counted(len(labels), 'point')} in {counted(len(set(labels)), 'cluster')}"))
+    typer.echo(f"points in each cluster: {sizes_of(labels)}")
     for note in data.notes:
         typer.echo(f"note: {one_line(note)}")
     told = f"labels written to {output}" if output is not None else "no file written; -o labels.csv saves the labels"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -25,6 +26,15 @@ QuickOption = Annotated[
     bool, options.method("--quick", None, "A small version: fewer methods, values, runs and starts.")
 ]
 JobsOption = Annotated[int, options.method("--jobs -j", "NUMBER", "Cells computed at once (1 if not given).", min=1)]
+MinutesOption = Annotated[
+    float | None,
+    options.method(
+        "--minutes",
+        "NUMBER",
+        "Begin no further cell after so many minutes; 0 only writes what is there.",
+        min=0,
+    ),
+]
 DataOption = Annotated[
     Path | None,
     options.data("--data-home", "FOLDER", "Folder with the data sets; left out, SUBSPACES_DATA or the user's cache."),
@@ -61,6 +71,7 @@ def reproduce(
     label: LabelOption = None,
     quick: QuickOption = False,
     jobs: JobsOption = 1,
+    minutes: MinutesOption = None,
     data_home: DataOption = None,
     output: OutputOption = Path("reproduction"),
     cache: CacheOption = None,
@@ -73,8 +84,9 @@ def reproduce(
     """Run the paper's experiments and set our numbers beside the published ones.
 
     Without a name: list the experiments, their cost, the data they need and how much is already computed.
-    Stop it whenever you like: finished cells are kept, and the same command goes on. "page" writes the page with all
-    results that are there. "digits" needs no download.
+    Stop it whenever you like: finished cells are kept, and the same command goes on; the first run of every row comes
+    before the second of any, and rows with fewer runs than the paper's are marked. "page" writes the page with all
+    results that are there, "grid" chooses the settings anew. "digits" needs no download.
 
     With --with and --data: your class beside the methods, on your points. Without a name, the methods of "digits".
 
@@ -89,6 +101,7 @@ def reproduce(
         data_home=data_home,
         jobs=jobs,
         quick=quick,
+        until=None if minutes is None else time.monotonic() + 60 * minutes,
         experiments=experiments or EXPERIMENTS,
         parameters=parameters or PARAMETERS,
         classes=tuple(with_ or ()),
@@ -133,11 +146,11 @@ def _check_own(names: list[str], settings: Any) -> list[str]:
 
 def _expand(names: list[str], settings: Any) -> list[str]:
     """Names of experiments, in the order given; a wrong one is refused before anything runs."""
-    from subspaces.reproduce.schedule import experiment_names, load_experiment
+    from subspaces.reproduce.schedule import GRID, experiment_names, load_experiment
 
     wanted: list[str] = []
     for name in names:
-        wanted += [each for each in experiment_names(settings.experiments) if each != "grid"] if name == ALL else [name]
+        wanted += [each for each in experiment_names(settings.experiments) if each != GRID] if name == ALL else [name]
     wanted = [name for name in dict.fromkeys(wanted) if name != PAGE]
     for name in wanted:
         try:
@@ -159,11 +172,13 @@ def _run_all(names: list[str], settings: Any, as_json: bool, quiet: bool) -> int
             complain(f"failed: {error}")
         failures += len(run.outcome.errors)
         document = {"experiment": run.experiment.name, "files": [str(file) for file in run.files]}
-        counts = {"cached": run.outcome.n_found, "computed": run.outcome.n_computed, "failed": len(run.outcome.errors)}
+        counts = {"cached": run.outcome.n_found, "computed": run.outcome.n_computed, "left": run.outcome.n_left}
+        counts["failed"] = len(run.outcome.errors)
         documents.append({**document, **counts, "records": [asdict(record) for record in run.records]})
         if not (quiet or as_json):
             markdown = next(file for file in run.files if file.suffix == ".md")
             done = f"{counted(run.outcome.n_computed, 'cell')} computed, {run.outcome.n_found} from the cache"
+            done += f", {run.outcome.n_left} left" * bool(run.outcome.n_left)
             typer.echo(one_line(f"{run.experiment.name}: {done}; {markdown}"))
     if as_json:
         typer.echo(json.dumps(documents, allow_nan=False))

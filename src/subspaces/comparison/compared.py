@@ -100,7 +100,8 @@ class Comparison:
         """Markdown: a table for each data set; with a metric, one of methods (rows) and data sets (columns).
 
         The best mean is bold; † says that it differs from every other row by the exact rank-sum test of the runs at
-        0.05: runs on the same data, that differ in the seed. The constant labelling is never called the fastest.
+        0.05 (runs on the same data, that differ in the seed), ‡ by its normal approximation, where many runs are tied.
+        The constant labelling is never called the fastest.
         """
         parts = []
         for title, header, rows in self._tables(metric):
@@ -177,24 +178,36 @@ class Comparison:
             spread = f" ± {scale * runs.std(ddof=1):z.{digits}f}" if len(runs) > 1 else ""
             best = bool(compared[i] and signed[i] == signed.max())
             others = [other for j, other in enumerate(values) if j != i and (compared[j] or metric != SECONDS)]
-            alone = best and all(_differ(runs, other) for other in others if np.isfinite(other).all())
-            cells.append((f"{scale * means[i]:z.{digits}f}{spread}", best, "†" if alone and others else ""))
+            mark = _dagger(runs, others) if best else ""
+            cells.append((f"{scale * means[i]:z.{digits}f}{spread}", best, mark))
         return cells
 
     def _notes(self, title: str, rows: list[tuple[str, list[_Cell]]]) -> list[str]:
         """What a table, of a data set or of all, has to say below: its gaps, and what its dagger means."""
         own = [(method, data, error) for (method, data), error in self.gaps.items() if title in (data, *self.scores)]
         notes = [f"{method} failed on {data}: {error}." for method, data, error in own]
-        if any(mark for _, row in rows for _, _, mark in row):
-            notes.append(f"† different from every other row at {LEVEL} by the exact rank-sum test of the runs.")
+        marks = {mark for _, row in rows for _, _, mark in row}
+        for mark, test in _TESTS.items():
+            if mark in marks:
+                notes.append(f"{mark} different from every other row at {LEVEL} by {test}.")
         return notes
 
 
 _Cell: TypeAlias = tuple[str, bool, str]
 
 
-def _differ(first: Array, second: Array) -> bool:
-    return rank_sum(first, second).pvalue < LEVEL
+_TESTS = {
+    "†": "the exact rank-sum test of the runs",
+    "‡": "the rank-sum test of the runs, in its normal approximation because runs are tied or very many",
+}
+
+
+def _dagger(runs: Array, others: list[Array]) -> str:
+    """The mark of runs that differ from all others, by the test that was really used; none if they do not."""
+    found = [rank_sum(runs, other) for other in others if np.isfinite(other).all()]
+    if not others or any(test.pvalue >= LEVEL for test in found):
+        return ""
+    return "†" if all(test.exact for test in found) else "‡"
 
 
 def _markdown(text: str, best: bool, mark: str) -> str:

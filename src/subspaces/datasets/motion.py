@@ -30,7 +30,7 @@ def load_motion(
         In an ``.npz`` of several films the name of one: its arrays are ``NAME_X`` and ``NAME_y``.
     complete_tracks : bool, default=True
         Whether coordinates of frames in which a point was not seen are put in, by
-        :func:`subspaces.numerics.completion.complete`. Otherwise they are NaN.
+        ``subspaces.numerics.completion.complete``. Otherwise they are NaN.
     return_X_y : bool, default=False
         Whether to return only the tracks and their motions.
 

@@ -103,6 +103,7 @@ class Plan:
     seed : of everything that is drawn
     draws : the first stage that draws anything: what comes before it is the same for every seed
     settings : the estimator's parameters, for the cache
+    n_components : leading components that stand for sparse points; None: the points themselves
     solver, solver_reason : the route to the coefficients, and why
     canonical : whether the run sees the points in their canonical order (:mod:`subspaces.numerics.ordering`)
     """
@@ -123,6 +124,7 @@ class Plan:
     seed: int = 0
     draws: str = "cut"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    n_components: int | None = None
     solver: str = ""
     solver_reason: str = ""
     canonical: bool = True

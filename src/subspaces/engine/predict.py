@@ -25,7 +25,7 @@ from subspaces.scaling import Scaling, apply_scaling
 
 _CODED = 5  # coefficients of a new point where the method keeps all
 _PREDICT_BYTES = 64 * 2**20  # kernel values between new and training points held at a time
-_TWO_SCALE_ROWS = 8192
+_TWO_SCALE_ROWS, _SPARSE_ROWS = 8192, 2**16  # sparse training points are projected anew for each block
 
 
 class Model(Protocol):
@@ -71,7 +71,7 @@ class ByTrainingPoints:
     scaling, kernel, penalty : what made their coefficients
     labels, n_clusters : what was found
     n_nonzero : η
-    rule : :data:`subspaces.new_points.RULES`
+    rule : a name in ``subspaces.new_points.RULES``
     two_scale : what represents new points where the two-scale route was taken
     network : the classifier of ``rule="network"``
     affine : whether coefficients sum to one
@@ -181,7 +181,9 @@ class ByTrainingPoints:
 
     def _blocks(self, X: Data) -> list[tuple[Array, Labels]]:
         """Rows of X in blocks of bounded memory, each with the training point it equals (−1: none)."""
-        step = max(1, _PREDICT_BYTES // (8 * len(self.labels))) if self.two_scale is None else _TWO_SCALE_ROWS
+        step = _TWO_SCALE_ROWS if self.scaling.components is None else _SPARSE_ROWS
+        if self.two_scale is None:
+            step = max(1, _PREDICT_BYTES // (8 * len(self.labels)))
         known = (
             np.full(X.shape[0], -1, dtype=np.intp)
             if self.X is None or self.prints is None

@@ -22,6 +22,7 @@ from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.numerics.workers import HERE, Workers
 from subspaces.partition import in_order
+from subspaces.progress import phase
 from subspaces.representation.coefficients import Coefficients, Factors, Placed
 from subspaces.scaling import Scaling
 
@@ -106,16 +107,17 @@ def run(
     X : array of shape (n, m), dense or sparse; (n, n) where the plan's kernel is precomputed
     cache : results of stages to reuse and to keep; all runs with one cache must be on the same points
     listen : called with the name of each stage, gives a context in which it runs
-    workers : who computes large pieces (:mod:`subspaces.numerics.workers`)
+    workers : who computes large pieces (``subspaces.numerics.workers``)
     until : the last stage: ``"graph"``, ``"embedding"`` or ``"cut"``
     """
-    prints = fingerprints(X)
-    if all_equal(X, plan.pairwise):
-        return replace(_one_cluster(plan), prints=prints)
-    n = X.shape[0]
-    order = canonical_order(X, prints, pairwise=plan.pairwise) if plan.canonical else np.arange(n)
-    _warn_of_bad_input(X, prints, plan)
-    points = workers.in_order(X, order, plan.pairwise)
+    with phase("Putting the points in order"):
+        prints = fingerprints(X)
+        if all_equal(X, plan.pairwise):
+            return replace(_one_cluster(plan), prints=prints)
+        n = X.shape[0]
+        order = canonical_order(X, prints, pairwise=plan.pairwise) if plan.canonical else np.arange(n)
+        _warn_of_bad_input(X, prints, plan)
+        points = workers.in_order(X, order, plan.pairwise)
     found = run_ordered(plan, points, prints[order], cache=cache, listen=listen, workers=workers, until=until)
     return replace(as_given(found, order), prints=prints)
 

@@ -19,7 +19,7 @@ from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity, cut_embedding
 from subspaces.representation.coefficients import Coefficients, Factors, Placed, Trace, from_sparse
 from subspaces.representation.two_scale import TwoScale
-from subspaces.scaling import Scaling, apply_scaling, fit_scaling
+from subspaces.scaling import Scaling, apply_scaling, fit_components, fit_scaling
 
 _MICRO_CLUSTERS = 2000
 
@@ -101,6 +101,7 @@ def scaled(X: Data, plan: Plan) -> tuple[Data, Scaling]:
     if plan.pairwise:
         return X, Scaling()
     scaling = fit_scaling(X, plan.scaling, units=plan.kernel.sees_units)
+    scaling = fit_components(X, scaling, plan.n_components, plan.seed)
     return apply_scaling(X, scaling), scaling
 
 

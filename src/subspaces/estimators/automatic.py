@@ -60,7 +60,7 @@ def _checked(estimator: Any, X: Data, defaults: dict[str, Any]) -> Plan:
     if "kernel" not in defaults:
         choose_solver(one.solver, mapped_kernel(plan, X), plan.shape)
     if "partition" not in defaults and plan.cut.method != "modularity":
-        is_coarse(one.spectral, plan.shape, plan.pairwise, plan.n_clusters)
+        is_coarse(one.spectral, plan, one.solver)
     return plan
 
 

@@ -73,7 +73,7 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
     """Base of all estimators.
 
     Parameters are dataclass fields, so that a subclass lists only its own and its signature shows all; what they may be
-    stands in :data:`CONSTRAINTS` or, for parameters of one method alone, in its ``_constraints``. A subclass gives
+    stands in ``CONSTRAINTS`` or, for parameters of one method alone, in its ``_constraints``. A subclass gives
     ``_fit``: validated points → fitted attributes.
     """
 

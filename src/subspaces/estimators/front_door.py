@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from subspaces.calibration import Agreement
 from subspaces.engine.plan import STAGES
@@ -19,6 +21,7 @@ from subspaces.estimators.callbacks import announced
 from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
+from subspaces.features import Extractor, Features, fit_extractor
 from subspaces.numerics.ordering import one_label_per_copy
 from subspaces.numerics.types import Data
 from subspaces.partition import in_order
@@ -45,6 +48,13 @@ class SubspaceClustering(GraphClusterer):
         Scaling of the input; give it where you know the units.
     partition : {"auto", "kmeans", "modularity"}, default="auto"
         How graphs are cut.
+    features : None, {"pixels", "efficientnet", "timm:NAME", "open_clip:NAME"}, path or callable, default=None
+        What makes vectors of images before anything else, in :meth:`fit` and :meth:`predict` alike; X is then a list of
+        paths, an array (n, height, width) or (n, height, width, 3), or rows of pixels with `image_shape`.
+        ``"efficientnet"`` needs ``pip install "subspaces[images]"``; a path is a ``.npy`` with a vector for each image;
+        a function is called with X. None: X holds the points. See ``subspaces.features``.
+    image_shape : tuple or None, default=None
+        With `features`, (height, width) or (height, width, 3) of rows of pixels.
     out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
         Rule of :meth:`predict` for new points.
     random_state : int, RandomState or None, default=0
@@ -59,6 +69,7 @@ class SubspaceClustering(GraphClusterer):
     affinity_matrix_ : sparse (n, n), the graph that was cut
     embedding_ : array of shape (n, k), spectral embedding with unit rows
     kernel_, reg_, n_nonzero_, scaling_, partition_ : what was chosen
+    extractor_ : what made the vectors, None where X was used as it is
     timings_ : seconds of each stage
 
     Examples
@@ -75,6 +86,8 @@ class SubspaceClustering(GraphClusterer):
     effort: str = "balanced"
     scaling: str | None = AUTO
     partition: str = AUTO
+    features: Features | None = None
+    image_shape: Sequence[int] | None = None
 
     n_init: ClassVar[int] = 20  # type: ignore[misc]  # not for the user to set
     init: ClassVar[str] = "k-means++"  # type: ignore[misc]
@@ -82,10 +95,26 @@ class SubspaceClustering(GraphClusterer):
         "effort": [StrOptions(set(EFFORTS))],
         "scaling": [*CONSTRAINTS["scaling"], StrOptions({AUTO})],
         "partition": [StrOptions({AUTO, "kmeans", "modularity"})],
+        "features": [str, PathLike, callable, Extractor, None],
+        "image_shape": [tuple, list, None],
     }
     _is_quick = True
     cost = "three, eight or fifteen fits of KTRR to at most 2,500 points, and one to all"
     reference = KTRR.reference
+
+    def _validated(self, X: Any) -> Data:
+        self.extractor_: Extractor | None = None
+        if self.features is not None:
+            self.extractor_, X = fit_extractor(self.features, X, self.image_shape)
+        elif self.image_shape is not None:
+            raise ValueError("image_shape says how features see the rows of X; give features, or leave it out.")
+        return super()._validated(X)
+
+    def _validated_new(self, X: Any) -> Data:
+        check_is_fitted(self, "labels_")
+        if self.extractor_ is not None:
+            X = self.extractor_(self.extractor_.items(X, self.image_shape))
+        return super()._validated_new(X)
 
     def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
         self.estimator_, self.selection_ = self._chosen(X)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -57,7 +58,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
     """Base of the methods that cut a graph between all points.
 
     A subclass gives ``_represent`` (points or kernel matrix → coefficients), or ``_affinity`` where it represents no
-    point by others, and where it sees the data through a kernel the parameters of :class:`WithKernel`.
+    point by others, and where it sees the data through a kernel the parameters of ``WithKernel``.
     """
 
     partition: str = "kmeans"
@@ -316,7 +317,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         selection = getattr(self, "selection_", None)
         count = None if selection is None else selection.n_clusters
         doubtful = int((self.confidence_ < 0.5).sum()) if self.n_clusters_ > 1 else 0
-        return verdict(count, self.n_clusters_, len(self.labels_), doubtful)
+        asked = isinstance(self.n_clusters, Integral)
+        return verdict(count, self.n_clusters_, len(self.labels_), doubtful, asked=asked)
 
     @property
     def layers_(self) -> list[int]:

@@ -203,7 +203,7 @@ class SEC(ByLandmarks, SubspaceClusterer):
     landmarks_ : indices of the landmarks
     penalty_ : γ
     embedding_map_ : the map and the landmarks' embedding
-        A :class:`~subspaces.landmarks.spectral_embedded.LinearEmbedding`.
+        A ``LinearEmbedding``.
     cluster_centers_ : centres of the clusters among the mapped landmarks
 
     Notes

@@ -15,6 +15,7 @@ from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate_symmetric
 from subspaces.kernels import Kernel
 from subspaces.numerics import memory
+from subspaces.numerics.components import N_COMPONENTS, OVERSAMPLING
 from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation import ridge_search, two_scale
 from subspaces.representation.coefficients import Coefficients
@@ -51,14 +52,17 @@ def ridge_plan(
         require_squares(shape, plan.method, _DENSE_SQUARES, plan.n_inputs)
     plan.graph.require_memory(shape.n, shape.dtype, chosen == "two_scale")
     searches = chosen == "low_rank" and shape.n > ridge_search.EXACT_SIZE
-    coarse = plan.cut.method != "modularity" and is_coarse(spectral, shape, plan.pairwise, plan.n_clusters)
+    reduced = chosen == "two_scale" and shape.is_sparse
+    coarse = plan.cut.method != "modularity" and is_coarse(spectral, plan, chosen)
+    draws = "coefficients" if chosen == "two_scale" or searches else "embedding" if coarse else "cut"
     problem: dict[str, Any] = {"reg": reg, "affine": affine}
     return replace(
         plan,
         source=_SOURCES[chosen],
         represent=partial(represent, solver=chosen, n_nonzero=n_nonzero, constrained=constrained, **problem),
         between=partial(between, **problem) if coarse else None,
-        draws="coefficients" if chosen == "two_scale" or searches else "embedding" if coarse else "cut",
+        n_components=N_COMPONENTS if reduced else None,
+        draws="kernel" if reduced else draws,
         solver=chosen,
         solver_reason=reason,
     )
@@ -107,35 +111,35 @@ def choose_solver(solver: str, kernel: Kernel, shape: Shape) -> tuple[str, str]:
     """The route, and why; refuses one that the kernel does not allow."""
     n = shape.n
     r = kernel.n_features_out(shape.m, shape.is_sparse)
-    two_scale_fits = kernel.of_distances and not shape.is_sparse
     if solver == "low_rank" and r is None:
         raise ValueError(
             f'solver="low_rank" needs a kernel with an explicit feature map (linear, cosine, polynomial, '
             f"correntropy); got {kernel.name!r}."
         )
-    if solver == "two_scale" and not two_scale_fits:
+    if solver == "two_scale" and not kernel.of_distances:
         raise ValueError(
-            f'solver="two_scale" needs dense points and a kernel of distances (rbf, exponential, inverse_square, '
-            f"inverse_distance, or your own); got the kernel {kernel.name!r} on "
-            f"{'sparse' if shape.is_sparse else 'dense'} points."
+            f'solver="two_scale" needs a kernel of distances (rbf, exponential, inverse_square, inverse_distance, or '
+            f"your own); got the kernel {kernel.name!r}."
         )
     if solver != "auto":
         return solver, "as asked"
     if r is not None and 2 * r <= n:
         return "low_rank", f"the kernel has an exact map of {r} features, fewer than half of {n} points"
     needed, free = int(_DENSE_SQUARES * n * n * shape.dtype.itemsize), memory.available_bytes()
-    if two_scale_fits and n > DENSE_SIZE:
-        return "two_scale", f"{n} points are more than {DENSE_SIZE}, where a dense inverse takes long"
-    if two_scale_fits and needed > free:
-        return "two_scale", f"a dense inverse needs {needed / 2**30:.3g} GiB and {free / 2**30:.3g} GiB are free"
+    by = f"; sparse points by their {min(N_COMPONENTS, shape.m)} leading components" if shape.is_sparse else ""
+    if kernel.of_distances and n > DENSE_SIZE:
+        return "two_scale", f"{n} points are more than {DENSE_SIZE}, where a dense inverse takes long{by}"
+    if kernel.of_distances and needed > free:
+        return "two_scale", f"a dense inverse needs {needed / 2**30:.3g} GiB and {free / 2**30:.3g} GiB are free{by}"
     return "dense", f"the {n} × {n} kernel matrix fits"
 
 
-def is_coarse(spectral: str, shape: Shape, pairwise: bool, n_clusters: int | None) -> bool:
+def is_coarse(spectral: str, plan: Plan, solver: str) -> bool:
     """Whether micro-clusters are embedded instead of points; refuses it where they cannot be."""
-    has_points = not pairwise and not shape.is_sparse
+    shape, n_clusters = plan.shape, plan.n_clusters
+    has_points = not plan.pairwise and (not shape.is_sparse or solver == "two_scale")
     if spectral == "coarse" and not has_points:
-        raise ValueError('spectral="coarse" needs dense points, not a precomputed kernel or a sparse array.')
+        raise ValueError('spectral="coarse" needs dense points or solver="two_scale", no precomputed kernel.')
     if spectral == "coarse" and shape.n < _POINTS_PER_CLUSTER * (n_clusters or 1):
         raise ValueError(
             f'spectral="coarse" needs {_POINTS_PER_CLUSTER} points per cluster or more, for it cuts groups of 32; '
@@ -174,9 +178,12 @@ def _input_bytes(plan: Plan) -> int:
 def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
     """Refuse what is linear in n and still does not fit: points in order of cells, features, candidates."""
     shape, size = plan.shape, plan.shape.dtype.itemsize
-    per_point = (shape.m + two_scale.N_LANDMARKS) * size + 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
+    width = min(N_COMPONENTS, shape.m) if shape.is_sparse else shape.m
+    directions = 3 * 8 * shape.m * (N_COMPONENTS + OVERSAMPLING) if shape.is_sparse else 0
+    found = 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
+    per_point = (width * (1 + shape.is_sparse) + two_scale.N_LANDMARKS) * size + found
     memory.require(
-        shape.n * per_point + _WORK + _input_bytes(plan),
+        shape.n * per_point + directions + _WORK + _input_bytes(plan),
         f"the two-scale graph of {shape.n} points",
         "Let EKTRR cluster a sample and label the rest; float32 input halves it.",
     )

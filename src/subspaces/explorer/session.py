@@ -217,7 +217,7 @@ class Session:
         """The labels as CSV: row in the data, id, cluster."""
         text = io.StringIO()
         rows = zip(self.rows.tolist(), self.ids, view.labels.tolist(), strict=True)
-        write_rows(text, [("row", "id", "label"), *rows])
+        write_rows(text, [("row", "id", "cluster"), *rows])
         return text.getvalue()
 
     def _fit(self, settings: Settings, **changed: Any) -> Any:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from subspaces.io.dataset import (
     quoted,
     whole_numbers,
 )
-from subspaces.numerics.types import Array
+from subspaces.numerics.types import Array, Labels
 from subspaces.spelling import counted
 
 POINT_NAMES = ("X", "fea", "data")
@@ -66,17 +67,11 @@ def dataset_from_arrays(
     name = _points_name(path, infos, request)
     check_not_empty(path, infos[name].shape, name)  # a companion may be as long as the first axis, for no bytes
     shape, needed = infos[name].shape, n_copies * infos[name].n_bytes
-    for part, wanted in (("label", request.label), ("id", request.id)):
-        if wanted is not None:
-            _check_companion(path, infos, wanted, argument(part), name)
-            needed += infos[wanted].n_bytes
+    needed += _companion_bytes(path, infos, request, name)
     check_size(path, needed, request.max_bytes)
 
     X = as_rows(load(name))
-    y, classes = None, None
-    if request.label is not None:
-        y, classes = encode(path, load(request.label).reshape(-1), request.label)
-    ids = None if request.id is None else whole_numbers(load(request.id).reshape(-1)).tolist()
+    y, classes, ids = companions(path, infos, load, request, name)
     notes = [] if len(shape) == 2 else [flattened(shape)]
     if request.label is None:
         notes += [
@@ -86,6 +81,28 @@ def dataset_from_arrays(
         ]
     data = Dataset(X, path, y=y, classes=classes, ids=ids, notes=tuple(notes), image_shape=image_shape(shape))
     return check_points(data, request.missing, name)
+
+
+def companions(
+    path: Path, infos: Mapping[str, ArrayInfo], load: Callable[[str], Array], request: Request, points: str
+) -> tuple[Labels | None, list[str] | None, list[Any] | None]:
+    """Labels, what they are called, and identifiers of the array `points`; None where they were not asked for."""
+    check_size(path, _companion_bytes(path, infos, request, points), request.max_bytes)
+    y, classes = None, None
+    if request.label is not None:
+        y, classes = encode(path, load(request.label).reshape(-1), request.label)
+    ids = None if request.id is None else whole_numbers(load(request.id).reshape(-1)).tolist()
+    return y, classes, ids
+
+
+def _companion_bytes(path: Path, infos: Mapping[str, ArrayInfo], request: Request, points: str) -> int:
+    """Bytes of what goes with the points, after a look at whether it does."""
+    needed = 0
+    for part, wanted in (("label", request.label), ("id", request.id)):
+        if wanted is not None:
+            _check_companion(path, infos, wanted, argument(part), points)
+            needed += infos[wanted].n_bytes
+    return needed
 
 
 def _points_name(path: Path, infos: Mapping[str, ArrayInfo], request: Request) -> str:

@@ -106,7 +106,8 @@ def keep_out(name: str) -> str:
 
 def named_by(columns: Columns, position: int, name: str) -> Columns:
     """Make a column the identifier, and say so."""
-    note = f"column '{printable(name)}' names the points (every text is another) and is not clustered"
+    reason = "is taken as the names of the points, because all its texts differ"
+    note = f"column '{printable(name)}' {reason}; it is not clustered"
     features = [i for i in columns.features if i != position]
     return Columns(features, columns.label, position, (*columns.notes, note))
 

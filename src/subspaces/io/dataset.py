@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.numerics.types import Array, Labels
+from subspaces.numerics.types import Array, Data, Labels
 from subspaces.spelling import Value, spelled
 
 
@@ -109,7 +109,7 @@ class Dataset:
 
     Attributes
     ----------
-    X : array of shape (n_samples, n_features), the points, rows as in the file
+    X : array of shape (n_samples, n_features), the points, rows as in the file; CSR where the file is sparse
     source : the file
     y : class of each point as an index into `classes`; None when no label was named
     classes : the labels as they stand in the file
@@ -121,9 +121,13 @@ class Dataset:
     rows : row of the file that each point is, when rows with missing values were dropped
     row_ids : identifiers of all rows, the dropped ones included; None when none were dropped or named
     n_rows : rows of the file, when some were dropped
+    pixels : the images, flattened, where `X` holds vectors made of them; None where `X` holds the pixels
+    features : what made those vectors (:class:`subspaces.features.Extractor`), None where nothing did
+    lines : line of the file that each of its rows stands on, counted from 1 as editors and spreadsheets do; text tables
+        and workbooks have them
     """
 
-    X: Array
+    X: Data
     source: Path
     y: Labels | None = None
     classes: list[str] | None = None
@@ -135,6 +139,14 @@ class Dataset:
     rows: Labels | None = None
     row_ids: list[str] | list[int] | None = None
     n_rows: int | None = None
+    pixels: Array | None = None
+    features: Any = None
+    lines: Labels | None = None
+
+    @property
+    def n_points(self) -> int:
+        """How many points there are."""
+        return int(self.X.shape[0])
 
     @property
     def is_image_folder(self) -> bool:
@@ -143,8 +155,26 @@ class Dataset:
 
     @property
     def names(self) -> list[str] | list[int] | None:
-        """What to call the points: their identifiers, else their rows of the file; None if it has just these rows."""
-        return self.ids if self.ids is not None or self.rows is None else self.rows.tolist()
+        """What to call the points: identifiers, else lines or rows of the file; None if it has just these rows."""
+        if self.ids is not None:
+            return self.ids
+        if self.lines is not None:
+            return [f"line {line}" for line in self.places["line"]]
+        return None if self.rows is None else self.rows.tolist()
+
+    @property
+    def places(self) -> dict[str, list[Any]]:
+        """The column that tells whose cluster is whose, as label files name it; empty where that is the order."""
+        if self.ids is not None:
+            return {"id": list(self.ids)}
+        if self.lines is not None:
+            return {"line": (self.lines if self.rows is None else self.lines[self.rows]).tolist()}
+        return {} if self.rows is None else {"row": self.rows.tolist()}
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """What `subspaces.io.write_labels` is to know of the file: a row of it for each row of the labels."""
+        return {"ids": self.row_ids or self.ids, "lines": self.lines, "rows": self.rows, "n_rows": self.n_rows}
 
 
 def readable_bytes(n_bytes: float) -> str:

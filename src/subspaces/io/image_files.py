@@ -6,7 +6,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from subspaces.io.dataset import (
 from subspaces.io.image_kinds import formats, is_image, suffixes, why_not
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array, Labels
+from subspaces.progress import phase
 from subspaces.spelling import counted
 
 MAX_PIXELS = 89_478_485
@@ -76,21 +77,24 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
         problem = f"{argument('label')} of images can only be the subfolder of each, {argument('label', BY_FOLDER)}"
         raise FileError(folder, f"{problem}; got '{printable(request.label)}'")
     files, skipped = _found(folder, given)
-    images = list(_headers(folder, files, skipped, request.max_bytes))
+    with phase("Looking at the images", len(files)) as step:
+        images = list(_headers(folder, files, skipped, request.max_bytes, step))
     if len(images) < request.min_images:
         raise _too_few(folder, len(images), skipped, request)
-    size, how = _common_size(images, request.image_size)
+    size, how = _chosen_size(images, request.image_size)
     shape = (*size, 3) if request.color else size
     check_size(folder, len(images) * math.prod(shape) * 4, request.max_bytes)
     X = np.empty((len(images), math.prod(shape)), dtype=np.float32)
     kept: list[str] = []
-    for image in images:
-        try:
-            X[len(kept)] = load_image(image.path, size, request.color).reshape(-1)
-        except Exception as error:  # decoders meet damaged bytes in too many ways to list
-            skipped.append((image.name, _reason(error)))
-        else:
-            kept.append(image.name)
+    with phase("Reading the images", len(images)) as step:
+        for image in images:
+            try:
+                X[len(kept)] = load_image(image.path, size, request.color).reshape(-1)
+            except Exception as error:  # decoders meet damaged bytes in too many ways to list
+                skipped.append((image.name, _reason(error)))
+            else:
+                kept.append(image.name)
+            step()
     if len(kept) < request.min_images:
         raise _too_few(folder, len(kept), skipped, request)
     how += ", in colour" if request.color else f", in grey ({argument('color', True)} keeps colours)"
@@ -195,10 +199,13 @@ def _opened(path: Path) -> Iterator[Any]:
         yield image
 
 
-def _headers(folder: Path, files: list[Path], skipped: list[tuple[str, str]], max_bytes: int) -> Iterator[ImageFile]:
+def _headers(
+    folder: Path, files: list[Path], skipped: list[tuple[str, str]], max_bytes: int, step: Callable[[], None]
+) -> Iterator[ImageFile]:
     """Every image that may be decoded, with the size its header announces."""
     root = folder.resolve()
     for path in files:
+        step()
         name = path.relative_to(folder).as_posix()
         try:
             name.encode()  # a name of other bytes could not be written to any table or page
@@ -215,12 +222,23 @@ def _headers(folder: Path, files: list[Path], skipped: list[tuple[str, str]], ma
                         f"{width} x {height} pixels may take {readable_bytes(needed)} of memory to decode, "
                         f"{readable_bytes(max_bytes)} may be used; make it smaller"
                     )
-                if image.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # orientation: turned by 90 degrees
-                    width, height = height, width
+                height, width = _turned(image)
         except Exception as error:
             skipped.append((name.encode(errors="backslashreplace").decode(), _reason(error)))
         else:
             yield ImageFile(path, name, height, width)
+
+
+def _turned(image: Any) -> tuple[int, int]:
+    """Height and width as the camera says that an image is shown."""
+    width, height = image.size
+    return (width, height) if image.getexif().get(0x0112, 1) in (5, 6, 7, 8) else (height, width)
+
+
+def shown_size(path: Path) -> tuple[int, int]:
+    """Height and width of an image as it is shown, from its header; refused if it announces too many pixels."""
+    with _opened(path) as image:
+        return _turned(image)
 
 
 def _found(folder: Path, given: Sequence[Path] | None) -> tuple[list[Path], list[tuple[str, str]]]:
@@ -256,19 +274,22 @@ def _natural(parts: tuple[str, ...]) -> list[Any]:
     return [pieces, parts]
 
 
-def _common_size(images: list[ImageFile], wanted: tuple[int, int] | None) -> tuple[tuple[int, int], str]:
-    """Height and width for all (as asked, as they are, or `USUAL_PIXELS` of the usual shape), and how to say it."""
+def common_size(sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Height and width for images of these sizes: small ones of one size stay, others get `USUAL_PIXELS`."""
+    if len(set(sizes)) == 1 and math.prod(sizes[0]) <= SMALL:
+        return sizes[0]
+    ratio = min(max(float(np.median([height / width for height, width in sizes])), 0.5), 2.0)
+    return max(1, round(math.sqrt(USUAL_PIXELS * ratio))), max(1, round(math.sqrt(USUAL_PIXELS / ratio)))
+
+
+def _chosen_size(images: list[ImageFile], wanted: tuple[int, int] | None) -> tuple[tuple[int, int], str]:
+    """Height and width for all, as asked or by `common_size`, and how to say it."""
     sizes = {(image.height, image.width) for image in images}
     n = counted(len(images), "image")
-    if wanted is None and len(sizes) == 1 and math.prod(next(iter(sizes))) <= SMALL:
-        size = next(iter(sizes))
+    size = wanted or common_size([(image.height, image.width) for image in images])
+    if wanted is None and sizes == {size}:
         return size, f"{n} of {size[0]} x {size[1]} pixels, used as they are"
     ratios = [image.height / image.width for image in images]
-    if wanted is not None:
-        size = wanted
-    else:
-        ratio = min(max(float(np.median(ratios)), 0.5), 2.0)
-        size = max(1, round(math.sqrt(USUAL_PIXELS * ratio))), max(1, round(math.sqrt(USUAL_PIXELS / ratio)))
     cut = sum(not 0.9 < ratio * size[1] / size[0] < 1.1 for ratio in ratios)
     middle = ""
     if cut:

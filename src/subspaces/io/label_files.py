@@ -19,8 +19,8 @@ from subspaces.io.text import SEPARATORS, open_text
 from subspaces.io.text_tables import Layout
 from subspaces.numerics.memory import available_bytes
 
-NAMES, IDS = ("label", "labels", "cluster"), ("id", "ids", "row")
-"""Columns that hold labels, and names of the points; the first that is there."""
+NAMES, IDS = ("cluster", "label", "labels"), ("id", "ids", "line", "row")
+"""Columns that hold labels, and names of the points; the first that is there. Older files say label."""
 
 Columns = dict[str, list[str]]
 
@@ -35,6 +35,7 @@ class LabelFile:
     source: Path
     labels: list[str]
     ids: list[str] | None = None
+    named_by: str | None = None  # id, line or row
     truth: list[str] | None = None
     is_truth: bool = False  # it has the classes and no labels
 
@@ -44,7 +45,7 @@ def read_labels(path: str | PathLike[str], truth: str | None = None, max_bytes: 
 
     Parameters
     ----------
-    path : a table with the columns ``label`` and, if points have names, ``id``; a ``.npy`` or ``.json`` file
+    path : a table with the columns ``cluster`` and, if points have names, ``id``; a ``.npy`` or ``.json`` file
     truth : column with the known classes; files that do not have it give none
     max_bytes : the most memory the values may take; by default the memory that is free now
     """
@@ -69,9 +70,10 @@ def read_labels(path: str | PathLike[str], truth: str | None = None, max_bytes: 
     known = [i for i, label in enumerate(labels) if label]
     if not known:
         raise FileError(file, "it holds no labels")
-    names = next((columns[name] for name in IDS if name in columns), None)
+    named_by = next((name for name in IDS if name in columns), None)
+    names = None if named_by is None else columns[named_by]
     ids, classes = (None if found is None else [found[i] for i in known] for found in (names, columns.get(truth or "")))
-    return LabelFile(file, [labels[i] for i in known], ids, classes, is_truth)
+    return LabelFile(file, [labels[i] for i in known], ids, named_by and named_by.removesuffix("s"), classes, is_truth)
 
 
 def _columns(path: Path, truth: str | None, max_bytes: int) -> Columns:
@@ -85,7 +87,7 @@ def _columns(path: Path, truth: str | None, max_bytes: int) -> Columns:
         return {name: list(map(_text, column)) for name, column in read_columns(path, wanted, max_bytes).items()}
     if suffix == ".npy":
         labels = read_vector(path, max_bytes).tolist()
-        return {"label": ["" if label == -1 else _text(label) for label in labels]}
+        return {"cluster": ["" if label == -1 else _text(label) for label in labels]}
     if suffix == ".json":
         return _from_json(path, max_bytes)
     known = ", ".join([*SEPARATORS, ".xlsx", ".parquet", ".npy", ".json"])
@@ -102,7 +104,7 @@ def _from_rows(
         names = [cell.strip() for cell in first[1]]
         columns: Columns = {name: [] for name in names if name in wanted}
         if len(names) == 1 and not columns and kind_of(names[0]) == "number":  # labels and nothing else
-            columns, names = {"label": names}, ["label"]
+            columns, names = {"cluster": names}, ["cluster"]
         if not any(name in columns for name in wanted if name not in IDS):
             return {name: [] for name in names}
         needed = 0
@@ -122,7 +124,7 @@ def _from_json(path: Path, max_bytes: int) -> Columns:
     document = json.loads(path.read_text(encoding="utf-8"))
     found = document.items() if isinstance(document, dict) else ()
     lists = {name: value for name, value in found if isinstance(value, list)}
-    n = len(lists.get("labels", ()))
+    n = next((len(lists[name]) for name in NAMES if name in lists), 0)
     return {name: [_text(item) for item in value] for name, value in lists.items() if len(value) == n}
 
 

@@ -6,7 +6,7 @@ import importlib
 import io
 import json
 import zipfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -21,7 +21,17 @@ from subspaces.numerics.process import quiet
 SUFFIX = ".skops"
 KIND = "a model of subspaces"
 
-PARTS = ("engine", "estimators", "kernels", "landmarks", "new_points", "representation", "scaling", "selection")
+PARTS = (
+    "engine",
+    "estimators",
+    "features",
+    "kernels",
+    "landmarks",
+    "new_points",
+    "representation",
+    "scaling",
+    "selection",
+)
 """Parts of the package whose classes a fitted model is made of."""
 
 OTHERS = ("scipy.sparse._csc.csc_array", "scipy.sparse._csr.csr_array")
@@ -40,17 +50,19 @@ class Reading:
     n_features : columns of the points
     feature_names : their names, where the file had names
     image_shape : height and width (and 3 for colour) of images
+    features : what made vectors of them (:class:`subspaces.features.Extractor`); None where nothing did
     """
 
     n_features: int
     feature_names: list[str] | None = None
     image_shape: list[int] | None = None
+    features: Any = None
 
     @classmethod
     def of(cls, data: Dataset) -> Reading:
         """How a dataset was read."""
         shape = list(data.image_shape) if data.is_image_folder and data.image_shape is not None else None
-        return cls(int(data.X.shape[1]), data.feature_names, shape)
+        return cls(int(data.X.shape[1]), data.feature_names, shape, data.features)
 
 
 def check_model_library(path: Path) -> None:
@@ -62,9 +74,13 @@ def check_model_library(path: Path) -> None:
 def save_model(path: str | PathLike[str], estimator: Any, reading: Reading) -> None:
     """Write a fitted model; it is there whole or not at all."""
     check_model_library(Path(path))
+    for features in (reading.features, getattr(estimator, "features", None)):
+        if hasattr(features, "function") or (callable(features) and not hasattr(features, "identity")):
+            problem = "features is a function, and a model that holds a program is not written"
+            raise FileError(Path(path), f"{problem}; call it yourself and fit a model to what it returns")
     import skops.io
 
-    content = skops.io.dumps({"kind": KIND, "reading": asdict(reading), "estimator": estimator})
+    content = skops.io.dumps({"kind": KIND, "reading": vars(reading), "estimator": estimator})
     strangers = _strangers(skops.io.get_untrusted_types(data=content))
     if strangers:
         problem = f"the model holds {quoted(strangers)}, which could not be read again"

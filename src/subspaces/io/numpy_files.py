@@ -15,6 +15,7 @@ import numpy as np
 
 from subspaces.io.arrays import ArrayInfo, as_rows, check_points, dataset_from_arrays, flattened, image_shape
 from subspaces.io.dataset import Dataset, FileError, Request, check_size, first_not_finite, printable
+from subspaces.io.sparse_files import is_sparse_archive, read_sparse_archive
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array
 
@@ -58,8 +59,8 @@ def read_vector(path: Path, max_bytes: int) -> Array:
 def read_npz(path: Path, request: Request) -> Dataset:
     """Read points and companions from an archive of arrays; a scalar ``scale`` multiplies the points."""
     with npz_arrays(path) as (infos, load):
-        if {"indices", "indptr", "format", "shape"} <= infos.keys():
-            raise FileError(path, "a SciPy sparse matrix; save the dense array, X.toarray()")
+        if is_sparse_archive(infos):
+            return read_sparse_archive(path, infos, load, request)
         scale = infos.get("scale")
         if scale is None or scale.kind != "number" or math.prod(scale.shape) != 1:
             return dataset_from_arrays(path, infos, load, request)

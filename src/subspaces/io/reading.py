@@ -8,18 +8,21 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from subspaces.io.anndata_files import read_h5ad
 from subspaces.io.columns import MISSING_RULES
 from subspaces.io.dataset import Dataset, FileError, Request, argument, printable
 from subspaces.io.excel import read_xlsx
 from subspaces.io.image_files import read_images
 from subspaces.io.image_kinds import belongs
 from subspaces.io.matlab import read_mat
+from subspaces.io.matrix_market import matrix_of_folder, read_10x, read_mtx
 from subspaces.io.numpy_files import read_npy, read_npz
 from subspaces.io.parquet import read_parquet
 from subspaces.io.several import are_images, common_folder, expand, read_several, read_stream
 from subspaces.io.text import read_text
 from subspaces.io.text_tables import DECIMALS
 from subspaces.numerics.memory import available_bytes
+from subspaces.progress import phase
 
 Source: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | BinaryIO
 """What can be read: a file or folder, several, or a pipe."""
@@ -37,18 +40,21 @@ READERS: dict[str, Callable[[Path, Request], Dataset]] = {
     ".npy": read_npy,
     ".npz": read_npz,
     ".mat": read_mat,
+    ".mtx": read_mtx,
+    ".mtx.gz": read_mtx,
+    ".h5ad": read_h5ad,
 }
 """Reader of each suffix."""
 
 _TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
-_BOOKS, _ARRAYS, _FOLDER = (".xlsx", ".xlsm"), (".npz", ".mat"), "folder of images"
+_BOOKS, _ARRAYS, _FOLDER, _CELLS = (".xlsx", ".xlsm"), (".npz", ".mat"), "folder of images", "folder of cells"
 _OPTIONS = {
-    "array": (*_ARRAYS, *_BOOKS),
+    "array": (*_ARRAYS, ".h5ad", *_BOOKS),
     **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
     **dict.fromkeys(("ignore", "columns"), (*_TEXT, *_BOOKS, ".parquet")),
-    "label": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, _FOLDER),
-    "id": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS),
-    "missing": (*_TEXT, *_BOOKS, ".parquet", ".npy", *_ARRAYS),
+    "label": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad", _FOLDER),
+    "id": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad"),
+    "missing": (*_TEXT, *_BOOKS, ".parquet", ".npy", *_ARRAYS, ".h5ad"),
     **dict.fromkeys(("image_size", "color", "min_images"), (_FOLDER,)),
 }
 """Where an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
@@ -79,8 +85,9 @@ def read_table(
     ----------
     path : path-like, list of them, or binary stream
         The file; its suffix (in any case) gives the format: ``.csv``, ``.tsv``, ``.txt`` (also packed, ``.csv.gz``),
-        ``.xlsx`` (needs openpyxl), ``.parquet`` (needs pyarrow), ``.npy``, ``.npz``, ``.mat``. A folder is searched for
-        images (PNG, JPEG, TIFF, BMP, WebP, GIF), which needs Pillow.
+        ``.xlsx`` (needs openpyxl), ``.parquet`` (needs pyarrow), ``.npy``, ``.npz``, ``.mat``; sparse ones of SciPy
+        (``.npz``), Matrix Market (``.mtx``, ``.mtx.gz``) and AnnData (``.h5ad``, needs h5py). A folder is searched for
+        images (PNG, JPEG, TIFF, BMP, WebP, GIF), which needs Pillow, unless 10x Genomics' programs wrote it.
         Patterns (``"photos/*.png"``) are filled in. Several tables with the same columns become one; several images
         and folders of images, too. A stream (``sys.stdin.buffer``) is a table, whose first bytes tell its format.
     label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
@@ -163,16 +170,18 @@ def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Da
     """
     if not file.exists():
         raise _missing(file)
-    suffix = _FOLDER if file.is_dir() else suffix_of(file)
+    of_cells = reader is None and file.is_dir() and matrix_of_folder(file) is not None
+    suffix = _CELLS if of_cells else _FOLDER if file.is_dir() else suffix_of(file)
     what = suffix if file.is_dir() else f"{suffix} file"
-    reader = reader or (read_images if file.is_dir() else READERS.get(suffix))
+    reader = reader or (read_10x if of_cells else read_images if file.is_dir() else READERS.get(suffix))
     if reader is None:
         raise _unknown(file, suffix)
     for option, suffixes in _OPTIONS.items():
         if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
             raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")
     try:
-        return reader(file, request)
+        with phase(f"Reading {printable(file.name, 40)}"):
+            return reader(file, request)
     except FileError:
         raise
     except MemoryError as error:

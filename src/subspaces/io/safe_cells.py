@@ -12,6 +12,7 @@ MAX_SHEET_ROWS = 2**20
 """Rows that a sheet of a workbook can have."""
 
 _FORMULA = tuple("=+-@＝＋－＠")  # what a spreadsheet reads as the start of a formula, the wide forms in some locales
+_TINTS = ("DCE9F5", "FCE8D0", "DDF0DD", "F6DCE6", "FFF6C8", "E6DFF2", "D3F0F0", "EAE3DA")  # black text reads on all
 _LOST_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -48,19 +49,43 @@ def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ","
         (plain if is_plain else quoted).writerow(cells)
 
 
-def write_sheet(stream: BinaryIO, rows: Iterable[Sequence[Any]], title: str = "labels") -> None:
-    """Rows as a workbook of one sheet, no cell a formula; characters that XML cannot keep become escapes."""
+def write_sheet(
+    stream: BinaryIO, names: Sequence[str], rows: Iterable[Sequence[Any]], n_rows: int, tinted: str = ""
+) -> None:
+    """Rows as a workbook of one sheet, no cell a formula; characters that XML cannot keep become escapes.
+
+    The names of the columns stay in sight and have buttons that sort and filter; where the column `tinted` holds whole
+    numbers, rows of one number have one colour, in whichever order they stand.
+    """
     import openpyxl
 
     book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet(title)
+    sheet = book.create_sheet("labels")
+    sheet.freeze_panes = "A2"
+    sheet.auto_filter.ref = f"A1:{openpyxl.utils.get_column_letter(len(names))}{n_rows + 1}"
+    if tinted in names:
+        _tint(sheet, len(names), list(names).index(tinted), n_rows)
     try:
+        sheet.append([_for_sheet(name) for name in names])
         for row in rows:
             sheet.append([_for_sheet(cell) for cell in row])
         book.save(stream)
     finally:
         with suppress(Exception):  # closed by now, unless something went wrong
             sheet.close()
+
+
+def _tint(sheet: Any, n_columns: int, column: int, n_rows: int) -> None:
+    """Colour rows by the number in one column; a rule of the sheet, so that sorting keeps the colours right."""
+    from openpyxl.formatting.rule import FormulaRule
+    from openpyxl.styles import PatternFill
+    from openpyxl.utils import get_column_letter
+
+    key, area = f"${get_column_letter(column + 1)}2", f"A2:{get_column_letter(n_columns)}{max(n_rows + 1, 2)}"
+    for i, color in enumerate(_TINTS):
+        fill = PatternFill(bgColor=color, fill_type="solid")
+        rule = f"AND(ISNUMBER({key}),MOD({key},{len(_TINTS)})={i})"
+        sheet.conditional_formatting.add(area, FormulaRule(formula=[rule], fill=fill))
 
 
 def _for_sheet(cell: Any) -> Any:

@@ -74,6 +74,8 @@ def read_several(files: Sequence[Path], request: Request, read: Callable[[Path, 
             if parts
             else read(file, request)
         )
+        if not isinstance(parts[-1].X, np.ndarray):
+            raise FileError(file, "sparse files are read one by one; join them first with scipy.sparse.vstack")
     total = sum(part.X.nbytes for part in parts)
     check_size(files[-1], 2 * total, request.max_bytes, "with the other files, its values need")
     return _joined(parts)
@@ -99,7 +101,7 @@ def _in_order(first: Dataset, data: Dataset) -> Dataset:
 def _joined(parts: list[Dataset]) -> Dataset:
     y, classes = _joined_classes(parts)
     shapes = {part.image_shape for part in parts}
-    ids = _joined_names([_plain(part.ids, len(part.X), part.rows) for part in parts], parts)
+    ids = _joined_names([_plain(part.ids, part) for part in parts], parts)
     data = Dataset(
         np.concatenate([part.X for part in parts]),
         parts[0].source,
@@ -115,17 +117,21 @@ def _joined(parts: list[Dataset]) -> Dataset:
     sizes = [part.n_rows or len(part.X) for part in parts]
     starts = np.cumsum([0, *sizes])
     rows = [part.rows if part.rows is not None else np.arange(len(part.X)) for part in parts]
-    every = [_plain(part.ids if part.rows is None else part.row_ids, n) for part, n in zip(parts, sizes, strict=True)]
+    every = [
+        _plain(part.ids if part.rows is None else part.row_ids, replace(part, rows=None), n)
+        for part, n in zip(parts, sizes, strict=True)
+    ]
     row_ids = _joined_names(every, parts)
     joined = np.concatenate([start + found for start, found in zip(starts[:-1], rows, strict=True)])
     return replace(data, rows=joined, row_ids=row_ids, n_rows=int(starts[-1]), ids=[row_ids[i] for i in joined])
 
 
-def _plain(ids: Sequence[Any] | None, n: int, rows: Labels | None = None) -> tuple[bool, list[str]]:
-    """Whether the points have names, and these, or else their rows."""
+def _plain(ids: Sequence[Any] | None, part: Dataset, n: int | None = None) -> tuple[bool, list[str]]:
+    """Whether the points have names, and these, or else their lines or rows; `n` is their number."""
     if ids is not None:
         return True, [str(name) for name in ids]
-    return False, [str(row) for row in (range(n) if rows is None else rows.tolist())]
+    (places,) = replace(part, ids=None).places.values() or (range(len(part.X) if n is None else n),)
+    return False, [str(place) for place in places]
 
 
 def _joined_names(names: list[tuple[bool, list[str]]], parts: list[Dataset]) -> list[str]:

@@ -19,6 +19,7 @@ import numpy as np
 from subspaces.io.dataset import FileError, argument, printable, readable_bytes
 from subspaces.io.image_files import MARKER, load_image
 from subspaces.io.writing import try_to_write, unfinished, write_rows
+from subspaces.progress import phase
 from subspaces.spelling import counted
 
 if TYPE_CHECKING:
@@ -83,13 +84,17 @@ def sort_into(
             places = _places(names, summary)
             for cluster in sorted({PurePosixPath(place).parts[0] for place in places}):
                 (building / cluster).mkdir()
-            for name, place in zip(names, places, strict=True):
-                _put(folder / name, building / place, link)
-            for label in summary.clusters:
-                members = np.flatnonzero(summary.labels == label)
-                members = members[np.argsort(-summary.confidence[members], kind="stable")]
-                sheet = contact_sheet([folder / names[i] for i in members[:MAX_TILES]])
-                sheet.save(building / f"{_cluster_name(label, summary)}.png")
+            with phase("Linking the images" if link else "Copying the images", len(names)) as step:
+                for name, place in zip(names, places, strict=True):
+                    _put(folder / name, building / place, link)
+                    step()
+            with phase("Making contact sheets", len(summary.clusters)) as step:
+                for label in summary.clusters:
+                    members = np.flatnonzero(summary.labels == label)
+                    members = members[np.argsort(-summary.confidence[members], kind="stable")]
+                    sheet = contact_sheet([folder / names[i] for i in members[:MAX_TILES]])
+                    sheet.save(building / f"{_cluster_name(label, summary)}.png")
+                    step()
             _write_index(building / "index.csv", names, places, summary)
             (building / MARKER).write_text(json.dumps({"made_by": "subspaces", "files": sorted(_present(building))}))
             _replace(building, target)
@@ -157,7 +162,7 @@ def _put(source: Path, target: Path, link: bool) -> None:
 
 
 def _write_index(path: Path, names: Sequence[str], places: Sequence[str], summary: Summary) -> None:
-    header = ["id", "label", "confidence", "second_cluster", "margin", "fits_nowhere", "file"]
+    header = ["id", "cluster", "confidence", "second_cluster", "margin", "fits_nowhere", "file"]
     rows: list[list[Any]] = [header]
     for i, (name, place) in enumerate(zip(names, places, strict=True)):
         second = int(summary.second_cluster[i])

@@ -123,7 +123,7 @@ def _open(path: Path, max_bytes: int) -> BinaryIO:
 
 def _not_utf8(path: Path, max_bytes: int) -> FileError:
     """Find the first line that is not UTF-8; slow, so only done once something is known to be wrong."""
-    offset, remedy = 0, "save the file as UTF-8"
+    offset, remedy = 0, "save the file as UTF-8 (in Excel: Save As, CSV UTF-8)"
     with _open(path, max_bytes) as stream:
         for number, line in enumerate(stream, start=1):
             try:

@@ -152,7 +152,8 @@ def _dataset(path: Path, request: Request, table: _Table, head: _Head, notes: tu
     columns = head.columns
     X = np.frombuffer(table.values, dtype=np.float64).reshape(len(table.lines), len(columns.features))
     features = [head.names[i] for i in columns.features]
-    data = Dataset(X, path, feature_names=features if head.has_names else None, notes=notes)
+    lines = np.array(table.lines, dtype=np.intp)
+    data = Dataset(X, path, feature_names=features if head.has_names else None, notes=notes, lines=lines)
     if columns.label is not None:
         data = replace(data, y=np.array(table.codes, dtype=np.intp), classes=list(table.classes))
     if columns.id is not None:

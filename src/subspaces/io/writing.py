@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
-from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -185,6 +184,7 @@ def write_labels(
     *,
     ids: Ids = None,
     columns: Mapping[str, Array] | None = None,
+    lines: Labels | None = None,
     rows: Labels | None = None,
     n_rows: int | None = None,
     extra: Mapping[str, Any] | None = None,
@@ -192,10 +192,10 @@ def write_labels(
 ) -> None:
     """Write one label per point to a ``.csv``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.json`` or ``.npy`` file.
 
-    Tables have the columns ``id`` (or ``row``, counted from 0, when there are no identifiers), ``label`` and those of
-    `columns`. A ``.npy`` file holds the labels only. In CSV, TSV and workbooks a text identifier that a spreadsheet
-    would take for a formula (it starts with ``=``, ``+``, ``-``, ``@``, a tabulator or a new line and is no number)
-    gets an apostrophe in front.
+    Tables have the columns ``id`` (or ``line``, where the points have lines but no identifiers, or ``row``, counted
+    from 0, where they have neither), ``cluster`` and those of `columns`. A ``.npy`` file holds the labels only.
+    In CSV, TSV and workbooks a text identifier that a spreadsheet would take for a formula (it starts with ``=``,
+    ``+``, ``-``, ``@``, a tabulator or a new line and is no number) gets an apostrophe in front.
 
     Parameters
     ----------
@@ -203,6 +203,7 @@ def write_labels(
     labels : array of shape (n_samples,)
     ids : an identifier for each point (each row, with `n_rows`)
     columns : what else is known of each point, such as its confidence: names, and arrays of shape (n_samples,)
+    lines : line of each point (each row, with `n_rows`) in the file it was read from
     rows : row of each point in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``)
     n_rows : rows of the table, the same as points by default
     extra : what else a JSON file shall say; other formats leave it out
@@ -214,8 +215,12 @@ def write_labels(
     if ids is not None and len(ids) != n:
         raise ValueError(f"ids has {len(ids)} entries and labels {n}; there must be one id per label")
     check_n_rows(file, n)
-    table = {"row" if ids is None else "id": list(range(n)) if ids is None else list(ids)}
-    for name, values in {"label": labels, **(columns or {})}.items():
+    table: Table = {"row": list(range(n))}
+    if ids is not None:
+        table = {"id": list(ids)}
+    elif lines is not None:
+        table = {"line": lines.tolist()}
+    for name, values in {"cluster": labels, **(columns or {})}.items():
         table[name] = _spread(values, rows, n)
     with write_atomically(file) as stream:
         WRITERS[file.suffix.lower()](stream, table, extra or {})
@@ -246,17 +251,17 @@ def _write_text(stream: BinaryIO, table: Table, extra: Mapping[str, Any], delimi
 
 
 def _write_xlsx(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
-    write_sheet(stream, chain([list(table)], one_by_one(table.values())))
+    n_rows = len(next(iter(table.values())))
+    write_sheet(stream, list(table), one_by_one(table.values()), n_rows, tinted="cluster")
 
 
 def _write_json(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
-    names = {"label": "labels", "id": "ids"}
-    columns = {names.get(name, name): values for name, values in table.items() if name != "row"}
+    columns = {name: values for name, values in table.items() if name != "row"}
     stream.write(json.dumps({**extra, **columns}, allow_nan=False, default=str).encode() + b"\n")
 
 
 def _write_npy(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
-    write_array(stream, np.array([-1 if label is None else label for label in table["label"]], dtype=np.int64))
+    write_array(stream, np.array([-1 if label is None else label for label in table["cluster"]], dtype=np.int64))
 
 
 def write_array(stream: BinaryIO, array: Array) -> None:

@@ -1,7 +1,7 @@
 """Graphs between points and a few landmarks: codes, transfer cut, and the methods LSC and U-SPEC.
 
 Each point is tied to its nearest landmarks only, so the graph is bipartite and sparse. Its eigenvectors come from a
-graph among the p landmarks alone (:func:`transfer_cut`) and are carried back to the points by one sparse product.
+graph among the p landmarks alone (``transfer_cut``) and are carried back to the points by one sparse product.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def sample_cluster_classify(
     points : all points
     clusterer, classifier : unfitted; a classifier of None is the paper's network
     n_landmarks : δ
-    sampler : a name of :data:`~subspaces.landmarks.samplers.SAMPLERS`, or a function like them
+    sampler : a name of ``SAMPLERS``, or a function like them
     n_draws : samples drawn; where all points are landmarks one is enough
     seed, first_seed : of the samples; of clusterer and classifier of the first draw, where these have none
     """

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from typing import TypeVar
 
 import numpy as np
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from subspaces.numerics.types import Array
+from subspaces.progress import counting
 
 T = TypeVar("T")
 
 BLOCK_BYTES = 2**20
 """Bytes of one block: small enough to stay in cache through several elementwise passes."""
 
-
-_listener: ContextVar[Callable[[int, int], None] | None] = ContextVar("_listener", default=None)
-_LONG_WORK = 256  # blocks from which a listener is told
-
-
-@contextmanager
-def progress_to(listener: Callable[[int, int], None]) -> Iterator[None]:
-    """Call ``listener(done, total)`` as the blocks of long work are finished."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+_LONG_WORK = 32  # blocks from which somebody who listens is told
 
 
 def row_blocks(n_rows: int, bytes_per_row: int, block_bytes: int | None = None) -> list[tuple[int, int]]:
@@ -45,24 +33,25 @@ def map_blocks(function: Callable[[int, int], T], blocks: list[tuple[int, int]])
     NumPy's elementwise loops release the interpreter lock, so threads are enough. The number follows
     ``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits`` like scikit-learn's own loops.
     """
+    if len(blocks) < _LONG_WORK:
+        return _mapped(function, blocks)
+    with counting(sum(stop - start for start, stop in blocks)) as step:
+
+        def one(start: int, stop: int) -> T:
+            result = function(start, stop)
+            step(stop - start)
+            return result
+
+        return _mapped(one, blocks)
+
+
+def _mapped(function: Callable[[int, int], T], blocks: list[tuple[int, int]]) -> list[T]:
     n_threads = min(_openmp_effective_n_threads(), len(blocks))
     if n_threads <= 1:
-        return _counted((function(start, stop) for start, stop in blocks), len(blocks))
-    context = copy_context()  # silence and NumPy's error states hold in the threads too
+        return [function(start, stop) for start, stop in blocks]
+    context = copy_context()  # silence, NumPy's error states and who is told of progress hold in the threads too
     with ThreadPoolExecutor(n_threads) as pool:
-        return _counted(pool.map(lambda block: context.copy().run(function, *block), blocks), len(blocks))
-
-
-def _counted(results: Iterable[T], total: int) -> list[T]:
-    """All results as a list, with word to the listener as they come."""
-    listener = _listener.get()
-    if listener is None or total < _LONG_WORK:
-        return list(results)
-    found = []
-    for result in results:
-        found.append(result)
-        listener(len(found), total)
-    return found
+        return list(pool.map(lambda block: context.copy().run(function, *block), blocks))
 
 
 TILE = 256

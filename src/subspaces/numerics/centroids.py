@@ -55,8 +55,8 @@ def first_centres(
     """Rows of X to start k-means from, drawn uniformly or (`spread_out`) by k-means++, each moved a little.
 
     Points of a grid (pixels, counts) are often as far from one of their fellows as from another, and rounding would
-    decide where they go. A thousandth of the points' spread makes no start worse and leaves no such ties. `n_trials` are
-    the draws of k-means++ for each centre, of which the best is taken; None for scikit-learn's 2 + log(`n_centres`).
+    decide where they go. A thousandth of the points' spread makes no start worse and leaves no such ties. `n_trials`
+    are the draws of k-means++ for each centre, of which the best is taken; None for 2 + log(`n_centres`).
     """
     if spread_out:
         seed = int(rng.integers(2**31 - 1))

@@ -6,8 +6,30 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from subspaces.progress import phase
+
 Listener = Callable[[str], AbstractContextManager[None]]
 """Called with the name of a stage; gives a context in which it runs."""
+
+PLAIN = {
+    "kernel": "Comparing the points",
+    "coefficients": "Representing each point by others",
+    "graph": "Making the graph",
+    "embedding": "Embedding the graph",
+    "cut": "Cutting the graph",
+    "landmarks": "Choosing landmarks",
+    "codes": "Placing the points among landmarks",
+    "partition": "Grouping the points",
+    "eigenvectors": "Comparing the landmarks",
+    "sample": "Taking a sample",
+    "cluster": "Clustering the sample",
+    "train": "Training on the sample",
+    "classify": "Labelling the other points",
+    "extension": "Labelling the other points",
+    "start": "Making a start",
+    "passes": "Moving points between clusters",
+}
+"""What a stage does, for people."""
 
 
 def unwatched(stage: str) -> AbstractContextManager[None]:
@@ -26,6 +48,6 @@ class Timer:
     def stage(self, name: str) -> Iterator[None]:
         """A stage; it may come in several parts."""
         start = time.perf_counter()
-        with self.listen(name):
+        with self.listen(name), phase(PLAIN.get(name, name.capitalize())):
             yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start

@@ -22,7 +22,7 @@ class CriticalDifferenceDisplay:
     Parameters
     ----------
     ranking : Ranking
-        Of :meth:`subspaces.Comparison.ranking` or :func:`subspaces.significance.friedman`.
+        Of ``Comparison.ranking`` or :func:`subspaces.significance.friedman`.
 
     Attributes
     ----------

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from subspaces.numerics.components import dense_rows, mean_and_deviation
 from subspaces.numerics.types import Array, Labels
 from subspaces.plots.gallery import as_bytes, data_uri
 from subspaces.report._content import Content
@@ -120,16 +121,16 @@ def _profiles(content: Content, views: list[ClusterView]) -> Callable[[int], str
 
     The clusters get their mean profile and, where features have names, the three that set them apart most.
     """
-    spread = np.asarray(content.X.std(axis=0), dtype=np.float64)
+    centre, spread = mean_and_deviation(content.X)
     spread = np.where(spread > 0, spread, 1.0)
-    centre = np.asarray(content.X.mean(axis=0), dtype=np.float64)
     for view, label in zip(views, content.summary.clusters, strict=True):
-        mean = (content.X[content.summary.labels == label].mean(axis=0) - centre) / spread
+        members = np.flatnonzero(content.summary.labels == label)
+        mean = (np.asarray(content.X[members].mean(axis=0)).ravel() - centre) / spread
         view.path = line(mean)
         if content.feature_names is not None:
             strongest = np.argsort(-np.abs(mean), kind="stable")[:3]
             view.traits = [f"{content.feature_names[j]} {mean[j]:+.1f}" for j in strongest]
-    return lambda i: line((content.X[i] - centre) / spread)
+    return lambda i: line((dense_rows(content.X[[i]])[0] - centre) / spread)
 
 
 def line(values: Array) -> str:

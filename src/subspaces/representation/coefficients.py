@@ -80,7 +80,7 @@ class Coefficients:
     ``columns(start, stop)`` gives columns ``start:stop`` of C as the *rows* of a fresh (stop − start, n)
     array the caller may overwrite; ``rows(start, stop)`` does the same for the rows of C. The graph
     builders read C through these two only, so a closed form that never stores C and a solver that ends with
-    a dense or sparse matrix look alike to them. :meth:`dense` and :meth:`sparse` give C as a whole.
+    a dense or sparse matrix look alike to them. ``dense()`` and ``sparse()`` give C as a whole.
     """
 
     n_points: int

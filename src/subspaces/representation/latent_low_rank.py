@@ -51,7 +51,7 @@ def latent_lrr(
     Returns
     -------
     Coefficients
-        Z as its singular value decomposition, which is how it is found; :func:`latent_lrr_factors` gives L too.
+        Z as its singular value decomposition, which is how it is found; ``latent_lrr_factors`` gives L too.
 
     Notes
     -----

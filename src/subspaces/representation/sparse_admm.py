@@ -2,9 +2,10 @@
 
 The program alternates (ADMM) between Z, a ridge problem, and C, soft thresholding, with multipliers Λ for Z = C and,
 for affine subspaces, δ for 1ᵀZ = 1ᵀ. It sets the diagonal of Z to zero after the ridge problem instead of in it, and it
-stops as soon as Z and C agree to 2·10⁻⁴, a few per cent above the minimum of what :func:`subspaces.representation
-.sparse.ssc` solves. There columns have six or seven entries on tracks of moving objects, here sixty to a hundred and
-seventy. The small ones hold the graph of a motion together, and published figures rest on them.
+stops as soon as Z and C agree to 2·10⁻⁴, a few per cent above the minimum of what
+:func:`subspaces.representation.sparse.ssc` solves. There columns have six or seven entries on tracks of moving objects,
+here sixty to a hundred and seventy. The small ones hold the graph of a motion together, and published figures rest on
+them.
 """
 
 from __future__ import annotations

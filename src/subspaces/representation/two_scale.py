@@ -37,7 +37,7 @@ from subspaces.representation.ridge import above_rounding, penalty
 N_LANDMARKS = 256
 N_CANDIDATES = 20
 BATCH = 64
-"""Points whose systems are solved together: their rows of H, 1.4 MB in single precision, stay in cache."""
+"""Points whose systems are solved together: their rows of H stay in cache."""
 SLAB = 2**16
 """Points whose rows of H are computed and stored at a time."""
 _SAMPLE = 64  # points per landmark that k-means looks at

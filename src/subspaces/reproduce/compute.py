@@ -23,6 +23,10 @@ from subspaces.reproduce.entries import Cell, Result
 from subspaces.reproduce.own import make_model
 from subspaces.scaling import apply_scaling, fit_scaling
 
+CORRUPTION = ("corruption", "level", "noise_seed")
+N_FACES = 16
+"""Images beside the matrices of Fig. 2."""
+
 
 def compute(cell: Cell, home: Path | None = None) -> Result:
     """Compute a cell; warnings become part of the result."""
@@ -30,7 +34,11 @@ def compute(cell: Cell, home: Path | None = None) -> Result:
     start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = KINDS[cell["kind"]](cell, X, y)
+        if cell["kind"] == "samples":
+            clean = {name: value for name, value in cell["points"].items() if name not in CORRUPTION}
+            result = _samples(cell, X, load_points(clean, home)[0])
+        else:
+            result = KINDS[cell["kind"]](cell, X, y)
     return {
         **result,
         "n": len(y),
@@ -132,7 +140,24 @@ def _coefficients(cell: Cell, X: Array, y: Labels) -> Result:
         "scores": {how["name"]: {**_scores(y, [journey.labels]), "weight inside": [100 * float(inside)]}},
         "C": _rounded(abs(found.dense())),
         "W": _rounded(W),
+        "image": [_pixels(cell, X[row], X.max()) for row in range(0, len(X), -(-len(X) // N_FACES))],
     }
+
+
+def _samples(cell: Cell, X: Array, clean: Array) -> Result:
+    """The first image, damaged, and what the damage is over all of them."""
+    noise, span = X - clean, float(np.ptp(clean))
+    snr = 10 * np.log10(np.mean(clean**2) / np.mean(noise**2))
+    changed = np.mean(np.abs(noise) > span / 10)
+    scores = {"SNR (dB)": [round(float(snr), 4)], "changed (%)": [round(100 * float(changed), 4)]}
+    return {"scores": {cell["cuts"][0]["name"]: scores}, "image": [_pixels(cell, X[0], clean.max())]}
+
+
+def _pixels(cell: Cell, row: Array, white: float) -> list[list[int]]:
+    """An image in 256 greys, upright; empty where the points are no images."""
+    shape = IMAGE_SHAPES.get(cell["points"]["name"])
+    grey = np.clip(np.rint(255 * row / white), 0, 255).astype(int)
+    return [] if shape is None else grey.reshape(shape).tolist()
 
 
 def _picture(cell: Cell, X: Array, y: Labels) -> Result:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,12 +12,16 @@ from subspaces import __version__
 from subspaces.datasets.named import NAMED
 from subspaces.io.writing import write_atomically, write_text
 from subspaces.reproduce import data, own, schedule
-from subspaces.reproduce.entries import CODE, read_result
+from subspaces.reproduce.choice import write_chosen
+from subspaces.reproduce.entries import CODE, Cell, Result, digest, read_result, read_runs, write_runs
 from subspaces.reproduce.own import Rows
 from subspaces.reproduce.runner import Listener, Outcome, run_cells
 from subspaces.reproduce.schedule import QUICK, Experiment, Planned
 from subspaces.reproduce.statistics import Record, make_records, to_csv
 from subspaces.reproduce.tables import latex, markdown
+
+IMAGES = ("matrices", "samples")
+"""Styles of figures that are images themselves; the others are kept as vectors."""
 
 
 @dataclass
@@ -37,6 +43,7 @@ class Settings:
     data_home: Path | None = None
     jobs: int = 1
     quick: bool = False
+    until: float | None = None  # after this, of time.monotonic, no further cell is begun
     experiments: Path = schedule.EXPERIMENTS
     parameters: Path = schedule.PARAMETERS
     classes: tuple[str, ...] = ()  # rows of the user, module:Class
@@ -48,13 +55,35 @@ def run_experiment(name: str, settings: Settings, listener: Listener | None = No
     """Run one experiment; only the cells that are not in the cache are computed."""
     experiment, rows = adapted(name, settings)
     planned = schedule.plan(experiment, rows)
-    cells = [item.cell for item in planned]
-    if any(read_result(settings.cache, cell) is None for cell in cells):
+    cells = [item.cell for item in sorted(planned, key=lambda item: item.turn)]
+    kept = runs_file(settings.output, experiment.name)
+    known = read_runs(kept)
+    begins = settings.until is None or time.monotonic() < settings.until
+    if begins and any(_is_missing(cell, settings.cache, known) for cell in cells):
         check_needs(experiment, settings.data_home)
-    jobs = 1 if experiment.protocol.get("sequential") else settings.jobs  # times are taken one after another
-    outcome = run_cells(cells, settings.cache, data_home=settings.data_home, jobs=jobs, listener=listener)
+    outcome = run_cells(
+        cells,
+        settings.cache,
+        data_home=settings.data_home,
+        jobs=1 if experiment.protocol.get("sequential") else settings.jobs,  # times are taken one after another
+        listener=listener,
+        known=known,
+        until=settings.until,
+    )
     records, files = write_outputs(experiment, planned, outcome, settings.output)
+    write_runs(kept, cells, outcome.results)
+    if name == schedule.GRID and not settings.quick:
+        write_chosen(settings.parameters.with_name(schedule.CHOSEN), planned, records)
     return Run(experiment, records, files, outcome)
+
+
+def runs_file(output: Path, name: str) -> Path:
+    """Where every run of an experiment is kept beside its table."""
+    return output / "runs" / f"{name}.jsonl"
+
+
+def _is_missing(cell: Cell, cache: Path, known: Mapping[str, Result]) -> bool:
+    return digest(cell) not in known and read_result(cache, cell) is None
 
 
 def adapted(name: str, settings: Settings) -> tuple[Experiment, Rows]:
@@ -85,14 +114,14 @@ def write_outputs(
     if experiment.style != "table" and find_spec("matplotlib") is not None:
         from matplotlib import rc_context
 
-        from subspaces.reproduce.figures import draw
+        from subspaces.reproduce.figures import STYLE, draw
 
-        figure = draw(experiment, records, planned, outcome)
-        for suffix in (".png", ".svg"):
+        # without a date and random names inside, the same figure is the same file
+        with rc_context({**STYLE, "svg.hashsalt": experiment.name}):
+            figure = draw(experiment, records, planned, outcome)
+            suffix, metadata = (".png", None) if experiment.style in IMAGES else (".svg", {"Date": None})
             written.append(folder / f"{experiment.name}{suffix}")
-            # without a date and random names inside, the same figure is the same file
-            metadata = {"Date": None} if suffix == ".svg" else None
-            with write_atomically(written[-1]) as stream, rc_context({"svg.hashsalt": experiment.name}):
+            with write_atomically(written[-1]) as stream:
                 figure.savefig(stream, format=suffix[1:], dpi=130, metadata=metadata)
     return records, written
 
@@ -129,18 +158,23 @@ class Line:
     data: list[str]
     n_cells: int
     n_cached: int
+    cpu_minutes: float  # that the finished cells took
 
 
-def list_experiments(settings: Settings) -> list[Line]:
-    """Every experiment with its cost, what it needs and how much of it is in the cache."""
+def list_experiments(settings: Settings, *, kept: bool = False) -> list[Line]:
+    """Every experiment with its cost, what it needs and how much of it is done, or kept beside its table."""
     parameters = schedule.load_parameters(settings.parameters)
     lines = []
     for name in schedule.experiment_names(settings.experiments):
         experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
-        cells = [item.cell for item in schedule.plan(experiment, parameters)]
-        cached = sum(read_result(settings.cache, cell) is not None for cell in cells)
+        keys = {digest(item.cell): item.cell for item in schedule.plan(experiment, parameters)}
+        known = read_runs(runs_file(settings.output, experiment.name), whole=False)
+        found = [known.get(key) or (None if kept else read_result(settings.cache, cell)) for key, cell in keys.items()]
+        done = [result for result in found if result is not None]
+        spent = round(sum(result.get("cpu_seconds", 0.0) for result in done) / 60, 2)
         needed = [NAMED[needed].title for needed in schedule.data_needed(experiment)]
         if experiment.protocol.get("needs"):
             needed.append("PyTorch")
-        lines.append(Line(name, experiment.paper, experiment.title, experiment.minutes, needed, len(cells), cached))
+        counts = (len(keys), len(done), spent)
+        lines.append(Line(name, experiment.paper, experiment.title, experiment.minutes, needed, *counts))
     return lines

@@ -1,4 +1,4 @@
-"""Records → figures that look like the paper's, ours over the published values."""
+"""Records → figures that look like the paper's, ours over the published values; one style for all of them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,37 @@ from matplotlib.lines import Line2D
 from scipy.optimize import linear_sum_assignment
 
 from subspaces.metrics import contingency
+from subspaces.plots.style import ACCENT, OKABE_ITO
 from subspaces.reproduce.runner import Outcome
 from subspaces.reproduce.schedule import Experiment, Planned
 from subspaces.reproduce.statistics import Record
 from subspaces.reproduce.tables import distinct
 
-COLOURS = {"AC": "tab:red", "NMI": "tab:blue", "ARI": "tab:green", "F": "tab:purple"}
-MARKERS = "osD^v<>ph*X+d"
-LINES = (
-    *("navy", "tab:orange", "tab:green", "limegreen", "tab:purple", "tab:brown", "tab:pink", "0.35", "tab:olive"),
-    *("tab:cyan", "royalblue", "goldenrod", "teal"),
-)
-"""Colours of the rivals; no red, that is KTRR's."""
+STYLE = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "figure.titlesize": 11,
+    "legend.fontsize": 8.5,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.fonttype": "path",
+}
+"""Of every figure; for Matplotlib's rc_context around drawing and saving."""
+
+COLOURS = {"AC": ACCENT, "NMI": OKABE_ITO[0], "ARI": OKABE_ITO[2], "F": OKABE_ITO[3]}
+SHAPES = {"AC": "o", "NMI": "s", "ARI": "^", "F": "D"}
+MARKERS = ("s", "D", "^", "v", "<", ">", "p", "h", "*", "X", "P", "d", "H", "8")
+RIVALS = tuple(colour for colour in (*OKABE_ITO, "#000000") if colour != ACCENT)
+"""Colours of the rivals; no vermillion, that is KTRR's. No two rivals share the marker."""
 BEST, SPREAD = "best optimum", "50 random starts"
 AXES = {"reg": "λ", "n_nonzero": "η", "first": "number of subjects", "level": "level"}
 NOISE = {"gaussian": "SNR (dB)", "salt_and_pepper": "corrupted pixels (%)"}
 
 
 def draw(experiment: Experiment, records: Sequence[Record], planned: Sequence[Planned], outcome: Outcome) -> Figure:
-    """The figure of an experiment."""
+    """The figure of an experiment; to be called, and saved, within ``rc_context(STYLE)``."""
     return STYLES[experiment.style](experiment, records, planned, outcome)
 
 
@@ -41,12 +53,11 @@ def _figure(experiment: Experiment, width: float, height: float) -> Figure:
 
 def _in_percent(axes: Any, title: str, **names: Any) -> None:
     axes.set(title=title, ylim=(0, 102), **names)
-    axes.grid(alpha=0.3)
 
 
 def _scores() -> list[Line2D]:
-    """Entries of a legend for the colours of the scores."""
-    return [Line2D([], [], color=colour, marker="o", label=metric) for metric, colour in COLOURS.items()]
+    """Entries of a legend for the colours and markers of the scores."""
+    return [Line2D([], [], color=COLOURS[metric], marker=shape, label=metric) for metric, shape in SHAPES.items()]
 
 
 def _surface(experiment: Experiment, records: Sequence[Record], planned: Sequence[Planned], outcome: Outcome) -> Figure:
@@ -71,7 +82,7 @@ def _surface(experiment: Experiment, records: Sequence[Record], planned: Sequenc
         Line2D([], [], marker="x", markersize=9, label="the paper", **black),
         Line2D([], [], color="grey", linewidth=8, alpha=0.3, label=f"range over runs of {SPREAD}"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=9)
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return figure
 
 
@@ -83,7 +94,7 @@ def _bars(axes: Any, records: Sequence[Record], value: str) -> None:
         if record.x is None or height is None:
             continue
         i, j = penalties.index(record.x), sizes.index(record.row)
-        axes.bar3d(j - 0.3, i - 0.3, 0, 0.6, 0.6, height, color=f"C{j}", shade=True)
+        axes.bar3d(j - 0.3, i - 0.3, 0, 0.6, 0.6, height, color=OKABE_ITO[j % 5], shade=True)
     axes.set_xticks(range(len(sizes)), [name.split()[-1] for name in sizes])
     axes.set_yticks(range(len(penalties)), [f"{x:g}" for x in penalties])
     axes.set(xlabel="η", ylabel="λ", zlabel="AC (%)", zlim=(0, 100))
@@ -101,7 +112,7 @@ def _sections(axes: Any, records: Sequence[Record]) -> None:
     for metric, colour in COLOURS.items():
         of_metric = [r for r in records if r.metric == metric and r.x is not None and r.mean is not None]
         first, best, spread = ([r for r in of_metric if r.cut == cut] for cut in (records[0].cut, BEST, SPREAD))
-        axes.plot(*points(first, "mean"), "o-", color=colour, markersize=4)
+        axes.plot(*points(first, "mean"), f"{SHAPES[metric]}-", color=colour, markersize=4)
         axes.plot(*points(first, "paper"), "x", color=colour, markersize=9)
         axes.plot(*points(best, "mean"), "_", color=colour, markersize=13, mew=1.5)
         if spread:
@@ -144,20 +155,22 @@ def _noise(experiment: Experiment, records: Sequence[Record], planned: Sequence[
             _in_percent(axes, f"{panel}: {title}", xlabel=along, ylabel="AC (%)")
             axes.set_xticks(experiment.panels[column]["values"])
     handles = [Line2D([], [], label=row, **_line(row, j)) for j, row in enumerate(rows)]
-    figure.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=9)
+    figure.legend(handles=handles, loc="outside lower center", ncols=6)
     return figure
 
 
 def _line(row: str, j: int) -> dict[str, Any]:
-    """KTRR in red and thick as in the paper; its relatives dashed."""
-    colour = LINES[j % len(LINES)]
-    style = {"marker": MARKERS[j % len(MARKERS)], "markersize": 4.5, "linewidth": 1.1, "color": colour}
+    """KTRR in vermillion and thick; its relatives thick and dashed; every rival with a marker of its own."""
+    place = max(j - 1, 0)
+    style = {"marker": MARKERS[place % len(MARKERS)], "markersize": 5, "linewidth": 1.1}
+    style |= {"color": RIVALS[place % len(RIVALS)], "linestyle": "-" if place < len(RIVALS) else "-."}
     if row in ("constant label", "k-means"):
-        style |= {"color": "0.6", "linestyle": ":"}
+        style |= {"color": "0.6", "linestyle": ":", "marker": "" if row == "constant label" else "."}
     if row.startswith("KTRR"):
-        style |= {"color": "red", "linewidth": 2.2}
+        style |= {"color": ACCENT, "linewidth": 2.4, "marker": "o", "linestyle": "-"}
     if row.startswith("KTRR,"):
-        style |= {"linestyle": "--", "color": {"KTRR, robust kernel": "black"}.get(row, "darkorange")}
+        robust = row == "KTRR, robust kernel"
+        style |= {"linestyle": "--", "color": "black" if robust else OKABE_ITO[1], "marker": "^" if robust else "v"}
     return style
 
 
@@ -179,12 +192,15 @@ def _bar_chart(
                 color=COLOURS[metric],
                 alpha=1 if value == "mean" else 0.35,
                 hatch=None if value == "mean" else "//",
+                edgecolor="0.3",
+                linewidth=0.5,
                 label=f"{metric}, {'this package' if value == 'mean' else 'the paper'}",
             )
     axes.set_xticks(range(len(rows)), rows, rotation=20, ha="right")
-    axes.set(ylabel="%", ylim=(50, 102), title=f"{experiment.paper}: {experiment.title}")
-    figure.legend(loc="outside lower center", ncols=4, fontsize=9)
-    axes.grid(axis="y", alpha=0.3)
+    _in_percent(axes, f"{experiment.paper}: {experiment.title}", ylabel="%")
+    axes.set_ylim(0, 106)  # a deviation may reach beyond 100
+    axes.grid(visible=False, axis="x")
+    figure.legend(loc="outside lower center", ncols=4)
     return figure
 
 
@@ -204,7 +220,9 @@ def _toy(experiment: Experiment, records: Sequence[Record], planned: Sequence[Pl
         shown.append((f"{row}: AC {accuracy:.1f}", X, _renamed(y, np.array(result["labels"]))))
     for place, (title, points, labels) in enumerate(shown, start=1):
         axes = figure.add_subplot(1, len(shown), place)
-        axes.scatter(points[:, 0], points[:, 1], c=[f"C{label}" for label in labels], s=12)
+        for label in np.unique(labels):
+            of_label = points[labels == label]
+            axes.plot(of_label[:, 0], of_label[:, 1], MARKERS[label % 3], color=OKABE_ITO[label], markersize=3.5)
         axes.set(title=title, xlabel="x²" if place == 2 else "x", ylabel="y")
     return figure
 
@@ -218,7 +236,10 @@ def _renamed(y: Any, labels: Any) -> Any:
 def _matrices(
     experiment: Experiment, records: Sequence[Record], planned: Sequence[Planned], outcome: Outcome
 ) -> Figure:
-    """Coefficients before and similarities after the truncation; bright is large."""
+    """Coefficients before and similarities after the truncation, bright is large; dotted lines part the persons.
+
+    Some of the images stand above their columns and to the right of their rows, as in the paper.
+    """
     result = outcome.result(planned[0].cell)
     if result is None:
         return Figure(figsize=(10, 5), layout="constrained")
@@ -226,9 +247,40 @@ def _matrices(
     shown = {"(a) |C| before truncation": np.array(result["C"]), "(b) W after it": np.array(result["W"])}
     for place, (title, matrix) in enumerate(shown.items(), start=1):
         axes = figure.add_subplot(1, 2, place)
+        n, middle = len(matrix), len(matrix) / 2 - 0.5
         # the paper shows (b) nearly as dots: a bound well below the largest entry does that
         axes.imshow(matrix, cmap="gray", vmin=0, vmax=np.quantile(matrix[matrix > 0], 0.99 if place == 1 else 0.5))
-        axes.set_title(title)
+        axes.axhline(middle, color="white", linestyle=":", linewidth=1.2)
+        axes.axvline(middle, color="white", linestyle=":", linewidth=1.2)
+        faces = [face for face in result.get("image", []) if face]
+        side = n / max(len(faces), 1)
+        for j, face in enumerate(faces):
+            start, end = j * side - 0.5, (j + 1) * side - 0.5
+            for extent in ((start, end, -1.5, -1.5 - side), (n + 0.5, n + 0.5 + side, end, start)):
+                axes.imshow(face, cmap="gray", vmin=0, vmax=255, extent=extent)
+        edge = side + 1.5 if faces else 0
+        axes.set(title=title, xlim=(-0.5, n - 0.5 + edge), ylim=(n - 0.5, -0.5 - edge))
+        axes.set_axis_off()
+    return figure
+
+
+def _images(experiment: Experiment, records: Sequence[Record], planned: Sequence[Planned], outcome: Outcome) -> Figure:
+    """An image at every level of the noise, one row for each data set, with what was measured below."""
+    panels = list(dict.fromkeys(item.panel for item in planned))
+    columns = max(len([item for item in planned if item.panel == panel]) for panel in panels)
+    figure = _figure(experiment, 1.7 * columns, 1.95 * len(panels) + 0.3)
+    grid = figure.subplots(len(panels), columns, squeeze=False)
+    for axes in grid.flat:
+        axes.set_axis_off()
+    for line, panel in enumerate(panels):
+        for axes, item in zip(grid[line], [item for item in planned if item.panel == panel], strict=False):
+            found = outcome.result(item.cell)
+            if found is None or not found["image"][0]:
+                continue
+            axes.imshow(found["image"][0], cmap="gray", vmin=0, vmax=255)
+            snr, changed = (next(iter(found["scores"].values()))[metric][0] for metric in experiment.metrics)
+            unit = "dB" if item.cell["points"]["corruption"] == "gaussian" else "%"
+            axes.set_title(f"{panel}, {item.x:g} {unit}\n{snr:.1f} dB, {changed:.0f} % changed", fontsize=7.5)
     return figure
 
 
@@ -239,4 +291,5 @@ STYLES: dict[str, Callable[..., Figure]] = {
     "bars": _bar_chart,
     "toy": _toy,
     "matrices": _matrices,
+    "samples": _images,
 }

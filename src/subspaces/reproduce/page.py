@@ -1,4 +1,4 @@
-"""All results → one page: ours beside the paper's, the difference, and an honest word where they differ."""
+"""All results → one page: a report, then every table and figure, ours beside the paper's."""
 
 from __future__ import annotations
 
@@ -11,20 +11,29 @@ from subspaces import __version__
 from subspaces.io import FileError
 from subspaces.io.dataset import printable
 from subspaces.io.writing import write_text
+from subspaces.reproduce.choice import read_chosen
 from subspaces.reproduce.entries import CODE
-from subspaces.reproduce.experiment import Settings, origin
-from subspaces.reproduce.schedule import HERE, Experiment, experiment_names, load_experiment
-from subspaces.reproduce.statistics import RATIO, Record, from_csv
-from subspaces.reproduce.tables import TIMES, is_curve, markdown
+from subspaces.reproduce.experiment import Settings, list_experiments, origin
+from subspaces.reproduce.findings import about_settings, findings, outdated
+from subspaces.reproduce.report import Reasons, report
+from subspaces.reproduce.schedule import (
+    CHOSEN,
+    HERE,
+    Experiment,
+    experiment_names,
+    load_experiment,
+    load_parameters,
+    plan,
+)
+from subspaces.reproduce.statistics import Record, from_csv
+from subspaces.reproduce.tables import markdown
 
 REMARKS = HERE / "remarks.toml"
 PAGE = "reproduction.md"
-NEAR = 0.3
-"""Points of a score that count as the same number."""
-_HEAD = """\
-| | compared numbers | median difference (ours − paper) | within 0.3 | inside our spread | AC of KTRR: ours | paper |
-|---|---|---|---|---|---|---|
-"""
+EARLIER = (
+    "These numbers are of an earlier, smaller run whose single runs were not kept, so nothing is tested here; what is "
+    "said above about draws, runs and starts is what is run now."
+)
 _LARGE = 90
 """Rows above which a table is only linked."""
 
@@ -34,65 +43,52 @@ def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
     words = tomllib.loads(remarks.read_text(encoding="utf-8"))
     page = settings.output.resolve().parent / PAGE
     link = os.path.relpath(settings.output.resolve(), page.parent)
+    names = experiment_names(settings.experiments)
+    experiments = {name: load_experiment(name, settings.experiments) for name in names}
+    results = {name: records for name in names if (records := _read(settings.output / f"{name}.csv")) is not None}
     parts = [f"# The paper's tables and figures, ours beside theirs\n\n{words['introduction'].strip()}\n"]
-    command = f"subspaces reproduce all --output {settings.output.as_posix()}"
-    parts.append(f"subspaces {__version__}, code {CODE}. All of it: `{command}`.\n")
-    sections, summary = [], []
-    for name in experiment_names(settings.experiments):
-        experiment = load_experiment(name, settings.experiments)
-        if not experiment.paper:
-            continue
-        results = settings.output / f"{name}.csv"
-        if not results.exists():
-            sections.append(f"## {experiment.paper}: {experiment.title}\n\nNot run yet.\n")
-            continue
-        try:
-            records = from_csv(results.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise FileError(results, f"{printable(error, 200)}; remove it and run the experiment again") from error
-        summary.append(_summary_line(experiment, records))
-        sections.append(_section(experiment, records, words.get(name, ""), link, settings.output))
-    parts.append("## At a glance\n\n" + _HEAD + "\n".join(line for line in summary if line) + "\n")
-    write_text(page, "\n".join([*parts, *sections]))
+    if not results:
+        parts.append("Nothing has been run yet.\n")
+    else:
+        status = {
+            line.name: (line.n_cells, line.n_cached, line.cpu_minutes) for line in list_experiments(settings, kept=True)
+        }
+        rows = load_parameters(settings.parameters)
+        old = {name: outdated(plan(experiments[name], rows), results[name]) for name in results}
+        parts += [report(experiments, results, status, words, Reasons(words["reasons"], old))]
+        parts += [f"## How to read it\n\n{words['reading'].strip()}\n\nsubspaces {__version__}, code {CODE}.\n"]
+        choices = read_chosen(settings.parameters.with_name(CHOSEN))
+        for name, experiment in experiments.items():
+            if name in results:
+                said = [words.get("words", {}).get(name, ""), *findings(experiment, results[name])]
+                said += [EARLIER] * (not status[name][1])
+                said.append(about_settings(experiment, rows, choices, old[name]))
+                parts.append(_section(experiment, results[name], said, link, settings.output))
+            elif experiment.paper:
+                parts.append(f"## {experiment.paper}: {experiment.title}\n\nNot run yet.\n")
+    write_text(page, "\n".join(parts))
     return page
 
 
-def _summary_line(experiment: Experiment, records: Sequence[Record]) -> str:
-    """How near the paper an experiment came: the first cut, and the range of all runs of all cuts."""
-    scores = [r for r in records if r.difference is not None and r.metric not in (*TIMES, RATIO)]
-    if not scores:
-        return ""
-    places: dict[tuple[str, str, float | None, str], list[Record]] = {}
-    for record in scores:
-        places.setdefault((record.panel, record.row, record.x, record.metric), []).append(record)
-    compared = [found[0] for found in places.values()]
-    differences = sorted(r.difference for r in compared if r.difference is not None)
-    near = sum(abs(value) <= NEAR for value in differences)
-    inside = sum(_reaches(found) for found in places.values())
-    own = [r for r in compared if r.row in ("KTRR", "EKTRR", "exp(−d²/σ²)") and r.metric == "AC"]
-    ours, paper = "", ""
-    if own and not is_curve(records):
-        ours = " / ".join(f"{r.mean:.1f}" for r in own)
-        paper = " / ".join(f"{r.paper:.1f}" for r in own)
-    middle = differences[len(differences) // 2]
-    return f"| {experiment.paper} | {len(differences)} | {middle:+.1f} | {near} | {inside} | {ours} | {paper} |"
+def _read(results: Path) -> list[Record] | None:
+    """The records of a table; None where it was not run."""
+    if not results.exists():
+        return None
+    try:
+        return from_csv(results.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FileError(results, f"{printable(error, 200)}; remove it and run the experiment again") from error
 
 
-def _reaches(found: Sequence[Record]) -> bool:
-    """Whether the paper's number is in the range of our runs, all cuts of the graph together."""
-    low = min(record.low for record in found if record.low is not None)
-    high = max(record.high for record in found if record.high is not None)
-    printed = found[0].paper
-    return printed is not None and low - NEAR <= printed <= high + NEAR
-
-
-def _section(experiment: Experiment, records: Sequence[Record], word: str, link: str, folder: Path) -> str:
-    """Title, what was done, the figure, the tables, the honest word."""
+def _section(experiment: Experiment, records: Sequence[Record], said: Sequence[str], link: str, folder: Path) -> str:
+    """Title, what was done, the figure, what it says, the tables."""
     name = experiment.name
-    lines = [f"## {experiment.paper}: {experiment.title}\n", f"{experiment.note} {origin(experiment)}\n"]
-    if (folder / f"{name}.png").exists():
-        lines.append(f"![{experiment.title}]({link}/{name}.png)\n")
-    lines.append(word.strip() + "\n")
+    title = f"{experiment.paper}: {experiment.title}" if experiment.paper else experiment.title
+    lines = [f"## {title}\n", f"{experiment.note} {origin(experiment)}\n"]
+    picture = next((f"{name}{end}" for end in (".svg", ".png") if (folder / f"{name}{end}").exists()), None)
+    if picture is not None:
+        lines.append(f"![{experiment.title}]({link}/{picture})\n")
+    lines += [f"{text.strip()}\n" for text in said if text.strip()]
     table = markdown(experiment, records)
     if table.count("\n|") <= _LARGE:
         lines.append(table)

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -20,12 +21,13 @@ from subspaces.reproduce.entries import Cell, Result, cell_path, digest, read_re
 
 @dataclass
 class Outcome:
-    """Results by the digest of their cell; what failed, and how many cells were found, computed."""
+    """Results by the digest of their cell; what failed, and how many cells were found, computed, left for later."""
 
     results: dict[str, Result] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     n_found: int = 0
     n_computed: int = 0
+    n_left: int = 0
 
     def result(self, cell: Cell) -> Result | None:
         """The result of a cell, None if it failed."""
@@ -43,16 +45,19 @@ def run_cells(
     data_home: Path | None = None,
     jobs: int = 1,
     listener: Listener | None = None,
+    known: Mapping[str, Result] | None = None,
+    until: float | None = None,
 ) -> Outcome:
     """Results of all cells.
 
     Every worker has one BLAS thread, so `jobs` is the number of cores in use. An error in a cell is noted and the
-    rest goes on; an interruption stops the workers and passes on.
+    rest goes on; an interruption stops the workers and passes on. `known` are results by digest that need no cache;
+    after `until` (of :func:`time.monotonic`) no further cell is begun.
     """
     outcome = Outcome()
     missing: dict[str, Cell] = {}
     for cell in cells:
-        found = read_result(cache, cell)
+        found = (known or {}).get(digest(cell)) or read_result(cache, cell)
         if found is None:
             missing[digest(cell)] = cell
         else:
@@ -63,7 +68,8 @@ def run_cells(
     # also made where everything is computed here: the first write must not find out that the place is wrong
     cache.mkdir(parents=True, exist_ok=True)
     remove_leftovers(cache)
-    finished = _computed_here(missing, cache, data_home) if jobs == 1 else _computed(missing, cache, data_home, jobs)
+    places = (cache, data_home, until)
+    finished = _computed_here(missing, *places) if jobs == 1 else _computed(missing, *places, jobs)
     for done, (key, result) in enumerate(finished, start=1):
         if isinstance(result, str):
             outcome.errors[key] = f"{cell_path(cache, missing[key]).stem}: {result}"
@@ -72,6 +78,7 @@ def run_cells(
             outcome.n_computed += 1
         if listener is not None:
             listener(done, len(missing), cell_path(cache, missing[key]).stem[:-17])
+    outcome.n_left = len(missing) - outcome.n_computed - len(outcome.errors)
     return outcome
 
 
@@ -79,13 +86,21 @@ Finished = Iterator[tuple[str, Result | str]]
 """Results, or errors as text, by the digest of their cell, as they come."""
 
 
-def _computed_here(missing: dict[str, Cell], cache: Path, data_home: Path | None) -> Finished:
+def _is_late(until: float | None) -> bool:
+    return until is not None and time.monotonic() >= until
+
+
+def _computed_here(missing: dict[str, Cell], cache: Path, data_home: Path | None, until: float | None) -> Finished:
     with _one_thread():
         for key, cell in missing.items():
+            if _is_late(until):
+                return
             yield key, _compute_and_keep(cell, cache, data_home)
 
 
-def _computed(missing: dict[str, Cell], cache: Path, data_home: Path | None, jobs: int) -> Finished:
+def _computed(
+    missing: dict[str, Cell], cache: Path, data_home: Path | None, until: float | None, jobs: int
+) -> Finished:
     # spawned, not forked: a fork of a process whose BLAS has threads may hang
     context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())
@@ -97,6 +112,8 @@ def _computed(missing: dict[str, Cell], cache: Path, data_home: Path | None, job
         waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            if _is_late(until):
+                waiting = {future for future in waiting if not future.cancel()}
             for future in done:
                 try:
                     yield futures[future], future.result()

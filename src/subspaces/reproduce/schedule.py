@@ -15,10 +15,16 @@ from subspaces import __version__
 from subspaces.io import FileError
 from subspaces.io.dataset import printable
 from subspaces.reproduce.entries import CODE, Cell
+from subspaces.spelling import counted
 
 HERE = Path(str(files("subspaces.reproduce")))
 EXPERIMENTS = HERE / "experiments"
 PARAMETERS = HERE / "parameters.toml"
+GRID = "grid"
+"""The experiment that chooses settings; it belongs to no table."""
+
+CHOSEN = "chosen.toml"
+"""Beside the parameters: the settings that the grids chose, written by subspaces.reproduce.choice."""
 QUICK = "-quick"
 """Ending of the names of what a quick run writes: it never takes the place of the real thing."""
 
@@ -41,6 +47,7 @@ class Experiment:
     panels: list[dict[str, Any]]  # parts: name, data, rows (of parameters.toml), and what varies along them
     protocol: dict[str, Any]  # draws, cuts and, under rows, what differs for single rows
     full: dict[str, int] = field(default_factory=dict)  # the paper's runs and restarts; rows with less are marked
+    tested: list[str] = field(default_factory=list)  # metrics in which the paper tests its method against the rivals
     minutes: float = 1.0  # of CPU time, measured
     note: str = ""
     best: str = "max"
@@ -54,14 +61,29 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Which row of parameters.toml a cell belongs to, and what the place adds to its parameters."""
+
+    name: str
+    setting: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Planned:
-    """A cell and its place: panel, row and, along curves, x. `mark` says how it falls short of the paper's protocol."""
+    """A cell and its place: panel, row and, along curves, x.
+
+    `runs` are those of the paper's protocol, 0 where it has none or one says all; `short` is how few starts there are.
+    `turn` is the place in line: the first draw or block of every row comes before the second of any.
+    """
 
     panel: str
     row: str
     x: float | None
     cell: Cell
-    mark: str = ""
+    runs: int = 0
+    short: str = ""
+    turn: int = 0
+    origin: Origin | None = None
 
 
 def load_experiment(name: str, folder: Path = EXPERIMENTS, *, quick: bool = False) -> Experiment:
@@ -97,14 +119,19 @@ def _reason(error: Exception) -> str:
 def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
     """All experiments, figures and tables in the order of the paper's pages."""
     order = ["fig1", "fig2", "table2", "fig3", "fig4", "fig5", "table3", "table4", "table5", "table6"]
-    order += ["fig7", "fig8", "table7", "fig9", "table8", "digits"]
+    order += ["fig6", "fig7", "fig8", "table7", "fig9", "table8", "digits"]
     names = [path.stem for path in folder.glob("*.toml")]
     return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
 def load_parameters(path: Path = PARAMETERS) -> dict[str, dict[str, Any]]:
     """The rows by name: method, label, common parameters, grid and the setting chosen for each data set."""
-    return _read_toml(path)
+    rows, beside = _read_toml(path), path.with_name(CHOSEN)
+    for name, by_data in (_read_toml(beside) if beside.exists() else {}).items():
+        if name in rows:
+            found = {data: choice["setting"] for data, choice in by_data.items()}
+            rows[name] = {**rows[name], "chosen": {**rows[name].get("chosen", {}), **found}}
+    return rows
 
 
 def plan(experiment: Experiment, parameters: Mapping[str, Mapping[str, Any]]) -> list[Planned]:
@@ -168,12 +195,14 @@ def _panel(
             if "source" in row:
                 cell["source"] = row["source"]
             seeded = "draw" if "per_class" in points else "noise_seed" if "corruption" in points else None
-            n_draws = protocol.get("draws", 1) if seeded else 1
-            mark = _mark(experiment, row, protocol, n_draws)
-            for draw in range(n_draws):
+            n_draws, first = (protocol.get("draws", 1), protocol.get("first_draw", 0)) if seeded else (1, 0)
+            runs, short = _owed(experiment, row, protocol)
+            for draw in range(first, first + n_draws):
                 where = {**points, seeded: draw} if seeded else points
-                for cuts in _cuts(protocol, draw):
-                    yield Planned(panel["name"], label, x, {**cell, "points": where, "cuts": cuts}, mark)
+                for block, cuts in enumerate(_cuts(protocol, draw)):
+                    full_cell = {**cell, "points": where, "cuts": cuts}
+                    turn, origin = draw - first + block, Origin(name, overrides)
+                    yield Planned(panel["name"], label, x, full_cell, runs, short, turn, origin)
 
 
 def _places(
@@ -200,34 +229,33 @@ def _places(
 
 
 def _cuts(protocol: Mapping[str, Any], draw: int) -> list[list[dict[str, Any]]]:
-    """The cuts of each cell of a random subset or a draw of the noise; usually it is one cell."""
+    """The cuts of each cell of a random subset or a draw of the noise.
+
+    It is one cell, or one for each `block` of runs, so that more runs can be added later: every run by itself
+    (`apart`) for methods that take minutes.
+    """
     if sum(cut["runs"] for cut in protocol["cuts"]) > MAX_CELLS:
         raise ValueError(f"more than {MAX_CELLS} runs of one cell")
-    cuts = [
-        {
-            "name": cut["name"],
-            "restarts": cut.get("restarts", 1),
-            "init": cut.get("init", "k-means++"),
-            "seeds": list(range(draw * cut["runs"], (draw + 1) * cut["runs"])),
-        }
-        for cut in protocol["cuts"]
-    ]
-    if protocol.get("apart"):  # every run is a cell of its own: for methods that take minutes
-        return [[{**cuts[0], "seeds": [seed]}] for seed in cuts[0]["seeds"]]
-    return [cuts]
+    most = max(cut["runs"] for cut in protocol["cuts"])
+    size = 1 if protocol.get("apart") else protocol.get("block", most)
+    blocks = []
+    for start in range(0, most, size):
+        cuts = []
+        for cut in protocol["cuts"]:
+            seeds = range(draw * cut["runs"], (draw + 1) * cut["runs"])[start : start + size]
+            how = {"name": cut["name"], "restarts": cut.get("restarts", 1), "init": cut.get("init", "k-means++")}
+            cuts += [{**how, "seeds": list(seeds)}] if seeds else []
+        blocks.append(cuts)
+    return blocks
 
 
-def _mark(experiment: Experiment, row: Mapping[str, Any], protocol: Mapping[str, Any], n_draws: int) -> str:
-    """How the row's protocol is smaller than the paper's; empty where it is not."""
+def _owed(experiment: Experiment, row: Mapping[str, Any], protocol: Mapping[str, Any]) -> tuple[int, str]:
+    """The paper's number of runs for a row, and what its starts of k-means lack; 0 and nothing where all is said."""
     if not experiment.full or row.get("deterministic"):
-        return ""
-    cut = protocol["cuts"][0]
-    n_runs, n_starts, short = n_draws * cut["runs"], cut.get("restarts", 1), []
-    if n_runs < experiment.full["runs"]:
-        short.append(f"{n_runs} run{'s' * (n_runs > 1)}")
-    if row.get("restarted", True) and n_starts < experiment.full["restarts"]:
-        short.append(f"{n_starts} start{'s' * (n_starts > 1)}")
-    return ", ".join(short)
+        return 0, ""
+    n_starts, wanted = protocol["cuts"][0].get("restarts", 1), experiment.full["restarts"]
+    short = row.get("restarted", True) and n_starts < wanted
+    return experiment.full["runs"], counted(n_starts, "start") if short else ""
 
 
 def _shrunk(document: dict[str, Any], small: Mapping[str, Any]) -> dict[str, Any]:

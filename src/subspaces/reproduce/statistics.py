@@ -6,17 +6,22 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from math import comb
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from subspaces.io.dataset import printable
+from subspaces.metrics import PAPER_SCORES
 from subspaces.reproduce.runner import Outcome
 from subspaces.reproduce.schedule import HERE, OWN, QUICK, Experiment, Planned
 from subspaces.significance import LEVEL, rank_sum
+from subspaces.spelling import counted
 
 RATIO = "t2 / KTRR"
+CLOCKS = ("t1", "t2", "seconds")
+"""Metrics that are times: less is better, and no two are equal."""
 PAPER = HERE / "paper"
 
 
@@ -24,9 +29,11 @@ PAPER = HERE / "paper"
 class Record:
     """One number of a table or figure, ours and the paper's; a row of the CSV file.
 
-    `x` is the place along a curve, `cut` which of several cuts of the same graph. `best`: the best mean of its panel;
-    `dagger`: and different from every other row by Wilcoxon's rank-sum test at the level 0.05. `mark`: how the
-    protocol is smaller than the paper's.
+    `x` is the place along a curve, `cut` which of several cuts of the same graph; `sd` divides by n − 1, as the
+    paper's program does; `distinct` are the runs that differ in any score, 0 if unknown. `best`: the best mean of its
+    panel. `p`: of Wilcoxon's rank-sum test of a rival against the paper's method, the first row, on the runs that
+    differ; None where so few cannot show a difference. `dagger`: the paper's method differs at 0.05 from every rival
+    the paper has. `mark`: how the protocol is smaller than the paper's.
     """
 
     panel: str
@@ -46,6 +53,8 @@ class Record:
     dagger: bool = False
     mark: str = ""
     setting: str = ""
+    distinct: int = 0
+    p: float | None = None
 
 
 Key = tuple[str, str, float | None, str]
@@ -57,20 +66,45 @@ def make_records(experiment: Experiment, planned: Sequence[Planned], outcome: Ou
     places: dict[tuple[str, str, float | None], list[Planned]] = {}
     for item in planned:
         places.setdefault((item.panel, item.row, item.x), []).append(item)
-    records, samples = [], {}
+    records: list[Record] = []
+    samples: dict[int, list[float]] = {}
     for (panel, row, x), items in places.items():
-        cell = items[0].cell
-        setting = f"{cell['method']}({', '.join(f'{name}={value}' for name, value in cell['parameters'].items())})"
-        for cut in dict.fromkeys(how["name"] for item in items for how in item.cell["cuts"]):
+        setting = setting_of(items[0])
+        cuts = list(dict.fromkeys(how["name"] for item in items for how in item.cell["cuts"]))
+        for cut in cuts:
+            fresh = _first_of_equals(items, outcome, cut)
             for metric in experiment.metrics:
                 values = _values(items, outcome, cut, metric)
-                record = Record(panel, row, x, cut, metric, mark=items[0].mark, setting=setting)
+                record = Record(panel, row, x, cut, metric, setting=setting)
                 _fill(record, values, paper.get((panel, row, x, metric)))
+                record.mark = _mark(items[0], record.n) if cut == cuts[0] else ""
                 records.append(record)
-                samples[id(record)] = values
-    _mark_best(records, samples, experiment.best)
+                samples[id(record)] = values if metric in CLOCKS else [values[i] for i in fresh if i < len(values)]
+                record.distinct = len(samples[id(record)])
+    _mark_best(records, experiment.best)
+    _test(records, samples, experiment.tested)
     _fill_ratios(records)
     return records
+
+
+def setting_of(item: Planned) -> str:
+    """The method and parameters of a cell as text."""
+    parameters = ", ".join(f"{name}={value}" for name, value in item.cell["parameters"].items())
+    return f"{item.cell['method']}({parameters})"
+
+
+def _mark(item: Planned, n: int) -> str:
+    """How a row's runs are fewer than the paper's, or its starts of k-means."""
+    return ", ".join([*[counted(n, "run")] * (0 < n < item.runs), *[item.short] * bool(n and item.short)])
+
+
+def _first_of_equals(items: Sequence[Planned], outcome: Outcome, cut: str) -> list[int]:
+    """Places of the runs that differ in any score from all before them: a clustering found twice is no second sign."""
+    runs: dict[tuple[float, ...], int] = {}
+    columns = [_values(items, outcome, cut, metric) for metric in PAPER_SCORES]
+    for place, scores in enumerate(zip(*filter(None, columns), strict=False)):
+        runs.setdefault(scores, place)
+    return list(runs.values())
 
 
 def _values(items: Sequence[Planned], outcome: Outcome, cut: str, metric: str) -> list[float]:
@@ -83,7 +117,7 @@ def _values(items: Sequence[Planned], outcome: Outcome, cut: str, metric: str) -
 
 def _fill(record: Record, values: Sequence[float], printed: tuple[float, float | None] | None) -> None:
     if values:
-        record.mean, record.sd = float(np.mean(values)), float(np.std(values))
+        record.mean, record.sd = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
         record.low, record.high, record.n = float(np.min(values)), float(np.max(values)), len(values)
     if printed is not None:
         record.paper, record.paper_sd = printed
@@ -106,7 +140,7 @@ def _fill_ratios(records: Sequence[Record]) -> None:
                 record.difference = record.mean - record.paper
 
 
-def _mark_best(records: Sequence[Record], samples: Mapping[int, Sequence[float]], best: str) -> None:
+def _mark_best(records: Sequence[Record], best: str) -> None:
     groups: dict[Any, list[Record]] = {}
     for record in records:
         if record.mean is not None:
@@ -115,14 +149,24 @@ def _mark_best(records: Sequence[Record], samples: Mapping[int, Sequence[float]]
     for group in groups.values():
         if len(group) < 2:
             continue
-        least = best == "min" or group[0].metric in ("t1", "t2", "seconds")
+        least = best == "min" or group[0].metric in CLOCKS
         wanted = (min if least else max)(record.mean for record in group if record.mean is not None)
         for record in group:
             record.best = record.mean == wanted
-        winners, rest = [r for r in group if r.best], [samples[id(r)] for r in group if not r.best]
-        if len(winners) == 1:
-            own = samples[id(winners[0])]
-            winners[0].dagger = all(rank_sum(own, other, exact=False).pvalue < LEVEL for other in rest)
+
+
+def _test(records: Sequence[Record], samples: Mapping[int, Sequence[float]], metrics: Sequence[str]) -> None:
+    """The paper's test: its method, the first row of each panel, against every rival it has, in these metrics."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        if record.metric in metrics and record.x is None and record.paper is not None:
+            groups.setdefault((record.panel, record.metric), []).append(record)
+    for own, *rivals in groups.values():
+        for rival in rivals:
+            ours, theirs = samples[id(own)], samples[id(rival)]
+            if ours and theirs and 2 / comb(len(ours) + len(theirs), len(ours)) < LEVEL:
+                rival.p = rank_sum(ours, theirs).pvalue
+        own.dagger = bool(rivals) and all(rival.p is not None and rival.p < LEVEL for rival in rivals)
 
 
 def read_paper(name: str, folder: Path = PAPER) -> dict[Key, tuple[float, float | None]]:
@@ -151,12 +195,13 @@ def to_csv(records: Sequence[Record]) -> str:
 
 def from_csv(text: str) -> list[Record]:
     """Records from :func:`to_csv`'s text; ValueError for any other text."""
-    numbers = ("x", "mean", "sd", "low", "high", "paper", "paper_sd", "difference")
+    numbers = ("x", "mean", "sd", "low", "high", "paper", "paper_sd", "difference", "p")
     records = []
     try:
         for line in csv.DictReader(io.StringIO(text)):
             values: dict[str, Any] = {name: _number(line[name]) if name in numbers else line[name] for name in line}
-            values |= {"n": int(line["n"]), "best": line["best"] == "True", "dagger": line["dagger"] == "True"}
+            values |= {"n": int(line["n"]), "distinct": int(line["distinct"])}
+            values |= {"best": line["best"] == "True", "dagger": line["dagger"] == "True"}
             records.append(Record(**values))
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise ValueError(f"not a table of results ({printable(error, 120)})") from error

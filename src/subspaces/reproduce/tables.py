@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from subspaces.reproduce.schedule import Experiment
-from subspaces.reproduce.statistics import Record
+from subspaces.reproduce.statistics import CLOCKS, Record
+from subspaces.significance import LEVEL
+from subspaces.spelling import counted
 from subspaces.tabular import escape, tabular
 
 ByPlace = dict[float | None, Record]
 MISSING = "–"
-TIMES = ("t1", "t2", "seconds")
-"""Differences of these say something about machines only."""
 
 
 def distinct(records: Sequence[Record], name: str) -> list[str]:
@@ -40,7 +40,7 @@ def _table_markdown(experiment: Experiment, records: Sequence[Record]) -> str:
     compared = {metric: any(r.paper is not None for r in records if r.metric == metric) for metric in metrics}
     header = [""]
     for metric in metrics:
-        header += [metric, *["paper"] * compared[metric], *["Δ"] * (compared[metric] and metric not in TIMES)]
+        header += [metric, *["paper"] * compared[metric], *["Δ"] * (compared[metric] and metric not in CLOCKS)]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     for label, of_row in _rows(records):
         cells = [label]
@@ -48,7 +48,7 @@ def _table_markdown(experiment: Experiment, records: Sequence[Record]) -> str:
             record = next((r for r in of_row if r.metric == metric), None)
             cells.append(_number(record) if record else MISSING)
             if compared[metric]:
-                cells += [_paper(record), *[_difference(record)] * (metric not in TIMES)]
+                cells += [_paper(record), *[_difference(record)] * (metric not in CLOCKS)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -122,8 +122,25 @@ def _footnotes(records: Sequence[Record]) -> list[str]:
             marks[record.mark].append(record.row)
     notes = [f"‡ smaller than the paper's protocol: {mark} ({'; '.join(rows)})." for mark, rows in marks.items()]
     if any(record.dagger for record in records):
-        notes.append("† different from every other row at 0.05 by Wilcoxon's rank-sum test.")
-    return [note + "  " for note in notes]
+        notes.append("† different from every rival of the paper at 0.05 by Wilcoxon's rank-sum test.")
+    return [note + "  " for note in [*notes, *_tests(records)]]
+
+
+def _tests(records: Sequence[Record]) -> Iterator[str]:
+    """The outcome of the paper's test in words, for every panel and metric that has one."""
+    for panel in distinct(records, "panel"):
+        for metric in distinct(records, "metric"):
+            printed = [r for r in records if (r.panel, r.metric) == (panel, metric) and r.paper is not None]
+            if not any(record.p is not None for record in printed[1:]):
+                continue
+            own, rivals = printed[0], printed[1:]
+            differ = [r for r in rivals if r.p is not None and r.p < LEVEL]
+            alike = [f"{r.row} (p = {r.p:.2g})" for r in rivals if r.p is not None and r.p >= LEVEL]
+            untested = [r.row for r in rivals if r.p is None]
+            parts = [f"different from {len(differ)} of {counted(len(rivals), 'rival')}"]
+            parts += [f"not from {', '.join(alike)}"] * bool(alike)
+            parts += [f"too few different runs to tell from {', '.join(untested)}"] * bool(untested)
+            yield f"Test, {panel}, {metric}: {own.row} is {'; '.join(parts)}."
 
 
 # ------------------------------------------------------------------ LaTeX

@@ -142,6 +142,7 @@ def tried_on(
     n_points: int | None = None,
     neighbors: bool = False,
     n_clusters: int | None = None,
+    n_components: int | None = None,
 ) -> Tried:
     """The settings to try on these points.
 
@@ -152,8 +153,10 @@ def tried_on(
     n_points : number of points of the final fit where X is a sample of them
     neighbors : whether the plain graph of neighbours is tried as well
     n_clusters : their number, where graphs of other kinds that need it may be tried
+    n_components : how many stand for sparse points
     """
     n, kernel = X.shape[0], given["kernel"]
+    width = _WIDE if is_precomputed(kernel) else min(X.shape[1], n_components or X.shape[1])
     if n_clusters is not None and _is_film(X, given, n_points or n):
         own = [Setting(None, f.kernel, f.reg, f.n_nonzeros[0], *f[3:]) for f in families_of_tracks(n, effort)]
         return Tried(tuple(own), ("kmeans",), kind_reason=_FILM)
@@ -161,18 +164,20 @@ def tried_on(
     reason = ""
     if given["scaling"] == AUTO:
         scalings, reason = ((None,), "") if is_precomputed(kernel) else scalings_tried(X)
+        if n_components is not None and scalings == (None,):
+            scalings = ("unit",)  # rows of one length, of which the components have another
         if effort == "fast":
             scalings = ("unit",) if "unit" in scalings else scalings[:1]
     few = max(2, n // 4)  # more coefficients than a quarter of the points join everything to everything
     settings: dict[Setting, None] = {}
     for scaling in scalings:
-        for family in families_tried(X.shape[1] if not is_precomputed(kernel) else _WIDE, effort):
+        for family in families_tried(width, effort):
             if family.kernel == NEIGHBORS and not (neighbors and _is_auto(kernel)):
                 continue
             for size in family.n_nonzeros:
                 setting = Setting(scaling, family.kernel, family.reg, min(size, few, n - 1), family.affine)
                 chosen = _as_given(setting, given)
-                if chosen is not None and _has_solver(chosen, n_points or n, X):
+                if chosen is not None and _has_solver(chosen, n_points or n, X, _is_auto(kernel)):
                     settings[chosen] = None
     cuts = CUTS_TRIED if given["partition"] == AUTO else (given["partition"],)
     return Tried(tuple(settings), cuts, reason)
@@ -212,12 +217,16 @@ def neighbouring(tried: Tried, n: int) -> Tried:
     return tried._replace(settings=tuple(found))
 
 
-def _has_solver(setting: Setting, n_points: int, X: Data) -> bool:
+def _has_solver(setting: Setting, n_points: int, X: Data, free: bool) -> bool:
     """Whether a final fit of so many points could be made; the graph of neighbours is asked, but cannot win there.
 
-    Of sparse points every kernel needs the n × n matrix, so there is nothing to choose among.
+    Of many sparse points only a kernel of distances has a route; another one that was given (not `free`) is refused by
+    the fit.
     """
-    degree = {"quadratic": 2, "cubic": 3}.get(setting.kernel if isinstance(setting.kernel, str) else "")
+    name = setting.kernel if isinstance(setting.kernel, str) else ""
+    if n_points > LARGE and sparse.issparse(X) and free:
+        return name in (NEIGHBORS, "rbf", "exponential")
+    degree = {"quadratic": 2, "cubic": 3}.get(name)
     if n_points <= LARGE or sparse.issparse(X) or degree is None:
         return True
     return 2 * n_monomials(X.shape[1], degree) <= n_points
@@ -240,8 +249,8 @@ def scalings_tried(X: Data) -> tuple[tuple[str | None, ...], str]:
     many = X.shape[1] > PLANE
     typical = float(np.median(deviation) if many else deviation.min()) if len(deviation) > 1 else np.inf
     if typical < _OTHER_UNITS * deviation.max(initial=0):
-        share = 100 * float(np.square(deviation.max()) / np.square(deviation).sum())
-        return ("standard",), f"one feature alone has {share:.0f} % of the variance of all {X.shape[1]}"
+        share = min(99.0, 100 * float(np.square(deviation.max()) / np.square(deviation).sum()))
+        return ("standard",), f"one feature has {share:.0f} % of the variance of all {X.shape[1]}"
     if not many:
         return (None,), ""
     plain: tuple[str | None, ...] = (None,) if _all_of_one_length(X) else (None, "unit")

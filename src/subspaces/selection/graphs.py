@@ -20,9 +20,10 @@ from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity
+from subspaces.progress import phase
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
-from subspaces.scaling import apply_scaling, fit_scaling
+from subspaces.scaling import apply_scaling, fit_components, fit_scaling
 from subspaces.selection.candidates import NEIGHBORS, Setting, Tried
 
 LEIDEN_ITERATIONS = 3
@@ -67,6 +68,8 @@ class Method:
     seed: int = 0
     n_clusters: int | None = None
     """For the graphs that need it."""
+    n_components: int | None = None
+    """Leading components that stand for sparse points, where the fit will take the two-scale route."""
 
 
 def candidates_of(X: Data, tried: Tried, method: Method) -> list[Candidate]:
@@ -82,10 +85,18 @@ def candidates_of(X: Data, tried: Tried, method: Method) -> list[Candidate]:
     what = f"the search with {n_full} graphs of all pairs of {X.shape[0]} points"
     memory.require(n_full * _PAIR * X.shape[0] ** 2, what, "Give effort='fast', which makes fewer, or fit a sample.")
 
-    def one(start: int, stop: int) -> list[Candidate]:
-        return list(_of_kernel(X, kernels[start], method))
+    with phase("Trying settings", len(tried.settings)) as step:
 
-    found = {c.setting: c for part in map_blocks(one, [(i, i + 1) for i in range(len(kernels))]) for c in part}
+        def one(start: int, stop: int) -> list[Candidate]:
+            found = []
+            for candidate in _of_kernel(X, kernels[start], method):
+                found.append(candidate)
+                step()
+            step(len(kernels[start]) - len(found))
+            return found
+
+        parts = map_blocks(one, [(i, i + 1) for i in range(len(kernels))])
+    found = {candidate.setting: candidate for part in parts for candidate in part}
     return [found[setting] for setting in tried.settings if setting in found]
 
 
@@ -95,7 +106,7 @@ def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator
     plain = first.kernel == NEIGHBORS
     kernel = Linear() if plain else as_kernel(first.kernel, method.bandwidth, method.kernel_params)
     try:
-        points, kernel = _seen(X, first.scaling, kernel)
+        points, kernel = _seen(X, first.scaling, kernel, method)
     except ValueError:  # counts that are none
         return
     n_inverses = len({(setting.reg, setting.affine) for setting in settings})
@@ -161,11 +172,11 @@ def _longest(setting: Setting, settings: Sequence[Setting]) -> int | None:
     return None if None in sizes else max(size for size in sizes if size is not None)
 
 
-def _seen(X: Data, scaling: str | None, kernel: Kernel) -> tuple[Data, Kernel]:
+def _seen(X: Data, scaling: str | None, kernel: Kernel, method: Method) -> tuple[Data, Kernel]:
     """Scaled points, of norm about 1 where a kernel does not see that: powers of large numbers overflow."""
     if isinstance(kernel, Precomputed):
         return X, kernel
-    rule = fit_scaling(X, scaling, units=kernel.sees_units)
+    rule = fit_components(X, fit_scaling(X, scaling, units=kernel.sees_units), method.n_components, method.seed)
     kernel, points = kernel.scaled(rule.exponent), apply_scaling(X, rule)
     if isinstance(kernel, DistanceKernel | DotKernel) and not kernel.sees_units:
         norm = _root_mean_square_norm(points)

@@ -10,6 +10,7 @@ import numpy as np
 from subspaces.kernels import Kernel, KernelLike
 from subspaces.numerics.types import Array, Labels
 from subspaces.selection.candidates import NEIGHBORS
+from subspaces.spelling import counted
 
 _AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a word
 _TIE = 1e-6
@@ -124,7 +125,7 @@ class RunnerUp:
 
     def __str__(self) -> str:
         near = "As good" if self.share > 1 - _TIE else "Nearly as good"
-        return f"{near}: {described(self.trial)}. Its clusters are others (similarity {self.similarity:.2f} of 1)."
+        return f"{near}: {described(self.trial)}; its clusters differ (agreement {self.similarity:.2f} of 1)."
 
 
 @dataclass(frozen=True)
@@ -201,35 +202,38 @@ def described(trial: Trial) -> str:
     cut = {"modularity": "modularity", "kmeans": "k-means on eigenvectors"}.get(trial.partition, trial.partition)
     if trial.kernel == NEIGHBORS:
         return f"graph of the {trial.n_nonzero} nearest neighbours on {scaling}, cut by {cut}"
-    kept = "all" if trial.n_nonzero is None else trial.n_nonzero
+    kernel = {"rbf": "Gaussian (rbf)"}.get(trial.kernel, trial.kernel)
+    kept = "all coefficients" if trial.n_nonzero is None else counted(trial.n_nonzero, "coefficient")
     affine = "affine " if trial.affine else ""
-    return f"{affine}{trial.kernel} kernel on {scaling}, reg {trial.reg:g}, {kept} coefficients per point, cut by {cut}"
+    return f"{affine}{kernel} kernel on {scaling}, reg {trial.reg:g}, {kept} per point, cut by {cut}"
 
 
 def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
-    """Why the winner won, for people."""
-    what = described(winner)
-    if n_settings == 1:
-        return f"{what}: the only setting there was to try."
-    confirmed = f"the others confirm this one's clusters best (similarity {winner.agreement:.2f} of 1)"
-    why = f"of {n_settings} settings, {confirmed}"
-    if np.isfinite(winner.excess):
-        left = 100 * (np.exp(winner.excess) - 1)
-        fits = "no other's fit subspaces better" if left < 1 else f"they fit subspaces within {left:.0f} % of the best"
-        why += f", and {fits}"
+    """Why the winner won, for people; the setting itself, which says more to those who know it, comes last."""
     done = "seen by their logarithms" if winner.scaling == "log" else "standardised"
     extra = f"; features were {done} because {scaling_reason}" if scaling_reason else ""
-    return f"{what}: {why}{extra}."
+    setting = f"The setting: {described(winner)}."
+    if n_settings == 1:
+        return f"There was only one setting to try{extra}. {setting}"
+    why = f"Of {n_settings} settings tried, this one came out best: its clusters agree with those of the others "
+    why += f"({winner.agreement:.2f} of 1)"
+    if np.isfinite(winner.excess):
+        left = 100 * (np.exp(winner.excess) - 1)
+        why += f", and subspaces fit them {'best' if left < 1 else f'within {left:.0f} % of the best'}"
+    return f"{why}{extra}. {setting}"
 
 
-def verdict(count: ClusterCount | None, n_clusters: int, n_points: int = 0, n_doubtful: int = 0) -> str:
+def verdict(
+    count: ClusterCount | None, n_clusters: int, n_points: int = 0, n_doubtful: int = 0, *, asked: bool = True
+) -> str:
     """What was found, in plain words.
 
     Parameters
     ----------
-    count : how the number was found, None where it was given
+    count : how the number was found, None where no search found it
     n_clusters : clusters of the answer
     n_points, n_doubtful : items, and those whose label is more probably wrong than right
+    asked : whether the number was given, where no search found it
 
     Examples
     --------
@@ -237,13 +241,17 @@ def verdict(count: ClusterCount | None, n_clusters: int, n_points: int = 0, n_do
     '3 groups, as asked; 1 of 150 items is doubtful.'
     >>> verdict(None, 1)
     '1 group, as asked.'
+    >>> verdict(None, 1, asked=False)
+    'No groups: nothing tells the points apart.'
     """
     doubt = ""
     if n_doubtful:
         doubt = f"; {n_doubtful} of {n_points} items {'is' if n_doubtful == 1 else 'are'} doubtful"
-    groups = f"{n_clusters} group{'s' if n_clusters != 1 else ''}"
+    groups = counted(n_clusters, "group")
+    if count is None and not asked and n_clusters == 1:
+        return "No groups: nothing tells the points apart."
     if count is None:
-        return f"{groups}, as asked{doubt}."
+        return f"{groups}{', as asked' if asked else ' found'}{doubt}."
     if count.is_one or n_clusters == 1:
         return "No groups: the data look like one cloud."
     span = f" ({count.low} to {count.high})" if count.low < count.high else ""

@@ -16,7 +16,7 @@ rule does on sets that were left out of that.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
@@ -27,11 +27,13 @@ from scipy import sparse
 from subspaces.kernels import is_precomputed
 from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks
+from subspaces.numerics.components import N_COMPONENTS
 from subspaces.numerics.decompositions import eigh
 from subspaces.numerics.ordering import canonical_order, fingerprints, rows_of
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels
-from subspaces.scaling import apply_scaling, fit_scaling
+from subspaces.progress import phase
+from subspaces.scaling import apply_scaling, fit_components, fit_scaling
 from subspaces.selection import candidates
 from subspaces.selection.candidates import AUTO, CUTS_TRIED, NEIGHBORS, PLANE, Setting, Tried, neighbouring, tried_on
 from subspaces.selection.count import count_clusters, most_supported
@@ -49,7 +51,7 @@ from subspaces.selection.cuts import cut, plan_of_cut, recut, suitable_cut
 from subspaces.selection.graphs import Candidate, Method, candidates_of
 from subspaces.selection.result import ONE_PIECE, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
-from subspaces.selection.splits import MOST_POINTS, one_piece
+from subspaces.selection.splits import MOST_POINTS, N_DRAWS, one_piece
 
 N_SEARCHED = 2500
 """Points the search looks at; of more it takes a sample."""
@@ -125,10 +127,14 @@ def choose(
         "Give kernel, reg, n_nonzero, scaling and partition to KTRR instead, or fewer features.",
     )
     part = rows_of(X, rows, pairwise=is_matrix)
-    to_try = partial(tried_on, part, given, effort=effort, n_points=X.shape[0], neighbors=neighbors)
+    reduced = sparse.issparse(X) and not is_matrix and X.shape[0] > candidates.LARGE
+    n_components = N_COMPONENTS if reduced else None
+    sizes: dict[str, Any] = {"n_points": X.shape[0], "n_components": n_components}
+    to_try = partial(tried_on, part, given, effort=effort, neighbors=neighbors, **sizes)
     known = None if graph != AUTO or isinstance(n_clusters, str) else n_clusters
     tried = to_try(n_clusters=known)
-    method = Method("symmetric" if graph == AUTO else graph, by, bandwidth, kernel_params, connect, seed, known)
+    rule = "symmetric" if graph == AUTO else graph
+    method = Method(rule, by, bandwidth, kernel_params, connect, seed, known, n_components)
     # one BLAS thread: with two, the last digits decide between settings that are nearly equal, and it is hardly faster
     with quiet(), one_thread("blas"):  # whatever concerns the winner is said again by the final fit
         graphs = candidates_of(part, tried, method)
@@ -146,10 +152,12 @@ def choose(
         if k is not None and not 1 < k <= part.shape[0] // 2:
             graphs = graphs[:1]  # nothing to choose by
         trials, partitions = _all_cuts(graphs, tried, k)
-        trials = _scored(trials, partitions, None if is_matrix else part, tried)
+        with phase("Comparing the answers"):
+            trials = _scored(trials, partitions, None if is_matrix else part, tried, method)
         best = _best(trials, X.shape[0])
         again = partial(recut, plan=plan_of_cut(graphs[best].plan, trials[best].partition, k))
-        steady = np.nan if effort == "fast" else stability(graphs[best].W, partitions[best], again, seed=seed)
+        with phase("Checking how steady the answer is"):
+            steady = np.nan if effort == "fast" else stability(graphs[best].W, partitions[best], again, seed=seed)
     winner = trials[best]
     setting = graphs[best].setting
     found = {"n_clusters": k, **asdict(setting), "partition": winner.partition}
@@ -175,17 +183,20 @@ def choose(
 
 def _counted(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> ClusterCount:
     """The number of clusters; one where no split of the points is better than chance, however they are scaled."""
-    count = count_clusters(graphs, X.shape[1], method.seed)
-    views = [(X, graphs[0].setting.scaling)] if is_matrix else _views(graphs, X)
+    with phase("Counting the clusters"):
+        count = count_clusters(graphs, X.shape[1], method.seed)
+    views = [(X, graphs[0].setting.scaling)] if is_matrix else _views(graphs, X, method)
     p_value = 1.0
-    for points, scaling in views:
-        p_value = min(p_value, len(views) * _one_piece(points, _trusted(graphs, scaling), method, is_matrix))
-        if p_value <= ONE_PIECE:
-            return replace(count, p_value=p_value)
+    with phase("Testing for one cluster", len(views) * (1 + 2 * N_DRAWS)) as step:
+        for points, scaling in views:
+            trusted = _trusted(graphs, scaling)
+            p_value = min(p_value, len(views) * _one_piece(points, trusted, method, is_matrix, step))
+            if p_value <= ONE_PIECE:
+                return replace(count, p_value=p_value)
     return replace(count, p_value=p_value, estimate=1, low=1)
 
 
-def _views(graphs: list[Candidate], X: Data) -> list[tuple[Data, str | None]]:
+def _views(graphs: list[Candidate], X: Data, method: Method) -> list[tuple[Data, str | None]]:
     """The points in every scaling that was tried, the most trusted first, and as unit rows.
 
     Subspaces meet at the origin, where points of all of them are neighbours, and are apart as unit rows; clusters of
@@ -195,7 +206,7 @@ def _views(graphs: list[Candidate], X: Data) -> list[tuple[Data, str | None]]:
     tried |= dict.fromkeys(graph.setting.scaling for graph in graphs)
     if set(tried) == {None} and X.shape[1] > PLANE:
         tried["unit"] = None
-    return [(_scaled(X, scaling), scaling) for scaling in tried]
+    return [(_scaled(X, scaling, method), scaling) for scaling in tried]
 
 
 def _trusted(graphs: list[Candidate], scaling: str | None) -> tuple[Setting, ...]:
@@ -207,12 +218,16 @@ def _trusted(graphs: list[Candidate], scaling: str | None) -> tuple[Setting, ...
     return tuple(reversed(alike.values()))[:_N_TESTED]
 
 
-def _one_piece(X: Data, settings: tuple[Setting, ...], method: Method, is_matrix: bool) -> float:
+def _one_piece(
+    X: Data, settings: tuple[Setting, ...], method: Method, is_matrix: bool, drawn: Callable[[], None]
+) -> float:
     """P-value of "one piece" by the graphs of these settings; of a kernel matrix by points whose products it holds."""
 
     def graphs_of(points: Array) -> list[Any]:
         seen = points @ points.T if is_matrix else points
-        return [graph.W for graph in candidates_of(seen, Tried(settings, CUTS_TRIED), method)]
+        found = candidates_of(seen, Tried(settings, CUTS_TRIED), method)
+        drawn()
+        return [graph.W for graph in found]
 
     if is_matrix:
         rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_POINTS)).astype(int)
@@ -223,7 +238,10 @@ def _one_piece(X: Data, settings: tuple[Setting, ...], method: Method, is_matrix
 
 def _reason(winner: Trial, graphs: list[Candidate], tried: Tried, count: ClusterCount | None) -> str:
     if count is not None and count.is_one:
-        return f"one cluster: no split of the points is better than chance makes it (p = {count.p_value:.2g})."
+        return (
+            "One cluster, because no split of the points is clearer than in one cloud made by chance "
+            f"(p = {count.p_value:.2g}; groups are reported below {ONE_PIECE:g})."
+        )
     return sentence(winner, len(graphs), tried.scaling_reason) + tried.kind_reason
 
 
@@ -243,19 +261,21 @@ def _all_cuts(graphs: list[Candidate], tried: Tried, n_clusters: int | None) -> 
             modularity=modularity(graph.W, labels),
             normalized_cut=normalized_cut(graph.W, labels),
         )
+        step()
         return trial, labels
 
-    found = map_blocks(one, [(i, i + 1) for i in range(len(graphs))])
+    with phase("Cutting the graphs of all settings", len(graphs)) as step:
+        found = map_blocks(one, [(i, i + 1) for i in range(len(graphs))])
     return [trial for trial, _ in found], [labels for _, labels in found]
 
 
-def _scored(trials: list[Trial], partitions: list[Labels], X: Data | None, tried: Tried) -> list[Trial]:
+def _scored(trials: list[Trial], partitions: list[Labels], X: Data | None, tried: Tried, method: Method) -> list[Trial]:
     """Agreement, excess and score of every trial; X None, or points in the plane, have no subspaces."""
     agreement = support(pairwise_agreement(partitions))
     excess = np.full(len(trials), np.nan)
     if X is not None and X.shape[1] > PLANE and len(trials) > 1:
         scalings = dict.fromkeys(setting.scaling for setting in tried.settings)
-        excess = np.mean([_excess(_scaled(X, scaling), partitions) for scaling in scalings], axis=0)
+        excess = np.mean([_excess(_scaled(X, scaling, method), partitions) for scaling in scalings], axis=0)
     score = agreement - _EXCESS_WEIGHT * np.nan_to_num(excess)
     return [
         replace(trial, agreement=float(a), excess=float(e), score=float(s))
@@ -263,9 +283,9 @@ def _scored(trials: list[Trial], partitions: list[Labels], X: Data | None, tried
     ]
 
 
-def _scaled(X: Data, scaling: str | None) -> Data:
+def _scaled(X: Data, scaling: str | None, method: Method) -> Data:
     X = X.astype(np.float64, copy=False)
-    return apply_scaling(X, fit_scaling(X, scaling))
+    return apply_scaling(X, fit_components(X, fit_scaling(X, scaling), method.n_components, method.seed))
 
 
 def _excess(points: Data, partitions: Sequence[Labels]) -> Array:

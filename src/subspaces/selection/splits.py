@@ -31,6 +31,7 @@ from subspaces.numerics.decompositions import svd
 from subspaces.numerics.ties import first_largest
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import contracted, cut_by_modularity
+from subspaces.progress import phase
 from subspaces.selection.criteria import pairwise_agreement
 from subspaces.selection.result import ONE_PIECE
 
@@ -148,16 +149,19 @@ def with_p_values(
     p_value = np.full(len(tree.merges), np.nan)
     n = len(tree.leaves)
     place = np.arange(n) if order is None else np.argsort(order)
-    for border in borders(tree, W):
-        rng = np.random.default_rng([seed, border.split])
-        both = np.concatenate([border.one, border.other])
-        rows = _sampled(both[np.argsort(place[both])], rng)
-        raw = 1.0
-        if len(rows) >= _LEAST_POINTS:
-            points = _dense(X, rows)
-            observed = _given_split(graphs_of(points), np.isin(rows, border.one))
-            raw = _largest_p_value(observed, points, graphs_of, rng, n_splits=1, n_draws=_DRAWS_OF_A_SPLIT)
-        p_value[border.split] = min(1.0, raw * n / tree.sizes[tree.n_leaves + border.split])
+    tested = borders(tree, W)
+    with phase("Testing the splits of the tree", len(tested)) as step:
+        for border in tested:
+            rng = np.random.default_rng([seed, border.split])
+            both = np.concatenate([border.one, border.other])
+            rows = _sampled(both[np.argsort(place[both])], rng)
+            raw = 1.0
+            if len(rows) >= _LEAST_POINTS:
+                points = _dense(X, rows)
+                observed = _given_split(graphs_of(points), np.isin(rows, border.one))
+                raw = _largest_p_value(observed, points, graphs_of, rng, n_splits=1, n_draws=_DRAWS_OF_A_SPLIT)
+            p_value[border.split] = min(1.0, raw * n / tree.sizes[tree.n_leaves + border.split])
+            step()
     return replace(tree, p_value=_not_below_parents(tree, p_value))
 
 

@@ -1,0 +1,250 @@
+"""From a spec to vectors, through the cache; and the front door that uses them."""
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from subspaces import SubspaceClustering
+from subspaces.features import as_extractor, featured, fit_extractor, vectors_of
+from subspaces.features import cache as caching
+from subspaces.features.extractor import Extractor
+from subspaces.features.pixels import Pixels, pictures
+from subspaces.io import FileError, load_model, read_table, save_model
+from subspaces.io.models import Reading
+
+CALLS = []
+
+
+@dataclass(frozen=True)
+class Mean(Extractor):
+    """Mean and spread of an image, and a note of what was computed."""
+
+    identity = "mean"
+    name = "mean"
+
+    def items(self, X, image_shape=None):
+        return pictures(X, image_shape)
+
+    def content(self, item):
+        return np.ascontiguousarray(item).tobytes()
+
+    def compute(self, items, progress=None):
+        CALLS.append(len(items))
+        for done in range(1, len(items) + 1):
+            if progress is not None:
+                progress(done, len(items))
+        return np.array([[item.mean(), item.std(), 1] for item in items], dtype=np.float32)
+
+
+@pytest.fixture
+def images():
+    CALLS.clear()
+    return np.random.default_rng(0).random((20, 6, 5)).astype(np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    random = np.random.default_rng(0)
+    for i in range(24):
+        values = random.integers(0, 60, (40, 50, 3))
+        values[:, 25 * (i % 2) : 25 * (i % 2) + 25, i % 2] += 180
+        Image.fromarray(values.astype(np.uint8)).save(tmp_path / f"{i}.png")
+    return tmp_path
+
+
+def test_a_spec_names_its_extractor():
+    for spec in ("pixels", "efficientnet", "timm:resnet18", "open_clip:RN50/openai", "vectors.npy"):
+        assert as_extractor(spec).name == spec
+        assert as_extractor(as_extractor(spec)) == as_extractor(spec)
+    assert as_extractor(len).name == "len"
+
+
+@pytest.mark.parametrize("spec", ["", "vgg", "timm", "timm:", "pixels:3", "efficientnet:"])
+def test_an_unknown_spec_is_refused(spec):
+    with pytest.raises(ValueError, match="features must be one of pixels, efficientnet, timm:NAME"):
+        as_extractor(spec)
+
+
+def test_what_is_no_spec_is_refused():
+    with pytest.raises(TypeError, match="got 3"):
+        as_extractor(3)
+
+
+def test_every_item_is_computed_once(images):
+    twice = np.concatenate([images, images[:5]])
+    first = vectors_of(twice, Mean())
+    assert CALLS == [20]
+    np.testing.assert_array_equal(first[20:], first[:5])
+    np.testing.assert_array_equal(vectors_of(images[::-1], Mean()), first[19::-1])
+    assert CALLS == [20]
+    vectors_of(np.concatenate([images, images[:1] / 2]), Mean())
+    assert CALLS == [20, 1]
+
+
+def test_progress_counts_what_is_computed(images, monkeypatch):
+    monkeypatch.setattr("subspaces.features.extractor.CHUNK", 8)
+    told = []
+    vectors_of(images, Mean(), progress=lambda done, total: told.append((done, total)))
+    assert told == [(done, 20) for done in range(1, 21)]
+    assert CALLS == [8, 8, 4]
+
+
+@pytest.mark.parametrize("value", ["off", "", "0"])
+def test_the_cache_can_be_switched_off(images, value, monkeypatch, own_cache):
+    monkeypatch.setenv("SUBSPACES_CACHE", value)
+    vectors_of(images, Mean())
+    vectors_of(images, Mean())
+    assert CALLS == [20, 20]
+    assert not own_cache.exists()
+
+
+def test_a_damaged_vector_is_computed_again(images, own_cache):
+    right = vectors_of(images, Mean())
+    with sqlite3.connect(own_cache / caching.FILE) as database:
+        database.execute("UPDATE vectors SET vector = zeroblob(16) WHERE item IN (SELECT item FROM vectors LIMIT 3)")
+        database.execute("UPDATE vectors SET vector = 'text' WHERE item IN (SELECT item FROM vectors LIMIT 1)")
+    np.testing.assert_array_equal(vectors_of(images, Mean()), right)
+    assert CALLS == [20, 3]
+    vectors_of(images, Mean())
+    assert CALLS == [20, 3]
+
+
+@pytest.mark.parametrize("damage", [b"not a database" * 100, b""])
+def test_a_damaged_cache_is_made_anew(images, own_cache, damage):
+    right = vectors_of(images, Mean())
+    (own_cache / caching.FILE).write_bytes(damage)
+    np.testing.assert_array_equal(vectors_of(images, Mean()), right)
+    vectors_of(images, Mean())
+    assert CALLS == [20, 20]
+
+
+def test_a_cache_with_damaged_pages_is_no_error(images, own_cache):
+    right = vectors_of(images, Mean())
+    file = own_cache / caching.FILE
+    content = bytearray(file.read_bytes())
+    content[4096 + 50 :] = b"\xff" * (len(content) - 4096 - 50)
+    file.write_bytes(content)
+    np.testing.assert_array_equal(vectors_of(images, Mean()), right)
+
+
+def test_a_cache_that_cannot_be_made_is_no_error(images, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("here")
+    monkeypatch.setenv("SUBSPACES_CACHE", str(tmp_path / "file" / "below"))
+    assert vectors_of(images, Mean()).shape == (20, 3)
+
+
+def test_the_cache_is_bounded(own_cache, monkeypatch):
+    monkeypatch.setattr(caching, "MAX_BYTES", 200_000)
+    vectors = {bytes([i]): np.full(1000, i, dtype=np.float32) for i in range(200)}
+    for key, vector in vectors.items():
+        with caching.opened("a") as cache:
+            cache.put({key: vector})
+            cache.get([bytes([0])])  # in use all the time
+    with caching.opened("a") as cache:
+        kept = cache.get(list(vectors))
+    assert bytes([0]) in kept
+    assert bytes([199]) in kept
+    assert 20 < len(kept) < 60
+    assert (own_cache / caching.FILE).stat().st_size < 400_000
+
+
+def test_pixels_of_arrays_and_files(folder):
+    array = np.arange(24).reshape(2, 3, 4)
+    np.testing.assert_allclose(vectors_of(array, "pixels") * 255, array.reshape(2, 12), rtol=1e-6)
+    np.testing.assert_array_equal(vectors_of(array.reshape(2, 12), "pixels"), array.reshape(2, 12))
+    paths = [folder / f"{i}.png" for i in range(24)]
+    np.testing.assert_array_equal(vectors_of(paths, "pixels"), read_table(folder).X)
+    extractor, _ = fit_extractor("pixels", list(map(str, paths)))
+    assert extractor == Pixels((40, 50))
+
+
+@pytest.mark.parametrize(
+    ("X", "shape", "words"),
+    [
+        (np.zeros((3, 4)), None, "list of paths"),
+        (np.zeros((3, 4)), (2, 3), "image_shape must be"),
+        (np.zeros((3, 4, 5, 6)), None, "list of paths"),
+        (np.full((3, 4, 5), 300), None, "from 0 to 1 or from 0 to 255"),
+        (np.full((3, 4, 5), np.nan), None, "from 0 to 1 or from 0 to 255"),
+        ("photos", None, "list of images; got one path"),
+    ],
+)
+def test_what_is_no_picture_is_refused(X, shape, words):
+    with pytest.raises(ValueError, match=words):
+        pictures(X, shape)
+
+
+def test_a_picture_that_cannot_be_read_is_named(folder):
+    (folder / "broken.png").write_bytes(b"\x89PNG nothing")
+    for name, words in (("broken.png", "cannot be decoded"), ("absent.png", "")):
+        with pytest.raises(FileError, match=name + ".*" + words):
+            vectors_of([folder / name, folder / "0.png"], "pixels")
+
+
+def test_vectors_of_a_file(tmp_path, images):
+    np.save(tmp_path / "v.npy", np.arange(40.0).reshape(20, 2))
+    assert vectors_of(images, tmp_path / "v.npy").shape == (20, 2)
+    with pytest.raises(FileError, match="holds 20 vectors, and there are 3 items; write one row for each"):
+        vectors_of(images[:3], tmp_path / "v.npy")
+
+
+def test_a_function_must_return_a_row_for_each(images):
+    assert vectors_of(images, lambda X: X.reshape(20, -1)).shape == (20, 30)
+    with pytest.raises(ValueError, match=r"shape \(20, m\)"):
+        vectors_of(images, lambda X: X)
+
+
+def test_the_front_door_takes_pictures(folder):
+    paths = sorted(folder.glob("*.png"), key=lambda path: int(path.stem))
+    model = SubspaceClustering(2, features="pixels", effort="fast").fit(paths)
+    plain = SubspaceClustering(2, effort="fast").fit(read_table(folder).X)
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    np.testing.assert_array_equal(model.predict(paths[:4]), model.labels_[:4])
+    assert model.extractor_ == Pixels((40, 50))
+    assert plain.extractor_ is None
+
+
+def test_rows_of_pixels_need_their_shape(images):
+    rows = images.reshape(20, -1)
+    model = SubspaceClustering(2, features=Mean(), image_shape=(6, 5), effort="fast").fit(rows)
+    np.testing.assert_array_equal(model.predict(rows), model.labels_)
+    assert model.n_features_in_ == 3
+    with pytest.raises(ValueError, match="rows of pixels with image_shape"):
+        SubspaceClustering(2, features=Mean()).fit(rows)
+    with pytest.raises(ValueError, match="give features, or leave it out"):
+        SubspaceClustering(2, image_shape=(6, 5)).fit(rows)
+
+
+def _columns(X):
+    return X.mean(axis=1)
+
+
+def test_a_model_remembers_its_features(folder, tmp_path):
+    pytest.importorskip("skops")
+    paths = sorted(folder.glob("*.png"))
+    model = SubspaceClustering(2, features="pixels", effort="fast").fit(paths)
+    save_model(tmp_path / "m.skops", model, Reading(2000))
+    again, _ = load_model(tmp_path / "m.skops")
+    np.testing.assert_array_equal(again.predict(paths), model.labels_)
+    assert again.extractor_ == model.extractor_
+    data = featured(read_table(folder), "pixels")
+    save_model(tmp_path / "n.skops", SubspaceClustering(2, effort="fast").fit(data.X), Reading.of(data))
+    assert load_model(tmp_path / "n.skops")[1].features == data.features
+    images = np.random.default_rng(0).random((20, 6, 5))
+    model = SubspaceClustering(2, features=_columns, effort="fast").fit(images)
+    with pytest.raises(FileError, match="features is a function, and a model that holds a program is not written"):
+        save_model(tmp_path / "o.skops", model, Reading(5))
+
+
+def test_a_dataset_keeps_its_pixels(folder):
+    data = read_table(folder)
+    made = featured(data, lambda paths: np.array([[int(Path(path).stem), 1.0] for path in paths]))
+    assert made.X[:, 0].tolist() == list(range(24))
+    np.testing.assert_array_equal(made.pixels, data.X)
+    assert made.image_shape == (40, 50)
+    with pytest.raises(ValueError, match="holds none"):
+        featured(type(data)(data.X, folder), "pixels")

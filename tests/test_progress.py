@@ -1,0 +1,133 @@
+"""The channel of progress: who is told what, by which names, and what is shown where."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from subspaces import EKTRR, KTRR, SubspaceClustering, progress
+from subspaces.datasets import make_subspaces
+from subspaces.io import read_table
+from subspaces.numerics.blocks import map_blocks
+from subspaces.progress import phase, progress_to, shown
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_subspaces(3, dimension=2, ambient=10, n_points=30, noise=0.01, random_state=0)[0]
+
+
+def heard(work):
+    told = []
+    with progress_to(lambda *now: told.append(now)):
+        work()
+    return told
+
+
+def names(told):
+    return list(dict.fromkeys(name for name, _, _ in told))
+
+
+def test_nobody_is_told_where_nobody_listens():
+    with phase("Reading", 3) as step:
+        step()
+    assert not progress.is_watched()
+
+
+def test_whoever_is_inside_a_phase_that_counts_is_not_heard():
+    def work():
+        with phase("Outer"), phase("Counted", 2) as step:
+            step()
+            with phase("Inner", 5) as inner:
+                inner(5)
+            map_blocks(lambda start, stop: None, [(i, i + 1) for i in range(300)])
+            step()
+
+    assert heard(work) == [("Outer", 0, None), ("Counted", 0, 2), ("Counted", 1, 2), ("Counted", 2, 2)]
+
+
+def test_threads_count_together():
+    def work():
+        with phase("Counted", 400) as step:
+            threads = [threading.Thread(target=lambda: [step() for _ in range(100)]) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+    assert [done for _, done, _ in heard(work)] == list(range(401))
+
+
+def test_a_fit_names_its_stages(X):
+    told = names(heard(lambda: KTRR(3).fit(X)))
+    stages = ["Comparing the points", "Representing each point by others", "Making the graph", "Embedding the graph"]
+    assert told == ["Putting the points in order", *stages, "Cutting the graph"]
+    assert {"Taking a sample", "Labelling the other points"} <= set(
+        names(heard(lambda: EKTRR(3, n_landmarks=60).fit(X)))
+    )
+
+
+def test_the_search_counts_its_settings_and_draws(X):
+    told = heard(lambda: SubspaceClustering(effort="fast").fit(X))
+    totals = {name: total for name, _, total in told}
+    last = {name: done for name, done, _ in told}
+    for name in ("Trying settings", "Cutting the graphs of all settings"):
+        assert last[name] == totals[name] > 2
+    assert 0 < last["Testing for one cluster"] <= totals["Testing for one cluster"]
+    assert "Counting the clusters" in totals
+    assert "Comparing the points" not in names(told)[:1]
+
+
+def test_images_are_counted_as_they_are_read(tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed: pip install subspaces[io]")
+    for i in range(3):
+        image.fromarray(np.full((4, 4), 50 * i, dtype=np.uint8)).save(tmp_path / f"{i}.png")
+    told = heard(lambda: read_table(tmp_path))
+    assert ("Looking at the images", 3, 3) in told
+    assert told[-1] == ("Reading the images", 3, 3)
+
+
+# ------------------------------------------------------------------ what is shown
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def two_phases():
+    with phase("Reading [b]"):
+        pass
+    with phase("Copying", 1200) as step:
+        step(1200)
+
+
+def test_a_terminal_has_a_bar_with_counts(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with shown():
+        two_phases()
+    assert "Copying" in sys.stderr.getvalue()
+    assert "1,200 of 1,200" in sys.stderr.getvalue()
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_silence_where_nothing_is_wanted_or_nobody_watches(monkeypatch, stream):
+    monkeypatch.setattr(sys, "stderr", stream())
+    with shown(stream is io.StringIO):
+        two_phases()
+    assert sys.stderr.getvalue() == ""
+
+
+def test_lines_for_notebooks_and_logs(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(progress, "EVERY", -1.0)
+    with shown(lines=True), shown(lines=True):  # the inner one leaves it to the outer
+        two_phases()
+    lines = [line.rsplit(" (", 1)[0] for line in sys.stderr.getvalue().splitlines()]
+    assert list(dict.fromkeys(lines)) == ["Reading [b]", "Copying: 0 of 1,200", "Copying: 1,200 of 1,200"]
