@@ -367,9 +367,8 @@ def pair_score(prepared: Prepared) -> Score:
         kernel.profile(values)
         far = stacked(features[:, -n_leading:], around).astype(points.dtype, copy=False)
         values -= (features[rows, -n_leading:] * weights).astype(points.dtype, copy=False) @ far.T
-        own = np.arange(rows.stop - rows.start)
-        for place in np.flatnonzero(around == rows.start):  # a cell stands there whole; no point represents itself
-            values[own, place + own] = -np.inf
+        own = np.flatnonzero((around >= rows.start) & (around < rows.stop))  # no point represents itself
+        values[around[own] - rows.start, own] = -np.inf
         return values
 
     return score
