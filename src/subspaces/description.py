@@ -18,6 +18,7 @@ def describe(
     summary: Any = None,
     names: Sequence[Any] | None = None,
     skipped: Iterable[tuple[str, str]] = (),
+    texts: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Describe a run: everything but what is said of each point.
 
@@ -33,6 +34,7 @@ def describe(
     summary : result of `subspaces.confidence.summarize`, for an entry per cluster
     names : of the points, for the typical ones of each cluster; left out, their rows
     skipped : files that were left out, with the reason
+    texts : of the points, for the words that make each cluster
 
     Examples
     --------
@@ -82,6 +84,11 @@ def describe(
         document["clusters"] = summary.as_rows()
         for row in document["clusters"]:
             row["exemplars"] = [plain(i if names is None else names[i]) for i in row["exemplars"]]
+        if texts is not None:
+            from subspaces.features.words import cluster_words
+
+            for row, words in zip(document["clusters"], cluster_words(texts, estimator.labels_), strict=True):
+                row["words"] = words
     return document
 
 

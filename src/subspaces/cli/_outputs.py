@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SHOWN = ("kernel", "bandwidth", "scaling", "reg", "n_nonzero", "partition")
 """Parameters worth a word."""
 
+N_WORDS, MOST_LINES = 5, 20
+"""Words of a cluster of texts, and clusters, that are told."""
+
 UNSURE = 0.5
 """Confidence below which a label is more probably wrong than right."""
 
@@ -145,6 +148,8 @@ def say(run: Run, written: list[str], found: bool) -> None:
     typer.echo(f"{counted(document['n_clusters'], 'cluster')}{'' if sizes else ' of all points'}{how}{sizes}")
     if run.summary is not None and document["n_clusters"] > 1:
         typer.echo(_confidence(run.summary))
+    for line in _words(document):
+        typer.echo(one_line(line))
     if run.data is not None and run.data.y is not None:
         from subspaces.metrics import score_table
 
@@ -157,6 +162,13 @@ def say(run: Run, written: list[str], found: bool) -> None:
         typer.echo(one_line(line))
     if not written:
         typer.echo("no file written; -o labels.csv saves the labels, --report out.html a page to look at")
+
+
+def _words(document: dict[str, Any]) -> list[str]:
+    """The first words that make each cluster of texts, largest cluster first."""
+    rows = sorted((row for row in document.get("clusters", ()) if row.get("words")), key=lambda row: -row["size"])
+    lines = [f"cluster {row['cluster']}: {', '.join(row['words'][:N_WORDS])}" for row in rows[:MOST_LINES]]
+    return [*lines, *([f"and {len(rows) - MOST_LINES} more clusters"] if len(rows) > MOST_LINES else [])]
 
 
 def _how(document: dict[str, Any], name: str) -> list[str]:

@@ -15,6 +15,7 @@ from subspaces import registry
 from subspaces.cli import _options as options
 from subspaces.cli import _stream
 from subspaces.cli._common import limited_threads
+from subspaces.cli._features import Features
 from subspaces.cli._image import outputs_of, run_image
 from subspaces.cli._inputs import Inputs
 from subspaces.cli._models import check_save, save
@@ -64,6 +65,8 @@ def cluster(
     missing: options.MissingOption = "error",
     image_size: options.ImageSizeOption = None,
     color: options.ColorOption = False,
+    text: options.TextOption = None,
+    features: options.FeaturesOption = None,
     image: options.ImageOption = False,
     mask: options.MaskOption = None,
     motion: options.MotionOption = False,
@@ -99,8 +102,16 @@ def _cluster(typed: Any) -> None:
     outputs = outputs_of(typed.image, typed.mask, typed.scheduler, **files, link=typed.link, force=typed.force)
     settings = _settings({**{name: getattr(typed, name) for name in TYPED}, "random_state": typed.seed}, typed.set_)
     reading = {name: getattr(typed, name) for name in ("label", "array", "header", "decimal", "color", "missing")}
-    reading |= {"id": typed.id_, "ignore": typed.ignore or (), "image_size": options.image_size(typed.image_size)}
+    reading |= {
+        "text": typed.text,
+        "id": typed.id_,
+        "ignore": typed.ignore or (),
+        "image_size": options.image_size(typed.image_size),
+    }
     wanted = options.number(typed.n_clusters, "-k", int)
+    looked_at = {name: reading[name] for name in ("image_size", "color")}
+    looked_at |= {name: getattr(typed, name) for name in ("image", "motion", "scheduler")}
+    features = Features.checked(typed.features, looked_at, show)
     inputs = _checked_inputs(typed, outputs)
     main, streamed = inputs.main, _stream.wanted(inputs.main, typed.scheduler)
     tracks = Motion.checked(typed.motion, typed.overlay, main, typed.force, streamed)
@@ -117,7 +128,7 @@ def _cluster(typed: Any) -> None:
             estimator = build(method, wanted, None, *settings)
             run = _streamed(estimator, method, main, typed.scheduler, typed.checkpoint, typed.threads, most, show)
         else:
-            run = _run(inputs, reading, method, wanted, settings, show, tracks, typed.output)
+            run = _run(inputs, reading, method, wanted, settings, show, tracks, typed.output, features)
         written = outputs.write(run) + write_tree(typed.tree, run)
         written += tracks.write(run.estimator.labels_) + save(typed.save, run)
     if typed.as_json or not typed.quiet:
@@ -188,9 +199,10 @@ def _run(
     show: bool,
     tracks: Motion,
     labels: Path | None,
+    features: Features,
 ) -> Run:
     """Read, cluster and describe a file that fits in memory; a parameter out of its range is the command's fault."""
-    data = tracks.read(inputs.source, reading)
+    data = features.of(tracks.read(inputs.source, reading))
     method = tracks.method(method, data.X)
     if labels is not None:
         from subspaces.io.writing import check_n_rows
@@ -224,8 +236,9 @@ def _run(
         summary=summary,
         names=data.names,
         skipped=data.skipped,
+        texts=data.texts,
     )
-    return Run(document, estimator, data, summary, tracks.in_python(inputs, reading))
+    return Run(document, estimator, data, summary, features.in_python(tracks.in_python(inputs, reading), data))
 
 
 def _remarks(labels: Any) -> list[str]:

@@ -10,6 +10,7 @@ import typer
 
 from subspaces.cli import _options as options
 from subspaces.cli._common import Refusal, limited_threads, one_line
+from subspaces.cli._features import Features
 from subspaces.cli._inputs import Inputs
 
 page = partial(options.option, "The page")
@@ -43,6 +44,8 @@ def explore(
     array: options.ArrayOption = None,
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
+    text: options.TextOption = None,
+    features: options.FeaturesOption = None,
     max_points: PointsOption = 2000,
     seed: options.SeedOption = None,
     threads: options.ThreadsOption = None,
@@ -65,21 +68,22 @@ def explore(
         raise Refusal(str(error)) from None
     from subspaces.explorer import Session
 
+    looked_at = Features.checked(features, {}, show=True)
     inputs = Inputs.of(file)
-    reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array}
+    reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array, "text": text}
     reading |= {"header": header, "decimal": decimal}
+    asked = {**reading, "features": features}
     with limited_threads(threads):
-        data = read_table(inputs.source, **reading)
+        data = looked_at.of(read_table(inputs.source, **reading))
         classes = None if data.y is None or data.classes is None else [data.classes[code] for code in data.y]
-        session = Session(
-            data.X, classes, ids=data.ids, image_shape=data.image_shape, max_points=max_points, seed=seed or 0
-        )
+        shown: dict[str, Any] = {"ids": data.ids, "image_shape": data.image_shape, "pixels": data.pixels}
+        session = Session(data.X, classes, **shown, max_points=max_points, seed=seed or 0)
         for note in data.notes:
             typer.echo(f"note: {one_line(note)}")
         serve(
             session,
             title=f"subspaces: {one_line(inputs.main.name)}",
-            source=one_line(shlex.join([*file, *_reading(reading)])),
+            source=one_line(shlex.join([*file, *_reading(asked)])),
             host=host,
             port=port,
             open_browser=browser,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +12,7 @@ import typer
 
 from subspaces.cli import _options as options
 from subspaces.cli._common import one_line
+from subspaces.cli._features import features_of_model, new_vectors
 from subspaces.cli._inputs import Inputs
 from subspaces.cli._outputs import sizes_of
 from subspaces.spelling import counted
@@ -27,6 +30,17 @@ LabelsOption = Annotated[
 ]
 
 
+VectorsOption = Annotated[
+    str | None,
+    options.data(
+        "--features",
+        "FILE",
+        "A .npy with a vector for each new image, for a model of images that was fitted to vectors of a file; other "
+        "models know how to look at images.",
+    ),
+]
+
+
 def predict(
     model: ModelArgument,
     file: options.FilesArgument,
@@ -35,6 +49,8 @@ def predict(
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
     missing: options.MissingOption = "error",
+    text: options.TextOption = None,
+    features: VectorsOption = None,
     output: LabelsOption = None,
     force: options.ForceOption = False,
     as_json: options.JsonOption = False,
@@ -55,7 +71,9 @@ def predict(
         check_output(output, force=force, source=inputs.main)
     estimator, reading = load_model(model)
     options_of_reading = {"id": id_, "array": array, "header": header, "decimal": decimal, "missing": missing}
-    data = _read(inputs, reading, options_of_reading)
+    options_of_reading["text"] = text
+    extractor = features_of_model(features, reading)
+    data = _read(inputs, reading, options_of_reading, partial(new_vectors, extractor=extractor, show=not quiet))
     labels = estimator.predict(data.X)
     if output is not None:
         write_labels(output, labels, **data.table, force=force)
@@ -66,8 +84,8 @@ def predict(
         _say(inputs.title, labels.tolist(), data, output)
 
 
-def _read(inputs: Inputs, reading: Reading, given: dict[str, Any]) -> Dataset:
-    """New points, read as those of the model were."""
+def _read(inputs: Inputs, reading: Reading, given: dict[str, Any], look: Callable[[Dataset], Dataset]) -> Dataset:
+    """New points, read as those of the model were, and looked at as those were."""
     from subspaces.io import FileError, read_table
     from subspaces.io.reading import has_columns
 
@@ -77,6 +95,7 @@ def _read(inputs: Inputs, reading: Reading, given: dict[str, Any]) -> Dataset:
     else:
         names = reading.feature_names if all(map(has_columns, inputs.files)) else None
         data = read_table(inputs.source, **given, columns=names)
+    data = look(data)
     if data.X.shape[1] != reading.n_features:
         found = f"its points have {counted(data.X.shape[1], 'value')}, those of the model {reading.n_features}"
         raise FileError(inputs.title, f"{found}; name a file like the one that the model was fitted on")

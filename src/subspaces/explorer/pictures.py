@@ -36,7 +36,7 @@ class Pictures:
 
     def __init__(self, session: Session) -> None:
         shape = session.image_shape
-        self.pixels = None if shape is None else _pixels(session.X, shape)
+        self.pixels = None if shape is None else _pixels(session.X if session.pixels is None else session.pixels, shape)
 
     @cached_property
     def thumbs(self) -> list[str]:

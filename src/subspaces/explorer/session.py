@@ -94,6 +94,7 @@ class Session:
     y : true classes or None
     ids : names of the points or None
     image_shape : where the points are images
+    pixels : the images, one row each, where X holds something else that was made of them
     max_points : of more points a random sample is taken
     seed : of the sample and of k-means
     n_init : starts of k-means: few, for the sake of speed; the exported line says how many
@@ -110,23 +111,26 @@ class Session:
         *,
         ids: Any = None,
         image_shape: tuple[int, ...] | None = None,
+        pixels: Any = None,
         max_points: int = 2000,
         seed: int = 0,
         n_init: int = 5,
     ) -> None:
         points: Data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=3)
         n = points.shape[0]
-        for name, given in (("y", y), ("ids", ids)):
+        for name, given in (("y", y), ("ids", ids), ("pixels", pixels)):
             if given is not None and len(given) != n:
                 raise ValueError(f"{name} must have one entry for each of the {n} points; got {len(given)}.")
-        if image_shape is not None and int(np.prod(image_shape)) != points.shape[1]:
-            raise ValueError(f"image_shape={tuple(image_shape)} must hold the {points.shape[1]} values of a point.")
+        seen = points if pixels is None else np.asarray(pixels)
+        if image_shape is not None and int(np.prod(image_shape)) != seen.shape[1]:
+            raise ValueError(f"image_shape={tuple(image_shape)} must hold the {seen.shape[1]} values of a point.")
         self.n_given, self.seed, self.n_init, self.image_shape = n, seed, n_init, image_shape
         self.rows: Labels = np.arange(n)
         if n > max_points:
             self.rows = np.sort(np.random.default_rng(seed).choice(n, max_points, replace=False))
             points = points[self.rows]
         self.X = points
+        self.pixels = None if pixels is None else seen[self.rows]
         self.y = None if y is None else np.asarray(y)[self.rows]
         self.ids = [str(row) for row in self.rows] if ids is None else [str(ids[row]) for row in self.rows]
         squares = available_bytes() // 4 // max(points.shape[0] ** 2 * points.dtype.itemsize, 1)

@@ -40,6 +40,14 @@ class Extractor:
         raise NotImplementedError
 
     @property
+    def title(self) -> str:
+        """Its name for people."""
+        return self.name
+
+    def check(self) -> None:
+        """Raise ImportError, with what to install, where it cannot be computed on this machine."""
+
+    @property
     def identity(self) -> str:
         """All that a vector depends on beside its item; results are kept under it. Empty: they are not kept."""
         return ""

@@ -44,11 +44,6 @@ class Network(Extractor):
 
     kind: ClassVar[str] = "numbers of a network"
 
-    @property
-    def title(self) -> str:
-        """The network's own name, for people."""
-        return self.name
-
     def items(self, X: Any, image_shape: Shape = None) -> Sequence[Item]:
         """The pictures."""
         return pictures(X, image_shape)
@@ -114,11 +109,15 @@ class EfficientNet(Network):
         """In colour, square, by the mean and spread of ImageNet."""
         return _normalised(as_rgb(item, (self.side, self.side)), MEAN, SPREAD)
 
-    def loaded(self) -> Callable[[Any], Any]:
-        """The network without its last layer."""
+    def check(self) -> None:
+        """Name the packages that are missing."""
         missing = [name for name in PACKAGES if find_spec(name) is None]
         if missing:
             raise ImportError(f'features="efficientnet" needs {", ".join(missing)}: {INSTALL}')
+
+    def loaded(self) -> Callable[[Any], Any]:
+        """The network without its last layer."""
+        self.check()
         return _efficientnet(self.side)
 
 
@@ -180,10 +179,14 @@ class FromHub(Network):
         """As it is asked for."""
         return f"{self.library}:{self.model}"
 
-    def parts(self) -> tuple[Any, Any]:
-        """What :meth:`made` gives, or an error that says what to do."""
+    def check(self) -> None:
+        """Name the package if it is missing."""
         if find_spec(self.module) is None:
             raise ImportError(f'features="{self.name}" needs {self.module}: {self.install}')
+
+    def parts(self) -> tuple[Any, Any]:
+        """What :meth:`made` gives, or an error that says what to do."""
+        self.check()
         try:
             with quiet():
                 return self.made()

@@ -80,15 +80,14 @@ def as_rgb(item: Item, size: tuple[int, int] | None) -> Array:
         return _from_file(item, size, True)
     from PIL import Image, ImageOps
 
-    size = size or (item.shape[0], item.shape[1])
-    channels = [item] if item.ndim == 2 else [item[:, :, c] for c in range(3)]
-    top = np.float32(255 if item.dtype == np.uint8 else 1)
-    resized = [
-        ImageOps.fit(Image.fromarray(channel.astype(np.float32)), (size[1], size[0]), Image.Resampling.LANCZOS)
-        for channel in channels
-    ]
-    values = np.stack([np.asarray(channel) for channel in resized] * (3 // len(resized)), axis=2)
-    return np.clip(values / top, 0, 1)
+    if size is not None:
+        # whole numbers at once, as a file is read; of floats Pillow resizes one colour at a time
+        parts = [item] if item.dtype == np.uint8 or item.ndim == 2 else [item[:, :, color] for color in range(3)]
+        shape = (size[1], size[0])
+        made = [ImageOps.fit(Image.fromarray(part), shape, Image.Resampling.LANCZOS) for part in parts]
+        item = np.dstack([np.asarray(part) for part in made]) if len(made) == 3 else np.asarray(made[0])
+    values = item / np.float32(255 if item.dtype == np.uint8 else 1)
+    return np.clip(values if values.ndim == 3 else np.dstack([values] * 3), 0, 1)
 
 
 def _from_file(path: Path, size: tuple[int, int] | None, color: bool) -> Array:

@@ -30,6 +30,8 @@ class Content:
     ids : names of the points
     y, classes : known classes, as indices and names
     image_shape : height and width (and 3) if points are images
+    pixels : the images, flattened, where X holds vectors made of them
+    texts : the text of each point, where X holds vectors made of them
     feature_names : names of the columns of X
     files : image file of each point
     command : shell command that repeats the run
@@ -45,6 +47,8 @@ class Content:
     y: Labels | None = None
     classes: Sequence[str] | None = None
     image_shape: tuple[int, ...] | None = None
+    pixels: Array | None = None
+    texts: Sequence[str] | None = None
     feature_names: Sequence[str] | None = None
     files: Sequence[Path] | None = None
     command: str = ""
@@ -71,6 +75,8 @@ class Content:
             y=data.y,
             classes=data.classes,
             image_shape=data.image_shape,
+            pixels=data.pixels,
+            texts=data.texts,
             feature_names=data.feature_names,
             files=[data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None,
             command=command,
@@ -139,8 +145,17 @@ class Content:
     @property
     def noun(self) -> str:
         """What a point is called."""
+        if self.texts is not None:
+            return "texts"
         return "images" if self.image_shape is not None else "points"
 
     def name_of(self, i: int) -> str:
-        """Name of a point."""
-        return str(i) if self.ids is None else str(self.ids[i])
+        """Name of a point; of a text its name and first line."""
+        name = str(i) if self.ids is None else str(self.ids[i])
+        return name if self.texts is None else f"{name}: {first_line(self.texts[i])}"
+
+
+def first_line(text: str, length: int = 120) -> str:
+    """The first line of a text that is not empty, shortened."""
+    line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"

@@ -52,6 +52,7 @@ class ClusterView:
     typical: list[Member] = field(default_factory=list)
     path: str = ""
     traits: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
 
     @property
     def n_hidden(self) -> int:
@@ -68,7 +69,7 @@ def gallery(content: Content, share: float = 1.0) -> list[ClusterView]:
     views = [ClusterView(row) for row in summary.as_rows()]
     orders = [_order(content, c) for c in range(len(views))]
     room = share * GALLERY_BYTES if has_images else int(share * MAX_PROFILES)
-    draw = _thumbnails(content) if has_images else _profiles(content, views)
+    draw = _thumbnails(content) if has_images else _words(content, views) or _profiles(content, views)
     # rank by rank over all clusters, so that room is shared fairly
     for rank, c in sorted((rank, c) for c, order in enumerate(orders) for rank in range(len(order))):
         i = int(orders[c][rank])
@@ -102,18 +103,28 @@ def _thumbnails(content: Content) -> Callable[[int], str]:
 
     assert content.image_shape is not None
     options: dict[str, Any] = {"kind": "webp", "quality": 70, "method": 4} if features.check("webp") else {}
-    sample = content.X[:: max(1, len(content.X) // 1000)]
+    pixels = content.X if content.pixels is None else content.pixels
+    sample = pixels[:: max(1, len(pixels) // 1000)]
     low, high = float(sample.min()), float(sample.max())
 
     def draw(i: int) -> str:
         if content.files is not None:
             with suppress(Exception):  # gone or changed since it was read: what was clustered is still here
                 return data_uri(thumbnail(content.files[i], SIDE), **options)
-        image = Image.fromarray(as_bytes(content.X[i], low, high).reshape(content.image_shape))
+        image = Image.fromarray(as_bytes(pixels[i], low, high).reshape(content.image_shape))
         image.thumbnail((SIDE, SIDE))
         return data_uri(image, **options)
 
     return draw
+
+
+def _words(content: Content, views: list[ClusterView]) -> Callable[[int], str] | None:
+    """Texts need no drawing: the clusters get the words that make them."""
+    if content.texts is None:
+        return None
+    for view, row in zip(views, content.document.get("clusters", ()), strict=False):
+        view.words = row.get("words", [])
+    return lambda i: ""
 
 
 def _profiles(content: Content, views: list[ClusterView]) -> Callable[[int], str]:

