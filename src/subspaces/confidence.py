@@ -98,6 +98,15 @@ class Summary:
     nearest: Labels
     exemplars: list[Labels]
 
+    def columns(self) -> dict[str, Any]:
+        """What is known of every point beside its label, under the names that label files use."""
+        return {
+            "confidence": self.confidence.tolist(),
+            "second_cluster": [None if label < 0 else label for label in self.second_cluster.tolist()],
+            "margin": self.margin.tolist(),
+            "fits_nowhere": self.fits_nowhere.tolist(),
+        }
+
     def as_rows(self) -> list[dict[str, Any]]:
         """One dictionary per cluster."""
         flagged = np.bincount(np.searchsorted(self.clusters, self.labels), weights=self.fits_nowhere)

@@ -18,6 +18,7 @@ def describe(
     summary: Any = None,
     names: Sequence[Any] | None = None,
     skipped: Iterable[tuple[str, str]] = (),
+    texts: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Describe a run: everything but what is said of each point.
 
@@ -33,6 +34,7 @@ def describe(
     summary : result of `subspaces.confidence.summarize`, for an entry per cluster
     names : of the points, for the typical ones of each cluster; left out, their rows
     skipped : files that were left out, with the reason
+    texts : of the points, for the words that make each cluster
 
     Examples
     --------
@@ -46,6 +48,7 @@ def describe(
     from subspaces import __version__
 
     timings = plain(getattr(estimator, "timings_", {}))
+    parameters = {name: value for name, value in estimator.get_params().items() if name != "verbose"}
     said = getattr(estimator, "verdict_", None)
     document = {
         **({} if said is None else {"verdict": said}),
@@ -54,7 +57,7 @@ def describe(
         "n_points": int(shape[0]),
         "n_features": int(shape[1]),
         "method": type(estimator).__name__ if method is None else method,
-        "parameters": plain(estimator.get_params()),
+        "parameters": plain(parameters),
         "n_clusters": int(estimator.n_clusters_ if hasattr(estimator, "n_clusters_") else len(set(estimator.labels_))),
         "n_components": plain(getattr(estimator, "n_components_", None)),
         "seconds": float(sum(timings.values())) if seconds is None else seconds,
@@ -82,6 +85,11 @@ def describe(
         document["clusters"] = summary.as_rows()
         for row in document["clusters"]:
             row["exemplars"] = [plain(i if names is None else names[i]) for i in row["exemplars"]]
+        if texts is not None:
+            from subspaces.features.words import cluster_words
+
+            for row, words in zip(document["clusters"], cluster_words(texts, estimator.labels_), strict=True):
+                row["words"] = words
     return document
 
 

@@ -134,14 +134,19 @@ def test_all_methods_of_the_paper_have_grids_of_one_size():
 
 
 def test_settings_are_chosen_on_draws_that_no_table_reports():
-    chosen_on = {
-        item.cell["points"].get("draw") for item in schedule.plan(schedule.load_experiment("grid"), PARAMETERS)
-    }
-    for name in ("table2", "table5", "table6", "table7"):
-        reported = {
-            item.cell["points"].get("draw") for item in schedule.plan(schedule.load_experiment(name), PARAMETERS)
+    def draws(name):
+        cells = (item.cell["points"] for item in schedule.plan(schedule.load_experiment(name), PARAMETERS))
+        return {
+            (points["name"], key, points[key]) for points in cells for key in ("draw", "noise_seed") if key in points
         }
-        assert not (chosen_on & reported) - {None}
+
+    chosen_on = draws("grid")
+    assert {(name, key) for name, key, _ in chosen_on} == {
+        *(("usps", "draw"), ("mnist", "draw"), ("yaleb", "noise_seed"), ("coil20", "noise_seed"))
+    }
+    for name in ("table2", "table5", "table6", "table7", "fig7", "fig8"):
+        assert draws(name)
+        assert not chosen_on & draws(name)
 
 
 def test_tables_and_figures_ask_for_the_whole_protocol_in_pieces():

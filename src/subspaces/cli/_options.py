@@ -166,6 +166,10 @@ ImageSizeOption = Annotated[
     ),
 ]
 ColorOption = Annotated[bool, data("--color/--grey", None, "Cluster images by colour or (the default) in grey.")]
+TextOption = Annotated[
+    str | None,
+    data("--text", "COLUMN", "Cluster the texts of this column; the other columns are left out."),
+]
 FeaturesOption = Annotated[
     str | None,
     data(
@@ -173,7 +177,8 @@ FeaturesOption = Annotated[
         "HOW",
         "What images are compared by: pixels (right for aligned ones), efficientnet (a network, with "
         'pip install "subspaces[images]"), timm:NAME, open_clip:NAME, or a .npy with a vector for each image in the '
-        "order of their names. Left out, efficientnet for a folder of images if it is installed, else pixels.",
+        "order of their names. Left out, efficientnet for a folder of images if it is installed, else pixels. Texts: "
+        'tfidf (words), or sentences (word vectors for short texts, with pip install "subspaces[text]").',
     ),
 ]
 ImageOption = Annotated[

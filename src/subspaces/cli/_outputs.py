@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SHOWN = ("kernel", "bandwidth", "scaling", "reg", "n_nonzero", "partition")
 """Parameters worth a word."""
 
+N_WORDS, MOST_LINES = 5, 20
+"""Words of a cluster of texts, and clusters, that are told."""
+
 UNSURE = 0.5
 """Confidence below which a label is more probably wrong than right."""
 
@@ -84,7 +87,7 @@ class Outputs:
         written, data, summary = [], run.data, run.summary
         if self.labels is not None:
             table: dict[str, Any] = {} if data is None else data.table
-            labels, columns = run.estimator.labels_, _columns(summary)
+            labels, columns = run.estimator.labels_, {} if summary is None else summary.columns()
             with phase("Writing the labels"):
                 write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
             written.append(f"labels written to {self.labels}")
@@ -117,19 +120,8 @@ class Outputs:
 def as_document(run: Run) -> dict[str, Any]:
     """Everything about a run, ready for JSON; rows of the file that were dropped are not among the points."""
     places = {} if run.data is None else run.data.places
-    return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **_columns(run.summary)}
-
-
-def _columns(summary: Summary | None) -> dict[str, Any]:
-    """What is known of each point beside its label."""
-    if summary is None:
-        return {}
-    return {
-        "confidence": summary.confidence.tolist(),
-        "second_cluster": [None if label < 0 else label for label in summary.second_cluster.tolist()],
-        "margin": summary.margin.tolist(),
-        "fits_nowhere": summary.fits_nowhere.tolist(),
-    }
+    columns = {} if run.summary is None else run.summary.columns()
+    return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **columns}
 
 
 def say(run: Run, written: list[str], found: bool) -> None:
@@ -145,6 +137,8 @@ def say(run: Run, written: list[str], found: bool) -> None:
     typer.echo(f"{counted(document['n_clusters'], 'cluster')}{'' if sizes else ' of all points'}{how}{sizes}")
     if run.summary is not None and document["n_clusters"] > 1:
         typer.echo(_confidence(run.summary))
+    for line in _words(document):
+        typer.echo(one_line(line))
     if run.data is not None and run.data.y is not None:
         from subspaces.metrics import score_table
 
@@ -157,6 +151,13 @@ def say(run: Run, written: list[str], found: bool) -> None:
         typer.echo(one_line(line))
     if not written:
         typer.echo("no file written; -o labels.csv saves the labels, --report out.html a page to look at")
+
+
+def _words(document: dict[str, Any]) -> list[str]:
+    """The first words that make each cluster of texts, largest cluster first."""
+    rows = sorted((row for row in document.get("clusters", ()) if row.get("words")), key=lambda row: -row["size"])
+    lines = [f"cluster {row['cluster']}: {', '.join(row['words'][:N_WORDS])}" for row in rows[:MOST_LINES]]
+    return [*lines, *([f"and {len(rows) - MOST_LINES} more clusters"] if len(rows) > MOST_LINES else [])]
 
 
 def _how(document: dict[str, Any], name: str) -> list[str]:

@@ -65,6 +65,7 @@ def cluster(
     missing: options.MissingOption = "error",
     image_size: options.ImageSizeOption = None,
     color: options.ColorOption = False,
+    text: options.TextOption = None,
     features: options.FeaturesOption = None,
     image: options.ImageOption = False,
     mask: options.MaskOption = None,
@@ -101,11 +102,16 @@ def _cluster(typed: Any) -> None:
     outputs = outputs_of(typed.image, typed.mask, typed.scheduler, **files, link=typed.link, force=typed.force)
     settings = _settings({**{name: getattr(typed, name) for name in TYPED}, "random_state": typed.seed}, typed.set_)
     reading = {name: getattr(typed, name) for name in ("label", "array", "header", "decimal", "color", "missing")}
-    reading |= {"id": typed.id_, "ignore": typed.ignore or (), "image_size": options.image_size(typed.image_size)}
+    reading |= {
+        "text": typed.text,
+        "id": typed.id_,
+        "ignore": typed.ignore or (),
+        "image_size": options.image_size(typed.image_size),
+    }
     wanted = options.number(typed.n_clusters, "-k", int)
     looked_at = {name: reading[name] for name in ("image_size", "color")}
     looked_at |= {name: getattr(typed, name) for name in ("image", "motion", "scheduler")}
-    features = Features.checked(typed.features, looked_at, show)
+    features = Features.checked(typed.features, looked_at)
     inputs = _checked_inputs(typed, outputs)
     main, streamed = inputs.main, _stream.wanted(inputs.main, typed.scheduler)
     tracks = Motion.checked(typed.motion, typed.overlay, main, typed.force, streamed)
@@ -230,6 +236,7 @@ def _run(
         summary=summary,
         names=data.names,
         skipped=data.skipped,
+        texts=data.texts,
     )
     return Run(document, estimator, data, summary, features.in_python(tracks.in_python(inputs, reading), data))
 

@@ -27,6 +27,8 @@ EXTRACTORS: dict[str, tuple[str, str]] = {
     "pixels": ("subspaces.features.pixels", "Pixels"),
     "efficientnet": ("subspaces.features.networks", "EfficientNet"),
     "timm:": ("subspaces.features.networks", "Timm"),
+    "tfidf": ("subspaces.features.documents", "Tfidf"),
+    "sentences": ("subspaces.features.documents", "Sentences"),
     "open_clip:": ("subspaces.features.networks", "OpenClip"),
 }
 """Module and class of each spec; after a colon comes the name of a network, which the class is given."""
@@ -82,11 +84,13 @@ def vectors_of(X: Any, features: Features, image_shape: Shape = None, progress: 
 
 
 def featured(data: Dataset, features: Features, progress: Progress = None, is_fitted: bool = False) -> Dataset:
-    """A dataset of images with vectors as its points; the pixels stay beside them, to be shown.
+    """A dataset of images or texts with vectors as its points; pixels and texts stay beside them, to be shown.
 
     Pictures of a folder are read again, in colour and at the size that the extractor wants. `is_fitted`: the extractor
     has seen other images, and makes of these what it made of those.
     """
+    if data.texts is not None:
+        return _of_texts(data, as_extractor(features), progress, is_fitted)
     if data.image_shape is None:
         raise ValueError(f"features are made of images, and {data.source} holds none.")
     paths = [data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None
@@ -96,3 +100,9 @@ def featured(data: Dataset, features: Features, progress: Progress = None, is_fi
     extractor = extractor if is_fitted else extractor.fit(items)
     vectors = extractor(items, progress=progress)
     return replace(data, X=vectors, pixels=data.X, features=extractor)
+
+
+def _of_texts(data: Dataset, extractor: Extractor, progress: Progress, is_fitted: bool) -> Dataset:
+    items = extractor.items(data.texts)
+    extractor = extractor if is_fitted else extractor.fit(items)
+    return replace(data, X=extractor(items, progress=progress), features=extractor)

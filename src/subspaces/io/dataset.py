@@ -101,6 +101,7 @@ class Request:
     color: bool = False
     columns: tuple[str, ...] | None = None
     min_images: int = 2
+    text: str | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ class Dataset:
     rows : row of the file that each point is, when rows with missing values were dropped
     row_ids : identifiers of all rows, the dropped ones included; None when none were dropped or named
     n_rows : rows of the file, when some were dropped
+    texts : the text of each point, where vectors are made of texts; `X` has no columns before they are
     pixels : the images, flattened, where `X` holds vectors made of them; None where `X` holds the pixels
     features : what made those vectors (:class:`subspaces.features.Extractor`), None where nothing did
     lines : line of the file that each of its rows stands on, counted from 1 as editors and spreadsheets do; text tables
@@ -140,6 +142,7 @@ class Dataset:
     row_ids: list[str] | list[int] | None = None
     n_rows: int | None = None
     pixels: Array | None = None
+    texts: list[str] | None = None
     features: Any = None
     lines: Labels | None = None
 

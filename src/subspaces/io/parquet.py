@@ -8,9 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io.columns import FEW, Columns, choose_columns, keep_out, named_by, settle_missing, text_trouble
+from subspaces.io.columns import (
+    FEW,
+    Columns,
+    choose_columns,
+    find_column,
+    keep_out,
+    named_by,
+    settle_missing,
+    text_trouble,
+)
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, encode, printable
 from subspaces.io.dialect import SAMPLE, SAMPLE_CHARACTERS
+from subspaces.io.text_files import dataset_of_texts
 from subspaces.numerics.types import Array
 
 
@@ -25,6 +35,8 @@ def read_parquet(path: Path, request: Request) -> Dataset:
         schema = file.schema_arrow
     if len(set(schema.names)) < len(schema.names):
         raise FileError(path, "two columns have the same name; give every column its own")
+    if request.text is not None:
+        return _texts(path, schema, request)
     columns, auto_id = _settle_texts(path, schema, choose_columns(path, schema.names, request), request)
     # texts stay packed (each different one once) until their size is known: a kilobyte may unpack to gigabytes
     texts = [schema.names[i] for i in (columns.label, columns.id) if i is not None and _is_text(schema.field(i).type)]
@@ -34,6 +46,20 @@ def read_parquet(path: Path, request: Request) -> Dataset:
         names = [str(name) for name in data.ids]
         raise text_trouble(path, {schema.names[columns.id or 0]: names}, request, names[0])
     return data
+
+
+def _texts(path: Path, schema: Any, request: Request) -> Dataset:
+    """A column of texts, with label and identifier."""
+    wanted = {"text": request.text, "label": request.label, "id": request.id}
+    named = {part: name for part, name in wanted.items() if name is not None}
+    for part, name in named.items():
+        find_column(path, schema.names, name, part)
+    columns = read_columns(path, list(named.values()), request.max_bytes)
+    for part, name in named.items():
+        if None in columns[name] or (part == "text" and not all(str(cell).strip() for cell in columns[name])):
+            row = next(i for i, cell in enumerate(columns[name]) if cell is None or not str(cell).strip())
+            raise FileError(path, f"row {row} has no {part}; leave it out", column=name)
+    return dataset_of_texts(path, request, {part: list(map(str, columns[name])) for part, name in named.items()})
 
 
 def _settle_texts(path: Path, schema: Any, columns: Columns, request: Request) -> tuple[Columns, bool]:

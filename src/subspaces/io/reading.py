@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
@@ -20,6 +21,7 @@ from subspaces.io.numpy_files import read_npy, read_npz
 from subspaces.io.parquet import read_parquet
 from subspaces.io.several import are_images, common_folder, expand, read_several, read_stream
 from subspaces.io.text import read_text
+from subspaces.io.text_files import read_texts, text_files
 from subspaces.io.text_tables import DECIMALS
 from subspaces.numerics.memory import available_bytes
 from subspaces.progress import phase
@@ -47,12 +49,16 @@ READERS: dict[str, Callable[[Path, Request], Dataset]] = {
 """Reader of each suffix."""
 
 _TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
-_BOOKS, _ARRAYS, _FOLDER, _CELLS = (".xlsx", ".xlsm"), (".npz", ".mat"), "folder of images", "folder of cells"
+_BOOKS, _ARRAYS = (".xlsx", ".xlsm"), (".npz", ".mat")
+_FOLDER, _CELLS, _WRITINGS = "folder of images", "folder of cells", "folder of texts"
+_FOLDERS: dict[str, Callable[[Path, Request], Dataset]]
+_FOLDERS = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
 _OPTIONS = {
     "array": (*_ARRAYS, ".h5ad", *_BOOKS),
     **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
     **dict.fromkeys(("ignore", "columns"), (*_TEXT, *_BOOKS, ".parquet")),
-    "label": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad", _FOLDER),
+    "label": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad", _FOLDER, _WRITINGS),
+    "text": (*_TEXT, *_BOOKS, ".parquet"),
     "id": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad"),
     "missing": (*_TEXT, *_BOOKS, ".parquet", ".npy", *_ARRAYS, ".h5ad"),
     **dict.fromkeys(("image_size", "color", "min_images"), (_FOLDER,)),
@@ -75,6 +81,7 @@ def read_table(
     color: bool = False,
     columns: Sequence[str] | None = None,
     min_images: int = 2,
+    text: str | None = None,
 ) -> Dataset:
     """Read points, one per row, from a table, a workbook, an array or a folder of images.
 
@@ -87,7 +94,8 @@ def read_table(
         The file; its suffix (in any case) gives the format: ``.csv``, ``.tsv``, ``.txt`` (also packed, ``.csv.gz``),
         ``.xlsx`` (needs openpyxl), ``.parquet`` (needs pyarrow), ``.npy``, ``.npz``, ``.mat``; sparse ones of SciPy
         (``.npz``), Matrix Market (``.mtx``, ``.mtx.gz``) and AnnData (``.h5ad``, needs h5py). A folder is searched for
-        images (PNG, JPEG, TIFF, BMP, WebP, GIF), which needs Pillow, unless 10x Genomics' programs wrote it.
+        images (PNG, JPEG, TIFF, BMP, WebP, GIF), which needs Pillow, unless 10x Genomics' programs wrote it;
+        one without images for texts (``.txt``, ``.md``).
         Patterns (``"photos/*.png"``) are filled in. Several tables with the same columns become one; several images
         and folders of images, too. A stream (``sys.stdin.buffer``) is a table, whose first bytes tell its format.
     label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
@@ -111,6 +119,8 @@ def read_table(
     color : whether images keep their colours (three values per pixel)
     columns : columns of a table to take, in this order; by default all that are left
     min_images : fewest images that are enough
+    text : column of a table with a text for each point; the other columns are left out, and so are the points:
+        `X` has no columns until vectors are made of ``texts`` (:mod:`subspaces.features`)
 
     Returns
     -------
@@ -135,6 +145,7 @@ def read_table(
         color=color,
         columns=None if columns is None else tuple(columns),
         min_images=min_images,
+        text=text,
     )
     if request.missing not in MISSING_RULES:
         raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {request.missing!r}.")
@@ -170,10 +181,9 @@ def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Da
     """
     if not file.exists():
         raise _missing(file)
-    of_cells = reader is None and file.is_dir() and matrix_of_folder(file) is not None
-    suffix = _CELLS if of_cells else _FOLDER if file.is_dir() else suffix_of(file)
+    suffix = suffix_of(file) if not file.is_dir() else _FOLDER if reader is not None else _kind_of_folder(file)
     what = suffix if file.is_dir() else f"{suffix} file"
-    reader = reader or (read_10x if of_cells else read_images if file.is_dir() else READERS.get(suffix))
+    reader = reader or _FOLDERS.get(suffix) or READERS.get(suffix)
     if reader is None:
         raise _unknown(file, suffix)
     for option, suffixes in _OPTIONS.items():
@@ -191,6 +201,15 @@ def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Da
             raise FileError(file, f"cannot be read: {printable(error.strerror)}") from error
         reason = printable(" ".join(str(error).split()), 120)
         raise FileError(file, f"damaged, cut short or not a {what} ({reason}); write or fetch it again") from error
+
+
+def _kind_of_folder(folder: Path) -> str:
+    """What a folder holds: the cells of one experiment; images; texts, where there is no image."""
+    if matrix_of_folder(folder) is not None:
+        return _CELLS
+    if any(belongs(name) for _, _, names in os.walk(folder) for name in names) or not text_files(folder):
+        return _FOLDER
+    return _WRITINGS
 
 
 def has_columns(file: Path) -> bool:

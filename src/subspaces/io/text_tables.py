@@ -26,6 +26,7 @@ from subspaces.io.dialect import (
     take_rows,
     with_point,
 )
+from subspaces.io.text_files import texts_from_rows
 from subspaces.spelling import counted
 
 DECIMALS = (".", ",")
@@ -59,6 +60,8 @@ def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout:
     sample, notes = take_rows(rows), layout.notes
     if not sample:
         raise FileError(path, "the file is empty; it needs one line per point")
+    if request.text is not None:
+        return replace(texts_from_rows(path, request, sample, rows), notes=notes)
     n_titles = count_titles([row for _, row in sample])
     if n_titles:
         notes += (_told_titles(sample[:n_titles]),)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from subspaces.io.writing import write_text
-from subspaces.reproduce.schedule import Planned
+from subspaces.reproduce.schedule import DRAWN, Planned, names_of
 from subspaces.reproduce.statistics import Record
 
 Choices = dict[str, dict[str, dict[str, Any]]]
@@ -26,7 +26,8 @@ def choose(planned: Sequence[Planned], records: Sequence[Record]) -> Choices:
     grids: dict[tuple[str, str], dict[str, list[Planned]]] = {}
     for item in planned:
         assert item.origin is not None
-        grids.setdefault((item.origin.name, item.cell["points"]["name"]), {}).setdefault(item.row, []).append(item)
+        data = names_of(item.cell["points"])[0]
+        grids.setdefault((item.origin.name, data), {}).setdefault(item.row, []).append(item)
     found: Choices = {}
     for (row, data), places in grids.items():
         of_row = {label: means[items[0].panel, label] for label, items in places.items()}
@@ -35,12 +36,18 @@ def choose(planned: Sequence[Planned], records: Sequence[Record]) -> Choices:
             continue
         best = max(of_row, key=lambda label: of_row[label].mean or 0.0)
         first, n = places[best][0], whole.pop()
-        draws = sorted({item.cell["points"]["draw"] for item in places[best] if "draw" in item.cell["points"]})[:n]
+        draws = sorted({value for item in places[best] if (value := _draw(item)) is not None})[:n]
         on = f"draw{'s' * (len(draws) > 1)} {', '.join(map(str, draws))}" if draws else "the points reported"
         setting = {**(first.origin.setting if first.origin else {})}
         accuracy = round(of_row[best].mean or 0.0, 2)
         found.setdefault(row, {})[data] = {"tried": len(places), "on": on, "accuracy": accuracy, "setting": setting}
     return found
+
+
+def _draw(item: Planned) -> int | None:
+    """The draw of the points or of their noise."""
+    points = item.cell["points"]
+    return next((int(points[key]) for key in DRAWN.values() if key in points), None)
 
 
 def read_chosen(path: Path) -> Choices:

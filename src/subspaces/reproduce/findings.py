@@ -7,7 +7,7 @@ from typing import Any
 
 from subspaces.reproduce.choice import Choices
 from subspaces.reproduce.facts import NEAR, compared, reaches
-from subspaces.reproduce.schedule import Experiment, Planned
+from subspaces.reproduce.schedule import Experiment, Planned, names_of
 from subspaces.reproduce.statistics import CLOCKS, RATIO, Record, setting_of
 from subspaces.reproduce.tables import distinct, is_curve
 from subspaces.spelling import counted
@@ -128,8 +128,9 @@ def about_settings(
         by_rule: dict[tuple[int, str], list[str]] = {}
         earlier = []
         for name in panel["rows"]:
-            choice = choices.get(name, {}).get(panel["data"]["name"])
-            if choice is None or panel.get("vary") or panel.get("grid"):
+            found = choices.get(name, {})
+            choice = next((found[key] for key in names_of(panel["data"]) if key in found), None)
+            if choice is None or panel.get("grid") or panel.get("vary") not in (None, "level"):
                 continue
             if choice["tried"] and (panel["name"], rows[name]["label"]) not in old:
                 by_rule.setdefault((choice["tried"], choice["on"]), []).append(rows[name]["label"])

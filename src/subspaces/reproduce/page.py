@@ -32,7 +32,7 @@ REMARKS = HERE / "remarks.toml"
 PAGE = "reproduction.md"
 EARLIER = (
     "These numbers are of an earlier, smaller run whose single runs were not kept, so nothing is tested here; what is "
-    "said above about draws, runs and starts is what is run now."
+    "said above about draws, runs, starts and threads is what is run now."
 )
 _LARGE = 90
 """Rows above which a table is only linked."""

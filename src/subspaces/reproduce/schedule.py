@@ -165,12 +165,17 @@ def protocol_of(experiment: Experiment, panel: Mapping[str, Any], row: str) -> d
 def chosen(row: Mapping[str, Any], points: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a row on a data set: the setting for the most special description of it that has one."""
     settings = row.get("chosen", {})
-    part = f"{points['name']}-{points['first']}" if "first" in points else points["name"]
-    keys = [f"{part}-{points['corruption']}"] if "corruption" in points else []
-    for key in [*keys, part, points["name"]]:
+    for key in names_of(points):
         if key in settings:
             return {**row.get("common", {}), **settings[key]}
     return dict(row.get("common", {}))
+
+
+def names_of(points: Mapping[str, Any]) -> list[str]:
+    """What settings may be kept under for such points, the most special name first: with noise, a part, all."""
+    part = f"{points['name']}-{points['first']}" if "first" in points else points["name"]
+    noisy = [f"{part}-{points['corruption']}"] if "corruption" in points else []
+    return list(dict.fromkeys([*noisy, part, points["name"]]))
 
 
 def grid(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

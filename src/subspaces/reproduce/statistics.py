@@ -14,6 +14,7 @@ import numpy as np
 
 from subspaces.io.dataset import printable
 from subspaces.metrics import PAPER_SCORES
+from subspaces.reproduce.entries import Result
 from subspaces.reproduce.runner import Outcome
 from subspaces.reproduce.schedule import HERE, OWN, QUICK, Experiment, Planned
 from subspaces.significance import LEVEL, rank_sum
@@ -71,10 +72,11 @@ def make_records(experiment: Experiment, planned: Sequence[Planned], outcome: Ou
     for (panel, row, x), items in places.items():
         setting = setting_of(items[0])
         cuts = list(dict.fromkeys(how["name"] for item in items for how in item.cell["cuts"]))
+        results = [result for item in items if (result := outcome.result(item.cell)) is not None]
         for cut in cuts:
-            fresh = _first_of_equals(items, outcome, cut)
+            fresh = _first_of_equals(results, cut)
             for metric in experiment.metrics:
-                values = _values(items, outcome, cut, metric)
+                values = _values(results, cut, metric)
                 record = Record(panel, row, x, cut, metric, setting=setting)
                 _fill(record, values, paper.get((panel, row, x, metric)))
                 record.mark = _mark(items[0], record.n) if cut == cuts[0] else ""
@@ -98,18 +100,17 @@ def _mark(item: Planned, n: int) -> str:
     return ", ".join([*[counted(n, "run")] * (0 < n < item.runs), *[item.short] * bool(n and item.short)])
 
 
-def _first_of_equals(items: Sequence[Planned], outcome: Outcome, cut: str) -> list[int]:
+def _first_of_equals(results: Sequence[Result], cut: str) -> list[int]:
     """Places of the runs that differ in any score from all before them: a clustering found twice is no second sign."""
     runs: dict[tuple[float, ...], int] = {}
-    columns = [_values(items, outcome, cut, metric) for metric in PAPER_SCORES]
+    columns = [_values(results, cut, metric) for metric in PAPER_SCORES]
     for place, scores in enumerate(zip(*filter(None, columns), strict=False)):
         runs.setdefault(scores, place)
     return list(runs.values())
 
 
-def _values(items: Sequence[Planned], outcome: Outcome, cut: str, metric: str) -> list[float]:
+def _values(results: Sequence[Result], cut: str, metric: str) -> list[float]:
     """All runs of all draws; times are per cell, not per cut."""
-    results = [result for item in items if (result := outcome.result(item.cell)) is not None]
     if metric in ("t1", "t2"):
         return [result[metric] for result in results if metric in result]
     return [value for result in results for value in result["scores"].get(cut, {}).get(metric, [])]

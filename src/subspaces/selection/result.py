@@ -215,11 +215,11 @@ def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
     setting = f"The setting: {described(winner)}."
     if n_settings == 1:
         return f"There was only one setting to try{extra}. {setting}"
-    why = f"Of {n_settings} settings tried, this one came out best: its clusters agree with those of the others "
+    why = f"Of {n_settings} settings tried, this one came out best, by how its clusters agree with those of the others "
     why += f"({winner.agreement:.2f} of 1)"
     if np.isfinite(winner.excess):
         left = 100 * (np.exp(winner.excess) - 1)
-        why += f", and subspaces fit them {'best' if left < 1 else f'within {left:.0f} % of the best'}"
+        why += f" and by how subspaces fit them ({'best of all' if left < 1 else f'within {left:.0f} % of the best'})"
     return f"{why}{extra}. {setting}"
 
 
