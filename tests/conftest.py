@@ -36,6 +36,7 @@ SLOW = (
     "datasets/test_datasets_files.py::test_fetch_coil",
     "deep/",
     "distributed_routes/",
+    "dropins/",
     "embedding/test_spectral.py::test_multigrid_is",
     "embedding/test_spectral.py::test_weakly_tied",
     "engine/test_kept_coefficients.py",

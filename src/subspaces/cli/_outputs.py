@@ -130,7 +130,8 @@ def say(run: Run, written: list[str], found: bool) -> None:
     name = document.get("winner", document["method"]).upper()
     if document.get("verdict"):
         typer.echo(one_line(document["verdict"]))
-    shape = f"{counted(document['n_points'], 'point')}, {counted(document['n_features'], 'feature')}"
+    noun = "image" if run.data is not None and run.data.is_image_folder else "point"
+    shape = f"{counted(document['n_points'], noun)}, {counted(document['n_features'], 'feature')}"
     typer.echo(one_line(f"{document['source']}: {shape}, clustered in {document['seconds']:.1f} s"))
     how = " (the number was found; -k sets it)" if found else ""
     sizes = f"; points in each cluster: {sizes_of(labels)}" if document["n_clusters"] > 1 else ""

@@ -304,6 +304,11 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
         return self._once("_confidence", made)
 
+    @property
+    def probabilities_(self) -> Array:
+        """``confidence_`` by the name that HDBSCAN gave such numbers: BERTopic and others look for it."""
+        return self.confidence_
+
     def _agreement(self) -> Agreement | None:
         """What a search knows of the labels."""
         return None
