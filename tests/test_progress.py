@@ -124,6 +124,20 @@ def test_silence_where_nothing_is_wanted_or_nobody_watches(monkeypatch, stream):
     assert sys.stderr.getvalue() == ""
 
 
+@pytest.mark.parametrize("method", [KTRR(3, verbose=True), EKTRR(3, n_landmarks=60, verbose=True)])
+def test_verbose_writes_lines_where_there_is_no_terminal(monkeypatch, method, X):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    method.fit(X)
+    assert "Cutting the graph (" in sys.stderr.getvalue() or "Labelling the other points" in sys.stderr.getvalue()
+    before = sys.stderr.getvalue()
+    method.set_params(verbose=False).fit(X)
+    assert sys.stderr.getvalue() == before
+
+
+def test_who_watches_changes_no_key_of_the_cache(X):
+    assert KTRR(3, verbose=True).plan(X).key("cut") == KTRR(3).plan(X).key("cut")
+
+
 def test_lines_for_notebooks_and_logs(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setattr(progress, "EVERY", -1.0)

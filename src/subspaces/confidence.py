@@ -36,6 +36,7 @@ from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.progress import phase
 from subspaces.scaling import apply_scaling
+from subspaces.spelling import counted
 
 N_STEPS = 40
 """Steps of the walk. On digits, faces and objects 20 to 100 tell right from wrong labels about equally well."""
@@ -67,7 +68,7 @@ class Memberships:
     nearest: Labels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """What is known of every point and every cluster.
 
@@ -98,6 +99,15 @@ class Summary:
     nearest: Labels
     exemplars: list[Labels]
 
+    def columns(self) -> dict[str, Any]:
+        """What is known of every point beside its label, under the names that label files use."""
+        return {
+            "confidence": self.confidence.tolist(),
+            "second_cluster": [None if label < 0 else label for label in self.second_cluster.tolist()],
+            "margin": self.margin.tolist(),
+            "fits_nowhere": self.fits_nowhere.tolist(),
+        }
+
     def as_rows(self) -> list[dict[str, Any]]:
         """One dictionary per cluster."""
         flagged = np.bincount(np.searchsorted(self.clusters, self.labels), weights=self.fits_nowhere)
@@ -113,6 +123,13 @@ class Summary:
             }
             for c, label in enumerate(self.clusters)
         ]
+
+    def __repr__(self) -> str:
+        """In a line what is known, not the arrays it is known from: those are attributes."""
+        points, clusters = counted(len(self.labels), "point"), counted(len(self.clusters), "cluster")
+        unsure, nowhere = int((self.confidence < 0.5).sum()), int(self.fits_nowhere.sum())
+        sure = f"median confidence {np.median(self.confidence):.2f}, {unsure} below 0.5"
+        return f"Summary({points} in {clusters}; {sure}; {counted(nowhere, 'fits', 'fit')} nowhere)"
 
 
 def summarize(estimator: Any, X: Data | None = None, *, n_exemplars: int = 5) -> Summary:
@@ -299,17 +316,22 @@ def _support(step: Sparse, codes: Labels, k: int) -> Array:
     return np.asarray(shares.max(axis=1).toarray()).ravel()
 
 
-def edge_distances(W: Sparse, X: Data) -> Array:
-    """Mean distance of each point to the points it is tied to, weighted by the ties; NaN without ties."""
+def edge_lengths(W: Sparse, X: Data) -> Sparse:
+    """The distance between the two points of each edge, where W has its weight."""
     edges = sparse.coo_array(W)
-    distance = np.empty(edges.nnz, dtype=X.dtype)
+    length = np.empty(edges.nnz, dtype=X.dtype)
     for start, stop in row_blocks(edges.nnz, 3 * X.shape[1] * X.dtype.itemsize):
         difference = X[edges.row[start:stop]] - X[edges.col[start:stop]]
         square = difference * difference
-        distance[start:stop] = np.sqrt(np.asarray(square.sum(axis=1)).ravel())
-    n = W.shape[0]
+        length[start:stop] = np.sqrt(np.asarray(square.sum(axis=1)).ravel())
+    return sparse.coo_array((length, (edges.row, edges.col)), shape=W.shape)
+
+
+def edge_distances(W: Sparse, X: Data) -> Array:
+    """Mean distance of each point to the points it is tied to, weighted by the ties; NaN without ties."""
+    edges, lengths, n = sparse.coo_array(W), edge_lengths(W, X), W.shape[0]
     with np.errstate(invalid="ignore"):
-        return np.bincount(edges.row, edges.data * distance, minlength=n) / np.bincount(edges.row, edges.data, n)
+        return np.bincount(edges.row, edges.data * lengths.data, minlength=n) / np.bincount(edges.row, edges.data, n)
 
 
 def far_points(distance: Array) -> Array:

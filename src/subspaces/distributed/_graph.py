@@ -35,12 +35,12 @@ from subspaces.numerics.types import Array, Data, Labels
 from subspaces.numerics.workers import Store
 from subspaces.representation.two_scale import BATCH, SLAB, GlobalPart, Prepared, rows_of_coefficients
 
-ROWS_PER_TASK = 32 * BATCH
+ROWS_PER_TASK = 128 * BATCH
 """Points of one task: a few seconds of work. Whole batches, because rounding depends on what is solved together."""
 
 _CELLS = ("order", "bounds", "centroids", "probes")
 _MODEL = ("penalty", "landmarks", "whitening", "spectrum", "effective_dimension", "n_points", "mean")
-_FORMAT = 4  # to be raised when the files or what they depend on change
+_FORMAT = 5  # to be raised when the files or what they depend on change
 
 
 def fit_graph(estimator: KTRR, points: Points, workers: Workers, folder: Path) -> None:

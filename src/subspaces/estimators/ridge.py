@@ -180,9 +180,8 @@ def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
     shape, size = plan.shape, plan.shape.dtype.itemsize
     width = min(N_COMPONENTS, shape.m) if shape.is_sparse else shape.m
     directions = 3 * 8 * shape.m * (N_COMPONENTS + OVERSAMPLING) if shape.is_sparse else 0
-    per_point = (width * (1 + shape.is_sparse) + two_scale.LEADING) * size + 2 * two_scale.candidates_for(n_nonzero) * (
-        size + 4
-    )
+    found = 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
+    per_point = (width * (1 + shape.is_sparse) + two_scale.N_LANDMARKS) * size + found
     memory.require(
         shape.n * per_point + directions + _WORK + _input_bytes(plan),
         f"the two-scale graph of {shape.n} points",

@@ -49,14 +49,18 @@ def centroids(X: Array, n_centroids: int, seed: int, *, n_iter: int = 20) -> Arr
         return np.asarray(model.fit(sample).cluster_centers_.astype(X.dtype, copy=False))
 
 
-def first_centres(X: Array, n_centres: int, rng: np.random.Generator, *, spread_out: bool) -> Array:
+def first_centres(
+    X: Array, n_centres: int, rng: np.random.Generator, *, spread_out: bool, n_trials: int | None = None
+) -> Array:
     """Rows of X to start k-means from, drawn uniformly or (`spread_out`) by k-means++, each moved a little.
 
     Points of a grid (pixels, counts) are often as far from one of their fellows as from another, and rounding would
-    decide where they go. A thousandth of the points' spread makes no start worse and leaves no such ties.
+    decide where they go. A thousandth of the points' spread makes no start worse and leaves no such ties. `n_trials`
+    are the draws of k-means++ for each centre, of which the best is taken; None for 2 + log(`n_centres`).
     """
     if spread_out:
-        centres, _ = kmeans_plusplus(X, n_centres, random_state=int(rng.integers(2**31 - 1)))
+        seed = int(rng.integers(2**31 - 1))
+        centres, _ = kmeans_plusplus(X, n_centres, random_state=seed, n_local_trials=n_trials)
     else:
         centres = X[rng.choice(len(X), n_centres, replace=False)]
     step = 1e-3 * np.sqrt(X.var(axis=0, dtype=np.float64))

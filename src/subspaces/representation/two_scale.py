@@ -23,23 +23,24 @@ from sklearn.cluster import KMeans
 
 from subspaces.kernels import Kernel
 from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.cells import Cells, Score, build_cells, nearest_cell, probed_positions, search
+from subspaces.numerics.cells import Cells, Score, build_cells, nearest_cell, probed_positions, search, stacked
 from subspaces.numerics.centroids import first_centres
 from subspaces.numerics.decompositions import eigh, solve_systems
-from subspaces.numerics.distances import to_squared_distances
+from subspaces.numerics.distances import squared_norms_of
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.ties import top_columns
 from subspaces.numerics.types import Array, Labels
 from subspaces.numerics.workers import HERE, Store, Workers, in_memory
+from subspaces.progress import phase
 from subspaces.representation.coefficients import Coefficients, from_sparse
 from subspaces.representation.ridge import above_rounding, penalty
 
 N_LANDMARKS = 256
 N_CANDIDATES = 20
-BATCH = 256
-"""Points whose systems are solved together."""
+BATCH = 64
+"""Points whose systems are solved together: their rows of H stay in cache."""
 SLAB = 2**16
-"""Points whose features are computed and stored at a time: whole blocks of :func:`score_parts`."""
+"""Points whose rows of H are computed and stored at a time."""
 _SAMPLE = 64  # points per landmark that k-means looks at
 LEADING = 128
 """Directions of the global part that choose candidates."""
@@ -118,7 +119,8 @@ class TwoScale:
 class Prepared:
     """What the coefficients of any range of points are computed from; all arrays in the order of the cells.
 
-    ``features`` and ``squared_norms`` are the :func:`score_parts` that choose candidates.
+    ``features`` are the rows of H, which choose candidates and are the global part of every small system: a point is in
+    the systems of six batches on average, and each row is computed once.
     """
 
     points: Array
@@ -187,12 +189,14 @@ def prepare(
     points = store("points", X.shape, X.dtype, (X[cells.order[start:stop]] for start, stop in slabs))
     norms = np.empty(len(X), dtype=X.dtype)
 
-    def features_of(start: int, stop: int) -> Array:
-        features, norms[start:stop] = score_parts(points[start:stop], model)
-        return features
+    def features_of(start: int, stop: int) -> list[Array]:
+        norms[start:stop] = squared_norms_of(points[start:stop])
+        parts = row_blocks(stop - start, 4 * N_LANDMARKS * model.landmarks.itemsize)
+        with one_thread("blas"):
+            return map_blocks(lambda a, b: model.rows(points[start + a : start + b]), parts)
 
-    shape = (len(X), min(LEADING, len(model.spectrum)))
-    features = store("features", shape, X.dtype, (features_of(start, stop) for start, stop in slabs))
+    shape, parts = (len(X), len(model.spectrum)), (part for start, stop in slabs for part in features_of(start, stop))
+    features = store("features", shape, model.landmarks.dtype, parts)
     return Prepared(points, cells, model, features, norms, n_candidates)
 
 
@@ -201,12 +205,13 @@ def rows_of_coefficients(prepared: Prepared, start: int, stop: int) -> tuple[Arr
 
     `start` must be a multiple of BATCH: rounding depends on which systems are solved together.
     """
-    candidates = _candidates(prepared, start, stop)
+    with phase("Searching for near points"):
+        candidates = _candidates(prepared, start, stop)
     values = np.empty(candidates.shape, dtype=prepared.points.dtype)
 
     def one_block(a: int, b: int) -> None:
         rows = np.arange(start + a, start + b)
-        values[a:b] = local_coefficients(prepared.points, rows, candidates[a:b], prepared.model)
+        values[a:b] = local_coefficients(prepared, rows, candidates[a:b])
 
     with one_thread("blas"):
         map_blocks(one_block, row_blocks(stop - start, 1, BATCH))
@@ -246,7 +251,8 @@ def fit_global_part(
     """Landmarks by k-means and the whitening of their Nyström features; two passes over X in blocks, O(n r²)."""
     # what is left about the mean is small beside what was there: in single precision it would be right to three digits
     dtype = np.dtype(np.float64) if affine else X.dtype
-    landmarks = _landmarks(X, n_landmarks, seed).astype(dtype, copy=False)
+    with phase("Choosing landmarks"):
+        landmarks = _landmarks(X, n_landmarks, seed).astype(dtype, copy=False)
     eigenvalues, vectors = eigh(kernel.gram(landmarks).astype(np.float64))
     kept = eigenvalues > np.finfo(dtype).eps * eigenvalues[-1]
     to_features = vectors[:, kept] / np.sqrt(eigenvalues[kept])
@@ -273,12 +279,13 @@ def fit_global_part(
     return GlobalPart(kernel, lam, landmarks, whitening, raised.astype(dtype), effective_dimension, float(len(X)), mean)
 
 
-def local_coefficients(points: Array, rows: Labels, candidates: Array, model: GlobalPart) -> Array:
+def local_coefficients(prepared: Prepared, rows: Labels, candidates: Array) -> Array:
     """Coefficients of the points at the positions `rows` (b,) over those at `candidates` (b, s).
 
     One small system each, solved together.
     """
-    overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
+    points, model, together = prepared.points, prepared.model, np.concatenate([rows[:, None], candidates], axis=1)
+    overlap, residual = _small_systems(points[together], prepared.features[together], model)
     B = np.eye(overlap.shape[1], dtype=overlap.dtype) - overlap
     U = solve_systems(_plus_penalty(B @ residual, model), _with_ones(B[:, :, :1], model))
     column, largest = U[:, :, 0], model.kernel.diagonal(points[rows]) + points.dtype.type(model.penalty)
@@ -296,7 +303,8 @@ def new_coefficients(points: Array, rows: Labels, candidates: Array, model: Glob
     is the ridge code of x over the training points where the landmarks carry all of K or S holds all of them. With
     `affine` it gets (1 − 1ᵀc) u/1ᵀu more, of which 1ᵀc = u_Sᵀ(R_Sx − R_SS H_S h_x) over all training points.
     """
-    overlap, residual = _small_systems(points, np.concatenate([rows[:, None], candidates], axis=1), model)
+    together = np.concatenate([rows[:, None], candidates], axis=1)
+    overlap, residual = _small_systems(points[together], model.rows(points)[together], model)
     B = np.eye(candidates.shape[1], dtype=overlap.dtype) - overlap[:, 1:, 1:]
     right = B @ residual[:, 1:, :1] + overlap.dtype.type(model.penalty) * overlap[:, 1:, :1]
     found = solve_systems(_plus_penalty(B @ residual[:, 1:, 1:], model), _with_ones(right, model))
@@ -319,15 +327,17 @@ def _total(residual: Array, u: Array, model: GlobalPart) -> Array:
     return np.asarray(np.maximum(model.n_points - explained, floor) / model.penalty).astype(u.dtype)
 
 
-def _small_systems(points: Array, together: Array, model: GlobalPart) -> tuple[Array, Array]:
-    """H_T H_Tᵀ and R_TT of many small groups T, given by positions, shape (b, t)."""
-    used, position = np.unique(together, return_inverse=True)
-    H = model.rows(points[used])[position.reshape(together.shape)]
-    residual = _small_grams(points[together].astype(H.dtype, copy=False), model.kernel)
-    residual -= (H * model.spectrum) @ H.transpose(0, 2, 1)
+def _small_systems(groups: Array, H: Array, model: GlobalPart) -> tuple[Array, Array]:
+    """H_T H_Tᵀ and R_TT of many small groups T: their points (b, t, m) and their rows of H (b, t, r)."""
+    residual = _small_grams(groups.astype(H.dtype, copy=False), model.kernel)
+    weighted = H * model.spectrum
+    residual -= weighted @ H.transpose(0, 2, 1)
+    # two arrays: NumPy takes A Aᵀ to a routine for large matrices, twice as slow here
+    np.copyto(weighted, H)
     if model.affine:
         H -= model.mean
-    return H @ H.transpose(0, 2, 1), residual
+        weighted -= model.mean
+    return weighted @ H.transpose(0, 2, 1), residual
 
 
 def _plus_penalty(systems: Array, model: GlobalPart) -> Array:
@@ -345,30 +355,26 @@ def pair_score(prepared: Prepared) -> Score:
     enter.
     """
     points, features, squared_norms = prepared.points, prepared.features, prepared.squared_norms
+    kernel, spectrum, lam = prepared.model.kernel, prepared.model.spectrum, prepared.model.penalty
+    n_leading, m = min(LEADING, len(spectrum)), points.shape[1]
+    weights = np.maximum(spectrum[-n_leading:] - lam, 0).astype(points.dtype)
 
     def score(rows: slice, around: Array) -> Array:
-        values: Array = points[rows] @ points[around].T
-        to_squared_distances(values, squared_norms[rows], squared_norms[around])
-        prepared.model.kernel.profile(values)
-        values -= features[rows] @ features[around].T
-        values[np.arange(rows.start, rows.stop)[:, None] == around] = -np.inf
+        # ‖x‖² + ‖y‖² − 2 xᵀy as one product: its passes over the values would take as long as it does
+        left, right = (np.ones((count, m + 2), dtype=points.dtype) for count in (rows.stop - rows.start, len(around)))
+        np.multiply(points[rows], -2, out=left[:, :m])
+        left[:, m], right[:, m + 1] = squared_norms[rows], squared_norms[around]
+        right[:, :m] = stacked(points, around)
+        values: Array = left @ right.T
+        np.maximum(values, 0, out=values)
+        kernel.profile(values)
+        far = stacked(features[:, -n_leading:], around).astype(points.dtype, copy=False)
+        values -= (features[rows, -n_leading:] * weights).astype(points.dtype, copy=False) @ far.T
+        own = np.flatnonzero((around >= rows.start) & (around < rows.stop))  # no point represents itself
+        values[around[own] - rows.start, own] = -np.inf
         return values
 
     return score
-
-
-def score_parts(points: Array, model: GlobalPart) -> tuple[Array, Array]:
-    """What :func:`pair_score` needs of each point: the leading features √(spectrum − λ) h and the squared norm."""
-    weights = np.sqrt(np.maximum(model.spectrum - points.dtype.type(model.penalty), 0))
-    leading = slice(-min(LEADING, len(weights)), None)
-
-    def one_block(start: int, stop: int) -> Array:
-        rows = model.rows(points[start:stop])[:, leading] * weights[leading]
-        return rows.astype(points.dtype, copy=False)
-
-    with one_thread("blas"):
-        features = map_blocks(one_block, row_blocks(len(points), 4 * N_LANDMARKS * points.itemsize))
-    return np.concatenate(features), np.einsum("ij,ij->i", points, points)
 
 
 def _small_grams(groups: Array, kernel: Kernel) -> Array:
@@ -393,6 +399,6 @@ def _landmarks(X: Array, n_landmarks: int, seed: int) -> Array:
     sample = X[np.sort(rng.choice(len(X), min(len(X), _SAMPLE * n_landmarks), replace=False))]
     n_landmarks = min(n_landmarks, len(np.unique(sample, axis=0)))
     with one_thread("openmp"), one_thread("blas"):  # one thread, one result
-        starts = first_centres(sample, n_landmarks, rng, spread_out=True)
+        starts = first_centres(sample, n_landmarks, rng, spread_out=True, n_trials=1)
         model = KMeans(n_landmarks, init=starts, n_init=1, max_iter=10)
         return np.asarray(model.fit(sample).cluster_centers_, dtype=X.dtype)
