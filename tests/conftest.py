@@ -24,6 +24,7 @@ settings.load_profile("subspaces")
 TESTS = Path(__file__).resolve().parent
 SLOW = (
     "cli/test_cli.py",
+    "cli/test_cli_features.py",
     "cli/test_cli_image.py::test_map_of_an_envi",
     "cli/test_cli_image.py::test_report_with",
     "cli/test_cli_motion.py::test_overlay",
@@ -53,6 +54,9 @@ SLOW = (
     "explorer/test_explore.py::test_starts_with",
     "explorer/test_explore.py::test_same_labels",
     "faults/",
+    "features/test_features.py::test_a_model_remembers",
+    "features/test_features.py::test_the_cache_is_bounded",
+    "features/test_networks.py",
     "fuzz/",
     "graphs/test_local.py::test_lsa_is",
     "graphs/test_local.py::test_smce_solves",

@@ -50,6 +50,14 @@ def test_whoever_is_inside_a_phase_that_counts_is_not_heard():
     assert heard(work) == [("Outer", 0, None), ("Counted", 0, 2), ("Counted", 1, 2), ("Counted", 2, 2)]
 
 
+def test_a_total_may_become_known_on_the_way():
+    def work():
+        with phase("Vectors") as step:
+            step(2, of=7)
+
+    assert heard(work) == [("Vectors", 0, None), ("Vectors", 2, 7)]
+
+
 def test_threads_count_together():
     def work():
         with phase("Counted", 400) as step:

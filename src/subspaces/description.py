@@ -48,7 +48,6 @@ def describe(
     from subspaces import __version__
 
     timings = plain(getattr(estimator, "timings_", {}))
-    parameters = {name: value for name, value in estimator.get_params().items() if name != "verbose"}
     said = getattr(estimator, "verdict_", None)
     document = {
         **({} if said is None else {"verdict": said}),
@@ -57,7 +56,7 @@ def describe(
         "n_points": int(shape[0]),
         "n_features": int(shape[1]),
         "method": type(estimator).__name__ if method is None else method,
-        "parameters": plain(parameters),
+        "parameters": plain(estimator.get_params()),
         "n_clusters": int(estimator.n_clusters_ if hasattr(estimator, "n_clusters_") else len(set(estimator.labels_))),
         "n_components": plain(getattr(estimator, "n_components_", None)),
         "seconds": float(sum(timings.values())) if seconds is None else seconds,

@@ -102,8 +102,7 @@ def explore(
             )
             started = session.first_settings
             session.compute(started)  # the page finds it done
-        number = counted(started.n_clusters, "cluster")
-        typer.echo(f"starting with what was chosen: {number}, {started.kernel} kernel, as subspaces cluster does")
+        began = f", which begins with {counted(started.n_clusters, 'cluster')} as subspaces cluster finds them"
         for note in data.notes:
             typer.echo(f"note: {one_line(note)}")
         serve(
@@ -113,7 +112,9 @@ def explore(
             host=host,
             port=port,
             open_browser=browser,
-            announce=lambda address: typer.echo(f"{address}\nexploring {one_line(inputs.title)}; Ctrl-C ends it"),
+            announce=lambda address: typer.echo(
+                f"{address}\nexploring {one_line(inputs.title)}{began}; Ctrl-C ends it"
+            ),
         )
 
 
