@@ -50,6 +50,14 @@ def test_whoever_is_inside_a_phase_that_counts_is_not_heard():
     assert heard(work) == [("Outer", 0, None), ("Counted", 0, 2), ("Counted", 1, 2), ("Counted", 2, 2)]
 
 
+def test_a_total_may_become_known_on_the_way():
+    def work():
+        with phase("Vectors") as step:
+            step(2, of=7)
+
+    assert heard(work) == [("Vectors", 0, None), ("Vectors", 2, 7)]
+
+
 def test_threads_count_together():
     def work():
         with phase("Counted", 400) as step:
@@ -122,6 +130,20 @@ def test_silence_where_nothing_is_wanted_or_nobody_watches(monkeypatch, stream):
     with shown(stream is io.StringIO):
         two_phases()
     assert sys.stderr.getvalue() == ""
+
+
+@pytest.mark.parametrize("method", [KTRR(3, verbose=True), EKTRR(3, n_landmarks=60, verbose=True)])
+def test_verbose_writes_lines_where_there_is_no_terminal(monkeypatch, method, X):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    method.fit(X)
+    assert "Cutting the graph (" in sys.stderr.getvalue() or "Labelling the other points" in sys.stderr.getvalue()
+    before = sys.stderr.getvalue()
+    method.set_params(verbose=False).fit(X)
+    assert sys.stderr.getvalue() == before
+
+
+def test_who_watches_changes_no_key_of_the_cache(X):
+    assert KTRR(3, verbose=True).plan(X).key("cut") == KTRR(3).plan(X).key("cut")
 
 
 def test_lines_for_notebooks_and_logs(monkeypatch):

@@ -36,6 +36,7 @@ from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.progress import phase
 from subspaces.scaling import apply_scaling
+from subspaces.spelling import counted
 
 N_STEPS = 40
 """Steps of the walk. On digits, faces and objects 20 to 100 tell right from wrong labels about equally well."""
@@ -67,7 +68,7 @@ class Memberships:
     nearest: Labels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """What is known of every point and every cluster.
 
@@ -98,6 +99,15 @@ class Summary:
     nearest: Labels
     exemplars: list[Labels]
 
+    def columns(self) -> dict[str, Any]:
+        """What is known of every point beside its label, under the names that label files use."""
+        return {
+            "confidence": self.confidence.tolist(),
+            "second_cluster": [None if label < 0 else label for label in self.second_cluster.tolist()],
+            "margin": self.margin.tolist(),
+            "fits_nowhere": self.fits_nowhere.tolist(),
+        }
+
     def as_rows(self) -> list[dict[str, Any]]:
         """One dictionary per cluster."""
         flagged = np.bincount(np.searchsorted(self.clusters, self.labels), weights=self.fits_nowhere)
@@ -113,6 +123,13 @@ class Summary:
             }
             for c, label in enumerate(self.clusters)
         ]
+
+    def __repr__(self) -> str:
+        """In a line what is known, not the arrays it is known from: those are attributes."""
+        points, clusters = counted(len(self.labels), "point"), counted(len(self.clusters), "cluster")
+        unsure, nowhere = int((self.confidence < 0.5).sum()), int(self.fits_nowhere.sum())
+        sure = f"median confidence {np.median(self.confidence):.2f}, {unsure} below 0.5"
+        return f"Summary({points} in {clusters}; {sure}; {counted(nowhere, 'fits', 'fit')} nowhere)"
 
 
 def summarize(estimator: Any, X: Data | None = None, *, n_exemplars: int = 5) -> Summary:

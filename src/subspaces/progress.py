@@ -55,8 +55,8 @@ def progress_to(listener: Listener) -> Iterator[None]:
 def phase(name: str, total: int | None = None) -> Iterator[Callable[..., None]]:
     """A phase of long work, by the name that people read; gives a function to call with the steps done, one if none.
 
-    Phases inside one with a total are not told, so that a search does not show each of its fits. Of several threads
-    any may count.
+    Where the total becomes known only on the way, that function takes it as ``of``. Phases inside one with a total are
+    not told, so that a search does not show each of its fits. Of several threads any may count.
     """
     channel = _channel.get()
     if channel is None or channel.is_counted:
@@ -64,11 +64,11 @@ def phase(name: str, total: int | None = None) -> Iterator[Callable[..., None]]:
         return
     done, lock, listener = 0, threading.Lock(), channel.listener
 
-    def step(n: int = 1) -> None:
+    def step(n: int = 1, of: int | None = None) -> None:
         nonlocal done
         with lock:
             done += n
-            listener(name, done, total)
+            listener(name, done, total if of is None else of)
 
     token = _channel.set(channel._replace(name=name, is_counted=total is not None))
     step(0)
@@ -89,7 +89,7 @@ def is_watched() -> bool:
     return _channel.get() is not None
 
 
-def _nobody(n: int = 1) -> None:
+def _nobody(n: int = 1, of: int | None = None) -> None:
     pass
 
 

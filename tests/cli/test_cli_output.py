@@ -173,7 +173,8 @@ def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("jinja2")
     outputs = ("--sort-into", tmp_path / "sorted", "--report", tmp_path / "out.html", "-o", tmp_path / "labels.csv")
-    result = run("cluster", faces, "-k", 2, *FIXED, *outputs, "--tables", tmp_path / "tables.md")
+    outputs = (*outputs, "--tables", tmp_path / "tables.md", "--features", "pixels")
+    result = run("cluster", faces, "-k", 2, *FIXED, *outputs)
     assert result.exit_code == 0, result.output
     assert "24 points, 144 features" in result.stdout
     assert "note: 24 images of 12 x 12 pixels, used as they are" in result.stdout

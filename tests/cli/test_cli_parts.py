@@ -191,3 +191,8 @@ def test_auto_has_no_meaning_for_methods_that_cannot_choose(tmp_path):
     assert "auto has no meaning for the method kasp here" in refusal(
         "cluster", tmp_path / "x.csv", "--method", "kasp", "-k", "auto"
     )
+
+
+@pytest.mark.parametrize("text", ["32", "32x", "0x4", "3x3x4", "axb", "-3x4"])
+def test_shapes_of_images_are_checked_before_a_file_is_read(text):
+    assert "--image-shape: must be HEIGHTxWIDTH" in refusal("explore", "nothing.npz", "--image-shape", text)

@@ -39,6 +39,7 @@ def test_nothing_to_set(data, effort):
         "partition",
         "random_state",
         "scaling",
+        "verbose",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import http.client
 import re
 import shutil
@@ -151,8 +152,10 @@ def test_slider_of_the_tree_is_immediate(page):
 
 
 def test_choices_move_the_picture(page):
+    page.locator("select").nth(2).select_option("qr")
+    page.locator("pre", has_text="partition='qr'").wait_for(timeout=30_000)
     before = page.inner_text(".quality")
-    page.locator("select").last.select_option("modularity")
+    page.locator("select").nth(2).select_option("modularity")
     page.locator("pre", has_text="partition='modularity'").wait_for(timeout=30_000)
     page.locator("select").first.select_option("quadratic")
     page.locator("pre", has_text="kernel='quadratic'").wait_for(timeout=30_000)
@@ -178,11 +181,44 @@ def test_hover_and_click(page, point):
 
 def test_labels_can_be_saved(page):
     with page.expect_download() as waiting:
-        page.get_by_text("Save the labels").click()
-    lines = waiting.value.path().read_text().splitlines()
-    assert lines[0] == "row,id,cluster"
-    assert len(lines) == N_POINTS + 1
-    assert len({line.rsplit(",", 1)[1] for line in lines[1:]}) == 10
+        page.get_by_text("Save the labels (CSV)").click()
+    with waiting.value.path().open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == N_POINTS
+    assert len({row["cluster"] for row in rows}) == 10
+    assert all(0 < float(row["confidence"]) <= 1 for row in rows)
+
+
+def test_clusters_are_named_merged_and_restored(page):
+    page.locator("select[multiple]").select_option(index=1)
+    page.locator("input[type=text]").fill(NASTY)
+    page.get_by_role("button", name="Rename").click()
+    page.locator(".gallery .given", has_text=NASTY).wait_for(timeout=30_000)
+    page.locator("select[multiple]").select_option(index=[0, 1])
+    page.get_by_role("button", name="Merge").click()
+    page.locator(".quality .clusters", has_text="9 clusters").wait_for(timeout=30_000)
+    page.get_by_role("button", name="Undo").click()
+    page.locator(".quality .clusters", has_text="10 clusters").wait_for(timeout=30_000)
+
+
+def test_dark_as_the_system_or_by_the_switch(browser, server):
+    ground = "() => getComputedStyle(document.querySelector('.explorer')).backgroundColor"
+    opened = browser.new_page(color_scheme="dark")
+    opened.goto(server[0])
+    opened.wait_for_selector(".quality .seconds", timeout=60_000)
+    assert opened.evaluate(ground) == "rgb(27, 30, 35)"
+    drawn = "() => [...Bokeh.documents[0]._all_models.values()].find(m => m.type === 'Figure').background_fill_color"
+    opened.wait_for_function(f"({drawn})() === '#1b1e23'", timeout=30_000)
+    opened.get_by_role("button", name="Light").click()
+    opened.wait_for_function(f"({drawn})() === '#ffffff'", timeout=30_000)
+    assert opened.evaluate(ground) == "rgb(255, 255, 255)"
+    opened.close()
+
+
+def test_choosing_shows_how_far_it_is(page):
+    page.get_by_role("button", name="Choose for me").click()
+    page.locator(".work", has_text=re.compile(r"\d+ of \d+")).first.wait_for(timeout=60_000)
+    page.get_by_role("button", name="Choose for me").wait_for(timeout=120_000)
 
 
 def test_narrow_page_has_no_sideways_scroll(page):

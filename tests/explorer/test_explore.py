@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -11,13 +10,16 @@ import pytest
 from scipy import sparse
 
 import subspaces.explorer.session as session_module
-from subspaces import KTRR
+from subspaces import KTRR, SC, SubspaceClustering
 from subspaces.datasets import make_subspaces
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import Cache
 from subspaces.estimators import ridge as routes
+from subspaces.explorer.edits import Edits
+from subspaces.explorer.saving import labels_file
 from subspaces.explorer.session import EXPLORED_KERNELS, N_CELLS, Session, Settings
+from subspaces.explorer.shapes import image_shape_of
 from subspaces.partition import PARTITIONS
 from subspaces.plots.matrices import cells_of
 
@@ -78,12 +80,13 @@ def test_exported_command_is_understood(data, tmp_path):
     X, _ = data
     np.save(tmp_path / "points.npy", X)
     settings = Settings(4, kernel="quadratic", reg=0.01)
-    command = settings.command(str(tmp_path / "points.npy"), seed=0).replace("labels.csv", str(tmp_path / "labels.csv"))
-    result = CliRunner().invoke(app, command.split()[1:])
-    assert result.exit_code == 0, result.output
-    with open(tmp_path / "labels.csv", newline="") as stream:
-        found = [int(row["cluster"]) for row in csv.DictReader(stream)]
-    assert found == KTRR(4, kernel="quadratic", reg=0.01).fit(X).labels_.tolist()
+    for chosen in (settings, Settings(4, kernel="neighbors", n_nonzero=9, scaling="unit"), Settings(4, affine=True)):
+        command = chosen.command(str(tmp_path / "points.npy"), seed=0).replace("labels.csv", f"{tmp_path}/labels.csv")
+        result = CliRunner().invoke(app, [*command.split()[1:], "--force"])
+        assert result.exit_code == 0, result.output
+        with open(tmp_path / "labels.csv", newline="") as stream:
+            found = [int(row["cluster"]) for row in csv.DictReader(stream)]
+        assert found == chosen.estimator().fit(X).labels_.tolist()
 
 
 # ---------------------------------------------------------------- what is kept
@@ -157,9 +160,10 @@ def test_callers_arrays_stay_as_they_are(data):
 
 def test_view_is_of_one_piece(data):
     X, y = data
-    session = Session(X, y)
+    session = Session(X, y, settings=Settings(4))
     view = session.compute(session.first_settings)
-    assert session.first_settings.n_clusters == 4
+    assert view.confidence.shape == (len(X),)
+    assert ((view.confidence > 0) & (view.confidence <= 1)).all()
     assert view.sizes.sum() == len(X)
     assert view.points.shape == (len(X), 2)
     assert view.centres.shape == (4, 2)
@@ -170,17 +174,25 @@ def test_view_is_of_one_piece(data):
     assert set(view.seconds) >= {*STAGES, "prepare"}
 
 
-def test_number_of_clusters_is_found_where_no_class_is_known(data):
-    assert Session(data[0]).first_settings.n_clusters >= 2
+def test_starts_with_the_choice_of_the_front_door(data):
+    session = Session(*data, max_points=60)  # the choice is made from all points
+    winner = SubspaceClustering().fit(data[0])
+    assert session.first_settings == Settings.of(winner.estimator_)
+    assert session.first_settings.n_clusters == winner.n_clusters_ == 4
     assert "accuracy" not in Session(data[0]).compute(Settings(4)).quality
 
 
-def test_choose_for_me(data):
+def test_settings_of_neighbours_are_those_of_sc(data):
+    settings = Settings(4, kernel="neighbors", scaling="unit", n_nonzero=9)
+    assert Settings.of(settings.estimator()) == settings
     session = Session(data[0])
-    chosen = session.choose()
-    auto = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
-    assert vars(chosen) == KTRR("auto", **auto).fit(data[0]).selection_.parameters
-    assert len(session.compute(chosen).sizes) == chosen.n_clusters
+    view = session.compute(settings)
+    expected = SC(4, n_neighbors=9, bandwidth="local", scaling="unit", n_init=session.n_init).fit(data[0])
+    np.testing.assert_array_equal(view.labels, expected.labels_)
+    assert session.explain(view, 3).n_representers > 0  # its neighbours
+    names: dict[str, object] = {"X": data[0]}
+    exec(session.python(view), names)
+    np.testing.assert_array_equal(names["labels"], view.labels)
 
 
 def test_representers_are_the_column(data):
@@ -191,24 +203,37 @@ def test_representers_are_the_column(data):
     np.testing.assert_array_equal(found.coefficients, column[found.points])
 
 
-def test_labels_table(data):
+def saved_rows(session, view, suffix=".csv"):
+    return list(csv.DictReader(labels_file(session, view, suffix).read().decode().splitlines()))
+
+
+def test_saved_labels_are_as_the_command_line_writes_them(data):
     names = ["=1+1", *(f"point {i}" for i in range(119))]
     session = Session(data[0], ids=names)
     view = session.compute(Settings(4))
-    rows = list(csv.DictReader(session.labels_table(view).splitlines()))
+    rows = saved_rows(session, view)
     assert [int(row["cluster"]) for row in rows] == view.labels.tolist()
     assert rows[0]["id"] == "'=1+1"  # no spreadsheet computes it
-    assert rows[5] == {"row": "5", "id": "point 4", "cluster": str(view.labels[5])}
+    assert list(rows[5]) == ["id", "cluster", "confidence", "second_cluster", "margin", "fits_nowhere"]
+    np.testing.assert_allclose([float(row["confidence"]) for row in rows], view.model.confidence_, atol=1e-6)
 
 
-def test_labels_table_starts_no_row_inside_a_name(data):
-    names = ["x\r=HYPERLINK(1)", "y\u2028=1+1", "z\n=1+1", *(f"point {i}" for i in range(117))]
-    session = Session(data[0], ids=names)
-    table = session.labels_table(session.compute(Settings(4)))
-    rows = list(csv.reader(io.StringIO(table, newline=""), strict=True))
-    assert [row[1] for row in rows[1:]] == names
-    assert '"x\r=HYPERLINK(1)"' in table
-    assert '"y\u2028=1+1"' in table
+def test_saved_labels_of_a_sample_leave_the_others_empty(data):
+    session = Session(data[0], max_points=50)
+    view = session.compute(Settings(3))
+    rows = saved_rows(session, view)
+    assert len(rows) == 120
+    assert [row["row"] for row in rows if row["cluster"]] == [str(row) for row in session.rows]
+
+
+def test_workbook_has_the_given_names(data, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install subspaces[excel]")
+    session = Session(data[0])
+    view = session.edited(session.compute(Settings(4)), Edits.none(4).renamed(2, "cats"))
+    sheet = openpyxl.load_workbook(labels_file(session, view, ".xlsx")).active
+    rows = list(sheet.iter_rows(values_only=True))
+    assert rows[0][:3] == ("row", "cluster", "name")
+    assert {row[1]: row[2] for row in rows[1:]}[2] == "cats"
 
 
 def test_more_points_than_the_page_can_follow(data):
@@ -252,7 +277,7 @@ def explorer(data):
     from subspaces.explorer.app import Explorer
 
     ids = ["<img src=x onerror=alert(1)>", *(f"p{i}" for i in range(119))]
-    return Explorer(Session(*data, ids=ids, image_shape=(3, 4)))
+    return Explorer(Session(*data, ids=ids, image_shape=(3, 4), settings=Settings(4)))
 
 
 def test_widgets_move_the_page(explorer):
@@ -318,12 +343,131 @@ def test_points_that_are_no_images(data):
     assert type(page).__name__ == "Column"
     from subspaces.explorer.app import Explorer
 
-    explorer = Explorer(Session(data[0]))
+    explorer = Explorer(Session(data[0], settings=Settings(4)))
     assert explorer.gallery.object.count("<svg") == len(explorer.current.sizes)
     assert "thumb" not in explorer.map.points.data
     assert callable(subspaces.explore)  # still the function, after its modules were imported
 
 
 def test_labels_are_saved(explorer):
-    saved = explorer._table().read().decode()
-    assert saved == explorer.session.labels_table(explorer.current)
+    saved = explorer._labels(".csv").read()
+    assert saved == labels_file(explorer.session, explorer.current).read()
+    assert saved.startswith(b"id,cluster,confidence")
+
+
+# ---------------------------------------------------------------- names, mergers, pictures, looks
+
+
+def test_clusters_are_named_merged_and_restored(explorer):
+    before = explorer.current
+    assert (explorer.rename.disabled, explorer.merge.disabled, explorer.undo.disabled) == (True, True, True)
+    explorer.clusters.value = [1]
+    explorer.name.value = " <i>cats "
+    explorer.rename.clicks += 1
+    assert explorer.current.names == ("", "<i>cats", "", "")
+    assert "&lt;i&gt;cats" in explorer.gallery.object
+    assert set(explorer.map.points.data["cluster"]) == {"0", "<i>cats", "2", "3"}
+    explorer.clusters.value = [1, 3]
+    explorer.merge.clicks += 1
+    assert explorer.current.names == ("", "<i>cats", "")
+    np.testing.assert_array_equal(explorer.current.labels, np.take([0, 1, 2, 1], before.labels))
+    assert "3 clusters" in explorer.quality.object
+    assert "np.take([0, 1, 2, 1], model.labels_)" in explorer.code.object
+    explorer.undo.clicks += 1
+    explorer.undo.clicks += 1
+    np.testing.assert_array_equal(explorer.current.labels, before.labels)
+    assert explorer.undo.disabled
+    explorer.clusters.value = [0]
+    explorer.name.value = "dogs"
+    explorer.rename.clicks += 1
+    explorer.widgets["n_clusters"].value = 3  # other clusters: names were not theirs
+    assert not any(explorer.current.names)
+
+
+def test_merged_labels_can_be_repeated_in_python(data):
+    session = Session(data[0])
+    view = session.edited(session.compute(Settings(4)), Edits.none(4).merged([0, 2]))
+    names: dict[str, object] = {"X": data[0]}
+    exec(session.python(view), names)
+    np.testing.assert_array_equal(names["labels"], view.labels)
+    model = session.labelled(view)
+    assert (model.n_clusters_, view.model.n_clusters_) == (3, 4)
+    np.testing.assert_array_equal(model.predict(data[0]), view.labels)
+
+
+def test_report_of_what_is_shown(explorer):
+    pytest.importorskip("jinja2", reason="Jinja2 is not installed: pip install subspaces[report]")
+    pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install subspaces[report]")
+    explorer.clusters.value = [0, 1]
+    explorer.merge.clicks += 1
+    explorer.clusters.value = [2]
+    explorer.name.value = "<cats>"
+    explorer.rename.clicks += 1
+    assert not explorer.report_file.visible
+    explorer.report.clicks += 1
+    assert explorer.report_file.visible
+    page = explorer._page.read().decode()
+    assert "2: &lt;cats&gt;" in page
+    assert not explorer.work.pane.visible
+    explorer.widgets["n_clusters"].value = 5  # another view: that report is not of it
+    assert not explorer.report_file.visible
+
+
+def test_work_shows_phases_counts_and_the_time_left():
+    from types import SimpleNamespace
+
+    from subspaces.explorer import work
+    from subspaces.progress import phase
+
+    shown: list[str] = []
+    pane = SimpleNamespace(param=SimpleNamespace(update=lambda object, visible: shown.append(object)))
+
+    def make():
+        with phase("Trying <settings>", 4) as step:
+            for _ in range(4):
+                step()
+        raise ValueError("no")
+
+    taken: list[object] = []
+    work.Work(pane).do(make, taken.append, None)
+    assert taken == ["no"]
+    assert "<b>Trying &lt;settings&gt;</b> <progress value='0' max='4'></progress> 0 of 4" in shown[1]
+    assert "4 of 4" in shown[-2]
+    assert shown[-1] == ""
+
+
+def test_looks(explorer):
+    light = explorer.map.figure.background_fill_color
+    assert "look-system" in explorer.view.css_classes
+    explorer.look.value = "Dark"
+    assert explorer.is_dark
+    assert "look-dark" in explorer.view.css_classes
+    assert explorer.map.figure.background_fill_color != light
+    explorer.look.value = "Light"
+    assert explorer.map.figure.background_fill_color == light
+
+
+def test_square_pictures_are_recognised(rng):
+    from sklearn.datasets import load_digits
+
+    digits = load_digits().data[:200]
+    assert Session(digits).image_shape == (8, 8)
+    assert Session(digits, image_shape=(4, 16)).image_shape == (4, 16)
+    colors = np.repeat(digits[:, :, None], 3, axis=2).reshape(200, -1)
+    assert image_shape_of(colors) == (8, 8, 3)
+    at = np.linspace(0, 1, 64)
+    curves = np.exp(-np.square((at - rng.uniform(0, 1, (200, 1))) / 0.1))  # spectra: as wide as 8 x 8 pixels
+    walks = np.cumsum(rng.normal(size=(200, 64)), axis=1)
+    for other in (curves, walks, rng.normal(size=(200, 64)), digits[:, rng.permutation(64)], sparse.csr_array(digits)):
+        assert image_shape_of(other) is None
+
+
+def test_vectors_of_images_show_the_images(data):
+    pytest.importorskip("panel", reason=NO_PANEL)
+    from subspaces.explorer.app import Explorer
+
+    pixels = np.random.default_rng(0).random((120, 6 * 5))
+    explorer = Explorer(Session(data[0], pixels=pixels, image_shape=(6, 5), max_points=100, settings=Settings(4)))
+    assert explorer.pictures.pixels.shape == (100, 6, 5)
+    with pytest.raises(ValueError, match="must hold the 30 values"):
+        Session(data[0], pixels=pixels, image_shape=(3, 4))

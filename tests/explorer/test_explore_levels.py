@@ -23,7 +23,7 @@ def explorer(data):
     pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
     from subspaces.explorer.app import Explorer
 
-    return Explorer(Session(*data, image_shape=(3, 4)))
+    return Explorer(Session(*data, image_shape=(3, 4), settings=Settings(4)))
 
 
 def test_levels_are_those_of_the_model_without_another_fit(data, monkeypatch):

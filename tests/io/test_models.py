@@ -50,6 +50,17 @@ def test_every_method_comes_back(tmp_path, name):
     assert reading == READING
 
 
+def test_a_frame_is_read_by_its_columns(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])])
+    save_model(tmp_path / "m.skops", KTRR(3).fit(frame))
+    again, reading = load_model(tmp_path / "m.skops")
+    assert reading == Reading(X.shape[1], list(frame.columns))
+    assert len(again.predict(frame)) == len(X)
+    save_model(tmp_path / "n.skops", KTRR(3).fit(X))
+    assert load_model(tmp_path / "n.skops")[1] == Reading(X.shape[1])
+
+
 # ------------------------------------------------------------------ strangers
 
 

@@ -132,6 +132,16 @@ def test_examples_run(page):
     assert not report, "".join(report)
 
 
+def test_the_readme_has_two_commands_and_a_small_picture():
+    text = read(ROOT / "README.md")
+    marked = re.findall(r"^<!-- (demo|tests) -->\n```sh\n(.*)\n```$", text, flags=re.M)
+    assert [name for name, _ in marked] == ["demo", "tests"]
+    assert text.count("```sh") == 2, "a fresh machine needs two commands; others are said in a sentence"
+    assert all(command.startswith("python3 -m venv .venv && .venv/bin/pip install") for _, command in marked)
+    assert ".venv\\Scripts\\subspaces demo" in text, "Windows"
+    assert (DOCS / "first.png").stat().st_size < 150_000
+
+
 @on_every_page
 def test_links_resolve(page):
     assert not broken_links(page)

@@ -91,13 +91,16 @@ def open_report(browser, reports):
         watched.context.close()
 
 
-def column(page, number):
+def column(page, name):
+    number = page.locator("#table thead th").evaluate_all(
+        "(heads, name) => heads.findIndex(head => head.querySelector(`[data-column=${name}]`)) + 1", name
+    )
     return page.locator(f"#table tbody tr td:nth-child({number})").all_inner_texts()
 
 
 def test_click_opens_the_members(open_report):
     page = open_report("photos.html")
-    card = page.locator("details.card").nth(1)
+    card = page.locator("article.card").nth(1)
     assert not card.locator(".members li").first.is_visible()
     card.locator("summary").click()
     members = card.locator(".members li")
@@ -109,15 +112,106 @@ def test_click_opens_the_members(open_report):
     assert not members.first.is_visible()
 
 
+def test_pictures_enlarge_by_mouse_and_keys(open_report):
+    page = open_report("photos.html")
+    card = page.locator("article.card").first
+    card.locator(".thumbs .look").first.click()
+    dialog = page.locator("#look")
+    assert dialog.is_visible()
+    name = page.locator("#look-name").inner_text()
+    assert name in card.locator(".members .name").all_text_contents()
+    assert page.locator("#look-image").bounding_box()["width"] > 200
+    assert "cluster 0" in page.locator("#look-facts").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#look-name").inner_text() != name
+    page.keyboard.press("Escape")
+    assert not dialog.is_visible()
+    card.locator("summary").click()
+    card.locator(".members li[tabindex]").nth(2).focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#look-name").inner_text() == card.locator(".members .name").nth(2).inner_text()
+    page.click("#look-close")
+    page.locator("#table .look").first.click()
+    assert page.locator("#look-name").inner_text() == column(page, "id")[0]
+    page.mouse.click(3, 3)  # beside the dialog
+    assert not dialog.is_visible()
+
+
+def test_map_shows_what_is_under_the_pointer(open_report):
+    page = open_report("photos.html")
+    page.locator("#map-canvas").scroll_into_view_if_needed()
+    page.wait_for_timeout(100)
+    tip = page.locator("#map-tip")
+    page.focus("#map-canvas")
+    page.keyboard.press("ArrowRight")
+    assert tip.is_visible()
+    first = tip.inner_text()
+    assert "cluster 0" in first
+    assert "confidence" in first
+    assert tip.locator("img").evaluate("image => image.complete && image.naturalWidth > 0")
+    page.keyboard.press("ArrowDown")
+    assert "cluster 1" in tip.inner_text()
+    page.keyboard.press("Enter")
+    assert page.locator("#look-name").inner_text() in tip.inner_text()
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowLeft")
+    box, spot = page.locator("#map-canvas").bounding_box(), tip.inner_text()
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+    found = set()
+    for x in range(20, int(box["width"]), 24):  # somewhere a point is met
+        for y in (0.25, 0.5, 0.75):
+            page.mouse.move(box["x"] + x, box["y"] + y * box["height"])
+            if tip.is_visible():
+                found.add(tip.inner_text())
+    assert found
+    assert "cluster" in spot
+    before = page.evaluate("document.getElementById('map-canvas').toDataURL()")
+    page.click("#map-in")
+    page.click("#legend .chip >> nth=0")
+    assert page.locator("#legend .chip").first.get_attribute("aria-pressed") == "false"
+    page.wait_for_timeout(100)
+    assert page.evaluate("document.getElementById('map-canvas').toDataURL()") != before
+    page.click("#map-reset")
+    page.click("#legend-all")
+    assert page.locator("#legend .chip[aria-pressed=true]").count() == 3
+
+
+def test_doubtful_points_are_shown_and_lead_to_the_table(open_report):
+    page = open_report("photos.html")
+    section = page.locator("#doubtful")
+    names = section.locator(".name").all_inner_texts()
+    assert names
+    n = page.evaluate("data.confidence.filter(value => value < data.unsure).length")
+    link = section.locator("a[data-only]")
+    assert link.count() == (1 if n else 0)
+    if n:
+        link.click()
+        assert page.locator("#count").inner_text() == f"{n} of 60 shown"
+    else:
+        page.select_option("#only", "doubtful")
+        assert column(page, "id") == []
+
+
+def test_commands_are_copied(open_report):
+    page = open_report("photos.html", permissions=["clipboard-read", "clipboard-write"])
+    block = page.locator("#next-steps .copied").first
+    block.locator("button").click()
+    assert block.locator("button").inner_text() == "Copied"
+    assert page.evaluate("navigator.clipboard.readText()") == block.locator("code").inner_text()
+
+
 def test_hostile_name_shows_as_text(open_report):
     page = open_report("photos.html")
-    for summary in page.locator("details.card > summary").all():
+    for summary in page.locator("article.card summary").all():
         summary.click()
     shown = page.locator(".members .name", has_text=HOSTILE)
     assert shown.count() == 1
     assert shown.inner_text() == HOSTILE
     page.fill("#words", "onerror")
-    assert column(page, 1) == [HOSTILE]
+    assert column(page, "id") == [HOSTILE]
+    page.locator("#table .look").click()
+    assert page.locator("#look-name").inner_text() == HOSTILE
     assert page.locator("img[src=x]").count() == 0
 
 
@@ -126,43 +220,49 @@ def test_hostile_table_shows_as_text(open_report):
     assert page.locator("h1").inner_text() == "table <b>.csv"
     assert page.title() == "table <b>.csv: 2 clusters"
     assert any("<script>alert(3)</script>" in text for text in page.locator(".traits").all_inner_texts())
-    assert "<img src=x onerror=alert(0)>" in column(page, 1)
+    assert "<img src=x onerror=alert(0)>" in column(page, "id")
     assert page.locator("svg.profile path.mean").count() >= 40
+    page.focus("#map-canvas")
+    page.keyboard.press("ArrowRight")
+    assert "onerror=alert" in page.locator("#map-tip").inner_text()
 
 
 def test_sorting_filtering_and_paging(open_report):
     page = open_report("photos.html")
-    assert len(column(page, 1)) == 25
-    page.click("#table button[data-column=name]")
-    assert column(page, 1)[1:4] == ["picture 0.png", "picture 1.png", "picture 2.png"]  # numbers in their order
+    assert len(column(page, "id")) == 25
+    page.click("#table button[data-column=id]")
+    assert column(page, "id")[1:4] == ["picture 0.png", "picture 1.png", "picture 2.png"]  # numbers in their order
     button = page.locator("#table button[data-column=confidence]")
     button.click()
-    rising = [float(text) for text in column(page, 3)]
+    rising = [float(text) for text in column(page, "confidence")]
     assert rising == sorted(rising)
     button.click()
-    falling = [float(text) for text in column(page, 3)]
+    falling = [float(text) for text in column(page, "confidence")]
     assert falling == sorted(falling, reverse=True)
     assert page.locator("#table th[aria-sort=descending]").inner_text().strip().startswith("confidence")
     page.click("#next")
     page.click("#next")
-    assert len(column(page, 1)) == 10
+    assert len(column(page, "id")) == 10
     assert page.locator("#next").is_disabled()
     page.select_option("#which", "2")
-    assert set(column(page, 2)) == {"2"}
-    assert page.locator("#count").inner_text() == "20 of 60"
+    assert set(column(page, "cluster")) == {"2"}
+    assert page.locator("#count").inner_text() == "20 of 60 shown"
     page.fill("#words", "no such name")
-    assert column(page, 1) == []
+    assert column(page, "id") == []
     page.fill("#words", "")
-    page.check("#odd")
-    assert set(column(page, 6)) <= {"yes"}
+    page.select_option("#which", "")
+    page.select_option("#only", "nowhere")
+    assert set(column(page, "fits_nowhere")) <= {"yes"}
+    page.select_option("#only", "away")
+    assert all("⚑" in text for text in column(page, "margin"))
 
 
 def test_link_in_the_table_opens_the_cluster(open_report):
     page = open_report("photos.html")
-    link = page.locator("#table tbody td:nth-child(2) a").first
+    link = page.locator("#table tbody td a[href^='#cluster']").first
     number = link.inner_text()
     link.click()
-    page.wait_for_function("number => document.getElementById('cluster-' + number).open", arg=number)
+    page.wait_for_function("number => document.querySelector(`#cluster-${number} details`).open", arg=number)
 
 
 @pytest.mark.parametrize("name", ["photos.html", "table.html"])
@@ -176,7 +276,7 @@ def test_no_width_scrolls_sideways(open_report, name, width):
 
 def test_light_and_dark(open_report):
     background = "getComputedStyle(document.body).backgroundColor"
-    source = "document.querySelector('figure img').currentSrc.length"
+    source = "document.querySelector('#tree img').currentSrc.length"
     light, dark = (open_report("photos.html", color_scheme=scheme) for scheme in ("light", "dark"))
     assert light.evaluate(background) != dark.evaluate(background)
     assert light.evaluate(source) != dark.evaluate(source)
@@ -184,9 +284,10 @@ def test_light_and_dark(open_report):
 
 def test_works_without_scripts(open_report):
     page = open_report("photos.html", java_script_enabled=False)
-    page.locator("details.card summary").first.click()
-    assert page.locator("details.card .members li").first.is_visible()
-    assert page.locator("noscript").inner_text() != ""
+    page.locator("article.card summary").first.click()
+    assert page.locator("article.card .members li").first.is_visible()
+    assert "needs JavaScript" in page.locator("#points noscript").inner_text()
+    assert page.locator("#map noscript img").evaluate("image => image.complete && image.naturalWidth > 0")
 
 
 def test_policy_stops_what_is_not_ours(browser, reports):

@@ -17,6 +17,7 @@ from subspaces import KTRR, TRR
 from subspaces.confidence import summarize
 from subspaces.report import Content, _page, _tree, render, render_tables, write_report, write_tables
 from subspaces.report import _members as members
+from subspaces.report._pictures import Pictures
 from subspaces.report._tables import latex, latex_table, markdown, markdown_table
 
 pytest.importorskip("jinja2")
@@ -87,6 +88,7 @@ def page(content):
 def no_plots(monkeypatch):
     """Plots take most of a report's time; tests of other things do without."""
     monkeypatch.setattr(_page, "pictures", lambda _: [])
+    monkeypatch.setattr(_page, "drawn", lambda _: [])
     monkeypatch.setattr(_tree, "drawn", lambda _: [])
 
 
@@ -133,8 +135,8 @@ def test_names_from_files_are_text(page, content):
         assert name in shown
     assert "49" not in re.findall(r"\{\{ (\d+) \}\}", page)
     data = json.loads("".join(elements.inside[1]))
-    assert data["name"] == list(content.ids)
-    assert set(data["truth"]) == set(HOSTILE[1:4])
+    assert data["id"] == list(content.ids)
+    assert set(data["class"]) == set(HOSTILE[1:4])
     assert "<" not in "".join(elements.inside[1])
     assert page.count("alert(1)") > 0  # they are shown, as text
 
@@ -147,16 +149,16 @@ def test_page_says_what_was_done(points):
     assert sum(map(len, re.findall(r"data:image/png[^\"]*", page))) < 800_000
     assert model.selection_.reason in text
     assert "KTRR(" in text
-    assert f"48 points in {model.n_clusters_} clusters" in text
+    assert f"The 48 points were put into {model.n_clusters_} groups" in text
     assert re.search(r"gene \d+ [+-]\d\.\d sd", text)
-    for title in ("The graph that was cut", "Spectrum", "Map of the points", "Settings tried", "How many clusters"):
+    for title in ("The graph that was cut", "Spectrum", "Map", "Settings tried", "How many clusters"):
         assert title in text
     assert "chosen" in text
 
 
 def test_every_member_is_in_the_gallery_once(page, content):
     elements = Elements(page)
-    cards = [a for a in elements.named("details") if a.get("class") == "card"]
+    cards = [a for a in elements.named("article") if a.get("class") == "card"]
     assert [card["id"] for card in cards] == ["cluster-0", "cluster-1", "cluster-2"]
     views = members.gallery(content)
     indices = sorted(member.index for view in views for member in view.members)
@@ -171,7 +173,7 @@ def test_images_are_thumbnails_within_their_room(no_plots, monkeypatch, rng):
     elements = Elements(render(content))
     assert len([a for a in elements.named("img") if a["src"].startswith("data:image/webp")]) >= 60
     monkeypatch.setattr(members, "GALLERY_BYTES", 20_000)
-    views = members.gallery(content)
+    views = members.gallery(content, Pictures(content))
     shown = [member for view in views for member in view.members]
     assert 0 < len(shown) < 60
     assert sum(len(member.image) for member in shown) <= 20_000
@@ -236,7 +238,7 @@ def test_failing_plot_is_left_out(content, monkeypatch):
     monkeypatch.setattr(_figures, "_png", lambda draw, *_: (str(draw(Figure())), 1, 1))
     with pytest.warns(UserWarning, match="'Spectrum' was left out of the report: no"):
         titles = [picture.title for picture in _page.pictures(content)]
-    assert "Map of the points" in titles
+    assert "The graph that was cut" in titles
     assert "Spectrum" not in titles
 
 

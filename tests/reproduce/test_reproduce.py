@@ -306,6 +306,8 @@ def test_identical_repeats_count_as_one(tested):
     assert [(record.n, record.distinct, record.p) for record in records] == [(10, 1, None)] * 2
     assert not records[0].dagger
     assert "†" not in tables.markdown(experiment, records)
+    said = "Test, panel, AC: the runs are too few, or too many of them the same, to tell KTRR from any rival."
+    assert said in tables.markdown(experiment, records)
 
 
 def test_missing_results_are_shown_as_missing():

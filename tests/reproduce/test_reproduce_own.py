@@ -12,7 +12,7 @@ from cli_data import run
 from subspaces.datasets import make_subspaces
 from subspaces.datasets.named import NAMED
 from subspaces.io import FileError
-from subspaces.reproduce import own, schedule
+from subspaces.reproduce import choice, own, schedule
 from subspaces.reproduce.experiment import Settings, adapted, origin, run_experiment
 from subspaces.reproduce.statistics import read_paper
 
@@ -181,3 +181,13 @@ def test_command(place):
     assert "must have fit_predict" in wrong.output
     assert "give a file there" in run("reproduce", "digits", "--label", "z").output
     assert "not in the file" in run("reproduce", "--data", "my.npz", "--label", "z").output
+
+
+def test_a_grid_into_a_folder_chooses_for_that_folder_alone(tmp_path):
+    setting = {"graph": "column", "reg": 0.25, "affine": False}
+    earlier = {"ktrr": {"usps": {"tried": 12, "on": "draw 100", "accuracy": 80.0, "setting": setting}}}
+    choice.write_chosen(tmp_path / schedule.CHOSEN, earlier, [], [])  # a grid that is not whole
+    assert choice.read_chosen(tmp_path / schedule.CHOSEN) == {"ktrr": {"usps": {"tried": 0, "setting": setting}}}
+    _, rows = adapted("table5", Settings(tmp_path, tmp_path))
+    assert rows["ktrr"]["chosen"]["usps"] == setting
+    assert schedule.load_parameters()["ktrr"]["chosen"]["usps"] != setting

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
-from subspaces.cli._common import Refusal, bar_of_time
+from subspaces.cli._common import Refusal
 
 if TYPE_CHECKING:
     from subspaces.features import Extractor
@@ -23,21 +22,20 @@ _OF_PIXELS = ("image_size", "color")
 
 @dataclass(frozen=True)
 class Features:
-    """What was asked for: nothing, pixels, or an extractor; `show` lets a person see how far it is."""
+    """What was asked for: nothing, pixels, or an extractor."""
 
     spec: str | None = None
     extractor: Extractor | None = None
-    show: bool = False
 
     @classmethod
-    def checked(cls, spec: str | None, given: dict[str, Any], show: bool = False) -> Self:
+    def checked(cls, spec: str | None, given: dict[str, Any]) -> Self:
         """Refuse what is no extractor, what is not installed and, in `given`, options that have no meaning with it.
 
         Who gives the size or the colours of pixels wants to compare pixels.
         """
         of_pixels = [name for name in _OF_PIXELS if given.get(name)]
         if spec is None or spec == PIXELS:
-            return cls(PIXELS if of_pixels else spec, None, show)
+            return cls(PIXELS if of_pixels else spec)
         for name in ("image", "motion", "scheduler"):
             if given.get(name):
                 raise typer.BadParameter(f"has no meaning with --{name}", param_hint=OPTION)
@@ -51,7 +49,7 @@ class Features:
             extractor.check()
         except (ValueError, ImportError) as error:
             raise typer.BadParameter(str(error), param_hint=OPTION) from error
-        return cls(spec, extractor, show)
+        return cls(spec, extractor)
 
     def of(self, data: Dataset) -> Dataset:
         """The points as they are clustered: images become vectors where that was asked for or is usual."""
@@ -77,8 +75,8 @@ class Features:
         if self.spec == PIXELS:
             raise typer.BadParameter(f"texts have no pixels ({data.source})", param_hint=OPTION)
         extractor = self.extractor or usual(data.texts or [])
-        with _refused(), _bar(self.show, "reading the texts") as progress:
-            made = featured(data, extractor, progress)
+        with _refused():
+            made = featured(data, extractor)
         what = f"each of {made.n_points} texts became {made.X.shape[1]} {extractor.kind} ({extractor.name})"
         other = "sentences" if extractor.name == "tfidf" else "tfidf"
         how = f"{OPTION} {other} is another way" if is_installed() else f"{INSTALL} brings word vectors for short ones"
@@ -87,8 +85,8 @@ class Features:
     def _made(self, data: Dataset, extractor: Extractor) -> Dataset:
         from subspaces.features import featured
 
-        with _refused(), _bar(self.show) as progress:
-            made = featured(data, extractor, progress)
+        with _refused():
+            made = featured(data, extractor)
         what = f"each of {len(made.X)} images became {made.X.shape[1]} {extractor.kind} ({extractor.title})"
         return replace(made, notes=(f"{what}; {OPTION} {PIXELS} compares the pixels instead", *_others(data)))
 
@@ -128,14 +126,14 @@ def features_of_model(spec: str | None, reading: Reading) -> Extractor | None:
     return FromFile(spec)
 
 
-def new_vectors(data: Dataset, extractor: Extractor | None, show: bool) -> Dataset:
+def new_vectors(data: Dataset, extractor: Extractor | None) -> Dataset:
     """New images as the vectors that a model knows."""
     if extractor is None:
         return data
     from subspaces.features import featured
 
-    with _refused(), _bar(show) as progress:
-        return replace(featured(data, extractor, progress, is_fitted=True), notes=_others(data))
+    with _refused():
+        return replace(featured(data, extractor, is_fitted=True), notes=_others(data))
 
 
 def _others(data: Dataset) -> tuple[str, ...]:
@@ -161,14 +159,3 @@ def _refused() -> Iterator[None]:
         raise
     except (ImportError, RuntimeError, ValueError) as error:
         raise Refusal(str(error)) from error
-
-
-@contextmanager
-def _bar(show: bool, title: str = "looking at the images") -> Iterator[Callable[[int, int], None] | None]:
-    """A bar over the images with the time left, if a person is watching."""
-    if not show or not sys.stderr.isatty():
-        yield None
-        return
-    with bar_of_time(title, counted=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -26,7 +26,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """What is taken for tracks where nothing is given, by the weight that a method has: ridge methods, and SSC as its
 authors did. See docs/motion.md."""
-_NO_MEANING = ("image_size", "color", "missing")
+_NO_MEANING = ("image_size", "color", "missing", "text")
 """Options of reading that tracks have no use for, beside their defaults."""
 
 

@@ -87,7 +87,7 @@ class Outputs:
         written, data, summary = [], run.data, run.summary
         if self.labels is not None:
             table: dict[str, Any] = {} if data is None else data.table
-            labels, columns = run.estimator.labels_, _columns(summary)
+            labels, columns = run.estimator.labels_, {} if summary is None else summary.columns()
             with phase("Writing the labels"):
                 write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
             written.append(f"labels written to {self.labels}")
@@ -120,19 +120,8 @@ class Outputs:
 def as_document(run: Run) -> dict[str, Any]:
     """Everything about a run, ready for JSON; rows of the file that were dropped are not among the points."""
     places = {} if run.data is None else run.data.places
-    return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **_columns(run.summary)}
-
-
-def _columns(summary: Summary | None) -> dict[str, Any]:
-    """What is known of each point beside its label."""
-    if summary is None:
-        return {}
-    return {
-        "confidence": summary.confidence.tolist(),
-        "second_cluster": [None if label < 0 else label for label in summary.second_cluster.tolist()],
-        "margin": summary.margin.tolist(),
-        "fits_nowhere": summary.fits_nowhere.tolist(),
-    }
+    columns = {} if run.summary is None else run.summary.columns()
+    return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **columns}
 
 
 def say(run: Run, written: list[str], found: bool) -> None:
@@ -141,7 +130,8 @@ def say(run: Run, written: list[str], found: bool) -> None:
     name = document.get("winner", document["method"]).upper()
     if document.get("verdict"):
         typer.echo(one_line(document["verdict"]))
-    shape = f"{counted(document['n_points'], 'point')}, {counted(document['n_features'], 'feature')}"
+    noun = "image" if run.data is not None and run.data.is_image_folder else "point"
+    shape = f"{counted(document['n_points'], noun)}, {counted(document['n_features'], 'feature')}"
     typer.echo(one_line(f"{document['source']}: {shape}, clustered in {document['seconds']:.1f} s"))
     how = " (the number was found; -k sets it)" if found else ""
     sizes = f"; points in each cluster: {sizes_of(labels)}" if document["n_clusters"] > 1 else ""

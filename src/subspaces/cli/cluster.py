@@ -111,7 +111,7 @@ def _cluster(typed: Any) -> None:
     wanted = options.number(typed.n_clusters, "-k", int)
     looked_at = {name: reading[name] for name in ("image_size", "color")}
     looked_at |= {name: getattr(typed, name) for name in ("image", "motion", "scheduler")}
-    features = Features.checked(typed.features, looked_at, show)
+    features = Features.checked(typed.features, looked_at)
     inputs = _checked_inputs(typed, outputs)
     main, streamed = inputs.main, _stream.wanted(inputs.main, typed.scheduler)
     tracks = Motion.checked(typed.motion, typed.overlay, main, typed.force, streamed)

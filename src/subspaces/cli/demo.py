@@ -70,6 +70,8 @@ def demo(
         parameters = plain(runs[best].model.get_params())
         typer.echo(json.dumps({**document, "parameters": parameters, "files": list(map(str, files))}, allow_nan=False))
         return
+    others = " and ".join(f"{name} {scores[name]['AC']:.0f} %" for name in ("k-means", "one label for all"))
+    typer.echo(f"{best}, puts {scores[best]['AC']:.0f} % of the images with their own digit; {others}.\n")
     typer.echo(format_table(scores))
     typer.echo("\nAC accuracy, NMI mutual information, ARI adjusted Rand index, F pairwise F-score, all in percent.")
     typer.echo(one_line(f"Labels of every method: {files[0]}"))

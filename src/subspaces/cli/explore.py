@@ -12,6 +12,8 @@ from subspaces.cli import _options as options
 from subspaces.cli._common import Refusal, limited_threads, one_line
 from subspaces.cli._features import Features
 from subspaces.cli._inputs import Inputs
+from subspaces.progress import shown
+from subspaces.spelling import counted
 
 page = partial(options.option, "The page")
 HostOption = Annotated[
@@ -34,6 +36,15 @@ PointsOption = Annotated[
         min=3,
     ),
 ]
+ShapeOption = Annotated[
+    str | None,
+    options.data(
+        "--image-shape",
+        "SHAPE",
+        "Height and width of images that are rows of a table or array: 32x32, in colour 32x32x3; left out, found from "
+        "the values where they are square.",
+    ),
+]
 
 
 def explore(
@@ -44,6 +55,7 @@ def explore(
     array: options.ArrayOption = None,
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
+    image_shape: ShapeOption = None,
     text: options.TextOption = None,
     features: options.FeaturesOption = None,
     max_points: PointsOption = 2000,
@@ -52,32 +64,45 @@ def explore(
     host: HostOption = "127.0.0.1",
     port: PortOption = 0,
     browser: BrowserOption = True,
+    quiet: options.QuietOption = False,
     debug: options.DebugOption = False,
 ) -> None:
-    """Explore the points of FILE in the browser: move a slider, watch the clusters.
+    """Explore the points of FILE in the browser: move a slider, watch the clusters, name and merge them.
 
-    Runs on this machine only and sends nothing anywhere. Ctrl-C ends it.
+    It starts with what subspaces cluster FILE finds, runs on this machine only and sends nothing. Ctrl-C ends it.
 
     Example: subspaces explore faces.npz --label y
     """
     from subspaces.io import read_table
 
     try:
-        from subspaces.explorer.app import serve
+        from subspaces.explorer.server import serve
     except ImportError as error:
         raise Refusal(str(error)) from None
     from subspaces.explorer import Session
 
-    looked_at = Features.checked(features, {}, show=True)
+    shape = _shape(image_shape)
+    looked_at = Features.checked(features, {})
     inputs = Inputs.of(file)
     reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array, "text": text}
     reading |= {"header": header, "decimal": decimal}
     asked = {**reading, "features": features}
     with limited_threads(threads):
-        data = looked_at.of(read_table(inputs.source, **reading))
-        classes = None if data.y is None or data.classes is None else [data.classes[code] for code in data.y]
-        shown: dict[str, Any] = {"ids": data.ids, "image_shape": data.image_shape, "pixels": data.pixels}
-        session = Session(data.X, classes, **shown, max_points=max_points, seed=seed or 0)
+        with shown(not quiet):
+            data = looked_at.of(read_table(inputs.source, **reading))
+            session = Session(
+                data.X,
+                None if data.y is None or data.classes is None else [data.classes[code] for code in data.y],
+                ids=data.ids,
+                image_shape=shape or data.image_shape,
+                pixels=data.pixels,
+                lines=data.places.get("line"),
+                max_points=max_points,
+                seed=seed or 0,
+            )
+            started = session.first_settings
+            session.compute(started)  # the page finds it done
+        began = f", which begins with {counted(started.n_clusters, 'cluster')} as subspaces cluster finds them"
         for note in data.notes:
             typer.echo(f"note: {one_line(note)}")
         serve(
@@ -87,8 +112,21 @@ def explore(
             host=host,
             port=port,
             open_browser=browser,
-            announce=lambda address: typer.echo(f"{address}\nexploring {one_line(inputs.title)}; Ctrl-C ends it"),
+            announce=lambda address: typer.echo(
+                f"{address}\nexploring {one_line(inputs.title)}{began}; Ctrl-C ends it"
+            ),
         )
+
+
+def _shape(text: str | None) -> tuple[int, ...] | None:
+    """Height and width, and 3 in colour."""
+    if text is None:
+        return None
+    parts = text.lower().split("x")
+    if not (len(parts) in (2, 3) and all(part.isdigit() and int(part) for part in parts) and parts[2:] in ([], ["3"])):
+        problem = f"must be HEIGHTxWIDTH or HEIGHTxWIDTHx3, such as 32x32; got '{one_line(text)}'"
+        raise typer.BadParameter(problem, param_hint="--image-shape")
+    return tuple(int(part) for part in parts)
 
 
 def _reading(given: dict[str, Any]) -> list[str]:

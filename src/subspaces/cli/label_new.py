@@ -15,6 +15,7 @@ from subspaces.cli._common import one_line
 from subspaces.cli._features import features_of_model, new_vectors
 from subspaces.cli._inputs import Inputs
 from subspaces.cli._outputs import sizes_of
+from subspaces.progress import phase, shown
 from subspaces.spelling import counted
 
 if TYPE_CHECKING:
@@ -69,12 +70,15 @@ def predict(
     inputs = Inputs.of(file)
     if output is not None:
         check_output(output, force=force, source=inputs.main)
-    estimator, reading = load_model(model)
     options_of_reading = {"id": id_, "array": array, "header": header, "decimal": decimal, "missing": missing}
     options_of_reading["text"] = text
-    extractor = features_of_model(features, reading)
-    data = _read(inputs, reading, options_of_reading, partial(new_vectors, extractor=extractor, show=not quiet))
-    labels = estimator.predict(data.X)
+    with shown(not (quiet or as_json)):
+        with phase("Reading the model"):
+            estimator, reading = load_model(model)
+        extractor = features_of_model(features, reading)
+        data = _read(inputs, reading, options_of_reading, partial(new_vectors, extractor=extractor))
+        with phase("Labelling the points"):
+            labels = estimator.predict(data.X)
     if output is not None:
         write_labels(output, labels, **data.table, force=force)
     if as_json:

@@ -25,7 +25,7 @@ from subspaces.estimators.graph import GraphClusterer, WithGraph
 from subspaces.numerics.types import Array, Data
 from subspaces.representation.coefficients import Coefficients, Trace
 
-ELSEWHERE = ("connect", "out_of_sample", "random_state", "progress", "checkpoints", "save_every")
+ELSEWHERE = ("connect", "out_of_sample", "random_state", "verbose", "progress", "checkpoints", "save_every")
 """Parameters that take no part in any training."""
 AFTER_TRAINING = ("n_clusters", "graph", "graph_params", "n_nonzero", "by", "partition", "n_init", "init")
 """Parameters of graph and cut."""

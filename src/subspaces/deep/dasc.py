@@ -75,7 +75,8 @@ class DASC(SelfExpressive, DeepClusterer):
         As in :class:`DSCNet`.
     device, checkpoints, save_every, progress, scaling
         As in :class:`DSCNet`.
-    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample,
+    random_state, verbose
         As in :class:`DSCNet`; `n_clusters` is needed, and the graph and cut serve the clusterings within.
 
     Examples

@@ -65,7 +65,8 @@ class AESSC(OnCodes, DeepClusterer):
         As in :class:`DSCNet`.
     device, checkpoints, save_every, progress, scaling
         As in :class:`DSCNet`.
-    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample,
+    random_state, verbose
         As in :class:`~subspaces.KTRR`; ``graph="mass"`` is SSC's.
 
     Examples
@@ -108,7 +109,8 @@ class AEKTRR(WithKernel, OnCodes, DeepClusterer):
         As in :class:`DSCNet`.
     device, checkpoints, save_every, progress, scaling
         As in :class:`DSCNet`.
-    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample,
+    random_state, verbose
         As in :class:`~subspaces.KTRR`.
 
     Examples
@@ -202,7 +204,8 @@ class StructAE(OnCodes, DeepClusterer):
         As in :class:`DSCNet`.
     scaling : default="unit"
         Every image gets length 1.
-    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample,
+    random_state, verbose
         As in :class:`~subspaces.KTRR`.
 
     Examples

@@ -206,7 +206,7 @@ class DSCNet(SelfExpressive, DeepClusterer):
     graph, graph_params, partition
         ``"dscnet"`` and ``"discretize"`` are the authors' choice; look at other graphs as well, much of the published
         accuracy comes from this one.
-    n_clusters, n_nonzero, by, n_init, init, connect, out_of_sample, random_state
+    n_clusters, n_nonzero, by, n_init, init, connect, out_of_sample, random_state, verbose
         As in :class:`~subspaces.KTRR`. Networks are trained in the precision of X; whole numbers become float32.
 
     Attributes
@@ -272,7 +272,8 @@ class KTRRNet(DeepClusterer):
         As in :class:`DSCNet`.
     device, checkpoints, save_every, progress, scaling
         As in :class:`DSCNet`.
-    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample,
+    random_state, verbose
         As in :class:`~subspaces.KTRR`.
 
     Examples

@@ -12,6 +12,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from torch import Tensor, nn
 
 from subspaces.deep.checkpoint import Checkpoint
+from subspaces.progress import phase
 
 Progress = Callable[[str, int, int, float], None]
 """Called after every epoch with the stage, the epoch (from 1), the largest number of epochs and the loss."""
@@ -81,16 +82,19 @@ class Training:
         losses = self.losses.setdefault(name, [])
         if losses and self._saved is not None:
             optimiser.load_state_dict(self._saved["optimiser"])
-        for epoch in range(len(losses), epochs):
-            if before_epoch is not None:
-                before_epoch(epoch)
-            losses.append(self._epoch(optimiser, loss, batch_size, name))
-            if self.progress is not None:
-                self.progress(name, epoch + 1, epochs, losses[-1])
-            if has_converged(losses, self.tol, self.patience):
-                break
-            if (epoch + 1) % self.save_every == 0:
-                self._save(name, optimiser, finished=False)
+        with phase(f"Training the network ({name})", epochs) as step:
+            step(len(losses))
+            for epoch in range(len(losses), epochs):
+                if before_epoch is not None:
+                    before_epoch(epoch)
+                losses.append(self._epoch(optimiser, loss, batch_size, name))
+                step()
+                if self.progress is not None:
+                    self.progress(name, epoch + 1, epochs, losses[-1])
+                if has_converged(losses, self.tol, self.patience):
+                    break
+                if (epoch + 1) % self.save_every == 0:
+                    self._save(name, optimiser, finished=False)
         self._save(name, optimiser, finished=True)
 
     def _epoch(

@@ -26,6 +26,7 @@ _PARAMETERS = {
     "graph": ("n_nonzero", "by", "graph", "graph_params"),
     "embedding": ("n_clusters", "connect", "spectral"),
     "cut": ("partition", "n_init", "init", "random_state", "out_of_sample"),
+    "none": ("verbose",),
 }
 """The first stage that a parameter changes; all others belong to the coefficients."""
 _STAGE_OF = {name: stage for stage, names in _PARAMETERS.items() for name in names}

@@ -25,6 +25,7 @@ from subspaces.new_points import RULES
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Data, Labels
 from subspaces.partition import PARTITIONS
+from subspaces.progress import shown
 from subspaces.scaling import SCALINGS
 from subspaces.spelling import counted
 
@@ -39,6 +40,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "n_clusters": [COUNT, None],
     "scaling": [StrOptions(set(SCALINGS)), None],
     "random_state": ["random_state"],
+    "verbose": ["boolean"],
     "kernel": [StrOptions(set(KERNELS)), callable, Kernel],
     "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
     "kernel_params": [dict, None],
@@ -81,6 +83,7 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
     _: KW_ONLY
     scaling: str | None = None
     random_state: Any = 0
+    verbose: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     _constraints: ClassVar[dict[str, list[Any]]] = {}
@@ -118,7 +121,8 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         """Fit to validated points; an error or Ctrl-C leaves an unfitted estimator, not half of one."""
         self._forget()
         try:
-            fit(self._validated(X))
+            with shown(self.verbose, lines=True):
+                fit(self._validated(X))
         except BaseException:
             self._forget()
             raise

@@ -39,7 +39,7 @@ class BDR(WithGraph, GraphClusterer):
         up.
     n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
         As in :class:`~subspaces.KTRR`; ``n_nonzero=None`` keeps all coefficients, as the authors do.
-    out_of_sample, random_state
+    out_of_sample, random_state, verbose
         As in :class:`~subspaces.KTRR`.
 
     Examples

@@ -25,6 +25,7 @@ from subspaces.features import Extractor, Features, fit_extractor
 from subspaces.numerics.ordering import one_label_per_copy
 from subspaces.numerics.types import Data
 from subspaces.partition import in_order
+from subspaces.progress import shown
 from subspaces.selection import AUTO, Selection, choose
 from subspaces.selection.candidates import EFFORTS, NEIGHBORS
 
@@ -59,6 +60,8 @@ class SubspaceClustering(GraphClusterer):
         Rule of :meth:`predict` for new points.
     random_state : int, RandomState or None, default=0
         0 gives the same labels every time, on every machine.
+    verbose : bool, default=False
+        Show how far a fit is, on standard error: a bar on a terminal, lines in a notebook.
 
     Attributes
     ----------
@@ -129,6 +132,17 @@ class SubspaceClustering(GraphClusterer):
             journey = replace(journey, labels=in_order(one_label_per_copy(labels, journey.prints)))
         self._keep(journey, X, self.estimator_)
         keep_choice(self, self.estimator_)
+
+    def choose(self, X: Any) -> tuple[KTRR | SC, Selection | None]:
+        """The method that wins on these points, unfitted, and what was tried: :meth:`fit` without the last fit.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+        """
+        self._validate_params()
+        with shown(self.verbose, lines=True):
+            return self._chosen(self._validated(X))
 
     def _agreement(self) -> Agreement | None:
         """What the search knows of the labels; of points it did not look at, what it knows of their clusters."""

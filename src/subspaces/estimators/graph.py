@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
@@ -27,6 +28,7 @@ from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
 from subspaces.numerics.ordering import canonical_order
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.progress import shown
 from subspaces.representation.coefficients import Coefficients, Placed
 from subspaces.scaling import apply_scaling
 from subspaces.selection.result import verdict
@@ -227,7 +229,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
             return [found] if found.nnz else []
 
         scaled = apply_scaling(points, scaling)
-        with quiet(), one_thread("blas"):
+        with shown(self.verbose, lines=True), quiet(), one_thread("blas"):
             return with_p_values(tree, W, scaled, graphs_of, order=order, seed=self._drawn_seed())
 
     def _bare_tree(self) -> ClusterTree:
@@ -272,6 +274,24 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         """Labels of another level of ``tree_``: coarser or finer clusters without another fit."""
         check_is_fitted(self, "labels_")
         return self._bare_tree().labels_at(n_clusters)
+
+    def with_labels(self, labels: Any) -> Self:
+        """The same fit with other labels of its points, such as merged clusters; what depends on them is made anew.
+
+        Parameters
+        ----------
+        labels : array of shape (n,), any values; clusters are numbered by them, in their order
+        """
+        check_is_fitted(self, "labels_")
+        if len(labels) != len(self.labels_):
+            raise ValueError(f"labels must have one entry for each of {len(self.labels_)} points; got {len(labels)}.")
+        if self.out_of_sample == "network":
+            raise ValueError('out_of_sample="network" has learnt the labels of the fit; fit with "neighbors" instead.')
+        other = copy(self)  # without what is made again
+        codes = np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.intp)
+        other.labels_, other.n_clusters_ = codes, int(codes.max()) + 1
+        other._predictor = replace(self._predictor, labels=codes, n_clusters=other.n_clusters_)
+        return other
 
     @property
     def confidence_(self) -> Array:

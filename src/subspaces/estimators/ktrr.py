@@ -116,6 +116,8 @@ class KTRR(ByRidge, GraphClusterer):
         Rule of :meth:`predict` for new points (:mod:`subspaces.new_points`).
     random_state : int, RandomState or None, default=0
         Seed of k-means, Leiden and the network. 0 gives the same labels every time.
+    verbose : bool, default=False
+        Show how far a fit is, on standard error: a bar on a terminal, lines in a notebook.
 
     Attributes
     ----------
@@ -170,7 +172,7 @@ class TRR(ByRidge, GraphClusterer):
     ----------
     n_clusters, scaling, reg, affine, n_nonzero, by, graph, graph_params, solver, spectral, partition, n_init, init
         As in :class:`KTRR`, ``"auto"`` included.
-    connect, out_of_sample, random_state
+    connect, out_of_sample, random_state, verbose
         As in :class:`KTRR`. With fewer than half as many features as points no n × n matrix is made.
 
     References
@@ -205,7 +207,7 @@ class LSR1(ByRidge, GraphClusterer):
         λ divided by the mean squared length of a point.
     n_clusters, scaling, affine, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
         As in :class:`~subspaces.KTRR`; ``n_nonzero=None`` and ``graph="column"`` keep all coefficients.
-    out_of_sample, random_state
+    out_of_sample, random_state, verbose
         As in :class:`~subspaces.KTRR`.
 
     Examples
@@ -235,7 +237,7 @@ class LSR2(ByRidge, GraphClusterer):
     ----------
     reg, n_clusters, scaling, affine, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
         As in :class:`LSR1`; affine, Z = I − λV (``subspaces.representation.ridge.affine_inverse``).
-    out_of_sample, random_state
+    out_of_sample, random_state, verbose
         As in :class:`~subspaces.KTRR`.
 
     Examples

@@ -112,7 +112,7 @@ class KASP(ByLandmarks, SubspaceClusterer):
         σ of the kernel, taken from the centroids; see :class:`~subspaces.kernels.DistanceKernel`.
     n_init : int, default=10
         Starts of the final k-means.
-    scaling, random_state
+    scaling, random_state, verbose
         As in :class:`~subspaces.KTRR`.
 
     Attributes
@@ -148,7 +148,7 @@ class NystromSC(ByLandmarks, SubspaceClusterer):
     n_clusters : int, default=8
     n_landmarks : int, default=1000
         p, columns of the kernel matrix used. With all of them the eigenvectors are exact.
-    kernel, bandwidth, n_init, scaling, random_state
+    kernel, bandwidth, n_init, scaling, random_state, verbose
         As in :class:`KASP`, with landmarks for centroids.
 
     Attributes
@@ -194,7 +194,7 @@ class SEC(ByLandmarks, SubspaceClusterer):
         μ, how much the linear map counts against the graph.
     reg : float, default=0.01
         Ridge penalty of the map: γ is `reg` times the mean diagonal entry of X_cᵀX_c, so that units do not matter.
-    n_init, scaling, random_state
+    n_init, scaling, random_state, verbose
         As in :class:`KASP`.
 
     Attributes
@@ -248,7 +248,7 @@ class AKK(ByLandmarks, SubspaceClusterer):
         Starts by k-means++ on 10,000 points; the best goes on with all points.
     max_iter : int, default=50
         Passes over all points.
-    bandwidth, scaling, random_state
+    bandwidth, scaling, random_state, verbose
         As in :class:`KASP`, with landmarks for centroids.
 
     Attributes
@@ -314,7 +314,7 @@ class LSC(Bipartite, SubspaceClusterer):
     bandwidth : "neighbors" or float, default="neighbors"
         σ of the weights exp(−d²/σ²); ``"neighbors"`` is √2 times the mean distance between points and the landmarks
         they are coded over.
-    n_init, scaling, random_state
+    n_init, scaling, random_state, verbose
         As in :class:`KASP`.
 
     Attributes
@@ -351,7 +351,7 @@ class USPEC(Bipartite, SubspaceClusterer):
     n_clusters : int, default=8
     n_landmarks : int, default=1000
         p, number of representatives; with more than there are points every point is one.
-    n_neighbors, bandwidth, n_init, scaling, random_state
+    n_neighbors, bandwidth, n_init, scaling, random_state, verbose
         As in :class:`LSC`, with representatives for landmarks.
 
     Attributes

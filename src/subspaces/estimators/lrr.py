@@ -28,7 +28,7 @@ class LRR2(WithGraph, GraphClusterer):
         λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
     tol, max_iter
         Bound on the primal and dual residuals, and after how many steps to give up.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
         As in :class:`~subspaces.KTRR`; ``graph="row_space"`` is the authors' affinity.
 
     Examples
@@ -64,7 +64,8 @@ class LRR1(WithGraph, GraphClusterer):
     tol : float, default=0.05
         Bound on the primal and dual residuals; at 0.05 the objective is within about 0.5 % of its minimum, at 0.001
         within 0.05 %, in three times the iterations.
-    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample,
+    random_state, verbose
         As in :class:`LRR2`.
 
     Examples
@@ -97,7 +98,8 @@ class LatLRR(WithGraph, GraphClusterer):
     ----------
     error_weight, tol
         As in :class:`LRR1`.
-    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample,
+    random_state, verbose
         As in :class:`LRR2`.
 
     Examples
@@ -136,7 +138,7 @@ class KLRR(WithKernel, WithGraph, GraphClusterer):
         As in :class:`LRR2`; no meaning for the closed form.
     kernel, bandwidth, kernel_params
         As in :class:`~subspaces.KTRR`.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
         As in :class:`LRR2`.
 
     Examples

@@ -58,7 +58,7 @@ class Sampled(SubspaceClusterer):
     def _new_clusterer(self) -> Any:
         """The unfitted clusterer; what has the name of one of its parameters is handed on."""
         shared = {field.name for field in fields(self._method)} & {field.name for field in fields(self)}
-        shared -= {"scaling", "random_state"}  # scaled before, for the classifier too; seeded by the draw
+        shared -= {"scaling", "random_state", "verbose"}  # scaled before, for the classifier too; seeded by the draw
         own = {name: getattr(self, name) for name in shared}
         return self._method(**own, scaling=None, random_state=None)
 
@@ -163,6 +163,8 @@ class SampledClusterer(Sampled):
         Scaling of the input, settled on all points, seen by clusterer and classifier.
     random_state : int, RandomState or None, default=0
         Seed of the sample, and of clusterer and classifier where these have none of their own.
+    verbose : bool, default=False
+        Show how far a fit is, on standard error: a bar on a terminal, lines in a notebook.
 
     Attributes
     ----------
@@ -231,7 +233,7 @@ class EKTRR(WithKernel, Sampled):
         δ, points drawn. With as many as there are points the labels are KTRR's.
     kernel, bandwidth, kernel_params, reg, affine, n_nonzero, graph, partition, n_init
         As in :class:`~subspaces.KTRR`.
-    sampler, n_draws, scaling, random_state
+    sampler, n_draws, scaling, random_state, verbose
         As in :class:`SampledClusterer`; Algorithm 2 is ``"uniform"`` and 1.
 
     Attributes
@@ -294,7 +296,7 @@ class SSSC(ByResiduals, Sampled):
         Of the classifier, as in :class:`~subspaces.landmarks.collaborative.CollaborativeClassifier`.
     scaling : {None, "unit", "max", "minmax", "standard"}, default="unit"
         The authors scale every point to length 1.
-    n_landmarks, sampler, n_draws, random_state
+    n_landmarks, sampler, n_draws, random_state, verbose
         As in :class:`SampledClusterer`.
 
     Examples
@@ -325,7 +327,7 @@ class SLSR(ByResiduals, Sampled):
     n_clusters : int, default=8
     reg, partition, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.LSR1`.
-    kappa, normalize_residual, scaling, n_landmarks, sampler, n_draws, random_state
+    kappa, normalize_residual, scaling, n_landmarks, sampler, n_draws, random_state, verbose
         As in :class:`SSSC`.
 
     Examples
@@ -351,7 +353,7 @@ class SLRR(ByResiduals, Sampled):
     n_clusters : int, default=8
     error_weight, tol, max_iter, partition, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.LRR2`.
-    kappa, normalize_residual, scaling, n_landmarks, sampler, n_draws, random_state
+    kappa, normalize_residual, scaling, n_landmarks, sampler, n_draws, random_state, verbose
         As in :class:`SSSC`.
 
     Examples

@@ -42,7 +42,7 @@ class SSC(WithGraph, GraphClusterer):
         their published figures (:mod:`subspaces.representation.sparse_admm`).
     tol, max_iter
         When the optimality conditions count as met, and after how many rounds to give up.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
         As in :class:`~subspaces.KTRR`; ``graph="mass"`` is the authors' treatment of C.
 
     Examples
@@ -94,7 +94,7 @@ class KSSC(WithKernel, WithGraph, GraphClusterer):
         As in :class:`SSC`, with kernel values for inner products.
     kernel, bandwidth, kernel_params
         As in :class:`~subspaces.KTRR`.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
         As in :class:`SSC`.
 
     Examples
@@ -136,7 +136,7 @@ class EnSC(WithGraph, GraphClusterer):
         τ; 1 is SSC.
     tol, max_iter
         When the optimality conditions count as met, and after how many rounds to give up.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
         As in :class:`~subspaces.KTRR`; ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
 
     Examples
@@ -181,7 +181,7 @@ class SSCOMP(WithGraph, GraphClusterer):
         origin are then told apart, and subspaces need not quite contain it. 0 is the authors' program.
     tol : float, default=1e-6
         A point is done when what is left of it is shorter than this.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state
+    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
         As in :class:`~subspaces.KTRR`; ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
 
     Examples

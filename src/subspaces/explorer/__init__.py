@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from subspaces.explorer.session import Session, Settings
+from subspaces.progress import shown
 
 __all__ = ["Session", "Settings", "explore"]
 
@@ -23,12 +24,16 @@ def explore(
 ) -> Any:
     """Explore points in a notebook: sliders for KTRR's parameters, the graph, a map and a gallery that follow them.
 
+    It starts with what :class:`subspaces.SubspaceClustering` chooses for these points. Clusters can be named and
+    merged; labels and a report of what is shown can be saved.
+
     Parameters
     ----------
     X : array-like of shape (n, m)
     y : true classes, where they are known; used only to show the accuracy
     ids : name of each point
     image_shape : (height, width) or (height, width, 3), where the points are images
+        None: square images are recognised by themselves, where neighbouring pixels are alike.
     max_points : of more points a random sample of this size is explored, so that the page keeps up
     seed : of the sample and of k-means
 
@@ -41,4 +46,6 @@ def explore(
     import panel as pn
 
     pn.extension()  # a notebook needs Panel's scripts; elsewhere this does nothing
-    return Explorer(Session(X, y, ids=ids, image_shape=image_shape, max_points=max_points, seed=seed)).view
+    with shown(lines=True):
+        session = Session(X, y, ids=ids, image_shape=image_shape, max_points=max_points, seed=seed)
+        return Explorer(session).view

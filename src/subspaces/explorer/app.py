@@ -1,13 +1,9 @@
-"""The page of the explorer, widgets beside the graph, the map and the gallery; and a server on this machine only."""
+"""The page of the explorer: widgets beside the graph, the map and the gallery, and what happens when one moves."""
 
 from __future__ import annotations
 
-import io
-import secrets
-import socket
 import threading
 import time
-import webbrowser
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -17,7 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.explorer.session import EXPLORED_KERNELS, Session, Settings, View
+from subspaces.explorer.edits import Edits
+from subspaces.explorer.saving import can_write_reports, can_write_workbooks, labels_file, report_file
+from subspaces.explorer.session import CHOICES, Session, Settings, View
+from subspaces.explorer.work import Work
 from subspaces.partition import PARTITIONS
 from subspaces.scaling import SCALINGS
 
@@ -31,17 +30,20 @@ from subspaces.explorer.figures import GraphFigure, MapFigure
 
 REGS = tuple(float(f"{value:.2g}") for value in np.logspace(-4, 2, 25))
 N_NONZEROS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50)
-LOOPBACK = "127.0.0.1"
+LOOKS = ("System", "Light", "Dark")
 _WAIT = 30  # milliseconds in which further moves of a slider are taken together
 
-STYLE = (files("subspaces.explorer") / "explorer.css").read_text(encoding="utf-8")
+STYLE, WIDGETS, PAGE = (
+    (files("subspaces.explorer") / f"{name}.css").read_text(encoding="utf-8")
+    for name in ("explorer", "widgets", "page")
+)
 
 
 class Explorer:
     """One page: its widgets, what they show now, and what happens when one moves.
 
     `source` is the file and how it is read, for the command that repeats a view; `pictures` are those of the points,
-    where they are made already.
+    where they are made already; `whole_page` colours everything around it as well.
     """
 
     def __init__(
@@ -50,8 +52,9 @@ class Explorer:
         title: str = "subspaces explorer",
         source: str | None = None,
         pictures: pieces.Pictures | None = None,
+        whole_page: bool = False,
     ) -> None:
-        self.session, self.source = session, source
+        self.session, self.source, self.title = session, source, title
         self.pictures = pictures or pieces.Pictures(session)
         self.graph = GraphFigure()
         classes = None if session.y is None else [str(label) for label in session.y]
@@ -61,42 +64,77 @@ class Explorer:
         self._scheduled = self._wants_fit = False
         self._quiet = False
         self._testing = threading.Lock()
+        self._steps: list[Edits] = []  # of editing, the last is shown
         self._build_widgets(session.first_settings)
+        self._build_editing()
         self._build_panes()
-        self.view = self._build_page(title)
-        self.current: View
+        self.view = self._build_page(title, whole_page)
+        self._follow_the_system()
+        self.base: View  # of the fit or a level of its tree
+        self.current: View  # the same as edited
         self.update()
 
     # ---------------------------------------------------------------- the page
 
     def _build_widgets(self, first: Settings) -> None:
-        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (3, 8)}
+        wide = _wide()
 
         def select(label: str, options: list[str], value: str) -> Any:
             return pn.widgets.Select(label=label, options=options, value=value, **wide)
 
-        def slider(label: str, options: Any, value: float) -> Any:
-            return pn.widgets.DiscreteSlider(label=label, options=options, value=value, **wide)
-
         most = self.session.most_clusters
+        regs = {f"{reg:g}": reg for reg in REGS}
         self.widgets: dict[str, Any] = {
-            "kernel": select("Kernel", list(EXPLORED_KERNELS), first.kernel),
+            "kernel": select("Kernel", list(CHOICES), "rbf"),
             "scaling": select("Scaling of the data", ["none", *SCALINGS], "none"),
-            "reg": slider("λ, relative to the kernel (reg)", {f"{reg:g}": reg for reg in REGS}, first.reg),
-            "n_nonzero": slider("η, coefficients per point (n_nonzero)", list(N_NONZEROS), first.n_nonzero),
-            "n_clusters": pn.widgets.IntSlider(
-                label="Clusters (n_clusters)", start=2, end=most, value=first.n_clusters, **wide
+            "reg": pn.widgets.DiscreteSlider(label="λ, relative to the kernel (reg)", options=regs, value=1.0, **wide),
+            "n_nonzero": pn.widgets.DiscreteSlider(
+                label="η, coefficients per point (n_nonzero)", options=list(N_NONZEROS), value=5, **wide
             ),
-            "partition": select("Cut (partition)", list(PARTITIONS), first.partition),
+            "n_clusters": pn.widgets.IntSlider(label="Clusters (n_clusters)", start=1, end=most, value=2, **wide),
+            "partition": select("Cut (partition)", list(PARTITIONS), "kmeans"),
+            "affine": pn.widgets.Checkbox(label="Subspaces may miss the origin (affine)", **wide),
         }
+        self._move_widgets(first)
         for widget in self.widgets.values():
             widget.param.watch(self._moved, "value")
         self.level = pn.widgets.IntSlider(label="Level of the tree (labels_at)", start=1, end=2, value=2, **wide)
         self.level.param.watch(self._level_moved, "value")
         self.choose = pn.widgets.Button(label="Choose for me", color="primary", **wide)
         self.choose.on_click(self._choose)
-        self.download = pn.widgets.FileDownload(
-            callback=lambda: self._table(), filename="labels.csv", label="Save the labels (CSV)", **wide
+        self.look = pn.widgets.RadioButtonGroup(
+            options=list(LOOKS), value=LOOKS[0], margin=(4, 8), stylesheets=[WIDGETS], width=180
+        )
+        self.look.param.watch(lambda event: self._with_lock(self._dress), "value")
+
+    def _build_editing(self) -> None:
+        """Names and merging; what is saved of it."""
+        wide = _wide()
+        half = {**wide, "margin": (3, 4), "styles": {"flex": "1 1 90px"}}
+        self.clusters = pn.widgets.MultiSelect(
+            label="Choose one cluster to name it, several to merge", options={}, size=6, **wide
+        )
+        self.clusters.param.watch(lambda event: self._enable(), "value")
+        self.name = pn.widgets.TextInput(label="Name of the cluster", placeholder="such as cats", **wide)
+        self.rename = pn.widgets.Button(label="Rename", **half)
+        self.merge = pn.widgets.Button(label="Merge", **half)
+        self.undo = pn.widgets.Button(label="Undo", **half)
+        self.name.param.watch(lambda event: self._with_lock(self._rename), "enter_pressed")
+        self.rename.on_click(lambda event: self._with_lock(self._rename))
+        self.merge.on_click(lambda event: self._with_lock(self._merge))
+        self.undo.on_click(lambda event: self._with_lock(self._undo))
+        files_of = {".csv": "Save the labels (CSV)"}
+        files_of |= {".xlsx": "Save the labels (Excel)"} if can_write_workbooks() else {}
+        self.downloads = [
+            pn.widgets.FileDownload(
+                callback=partial(self._labels, suffix), filename=f"labels{suffix}", label=label, **wide
+            )
+            for suffix, label in files_of.items()
+        ]
+        self.report = pn.widgets.Button(label="Make a report", disabled=not can_write_reports(), **wide)
+        self.report.on_click(self._report)
+        self.report_file = pn.widgets.FileDownload(
+            callback=lambda: self._page, filename="report.html", label="Save the report (HTML)", visible=False, **wide
         )
 
     def _build_panes(self) -> None:
@@ -105,27 +143,64 @@ class Explorer:
 
         self.quality, self.gallery, self.detail, self.code = pane(), pane(), pane(), pane()
         self.graph_caption, self.map_caption, self.level_note = pane(), pane(), pane()
+        self.work = Work(pane(visible=False))
         self.detail.object = "<h2>A point</h2><p>Click a point of the map: the points that represent it come here.</p>"
 
-    def _build_page(self, title: str) -> Any:
+    def _build_page(self, title: str, whole_page: bool) -> Any:
         def column(*parts: Any, basis: int, grow: int) -> Any:
             return pn.Column(*parts, styles={"flex": f"{grow} 1 {basis}px", "min-width": "0"}, margin=0)
 
-        def heading(text: str, level: int = 2) -> Any:
+        def heading(text: str, level: int = 2, **more: Any) -> Any:
             html = f"<h{level}>{escape(text)}</h{level}>"
-            return pn.pane.HTML(html, stylesheets=[STYLE], margin=(6, 8, 0, 8), sizing_mode="stretch_width")
+            return pn.pane.HTML(
+                html, stylesheets=[STYLE], margin=(6, 8, 0, 8), **{"sizing_mode": "stretch_width", **more}
+            )
 
         def picture(caption: Any, drawn: Any) -> Any:
             return column(caption, pn.pane.Bokeh(drawn, sizing_mode="stretch_width"), basis=340, grow=2)
 
+        def row(*parts: Any) -> Any:
+            return pn.FlexBox(*parts, sizing_mode="stretch_width")
+
+        top = row(heading(title, 1, styles={"flex": "1 1 200px"}), self.look)
         controls = column(*self.widgets.values(), self.choose, self.level, self.level_note, basis=250, grow=1)
         graph, embedding = picture(self.graph_caption, self.graph.figure), picture(self.map_caption, self.map.figure)
-        beside = column(self.detail, heading("Repeat it"), self.code, self.download, basis=250, grow=1)
-        clusters = column(self.gallery, basis=700, grow=4)
-        rows = [
-            pn.FlexBox(*row, sizing_mode="stretch_width") for row in ((controls, graph, embedding), (beside, clusters))
-        ]
-        return pn.Column(heading(title, 1), self.quality, *rows, sizing_mode="stretch_width", styles={"min-width": "0"})
+        editing = (heading("Name and merge"), self.clusters, self.name, row(self.rename, self.merge, self.undo))
+        saving = (heading("Take it with you"), *self.downloads, self.report, self.report_file)
+        beside = column(*editing, *saving, heading("Repeat it"), self.code, basis=250, grow=1)
+        clusters = column(self.gallery, self.detail, basis=700, grow=4)
+        self._classes = ["explorer", *["whole-page"] * whole_page]
+        return pn.Column(
+            top,
+            self.work.pane,
+            self.quality,
+            row(controls, graph, embedding),
+            row(clusters, beside),
+            sizing_mode="stretch_width",
+            styles={"min-width": "0"},
+            stylesheets=[PAGE],
+            css_classes=[*self._classes, "look-system"],
+        )
+
+    # ---------------------------------------------------------------- light and dark
+
+    def _follow_the_system(self) -> None:
+        """Hear from the browser whether the person likes it dark; a notebook does not say."""
+        self._system = pn.state.browser_info if pn.state.curdoc is not None else None
+        if self._system is not None:
+            self._system.param.watch(lambda event: self._with_lock(self._dress), "dark_mode")
+        self._dress()
+
+    @property
+    def is_dark(self) -> bool:
+        """Whether the page is dark."""
+        by_system = self._system is not None and bool(self._system.dark_mode)
+        return {"System": by_system, "Light": False, "Dark": True}[self.look.value]
+
+    def _dress(self) -> None:
+        self.view.css_classes = [*self._classes, f"look-{self.look.value.lower()}"]
+        for drawn in (self.graph, self.map):
+            drawn.dress(self.is_dark)
 
     # ---------------------------------------------------------------- what happens
 
@@ -149,13 +224,13 @@ class Explorer:
             self.level.param.update(end=max(2, k, view.n_levels), value=k, disabled=view.n_levels < 2)
         finally:
             self._quiet = False
-        self._show(view, start)
+        self._start_editing(view, start)
 
     def show_level(self) -> None:
         """Show the level of the tree that the slider says, without another fit; then test the split that made it."""
         start = time.perf_counter()
-        view = self.session.at_level(self.current, self.level.value)
-        self._show(view, start)
+        view = self.session.at_level(self.base, self.level.value)
+        self._start_editing(view, start)
         document = pn.state.curdoc
         if view.is_tested:
             return
@@ -169,13 +244,14 @@ class Explorer:
         """The view with p-values: one tree is tested at a time, and none that is no longer shown."""
         with self._testing:
             try:
-                return self.session.tested(view) if view.model is self.current.model else view
+                return self.session.tested(view) if view.model is self.base.model else view
             except Exception:  # the page does without them
                 return view._replace(is_tested=True)
 
     def _note(self, view: View, tested: View) -> None:
-        if view is self.current:
-            self.current = tested
+        if view is self.base:
+            self.base = tested
+            self.current = self.current._replace(tree=tested.tree, is_tested=tested.is_tested)
             self.level_note.object = pieces.level_note(tested)
 
     def _show(self, view: View, start: float) -> None:
@@ -184,14 +260,25 @@ class Explorer:
         self.map.update(view)
         self.graph_caption.object, self.map_caption.object = pieces.captions(view)
         self.gallery.object = pieces.gallery(self.session, view, self.pictures)
-        lines = [self.session.python(view)]
-        if self.source is not None and view.level is None:
-            lines.append(view.settings.command(self.source, self.session.seed))
+        command = self._command(view)
+        lines = [self.session.python(view), *([command] if command else [])]
         self.code.object = "".join(f"<pre>{escape(text)}</pre>" for text in lines)
         if self._chosen is not None:
             self._clicked(self._chosen)
         self.level_note.object = pieces.level_note(view)
         self.quality.object = pieces.quality(self.session, view, time.perf_counter() - start)
+        self.report_file.visible = False
+        self.clusters.param.update(
+            options={f"{pieces.title_of(view, k)}  ·  {size:,}": k for k, size in enumerate(view.sizes.tolist())},
+            value=[],
+        )
+        self._enable()
+
+    def _command(self, view: View) -> str:
+        """The command that gives these labels, where one does."""
+        if self.source is None or view.level is not None or view.has_merged:
+            return ""
+        return view.settings.command(self.source, self.session.seed)
 
     def _moved(self, event: Any) -> None:
         self._soon(fit=True)
@@ -224,22 +311,43 @@ class Explorer:
         self.detail.object = "<h2>A point</h2>" + pieces.representers(self.session, self.current, found, self.pictures)
         self.map.link(self.current, point, found.points, found.coefficients)
 
+    # ---------------------------------------------------------------- names and merging
+
+    def _start_editing(self, view: View, start: float) -> None:
+        """A new fit or level: names and mergers were of other clusters."""
+        self.base, self._steps = view, [Edits.none(len(view.sizes))]
+        self._show(view, start)
+
+    def _edit(self, edits: Edits) -> None:
+        if edits != self._steps[-1]:
+            self._steps.append(edits)
+            self._show(self.session.edited(self.base, edits), time.perf_counter())
+
+    def _rename(self) -> None:
+        if len(self.clusters.value) == 1:
+            self._edit(self._steps[-1].renamed(self.clusters.value[0], self.name.value_input or self.name.value))
+            self.name.value = ""
+
+    def _merge(self) -> None:
+        self._edit(self._steps[-1].merged(self.clusters.value))
+
+    def _undo(self) -> None:
+        if len(self._steps) > 1:
+            self._steps.pop()
+            self._show(self.session.edited(self.base, self._steps[-1]), time.perf_counter())
+
+    def _enable(self) -> None:
+        """What can be done with the clusters that are chosen in the list."""
+        n = len(self.clusters.value)
+        self.rename.disabled, self.merge.disabled, self.undo.disabled = n != 1, n < 2, len(self._steps) < 2
+        self.name.disabled = n != 1
+
+    # ---------------------------------------------------------------- what takes a while
+
     def _choose(self, event: Any) -> None:
         """Let the library choose, on a thread of its own, so that the page stays alive meanwhile."""
         self.choose.disabled, self.choose.label = True, "Choosing ..."
-
-        def choice() -> Settings | str:
-            try:
-                return self.session.choose()
-            except Exception as error:
-                return str(error)
-
-        document = pn.state.curdoc
-        if document is None or document.session_context is None:
-            self._take(choice())
-        else:
-            later = document.add_next_tick_callback
-            threading.Thread(target=lambda: later(partial(self._take, choice())), daemon=True).start()
+        self._in_background(self.session.choose, self._take)
 
     def _take(self, found: Settings | str) -> None:
         """Move the widgets to chosen settings and show them once."""
@@ -249,14 +357,48 @@ class Explorer:
             return
         self._quiet = True
         try:
-            for name, value in asdict(found).items():
-                _set_value(self.widgets[name], "none" if value is None else value)
+            self._move_widgets(found)
         finally:
             self._quiet = False
         self.update()
 
-    def _table(self) -> Any:
-        return io.BytesIO(self.session.labels_table(self.current).encode())
+    def _move_widgets(self, found: Settings) -> None:
+        for name, value in asdict(found).items():
+            _set_value(self.widgets[name], "none" if value is None else value)
+
+    def _report(self, event: Any) -> None:
+        """Make the report of what is shown; then it can be saved."""
+        self.report.disabled, self.report.label = True, "Making the report ..."
+        view = self.current
+        make = partial(report_file, self.session, view, self.title.removeprefix("subspaces: "), self._command(view))
+        self._in_background(make, partial(self._take_report, view))
+
+    def _take_report(self, view: View, found: Any) -> None:
+        self.report.disabled, self.report.label = False, "Make a report"
+        if isinstance(found, str):
+            self.quality.object = f"<div class='warning'>{escape(found)}</div>"
+        elif view is self.current:
+            self._page, self.report_file.visible = found, True
+
+    def _with_lock(self, function: Callable[[], None]) -> None:
+        """Call a function that changes figures as the server wants it: with the lock of the page, which events lack."""
+        document = pn.state.curdoc
+        if document is None or document.session_context is None:
+            function()
+        else:
+            document.add_next_tick_callback(function)
+
+    def _in_background(self, make: Callable[[], Any], take: Callable[[Any], None]) -> None:
+        document = pn.state.curdoc
+        served = document is not None and document.session_context is not None
+        self.work.do(make, take, document.add_next_tick_callback if served else None)
+
+    def _labels(self, suffix: str) -> Any:
+        return labels_file(self.session, self.current, suffix)
+
+
+def _wide() -> dict[str, Any]:
+    return {"sizing_mode": "stretch_width", "margin": (3, 8), "stylesheets": [WIDGETS]}
 
 
 def _set_value(widget: Any, value: Any) -> None:
@@ -269,59 +411,3 @@ def _set_value(widget: Any, value: Any) -> None:
     elif hasattr(widget, "end"):
         widget.end = max(widget.end, value)
     widget.value = value
-
-
-def serve(
-    session: Session,
-    *,
-    title: str = "subspaces explorer",
-    source: str | None = None,
-    host: str = LOOPBACK,
-    port: int = 0,
-    open_browser: bool = True,
-    announce: Callable[[str], None] | None = None,
-) -> None:
-    """Serve the explorer until interrupted.
-
-    `source` is the file and how it is read, for the command that repeats a view. The default `host` is reached from
-    this machine only; `port` 0 takes a free one. `announce` is called with the page's address, which holds a secret:
-    without it nobody else on the machine finds it.
-    """
-    pictures = pieces.Pictures(session)  # all visitors share them, and the session's memory
-    port = port or _free_port(host)
-    secret = secrets.token_urlsafe(12)
-    reached = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)
-    shown = f"[{reached}]" if ":" in reached else reached
-    address = f"http://{shown}:{port}/{secret}"
-    server = pn.io.server.get_server(
-        {secret: lambda: Explorer(session, title, source, pictures).view},
-        port=port,
-        address=host,
-        # another site open in the same browser must not talk to this server
-        websocket_origin=[f"{name}:{port}" for name in {reached, host, "localhost"} if ":" not in name],
-        title={secret: title},
-        start=False,
-        show=False,
-        use_index=False,
-        redirect_root=False,
-        index=None,
-    )
-    server._tornado.websocket_origins.add(f"{shown}:{port}")  # Bokeh's own list knows no address of version 6
-    if announce is not None:
-        announce(address)
-    if open_browser:
-        server.io_loop.add_callback(webbrowser.open, address)
-    server.start()
-    try:
-        server.io_loop.start()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        server.stop()
-
-
-def _free_port(host: str) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])

@@ -21,23 +21,36 @@ _POINTS = {"fill_color": "color", "line_color": "color", "fill_alpha": 0.8, "lin
 _OTHERS = {"nonselection_fill_alpha": 0.55, "nonselection_line_alpha": 0.55}
 _CHOSEN = {"selection_line_color": "#000000", "selection_line_width": 2.5, "selection_fill_alpha": 1}
 _NAMES = {"text_align": "center", "text_baseline": "middle", "text_font_style": "bold", "text_font_size": "12px"}
-_PLATES = {"background_fill_color": "#ffffff", "background_fill_alpha": 0.75, "border_radius": 5, "padding": 2}
+_PLATES = {"background_fill_alpha": 0.75, "border_radius": 5, "padding": 2}
+GROUND, INK, EDGE = ("#ffffff", "#1b1e23"), ("#222222", "#dfe3e8"), ("#cccccc", "#444a52")
+"""Colours of the light and the dark look: behind, of text, of frames."""
 
 
-def _palette() -> list[str]:
-    """White for nothing, then a tint of blue through blue to black: lightness changes in one direction."""
-    stops = np.array([[191, 220, 236], [0, 114, 178], [0, 0, 0]])
+def _palette(dark: bool) -> list[str]:
+    """The ground for nothing, then a tint of blue through blue to the ink: lightness changes in one direction."""
+    light_stops, dark_stops = (
+        [[191, 220, 236], [0, 114, 178], [0, 0, 0]],
+        [[30, 62, 84], [86, 180, 233], [255, 255, 255]],
+    )
+    stops = np.array(dark_stops if dark else light_stops)
     at = np.linspace(0, 2, 255)
     colors = np.stack([np.interp(at, [0, 1, 2], channel) for channel in stops.T], axis=1).round().astype(int)
-    return ["#ffffff"] + [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in colors.tolist()]
+    return [GROUND[dark]] + [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in colors.tolist()]
 
 
 def _figure(tools: str, **options: Any) -> Any:
     drawn = figure(height=430, sizing_mode="stretch_width", tools=tools, toolbar_location="above", **options)
     drawn.toolbar.logo = None
-    drawn.outline_line_color = "#cccccc"
     drawn.grid.visible = False
     return drawn
+
+
+def _dress(drawn: Any, dark: bool) -> None:
+    """Colours of a figure around its data."""
+    drawn.update(background_fill_color=GROUND[dark], border_fill_color=GROUND[dark], outline_line_color=EDGE[dark])
+    drawn.stylesheets = [f":host {{ --background-color: {GROUND[dark]}; }} canvas {{ background: {GROUND[dark]}; }}"]
+    for axis in drawn.axis:
+        axis.update(axis_label_text_color=INK[dark], major_label_text_color=INK[dark], axis_line_color=EDGE[dark])
 
 
 class GraphFigure:
@@ -47,12 +60,20 @@ class GraphFigure:
         self.image = ColumnDataSource({"image": [np.zeros((2, 2), dtype=np.uint8)], "n": [1]})
         self.frames = ColumnDataSource({"start": [], "end": []})
         self.figure = _figure("box_zoom,reset,save", match_aspect=False, x_range=Range1d(0, 1), y_range=Range1d(1, 0))
-        shades = LinearColorMapper(palette=_palette(), low=0, high=255)
-        self.figure.image("image", x=0, y=0, dw="n", dh="n", source=self.image, color_mapper=shades)
-        thin = {"fill_alpha": 0, "line_color": "#000000", "line_alpha": 0.35, "line_width": 0.7}
-        self.figure.quad(left="start", right="end", top="start", bottom="end", source=self.frames, **thin)
+        self.shades = LinearColorMapper(palette=_palette(False), low=0, high=255)
+        self.figure.image("image", x=0, y=0, dw="n", dh="n", source=self.image, color_mapper=self.shades)
+        thin = {"fill_alpha": 0, "line_color": INK[0], "line_alpha": 0.35, "line_width": 0.7}
+        self.squares = self.figure.quad(
+            left="start", right="end", top="start", bottom="end", source=self.frames, **thin
+        )
         for axis in (self.figure.xaxis[0], self.figure.yaxis[0]):
             axis.update(major_tick_line_color=None, minor_tick_line_color=None, axis_label="cluster")
+
+    def dress(self, dark: bool) -> None:
+        """Take on the light or the dark look."""
+        _dress(self.figure, dark)
+        self.shades.palette = _palette(dark)
+        self.squares.glyph.line_color = INK[dark]
 
     def update(self, view: View) -> None:
         """Replace the data: a byte for each cell, on a root scale, never 0 where there is an entry."""
@@ -65,7 +86,8 @@ class GraphFigure:
         self.frames.data = {"start": starts.tolist(), "end": ends.tolist()}
         self.figure.x_range.update(start=0, end=n)
         self.figure.y_range.update(start=n, end=0)
-        middles, names = thinned((starts + ends) / 2, [str(k) for k in range(len(ends))], 0.045 * n)
+        short = [name if len(name) <= 8 else f"{name[:7]}…" for name in map(view.name_of, range(len(ends)))]
+        middles, names = thinned((starts + ends) / 2, short, 0.045 * n)
         for axis in (self.figure.xaxis[0], self.figure.yaxis[0]):
             axis.update(ticker=FixedTicker(ticks=middles), major_label_overrides=dict(zip(middles, names, strict=True)))
 
@@ -81,7 +103,7 @@ class MapFigure:
         if thumbs:
             fixed["thumb"] = list(thumbs)
         moving = {"x": np.zeros(n), "y": np.zeros(n), "color": [OKABE_ITO[0]] * n}
-        moving |= {"marker": ["circle"] * n, "label": np.zeros(n, dtype=int)}
+        moving |= {"marker": ["circle"] * n, "label": np.zeros(n, dtype=int), "cluster": [""] * n, "sure": [""] * n}
         self.points = ColumnDataSource({**fixed, **moving})
         self.names = ColumnDataSource({"x": [], "y": [], "name": []})
         self.links = ColumnDataSource({"x0": [], "y0": [], "x1": [], "y1": [], "width": []})
@@ -97,6 +119,12 @@ class MapFigure:
             HoverTool(renderers=[self.scatter], tooltips=_tooltip(classes is not None, bool(thumbs))),
             TapTool(renderers=[self.scatter]),
         )
+
+    def dress(self, dark: bool) -> None:
+        """Take on the light or the dark look."""
+        _dress(self.figure, dark)
+        self.scatter.selection_glyph.line_color = INK[dark]
+        self.text.glyph.update(text_color=INK[dark], background_fill_color=GROUND[dark])
 
     def on_click(self, clicked: Callable[[int], None]) -> None:
         """Call `clicked` with the number of the point that was clicked."""
@@ -116,10 +144,12 @@ class MapFigure:
             "color": [colors[k] for k in view.labels.tolist()],
             "marker": [_MARKERS[palette[k] % len(_MARKERS)] for k in view.labels.tolist()],
             "label": view.labels,
+            "cluster": [view.name_of(k) for k in view.labels.tolist()],
+            "sure": [f"{share:.0f} %" for share in (100 * view.confidence).tolist()],
         }
         everything = slice(0, len(view.labels))
         self.points.patch({name: [(everything, values)] for name, values in new.items()})
-        names = [str(k) for k in range(len(view.centres))]
+        names = [view.name_of(k) for k in range(len(view.centres))]
         many = len(names) > 40
         self.text.glyph.update(text_font_size="9px" if many else "12px", background_fill_alpha=0.4 if many else 0.75)
         self.names.data = {"x": view.centres[:, 0], "y": view.centres[:, 1], "name": names}
@@ -138,4 +168,5 @@ def _tooltip(has_classes: bool, has_pictures: bool) -> str:
     """What hovering shows; Bokeh escapes the values."""
     picture = '<img src="@thumb" width="64" style="image-rendering:pixelated;display:block">' if has_pictures else ""
     truth = "<div>class @truth</div>" if has_classes else ""
-    return f"<div style='font-size:12px'>{picture}<b>@id</b><div>cluster @label</div>{truth}</div>"
+    cluster = "<div>cluster @cluster</div><div>@sure sure</div>"
+    return f"<div style='font-size:12px'>{picture}<b>@id</b>{cluster}{truth}</div>"

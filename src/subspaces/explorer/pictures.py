@@ -44,11 +44,13 @@ class Pictures:
         return [] if self.pixels is None else [data_uri(image, compress_level=1) for image in self.pixels]
 
     def strip(self, points: Sequence[int] | Labels) -> str:
-        """Several points side by side as one picture."""
+        """Several points side by side as one picture; what is between them lets the page through."""
         assert self.pixels is not None
         images = self.pixels[np.asarray(points, dtype=np.intp)]
-        gap = np.full((images.shape[1], 2, *images.shape[3:]), 255, dtype=np.uint8)
-        row = [part for image in images for part in (image, gap)][:-1]
+        colors = images if images.ndim == 4 else np.repeat(images[..., None], 3, axis=3)
+        opaque = np.concatenate([colors, np.full((*colors.shape[:3], 1), 255, dtype=np.uint8)], axis=3)
+        gap = np.zeros((images.shape[1], 2, 4), dtype=np.uint8)
+        row = [part for image in opaque for part in (image, gap)][:-1]
         return data_uri(np.concatenate(row, axis=1), compress_level=1)
 
 
@@ -75,7 +77,13 @@ def gallery(session: Session, view: View, pictures: Pictures) -> str:
         else:
             body = _curve(curves[cluster], float(curves.min()), float(curves.max()))
         count = f"{view.sizes[cluster]:,}"
-        cards.append(f'<div class="card">{badge(cluster, color)}<span class="size">{count}</span>{body}</div>')
+        name = (
+            f'<span class="given">{escape(view.names[cluster])}</span>'
+            if any(view.names[cluster : cluster + 1])
+            else ""
+        )
+        head = f'{badge(cluster, color)}<span class="size">{count}</span>'
+        cards.append(f'<div class="card">{head}{body}{name}</div>')
     what = "most typical members first" if curves is None else "mean and middle 80 % of each feature"
     return f'<h2>Clusters: number, size, {what}</h2><div class="gallery">{"".join(cards)}</div>'
 
@@ -93,9 +101,15 @@ def _curve(curves: Array, least: float, most: float) -> str:
     band = f"{path(at, low)} {path(at[::-1], high[::-1])}"
     return (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
-        f'<polygon points="{band}" fill="#0072B2" fill-opacity="0.25"/>'
-        f'<polyline points="{path(at, mean)}" fill="none" stroke="#0072B2" stroke-width="1.4"/></svg>'
+        f'<polygon points="{band}" style="fill:var(--blue)" fill-opacity="0.25"/>'
+        f'<polyline points="{path(at, mean)}" fill="none" style="stroke:var(--blue)" stroke-width="1.4"/></svg>'
     )
+
+
+def title_of(view: View, cluster: int) -> str:
+    """Number of a cluster, and the name that it was given."""
+    name = view.name_of(cluster)
+    return name if name == str(cluster) else f"{cluster}  {name}"
 
 
 def badge(cluster: int, color: str) -> str:
@@ -121,10 +135,11 @@ def representers(session: Session, view: View, found: Explanation, pictures: Pic
             f"<td class='bar'><div style='width:{width:.0f}%'></div></td><td>{badge(label, colors[label])}</td></tr>"
         )
     truth = "" if session.y is None else f", class {escape(str(session.y[found.point]))}"
-    head = (
-        f"<p class='chosen'>{picture(found.point)} <b>{escape(session.ids[found.point])}</b>"
-        f" {badge(found.label, colors[found.label])}{truth}</p>"
-    )
+    name, own = view.name_of(found.label), badge(found.label, colors[found.label])
+    called = "" if name == str(found.label) else f" {escape(name)}"
+    sure = f", {100 * view.confidence[found.point]:.0f} % sure"
+    point = f"<b>{escape(session.ids[found.point])}</b>"
+    head = f"<p class='chosen'>{picture(found.point)} {point} {own}{called}{sure}{truth}</p>"
     share = f"{100 * found.own_share:.0f} % of the weight lies in its own cluster"
     by = f"{found.n_representers} points; {share}" if found.n_representers else "no other point"
     return f"{head}<p>represented by {by}</p><table class='representers'>{''.join(rows)}</table>"

@@ -7,21 +7,24 @@ inverse), a new η, number of clusters or cut less than 0.1 s.
 
 from __future__ import annotations
 
-import io
 import time
 import warnings
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from subspaces.confidence import graph_confidence, memberships
 from subspaces.engine.run import Cache, run
 from subspaces.estimators.explain import Explanation, explained
+from subspaces.estimators.front_door import SubspaceClustering
 from subspaces.estimators.ktrr import KTRR
+from subspaces.estimators.local import SC
+from subspaces.explorer.edits import Edits
+from subspaces.explorer.shapes import image_shape_of
 from subspaces.hierarchy import ClusterTree, cluster_tree
-from subspaces.io.writing import write_rows
 from subspaces.kernels import KERNELS
 from subspaces.metrics import accuracy, normalized_mutual_info
 from subspaces.numerics.memory import available_bytes
@@ -29,9 +32,12 @@ from subspaces.numerics.types import Array, Data, Labels
 from subspaces.plots.gallery import most_typical
 from subspaces.plots.layout import cluster_means, plane
 from subspaces.plots.matrices import cells_of
+from subspaces.selection.candidates import NEIGHBORS
 from subspaces.selection.criteria import modularity, modularity_ceiling, normalized_cut
 
 EXPLORED_KERNELS = tuple(name for name in KERNELS if name not in ("precomputed", "polynomial"))
+CHOICES = (*EXPLORED_KERNELS, NEIGHBORS)
+"""Kernels, and the graph of nearest neighbours without one."""
 N_CELLS = 240
 """Rows and columns of the picture of the graph."""
 MOST_LEVELS = 100
@@ -40,7 +46,7 @@ MOST_LEVELS = 100
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of KTRR that the explorer moves."""
+    """Parameters that the explorer moves: those of KTRR, or of SC where the kernel is ``"neighbors"``."""
 
     n_clusters: int = 8
     kernel: str = "rbf"
@@ -48,14 +54,36 @@ class Settings:
     reg: float = 1.0
     n_nonzero: int = 5
     partition: str = "kmeans"
+    affine: bool = False
+
+    @classmethod
+    def of(cls, estimator: KTRR | SC) -> Settings:
+        """Those of an estimator, as far as the explorer has them."""
+        values: dict[str, Any] = {name: getattr(estimator, name) for name in ("n_clusters", "scaling", "partition")}
+        if isinstance(estimator, SC):
+            return cls(**values, kernel=NEIGHBORS, n_nonzero=estimator.n_neighbors or cls.n_nonzero)
+        values |= {name: getattr(estimator, name) for name in ("kernel", "reg", "affine")}
+        return cls(**values, n_nonzero=int(estimator.n_nonzero or cls.n_nonzero))
+
+    def estimator(self, **more: Any) -> KTRR | SC:
+        """The method with these settings, and more parameters that both have."""
+        values = asdict(self)
+        if self.kernel == NEIGHBORS:
+            shared = {name: values[name] for name in ("n_clusters", "scaling", "partition")}
+            return SC(**shared, n_neighbors=self.n_nonzero, bandwidth="local", **more)
+        return KTRR(**values, **more)
 
     def command(self, source: str, seed: int) -> str:
         """The command that does the same, with as many starts of k-means as KTRR has by default.
 
         `source` is the file with the options it is read with, quoted for a shell.
         """
-        options = [f"-k {self.n_clusters}", f"--kernel {self.kernel}", f"--scaling {self.scaling or 'none'}"]
-        options += [f"--reg {self.reg:g}", f"--n-nonzero {self.n_nonzero}", f"--partition {self.partition}"]
+        options = [f"-k {self.n_clusters}", f"--scaling {self.scaling or 'none'}", f"--partition {self.partition}"]
+        if self.kernel == NEIGHBORS:
+            options += ["--method sc", f"--set n_neighbors={self.n_nonzero}", "--set bandwidth=local"]
+        else:
+            options += [f"--kernel {self.kernel}", f"--reg {self.reg:g}", f"--n-nonzero {self.n_nonzero}"]
+            options += ["--set affine=true"] * self.affine
         return f"subspaces cluster {source} {' '.join(options)} --seed {seed} -o labels.csv"
 
 
@@ -71,6 +99,7 @@ class View(NamedTuple):
     centres: Array
     layout: str  # "pca" or "map"
     members: list[Labels]  # the most typical points of each cluster
+    confidence: Array  # probability that each label is right
     quality: dict[str, float]
     messages: tuple[str, ...]  # warnings of the fit
     seconds: dict[str, float]  # of each stage, and of the drawings' data
@@ -78,6 +107,17 @@ class View(NamedTuple):
     tree: ClusterTree  # the clusters of the fit, coarser and finer
     level: int | None = None  # of the tree that is shown, None for the labels of the fit
     is_tested: bool = False  # whether the tree has the p-values that it will ever have
+    names: tuple[str, ...] = ()  # that clusters were given, empty ones where none was
+    groups: tuple[int, ...] = ()  # cluster that is shown of each cluster of the fit or level, where they were edited
+
+    @property
+    def has_merged(self) -> bool:
+        """Whether clusters were joined by hand."""
+        return len(self.groups) > len(self.sizes)
+
+    def name_of(self, cluster: int) -> str:
+        """The name that a cluster was given, or its number."""
+        return (self.names[cluster] if self.names else "") or str(cluster)
 
     @property
     def n_levels(self) -> int:
@@ -93,11 +133,13 @@ class Session:
     X : array-like of shape (n, m)
     y : true classes or None
     ids : names of the points or None
-    image_shape : where the points are images
+    image_shape : where the points are images; None: found by itself (:mod:`subspaces.explorer.shapes`)
     pixels : the images, one row each, where X holds something else that was made of them
+    lines : line of the file that each point stands on
     max_points : of more points a random sample is taken
     seed : of the sample and of k-means
     n_init : starts of k-means: few, for the sake of speed; the exported line says how many
+    settings : where to start; None: what :class:`subspaces.SubspaceClustering` chooses for all points
 
     Attributes
     ----------
@@ -112,50 +154,52 @@ class Session:
         ids: Any = None,
         image_shape: tuple[int, ...] | None = None,
         pixels: Any = None,
+        lines: Any = None,
         max_points: int = 2000,
         seed: int = 0,
         n_init: int = 5,
+        settings: Settings | None = None,
     ) -> None:
         points: Data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=3)
         n = points.shape[0]
-        for name, given in (("y", y), ("ids", ids), ("pixels", pixels)):
+        for name, given in (("y", y), ("ids", ids), ("pixels", pixels), ("lines", lines)):
             if given is not None and len(given) != n:
                 raise ValueError(f"{name} must have one entry for each of the {n} points; got {len(given)}.")
         seen = points if pixels is None else np.asarray(pixels)
+        image_shape = image_shape_of(seen) if image_shape is None else image_shape
         if image_shape is not None and int(np.prod(image_shape)) != seen.shape[1]:
             raise ValueError(f"image_shape={tuple(image_shape)} must hold the {seen.shape[1]} values of a point.")
         self.n_given, self.seed, self.n_init, self.image_shape = n, seed, n_init, image_shape
+        self._all, self._settings = points, settings
         self.rows: Labels = np.arange(n)
         if n > max_points:
             self.rows = np.sort(np.random.default_rng(seed).choice(n, max_points, replace=False))
             points = points[self.rows]
         self.X = points
         self.pixels = None if pixels is None else seen[self.rows]
+        self.given_ids = None if ids is None else [str(name) for name in ids]
+        self.lines = None if lines is None else np.asarray(lines)
         self.y = None if y is None else np.asarray(y)[self.rows]
-        self.ids = [str(row) for row in self.rows] if ids is None else [str(ids[row]) for row in self.rows]
+        named = self.given_ids or (range(n) if lines is None else [f"line {line}" for line in lines])
+        self.ids = [str(named[row]) for row in self.rows]
         squares = available_bytes() // 4 // max(points.shape[0] ** 2 * points.dtype.itemsize, 1)
         n_kept = int(np.clip(squares // 2, 1, 6))  # kernel matrices, and as many inverses
         self._cache = Cache(kernel=n_kept, coefficients=n_kept, graph=20, embedding=20, cut=20)
 
-    @property
+    @cached_property
     def first_settings(self) -> Settings:
-        """Where to start: KTRR's defaults, as many clusters as classes, else as the graph has communities."""
-        if self.y is not None:
-            return Settings(n_clusters=min(len(np.unique(self.y)), self.most_clusters))
-        found = self._fit(Settings(), n_clusters=None, partition="modularity").n_clusters_
-        return Settings(n_clusters=int(np.clip(found, 2, self.most_clusters)))
+        """Where to start: with what ``subspaces cluster`` would do to the same points."""
+        return self.choose() if self._settings is None else self._settings
 
     @property
     def most_clusters(self) -> int:
-        """Most clusters one can ask for."""
+        """Most clusters one can ask for, unless more are found."""
         return max(2, min(100, len(self.rows) // 2))
 
     def choose(self) -> Settings:
-        """Parameters chosen from the points alone (:func:`subspaces.selection.choose`): takes some eight fits."""
-        auto: dict[str, Any] = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
-        chosen = KTRR("auto", random_state=self.seed, **auto).fit(self.X).selection_
-        assert chosen is not None
-        return Settings(**{name: chosen.parameters[name] for name in asdict(Settings())})
+        """Parameters chosen from the points alone, all of them: takes some eight fits."""
+        chosen = Settings.of(SubspaceClustering(random_state=self.seed).choose(self._all)[0])
+        return replace(chosen, n_clusters=min(chosen.n_clusters, len(self.rows)))
 
     def compute(self, settings: Settings) -> View:
         """Fit with these settings, reusing what they share with earlier ones, and prepare what is shown."""
@@ -166,29 +210,42 @@ class Session:
         Y = model.embedding_  # once: under modularity it is computed when read
         points, centres, layout = plane(Y, model.labels_)
         tree = cluster_tree(model.affinity_matrix_, model.labels_)
-        shown = self._shown(model, model.labels_, Y)
+        shown = self._shown(model, model.labels_, Y, tree)
         seconds = {**model.timings_, "prepare": time.perf_counter() - start}
         messages = tuple(dict.fromkeys(str(warning.message) for warning in caught))
         placed: dict[str, Any] = {"points": points, "centres": centres, "layout": layout}
         return View(settings, model, **shown, **placed, messages=messages, seconds=seconds, embedding=Y, tree=tree)
 
     def at_level(self, view: View, level: int) -> View:
-        """The same fit with another level of its tree as labels; points stay where they are on the map.
+        """The same fit with another level of its tree as labels; points stay where they are on the map."""
+        return self._relabelled(view, view.tree.labels_at(level), level=level, names=(), groups=())
+
+    def edited(self, view: View, edits: Edits) -> View:
+        """A view as a person wants it: clusters with names, some as one."""
+        return self._relabelled(view, edits.of(view.labels), names=edits.names, groups=edits.groups)
+
+    def _relabelled(self, view: View, labels: Labels, **more: Any) -> View:
+        """The same fit with other labels.
 
         The name of a cluster stands at that of its points which is nearest to their mean: the mean itself may lie in
         another cluster.
         """
         start = time.perf_counter()
-        labels = view.tree.labels_at(level)
         far = np.square(view.points - cluster_means(view.points, labels)[labels]).sum(axis=1)
         nearest = np.lexsort((far, labels))[np.r_[0, np.cumsum(np.bincount(labels))[:-1]]]
         shown = self._shown(view.model, labels, view.embedding)
         seconds = {"prepare": time.perf_counter() - start}
-        return view._replace(**shown, centres=view.points[nearest], seconds=seconds, level=level)
+        return view._replace(**shown, centres=view.points[nearest], seconds=seconds, **more)
 
-    def _shown(self, model: Any, labels: Labels, Y: Array) -> dict[str, Any]:
-        """What is shown of labels, whichever level they are."""
+    def labelled(self, view: View) -> Any:
+        """The model with the labels that are shown."""
+        same = np.array_equal(view.labels, view.model.labels_)
+        return view.model if same else view.model.with_labels(view.labels)
+
+    def _shown(self, model: Any, labels: Labels, Y: Array, tree: ClusterTree | None = None) -> dict[str, Any]:
+        """What is shown of labels, whichever level they are; `tree` is theirs, if it is known."""
         W = model.affinity_matrix_
+        sure = graph_confidence(W, labels, memberships(W, labels), tree)
         ceiling = modularity_ceiling(W, labels)
         quality = {"separation": 1 - normalized_cut(W, labels), "components": float(model.n_components_)}
         quality["modularity"] = min(1.0, modularity(W, labels) / ceiling) if ceiling > 0 else 0.0
@@ -196,7 +253,8 @@ class Session:
             quality |= {"accuracy": accuracy(self.y, labels), "nmi": normalized_mutual_info(self.y, labels)}
         members = most_typical(self.X, labels, Y)
         cells = cells_of(W, labels, N_CELLS)
-        return {"labels": labels, "sizes": np.bincount(labels), "members": members, "quality": quality, "cells": cells}
+        found = {"labels": labels, "sizes": np.bincount(labels), "members": members}
+        return {**found, "confidence": sure, "quality": quality, "cells": cells}
 
     def tested(self, view: View) -> View:
         """The view with the p-values of its tree, as far as the model has them: may take seconds."""
@@ -205,26 +263,23 @@ class Session:
         return view._replace(tree=tree if is_same else view.tree, is_tested=True)
 
     def explain(self, view: View, i: int, n: int = 8) -> Explanation:
-        """The points that represent point `i` of the session, with the clusters that are shown."""
-        return explained(i, n, view.model.coefficients_, view.labels)
+        """The points that represent point `i` of the session (its neighbours), with the clusters that are shown."""
+        model = view.model
+        return explained(i, n, getattr(model, "coefficients_", model.affinity_matrix_), view.labels)
 
     def python(self, view: View) -> str:
         """Lines that repeat this view in Python."""
         rows = "" if len(self.rows) == self.n_given else f"  # of the {len(self.rows)} sampled rows\n"
-        n_clusters, *others = asdict(view.settings).items()
-        given = "".join(f", {name}={value!r}" for name, value in others if value is not None)
-        line = f"KTRR({n_clusters[1]}{given}, n_init={self.n_init}, random_state={self.seed}).fit(X)"
+        model = view.settings.estimator(n_init=self.n_init, random_state=self.seed)
+        defaults = type(model)().get_params()
+        given = {name: value for name, value in model.get_params().items() if value != defaults[name]}
+        n_clusters = [str(given.pop("n_clusters", defaults["n_clusters"]))]
+        arguments = ", ".join(n_clusters + [f"{name}={value!r}" for name, value in given.items()])
         labels = "labels_" if view.level is None else f"labels_at({view.level})"
-        return f"from subspaces import KTRR\n\n{rows}model = {line}\nlabels = model.{labels}"
+        found = f"model.{labels}" if not view.has_merged else f"np.take({list(view.groups)}, model.{labels})"
+        imports = "import numpy as np\n" * view.has_merged + f"from subspaces import {type(model).__name__}"
+        return f"{imports}\n\n{rows}model = {type(model).__name__}({arguments}).fit(X)\nlabels = {found}"
 
-    def labels_table(self, view: View) -> str:
-        """The labels as CSV: row in the data, id, cluster."""
-        text = io.StringIO()
-        rows = zip(self.rows.tolist(), self.ids, view.labels.tolist(), strict=True)
-        write_rows(text, [("row", "id", "cluster"), *rows])
-        return text.getvalue()
-
-    def _fit(self, settings: Settings, **changed: Any) -> Any:
-        parameters = {**asdict(settings), **changed}
-        model = KTRR(**parameters, n_init=self.n_init, random_state=self.seed)
+    def _fit(self, settings: Settings) -> Any:
+        model = settings.estimator(n_init=self.n_init, random_state=self.seed)
         return model.fit_by(self.X, partial(run, cache=self._cache))

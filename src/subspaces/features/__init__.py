@@ -2,7 +2,7 @@
 
 A *spec* says how: ``"pixels"``, ``"efficientnet"``, ``"timm:NAME"``, ``"open_clip:NAME"``, a path to a ``.npy`` of
 vectors, or a function. :func:`as_extractor` makes an object of it, :func:`vectors_of` applies it, and vectors that take
-a network are kept in the user's cache folder (:mod:`subspaces.features.cache`).
+a network are kept in the user's cache folder.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import numpy as np
 from subspaces.features.cache import opened
 from subspaces.numerics.memory import require
 from subspaces.numerics.types import Array
+from subspaces.progress import phase
 
 Progress = Callable[[int, int], None] | None
 """Told how many items are done, and of how many."""
@@ -70,9 +71,19 @@ class Extractor:
 
     def __call__(self, items: Sequence[Any], *, progress: Progress = None) -> Array:
         """The vectors of all items, shape (n, m), each computed once and taken from the cache where it is known."""
-        if not self.identity or not len(items):
-            return self.compute(items, progress)
-        return through_cache(self, items, progress)
+        with phase("Making vectors") as step:
+            told = 0
+
+            def tell(done: int, total: int) -> None:
+                nonlocal told
+                step(done - told, of=total)
+                told = done
+                if progress is not None:
+                    progress(done, total)
+
+            if not self.identity or not len(items):
+                return self.compute(items, tell)
+            return through_cache(self, items, tell)
 
 
 def through_cache(extractor: Extractor, items: Sequence[Any], progress: Progress) -> Array:

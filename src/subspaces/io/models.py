@@ -71,9 +71,15 @@ def check_model_library(path: Path) -> None:
         raise FileError(path, 'saved models need skops: pip install "subspaces[models]"')
 
 
-def save_model(path: str | PathLike[str], estimator: Any, reading: Reading) -> None:
-    """Write a fitted model; it is there whole or not at all."""
+def save_model(path: str | PathLike[str], estimator: Any, reading: Reading | None = None) -> None:
+    """Write a fitted model; it is there whole or not at all.
+
+    `reading` says how a file with new points is read; left out, by the columns that the estimator was fitted to.
+    """
     check_model_library(Path(path))
+    if reading is None:
+        names = getattr(estimator, "feature_names_in_", None)
+        reading = Reading(int(estimator.n_features_in_), None if names is None else [str(name) for name in names])
     for features in (reading.features, getattr(estimator, "features", None)):
         if hasattr(features, "function") or (callable(features) and not hasattr(features, "identity")):
             problem = "features is a function, and a model that holds a program is not written"

@@ -18,7 +18,7 @@ T = TypeVar("T")
 BLOCK_BYTES = 2**20
 """Bytes of one block: small enough to stay in cache through several elementwise passes."""
 
-_LONG_WORK = 32  # blocks from which somebody who listens is told
+_LONG_WORK = 4  # blocks from which somebody who listens is told
 
 
 def row_blocks(n_rows: int, bytes_per_row: int, block_bytes: int | None = None) -> list[tuple[int, int]]:

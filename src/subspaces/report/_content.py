@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy import sparse
 
 from subspaces.confidence import Summary, summarize
 from subspaces.description import describe
+from subspaces.numerics.components import dense_rows
 from subspaces.numerics.types import Array, Labels
 
 if TYPE_CHECKING:
@@ -24,11 +26,12 @@ class Content:
     Attributes
     ----------
     estimator : fitted clusterer
-    X : array of shape (n, m), the points as they were given
+    X : array or sparse array of shape (n, m), the points as they were given
     summary : Summary
     document : what was done, as ``subspaces cluster --json`` says it
     ids : names of the points
     y, classes : known classes, as indices and names
+    named_by : the column that `ids` are: ``id``, ``line`` or ``row``
     image_shape : height and width (and 3) if points are images
     pixels : the images, flattened, where X holds vectors made of them
     texts : the text of each point, where X holds vectors made of them
@@ -46,6 +49,7 @@ class Content:
     ids: Sequence[Any] | None = None
     y: Labels | None = None
     classes: Sequence[str] | None = None
+    named_by: str = "id"
     image_shape: tuple[int, ...] | None = None
     pixels: Array | None = None
     texts: Sequence[str] | None = None
@@ -74,6 +78,7 @@ class Content:
             ids=data.names,
             y=data.y,
             classes=data.classes,
+            named_by=next(iter(data.places), "row"),
             image_shape=data.image_shape,
             pixels=data.pixels,
             texts=data.texts,
@@ -106,7 +111,7 @@ class Content:
         >>> content = Content.from_estimator(TRR(2).fit(X), X, title="noise")
         >>> write_report("noise.html", content)  # doctest: +SKIP
         """
-        points = np.asarray(X)
+        points = X if sparse.issparse(X) else np.asarray(X)
         classes, codes = (None, None) if y is None else np.unique(np.asarray(y), return_inverse=True)
         summary = summarize(estimator, points)
         if feature_names is None and hasattr(X, "columns"):
@@ -119,6 +124,7 @@ class Content:
             ids=ids,
             y=codes,
             classes=None if classes is None else [str(name) for name in classes],
+            named_by="row" if ids is None else "id",
             image_shape=image_shape,
             feature_names=feature_names,
         )
@@ -149,10 +155,23 @@ class Content:
             return "texts"
         return "images" if self.image_shape is not None else "points"
 
+    def counted(self, n: int) -> str:
+        """So many of them, in words."""
+        return f"{n:,} {self.noun if n != 1 else self.noun[:-1]}"
+
     def name_of(self, i: int) -> str:
         """Name of a point; of a text its name and first line."""
-        name = str(i) if self.ids is None else str(self.ids[i])
+        name = str(i if self.ids is None else self.ids[i])
+        name = f"row {name}" if self.named_by == "row" else name
         return name if self.texts is None else f"{name}: {first_line(self.texts[i])}"
+
+    def place_of(self, i: int) -> str:
+        """What stands of a point in the column `named_by`."""
+        return self.name_of(i).removeprefix(f"{self.named_by} " if self.named_by != "id" else "")
+
+    def row(self, i: int) -> Array:
+        """The numbers of a point."""
+        return np.asarray(dense_rows(self.X[[i]])[0])
 
 
 def first_line(text: str, length: int = 120) -> str:

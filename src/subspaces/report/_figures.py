@@ -16,6 +16,9 @@ from subspaces.report._content import Content
 LARGE = 20_000
 """Points above which nothing is drawn that needs eigenvectors the fit did not compute."""
 
+SPECTRUM = 200_000
+"""Points times clusters up to which the eigenvalues beyond the clusters are computed for a picture: seconds."""
+
 DPI = 110
 
 INK = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.titlecolor")
@@ -65,20 +68,24 @@ def _plots(content: Content) -> list[Plot]:
     from subspaces import plots
 
     estimator, selection = content.estimator, getattr(content.estimator, "selection_", None)
-    made: list[Plot] = list(content.drawings)
+    made: list[Plot] = []
 
     def add(title: str, text: str, size: tuple[float, float], display: Any, rows: int = 1) -> None:
-        draw = display.from_estimator
-        made.append((title, text, size, lambda figure: draw(estimator, ax=figure.subplots(rows))))
+        computed: list[Any] = []  # once, for the light and the dark picture
+
+        def draw(figure: Any) -> None:
+            if computed:
+                computed[0].plot(figure.subplots(rows))
+            else:
+                computed.append(display.from_estimator(estimator, ax=figure.subplots(rows)))
+
+        made.append((title, text, size, draw))
 
     made.append(("Confidence of the labels", _CONFIDENCE, (6.4, 3.6), lambda figure: _confidence(figure, content)))
-    fits = len(content.summary.labels) <= LARGE
     if getattr(estimator, "affinity_matrix_", None) is not None:
         add("The graph that was cut", _GRAPH, (6.4, 6.0), plots.AffinityDisplay)
-        if fits or getattr(estimator, "eigenvalues_", None) is not None:
+        if len(content.summary.labels) * len(content.summary.clusters) <= SPECTRUM:
             add("Spectrum", _SPECTRUM, (6.4, 4.0), plots.SpectrumDisplay)
-    if hasattr(type(estimator), "embedding_") and (fits or getattr(estimator, "_embedding", None) is not None):
-        add("Map of the points", _MAP, (6.4, 5.4), plots.EmbeddingDisplay)
     if selection is not None and len(selection.trials) > 1:
         height = max(3.0, 1.5 + 0.26 * len(plots.SelectionDisplay(selection).row_names))
         add("Settings tried", _SETTINGS, (6.4, height), plots.SelectionDisplay)
@@ -99,7 +106,6 @@ _GRAPH = (
     "Points ordered by cluster, ties marked. Blocks on the diagonal are clusters; marks outside are ties that were cut."
 )
 _SPECTRUM = "Smallest eigenvalues of the graph's Laplacian. A step after the chosen number speaks for it."
-_MAP = "The points in two dimensions, as near to each other as the graph says; numbers name clusters."
 _SETTINGS = "Score of every setting; the best is framed. The score is high where other settings find the same clusters."
 _COUNT = "How well all settings agree for each number of clusters; the estimate is marked."
 _CONFUSION = "Points of each class in each cluster, after the best matching."

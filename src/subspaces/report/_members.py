@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from subspaces.numerics.components import dense_rows, mean_and_deviation
+from subspaces.numerics.components import mean_and_deviation
 from subspaces.numerics.types import Array, Labels
-from subspaces.plots.gallery import as_bytes, data_uri
 from subspaces.report._content import Content
-
-SIDE = 64
-"""Longest side of a thumbnail in pixels."""
+from subspaces.report._pictures import Pictures
 
 GALLERY_BYTES = 3_000_000
 """Room for the gallery of images: with the rest, a page stays below 6 MB."""
 
-MEMBER_BYTES = 220
-"""Markup of one member, beside its picture and its name (which is there twice)."""
+MEMBER_BYTES = 130
+"""Markup of one member, beside its picture and its name."""
 
 MAX_PROFILES = 1500
 PROFILE_POINTS = 48
@@ -34,13 +30,14 @@ SPREAD = 2.5
 
 @dataclass(frozen=True)
 class Member:
-    """One point in the gallery; `image` is a thumbnail as text, or the path of a line where points are no images."""
+    """One point in the gallery; `image` is a picture as text, or the path of a line where points are no images."""
 
     index: int
     name: str
     confidence: float
     flagged: bool
     image: str
+    remark: str = ""
 
 
 @dataclass
@@ -60,30 +57,52 @@ class ClusterView:
         return int(self.row["size"]) - len(self.members)
 
 
-def gallery(content: Content, share: float = 1.0) -> list[ClusterView]:
+def remark_of(content: Content, i: int) -> str:
+    """What a person should know of a label beside its confidence."""
+    summary = content.summary
+    remarks = ["another cluster suits better"] if is_drawn_away(content)[i] else []
+    return "; ".join([*remarks, *(["fits nowhere"] if summary.fits_nowhere[i] else [])])
+
+
+def is_drawn_away(content: Content) -> Array:
+    """Which points are nearer to another cluster than to their own: those with a negative margin."""
+    return np.asarray((content.summary.margin < 0) & (content.summary.second_cluster >= 0))
+
+
+def gallery(content: Content, pictures: Pictures | None = None, share: float = 1.0) -> list[ClusterView]:
     """All clusters, the members of each from the surest to the least sure as far as the page has room.
 
     `share` is the part of the usual room that may be used.
     """
-    summary, has_images = content.summary, content.image_shape is not None
+    summary, has_images = content.summary, pictures is not None
     views = [ClusterView(row) for row in summary.as_rows()]
     orders = [_order(content, c) for c in range(len(views))]
     room = share * GALLERY_BYTES if has_images else int(share * MAX_PROFILES)
-    draw = _thumbnails(content) if has_images else _words(content, views) or _profiles(content, views)
+    draw = _words(content, views) or _profiles(content, views)
+    small, large = draw, draw
+    if pictures is not None:
+        small, side = pictures.uri, pictures.fitting_side(share * GALLERY_BYTES / 2)
+        large = lambda i: pictures.uri(i, side)  # noqa: E731
     # rank by rank over all clusters, so that room is shared fairly
     for rank, c in sorted((rank, c) for c, order in enumerate(orders) for rank in range(len(order))):
         i = int(orders[c][rank])
-        flagged, image = bool(summary.fits_nowhere[i]), draw(i)
-        member = Member(i, content.name_of(i), float(summary.confidence[i]), flagged, image)
-        shown = 2 if rank < N_TYPICAL else 1  # on the card, and among the members
-        room -= shown * len(image) + 2 * len(member.name) + MEMBER_BYTES if has_images else 1
+        member = _member(content, i, large(i))
+        card = len(small(i)) if has_images and rank < N_TYPICAL else 0
+        room -= len(member.image) + card + len(member.name) + len(member.remark) + MEMBER_BYTES if has_images else 1
         if room < 0:
             break
         views[c].members.append(member)
+        if rank < N_TYPICAL:
+            views[c].typical.append(_member(content, i, small(i)))
     for view in views:
-        view.typical = view.members[:N_TYPICAL]
         view.members = sorted(view.members, key=lambda member: -member.confidence)
     return views
+
+
+def _member(content: Content, i: int, image: str) -> Member:
+    summary = content.summary
+    flagged = bool(summary.fits_nowhere[i] or is_drawn_away(content)[i])
+    return Member(i, content.name_of(i), float(summary.confidence[i]), flagged, image, remark_of(content, i))
 
 
 def _order(content: Content, c: int) -> Labels:
@@ -95,27 +114,10 @@ def _order(content: Content, c: int) -> Labels:
     return np.concatenate([typical, members[~np.isin(members, typical)]])
 
 
-def _thumbnails(content: Content) -> Callable[[int], str]:
-    """What draws an image as a small file inside the page: WebP, whose header is a tenth of a JPEG's, else PNG."""
-    from PIL import Image, features
-
-    from subspaces.io.image_files import thumbnail
-
-    assert content.image_shape is not None
-    options: dict[str, Any] = {"kind": "webp", "quality": 70, "method": 4} if features.check("webp") else {}
-    pixels = content.X if content.pixels is None else content.pixels
-    sample = pixels[:: max(1, len(pixels) // 1000)]
-    low, high = float(sample.min()), float(sample.max())
-
-    def draw(i: int) -> str:
-        if content.files is not None:
-            with suppress(Exception):  # gone or changed since it was read: what was clustered is still here
-                return data_uri(thumbnail(content.files[i], SIDE), **options)
-        image = Image.fromarray(as_bytes(pixels[i], low, high).reshape(content.image_shape))
-        image.thumbnail((SIDE, SIDE))
-        return data_uri(image, **options)
-
-    return draw
+def centre_and_spread(X: Any) -> tuple[Array, Array]:
+    """Mean and standard deviation of every feature, the latter 1 where nothing varies."""
+    centre, spread = mean_and_deviation(X)
+    return centre, np.where(spread > 0, spread, 1.0)
 
 
 def _words(content: Content, views: list[ClusterView]) -> Callable[[int], str] | None:
@@ -132,16 +134,17 @@ def _profiles(content: Content, views: list[ClusterView]) -> Callable[[int], str
 
     The clusters get their mean profile and, where features have names, the three that set them apart most.
     """
-    centre, spread = mean_and_deviation(content.X)
-    spread = np.where(spread > 0, spread, 1.0)
+    if content.image_shape is not None:
+        return lambda i: ""
+    centre, spread = centre_and_spread(content.X)
     for view, label in zip(views, content.summary.clusters, strict=True):
-        members = np.flatnonzero(content.summary.labels == label)
-        mean = (np.asarray(content.X[members].mean(axis=0)).ravel() - centre) / spread
+        own = content.X[np.flatnonzero(content.summary.labels == label)]
+        mean = (np.asarray(own.mean(axis=0)).ravel() - centre) / spread
         view.path = line(mean)
-        if content.feature_names is not None:
+        if content.feature_names is not None and len(views) > 1:
             strongest = np.argsort(-np.abs(mean), kind="stable")[:3]
             view.traits = [f"{content.feature_names[j]} {mean[j]:+.1f}" for j in strongest]
-    return lambda i: line((dense_rows(content.X[[i]])[0] - centre) / spread)
+    return lambda i: line((content.row(i) - centre) / spread)
 
 
 def line(values: Array) -> str:

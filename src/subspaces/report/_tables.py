@@ -15,6 +15,7 @@ import numpy as np
 from subspaces import __version__
 from subspaces.io.writing import write_text
 from subspaces.report._content import Content
+from subspaces.report._doubtful import UNSURE
 
 Row = tuple[str, ...]
 
@@ -35,7 +36,8 @@ MEANINGS = {
 }
 """Parameters worth a row, with what they do."""
 
-UNSURE = 0.5
+FEW = 6
+"""Points below which nothing can be said about groups."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -49,6 +51,17 @@ _LATEX = {
 }
 
 
+def two_digits(share: float) -> str:
+    """A share with two digits, never rounded up: what lies below a half is not shown as one.
+
+    Examples
+    --------
+    >>> two_digits(0.499), two_digits(0.5), two_digits(0.29)
+    ('0.49', '0.50', '0.29')
+    """
+    return f"{np.floor(100 * share + 1e-9) / 100:.2f}"
+
+
 def key_figures(content: Content) -> list[Row]:
     """Value, name and remark of the figures at the top of the page."""
     summary, document = content.summary, content.document
@@ -59,14 +72,48 @@ def key_figures(content: Content) -> list[Row]:
         (f"{n:,}", content.noun, f"{content.X.shape[1]:,} {'values' if content.image_shape else 'features'} each"),
         (str(len(summary.clusters)), noun, f"{low} to {high} may be right" if low < high else ""),
         (f"{np.median(summary.confidence):.2f}", "median confidence", "probability that a label is right"),
-        (f"{int((summary.confidence < UNSURE).sum()):,}", "unsure", f"confidence below {UNSURE}"),
+        (f"{int((summary.confidence < UNSURE).sum()):,}", "doubtful", f"confidence below {UNSURE}"),
         (f"{int(summary.fits_nowhere.sum()):,}", "fit nowhere", "far away or torn between clusters"),
     ]
     if "scores" in document:
         figures.append((f"{100 * document['scores']['accuracy']:.1f} %", "accuracy", "against the known classes"))
-    if document.get("seconds"):
-        figures.append((f"{document['seconds']:.1f} s", "computing time", ""))
     return figures
+
+
+def plain_words(content: Content) -> list[str]:
+    """What a person should know before anything else, in sentences."""
+    summary, document, noun = content.summary, content.document, content.noun
+    n, k, one = len(summary.labels), len(summary.clusters), content.noun[:-1]
+    doubtful, nowhere = int((summary.confidence < UNSURE).sum()), int(summary.fits_nowhere.sum())
+    if n < FEW:
+        return [f"With only {content.counted(n)} nothing can be said about groups; take what follows as a sketch."]
+    if k == 1:
+        found = ": nothing speaks for splitting them" if "n_clusters_range" in document else ""
+        said = [f"All {n:,} {noun} are in one group{found}."]
+    else:
+        largest, smallest = int(summary.sizes.max()), int(summary.sizes.min())
+        each = (
+            f"each with {content.counted(largest)}"
+            if largest == smallest
+            else f"from {smallest:,} to {largest:,} {noun}"
+        )
+        said = [f"The {n:,} {noun} were put into {k} groups (clusters), {each}."]
+        sure = float(np.median(summary.confidence))
+        said.append(f"For a typical {one} the cluster is right with a probability of {100 * sure:.0f} %.")
+        low, high = document.get("n_clusters_range", (0, 0))
+        if low < high:
+            said.append(f"The number itself was estimated: anything from {low} to {high} may be right.")
+        if doubtful:
+            said.append(
+                f"Look first at the {content.counted(doubtful)} that {'is' if doubtful == 1 else 'are'} doubtful."
+            )
+        else:
+            said.append(f"No {one} is doubtful.")
+    if nowhere:
+        said.append(
+            f"{content.counted(nowhere)} {'fits' if nowhere == 1 else 'fit'} nowhere: unlike all others, or torn."
+        )
+    return said
 
 
 def parameters(content: Content) -> list[Row]:
@@ -158,7 +205,10 @@ def python_lines(content: Content) -> str:
     module = "subspaces" if module.startswith("subspaces.estimators") else module
     before = f"{content.reading}\n" if content.reading else ""
     call = _call(estimator, settled)
-    return f"from {module} import {type(estimator).__name__}\n{before}\nlabels = {call}.fit_predict(X){comment}"
+    return (
+        f"from {module} import {type(estimator).__name__}\n{before}\nmodel = {call}{comment}\n"
+        "labels = model.fit_predict(X)"
+    )
 
 
 def _call(estimator: Any, settled: dict[str, Any]) -> str:
@@ -166,7 +216,8 @@ def _call(estimator: Any, settled: dict[str, Any]) -> str:
     defaults = type(estimator)().get_params()
     changed = {name: value for name, value in settled.items() if value != defaults.get(name)}
     first = changed.pop("n_clusters", settled.get("n_clusters"))
-    arguments = ", ".join([repr(first), *(f"{name}={value!r}" for name, value in changed.items())])
+    number = [] if first is None and defaults.get("n_clusters") is None else [repr(first)]
+    arguments = ", ".join([*number, *(f"{name}={value!r}" for name, value in changed.items())])
     return f"{type(estimator).__name__}({arguments})"
 
 

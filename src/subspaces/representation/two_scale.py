@@ -31,6 +31,7 @@ from subspaces.numerics.process import one_thread
 from subspaces.numerics.ties import top_columns
 from subspaces.numerics.types import Array, Labels
 from subspaces.numerics.workers import HERE, Store, Workers, in_memory
+from subspaces.progress import phase
 from subspaces.representation.coefficients import Coefficients, from_sparse
 from subspaces.representation.ridge import above_rounding, penalty
 
@@ -204,7 +205,8 @@ def rows_of_coefficients(prepared: Prepared, start: int, stop: int) -> tuple[Arr
 
     `start` must be a multiple of BATCH: rounding depends on which systems are solved together.
     """
-    candidates = _candidates(prepared, start, stop)
+    with phase("Searching for near points"):
+        candidates = _candidates(prepared, start, stop)
     values = np.empty(candidates.shape, dtype=prepared.points.dtype)
 
     def one_block(a: int, b: int) -> None:
@@ -249,7 +251,8 @@ def fit_global_part(
     """Landmarks by k-means and the whitening of their Nyström features; two passes over X in blocks, O(n r²)."""
     # what is left about the mean is small beside what was there: in single precision it would be right to three digits
     dtype = np.dtype(np.float64) if affine else X.dtype
-    landmarks = _landmarks(X, n_landmarks, seed).astype(dtype, copy=False)
+    with phase("Choosing landmarks"):
+        landmarks = _landmarks(X, n_landmarks, seed).astype(dtype, copy=False)
     eigenvalues, vectors = eigh(kernel.gram(landmarks).astype(np.float64))
     kept = eigenvalues > np.finfo(dtype).eps * eigenvalues[-1]
     to_features = vectors[:, kept] / np.sqrt(eigenvalues[kept])

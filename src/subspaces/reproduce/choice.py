@@ -55,9 +55,8 @@ def read_chosen(path: Path) -> Choices:
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def write_chosen(path: Path, planned: Sequence[Planned], records: Sequence[Record]) -> None:
+def write_chosen(path: Path, earlier: Choices, planned: Sequence[Planned], records: Sequence[Record]) -> None:
     """Keep what was chosen; rows and data whose grid is not whole keep their setting, as an earlier choice."""
-    earlier = read_chosen(path)
     kept = {
         row: {data: {"tried": 0, "setting": each["setting"]} for data, each in by_data.items()}
         for row, by_data in earlier.items()

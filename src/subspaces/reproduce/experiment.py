@@ -12,7 +12,7 @@ from subspaces import __version__
 from subspaces.datasets.named import NAMED
 from subspaces.io.writing import write_atomically, write_text
 from subspaces.reproduce import data, own, schedule
-from subspaces.reproduce.choice import write_chosen
+from subspaces.reproduce.choice import read_chosen, write_chosen
 from subspaces.reproduce.entries import CODE, Cell, Result, digest, read_result, read_runs, write_runs
 from subspaces.reproduce.own import Rows
 from subspaces.reproduce.runner import Listener, Outcome, run_cells
@@ -73,8 +73,15 @@ def run_experiment(name: str, settings: Settings, listener: Listener | None = No
     records, files = write_outputs(experiment, planned, outcome, settings.output)
     write_runs(kept, cells, outcome.results)
     if name == schedule.GRID and not settings.quick:
-        write_chosen(settings.parameters.with_name(schedule.CHOSEN), planned, records)
+        files.append(settings.output / schedule.CHOSEN)
+        write_chosen(files[-1], read_chosen(chosen_file(settings)), planned, records)
     return Run(experiment, records, files, outcome)
+
+
+def chosen_file(settings: Settings) -> Path:
+    """The settings that grids chose: those of a grid run into the same folder, left out those that are shipped."""
+    own = settings.output / schedule.CHOSEN
+    return own if own.exists() else settings.parameters.with_name(schedule.CHOSEN)
 
 
 def runs_file(output: Path, name: str) -> Path:
@@ -89,7 +96,7 @@ def _is_missing(cell: Cell, cache: Path, known: Mapping[str, Result]) -> bool:
 def adapted(name: str, settings: Settings) -> tuple[Experiment, Rows]:
     """An experiment and the rows it may have, with what the user adds to it."""
     experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)
-    rows: Rows = schedule.load_parameters(settings.parameters)
+    rows: Rows = schedule.load_parameters(settings.parameters, chosen_file(settings))
     if settings.points is not None:
         experiment = own.with_data(experiment, settings.points, settings.label)
     return own.with_rows(experiment, rows, settings.classes)
@@ -163,7 +170,7 @@ class Line:
 
 def list_experiments(settings: Settings, *, kept: bool = False) -> list[Line]:
     """Every experiment with its cost, what it needs and how much of it is done, or kept beside its table."""
-    parameters = schedule.load_parameters(settings.parameters)
+    parameters = schedule.load_parameters(settings.parameters, chosen_file(settings))
     lines = []
     for name in schedule.experiment_names(settings.experiments):
         experiment = schedule.load_experiment(name, settings.experiments, quick=settings.quick)

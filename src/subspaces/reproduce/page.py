@@ -13,11 +13,10 @@ from subspaces.io.dataset import printable
 from subspaces.io.writing import write_text
 from subspaces.reproduce.choice import read_chosen
 from subspaces.reproduce.entries import CODE
-from subspaces.reproduce.experiment import Settings, list_experiments, origin
+from subspaces.reproduce.experiment import Settings, chosen_file, list_experiments, origin
 from subspaces.reproduce.findings import about_settings, findings, outdated
 from subspaces.reproduce.report import Reasons, report
 from subspaces.reproduce.schedule import (
-    CHOSEN,
     HERE,
     Experiment,
     experiment_names,
@@ -53,11 +52,11 @@ def write_page(settings: Settings, remarks: Path = REMARKS) -> Path:
         status = {
             line.name: (line.n_cells, line.n_cached, line.cpu_minutes) for line in list_experiments(settings, kept=True)
         }
-        rows = load_parameters(settings.parameters)
+        rows = load_parameters(settings.parameters, chosen_file(settings))
         old = {name: outdated(plan(experiments[name], rows), results[name]) for name in results}
         parts += [report(experiments, results, status, words, Reasons(words["reasons"], old))]
         parts += [f"## How to read it\n\n{words['reading'].strip()}\n\nsubspaces {__version__}, code {CODE}.\n"]
-        choices = read_chosen(settings.parameters.with_name(CHOSEN))
+        choices = read_chosen(chosen_file(settings))
         for name, experiment in experiments.items():
             if name in results:
                 said = [words.get("words", {}).get(name, ""), *findings(experiment, results[name])]

@@ -24,7 +24,7 @@ GRID = "grid"
 """The experiment that chooses settings; it belongs to no table."""
 
 CHOSEN = "chosen.toml"
-"""Beside the parameters: the settings that the grids chose, written by subspaces.reproduce.choice."""
+"""Beside the parameters, or in the output: the settings that the grids chose, see subspaces.reproduce.choice."""
 QUICK = "-quick"
 """Ending of the names of what a quick run writes: it never takes the place of the real thing."""
 
@@ -127,9 +127,12 @@ def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
     return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
-def load_parameters(path: Path = PARAMETERS) -> dict[str, dict[str, Any]]:
-    """The rows by name: method, label, common parameters, grid and the setting chosen for each data set."""
-    rows, beside = _read_toml(path), path.with_name(CHOSEN)
+def load_parameters(path: Path = PARAMETERS, chosen: Path | None = None) -> dict[str, dict[str, Any]]:
+    """The rows by name: method, label, common parameters, grid and the setting chosen for each data set.
+
+    Choices are those of the file `chosen`, left out of the one beside the parameters.
+    """
+    rows, beside = _read_toml(path), chosen or path.with_name(CHOSEN)
     for name, by_data in (_read_toml(beside) if beside.exists() else {}).items():
         if name in rows:
             found = {data: choice["setting"] for data, choice in by_data.items()}

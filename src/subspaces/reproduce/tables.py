@@ -31,7 +31,7 @@ def markdown(experiment: Experiment, records: Sequence[Record]) -> str:
         of_panel = [record for record in records if record.panel == panel]
         parts.append(f"**{panel}**\n")
         parts += [_curve_markdown(of_panel) if is_curve(of_panel) else _table_markdown(experiment, of_panel), ""]
-    return "\n".join([*parts, *_footnotes(records)]).rstrip() + "\n"
+    return "\n".join([*parts, *_footnotes(experiment, records)]).rstrip() + "\n"
 
 
 def _table_markdown(experiment: Experiment, records: Sequence[Record]) -> str:
@@ -115,7 +115,7 @@ def _difference(record: Record | None) -> str:
     return "" if record is None or record.difference is None else f"{record.difference:+.1f}"
 
 
-def _footnotes(records: Sequence[Record]) -> list[str]:
+def _footnotes(experiment: Experiment, records: Sequence[Record]) -> list[str]:
     marks: dict[str, list[str]] = {}
     for record in records:
         if record.mark and record.row not in marks.setdefault(record.mark, []):
@@ -123,24 +123,31 @@ def _footnotes(records: Sequence[Record]) -> list[str]:
     notes = [f"‡ smaller than the paper's protocol: {mark} ({'; '.join(rows)})." for mark, rows in marks.items()]
     if any(record.dagger for record in records):
         notes.append("† different from every rival of the paper at 0.05 by Wilcoxon's rank-sum test.")
-    return [note + "  " for note in [*notes, *_tests(records)]]
+    return [note + "  " for note in [*notes, *_tests(records, experiment.tested)]]
 
 
-def _tests(records: Sequence[Record]) -> Iterator[str]:
-    """The outcome of the paper's test in words, for every panel and metric that has one."""
+def _tests(records: Sequence[Record], metrics: Sequence[str]) -> Iterator[str]:
+    """The outcome of the paper's test in words, for every panel; metrics with the same outcome together."""
     for panel in distinct(records, "panel"):
-        for metric in distinct(records, "metric"):
+        outcomes: dict[str, list[str]] = {}
+        for metric in metrics:
             printed = [r for r in records if (r.panel, r.metric) == (panel, metric) and r.paper is not None]
-            if not any(record.p is not None for record in printed[1:]):
-                continue
-            own, rivals = printed[0], printed[1:]
-            differ = [r for r in rivals if r.p is not None and r.p < LEVEL]
-            alike = [f"{r.row} (p = {r.p:.2g})" for r in rivals if r.p is not None and r.p >= LEVEL]
-            untested = [r.row for r in rivals if r.p is None]
-            parts = [f"different from {len(differ)} of {counted(len(rivals), 'rival')}"]
-            parts += [f"not from {', '.join(alike)}"] * bool(alike)
-            parts += [f"too few different runs to tell from {', '.join(untested)}"] * bool(untested)
-            yield f"Test, {panel}, {metric}: {own.row} is {'; '.join(parts)}."
+            if len(printed) > 1 and printed[0].distinct:
+                outcomes.setdefault(_outcome(*printed), []).append(metric)
+        yield from (f"Test, {panel}, {', '.join(tested)}: {said}." for said, tested in outcomes.items())
+
+
+def _outcome(own: Record, *rivals: Record) -> str:
+    """From which rivals the paper's method differs, from which not, and of which nothing can be said."""
+    untested = [r.row for r in rivals if r.p is None]
+    if len(untested) == len(rivals):
+        return f"the runs are too few, or too many of them the same, to tell {own.row} from any rival"
+    differ = [r for r in rivals if r.p is not None and r.p < LEVEL]
+    alike = [f"{r.row} (p = {r.p:.2g})" for r in rivals if r.p is not None and r.p >= LEVEL]
+    parts = [f"different from {len(differ)} of {counted(len(rivals), 'rival')}"]
+    parts += [f"not from {', '.join(alike)}"] * bool(alike)
+    parts += [f"too few different runs to tell from {', '.join(untested)}"] * bool(untested)
+    return f"{own.row} is {'; '.join(parts)}"
 
 
 # ------------------------------------------------------------------ LaTeX
@@ -153,7 +160,7 @@ def latex(experiment: Experiment, records: Sequence[Record]) -> str:
         of_panel = [record for record in records if record.panel == panel]
         body = _curve_latex(of_panel) if is_curve(of_panel) else _table_latex(experiment, of_panel)
         caption = f"{experiment.title}: {panel}. Upright: this package; in italics: the paper."
-        notes = " ".join(note.strip() for note in _footnotes(of_panel))
+        notes = " ".join(note.strip() for note in _footnotes(experiment, of_panel))
         title = rf"\caption{{{escape(caption)} {escape(notes)}}}"
         parts += [r"\begin{table}[htbp]\scriptsize", r"\centering", title, body, r"\end{table}", ""]
     return "\n".join(parts)

@@ -14,6 +14,7 @@ from subspaces.spelling import counted
 
 _AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a word
 _TIE = 1e-6
+_ALIKE = 0.9  # agreement from which clusters are said to differ a little
 _PROBABLY = 0.5  # probability of the number, give or take a fifth, from which it is called probable
 _UNCLEAR = 0.25  # and below which it is called unclear
 ONE_PIECE = 0.03
@@ -125,7 +126,8 @@ class RunnerUp:
 
     def __str__(self) -> str:
         near = "As good" if self.share > 1 - _TIE else "Nearly as good"
-        return f"{near}: {described(self.trial)}; its clusters differ (agreement {self.similarity:.2f} of 1)."
+        differ = "differ a little" if self.similarity >= _ALIKE else "differ"
+        return f"{near}: {described(self.trial)}; its clusters {differ} (agreement {self.similarity:.2f} of 1)."
 
 
 @dataclass(frozen=True)

@@ -117,9 +117,11 @@ def choose(
     given = {"kernel": kernel, "reg": reg, "n_nonzero": n_nonzero, "scaling": scaling, "affine": affine}
     given["partition"] = "modularity" if partition == AUTO and n_clusters is None else partition
     is_matrix = is_precomputed(kernel)
-    rows = canonical_order(X, fingerprints(X), pairwise=is_matrix)
+    with phase("Putting the points in order"):
+        rows = canonical_order(X, fingerprints(X), pairwise=is_matrix)
     if len(rows) > N_SEARCHED:
-        rows = rows[sample(rows_of(X, rows, pairwise=is_matrix), N_SEARCHED, seed, pairwise=is_matrix)]
+        with phase("Taking a sample"):
+            rows = rows[sample(rows_of(X, rows, pairwise=is_matrix), N_SEARCHED, seed, pairwise=is_matrix)]
     n_values = 0 if sparse.issparse(X) else len(rows) * X.shape[1]
     memory.require(
         int(8 * (_SQUARES * len(rows) ** 2 + _COPIES * n_values)),
