@@ -26,6 +26,11 @@ from subspaces.datasets import load_mnist
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "speed" / "embeddings.md"
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+TITLE = [
+    "# Embeddings, beside EVoC",
+    "",
+    "Written by `python benchmarks/embeddings.py`; what it means is in [Where the time goes](../speed.md).",
+]
 Programs = dict[str, Callable[[int], Any]]
 
 
@@ -65,7 +70,7 @@ def main() -> None:
     table = rows(found, y)
     print(*table, sep="\n")
     if arguments.points == 60_000:
-        PAGE.write_text("\n".join(table) + "\n", encoding="utf-8")
+        PAGE.write_text("\n".join([*TITLE, "", *table]) + "\n", encoding="utf-8")
 
 
 def rows(found: dict[str, list[tuple[float, Any]]], y: Any) -> list[str]:
