@@ -150,7 +150,8 @@ def planted(n: int, m: int = 20_000, k: int = 20, share: float = 0.25) -> tuple[
     zipf = {size: 1 / np.arange(1, size + 1) / np.sum(1 / np.arange(1, size + 1)) for size in (400, m)}
     columns = rng.permutation(m)[rng.choice(m, len(rows), p=zipf[m])]
     columns[ours] = own[y[rows[ours]], rng.choice(400, int(ours.sum()), p=zipf[400])]
-    return sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, m)).tocsr(), y
+    places = rows.astype(np.int32), columns.astype(np.int32)
+    return sparse.coo_array((np.ones(len(rows)), places), shape=(n, m)).tocsr(), y
 
 
 def reduced(X: sparse.csr_array) -> np.ndarray:

@@ -16,7 +16,7 @@ from subspaces.report._pictures import Pictures
 GALLERY_BYTES = 3_000_000
 """Room for the gallery of images: with the rest, a page stays below 6 MB."""
 
-MEMBER_BYTES = 130
+MEMBER_BYTES = 145
 """Markup of one member, beside its picture and its name."""
 
 MAX_PROFILES = 1500

@@ -25,7 +25,19 @@ OUTPUTS = {"-o", "--output", "--report", "--tables", "--tree", "--overlay", "--s
 OUTPUT_SWITCHES = {"--force", "--json", "-q", "--quiet", "--link", "--debug"}
 NUMBER = {"-k", "--clusters"}
 TRUTH = {"--label", "--truth"}
-READING = {"", *TRUTH, "--id", "--ignore", "--array", "--sheet", "--header", "--no-header", "--decimal"}
+READING = {
+    "",
+    *TRUTH,
+    "--id",
+    "--ignore",
+    "--array",
+    "--sheet",
+    "--header",
+    "--no-header",
+    "--decimal",
+    "--text",
+    "--features",
+}
 """Options that say how files are read, which ``subspaces explore`` has too."""
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from subspaces.io.writing import write_text
 from subspaces.numerics.types import Labels
+from subspaces.progress import phase
 from subspaces.report import _tables as tables
 from subspaces.report._content import Content
 from subspaces.report._doubtful import UNSURE, doubtful_section
@@ -63,7 +64,10 @@ def render(content: Content) -> str:
     template = environment.from_string((folder / "report.html").read_text(encoding="utf-8"))
     now = datetime.now()
     images = Pictures(content) if content.image_shape is not None else None
-    place = map_view(content)
+    with phase("Placing the points on a map"):
+        place = map_view(content)
+    with phase("Drawing the plots"):
+        drawings, plots = drawn(content.drawings), pictures(content)
     fixed = {
         "content": content,
         "document": content.document,
@@ -78,19 +82,20 @@ def render(content: Content) -> str:
         "doubtful": doubtful_section(content, images),
         "steps": next_steps(content),
         "python_steps": python_steps(content),
-        "drawings": drawn(content.drawings),
+        "drawings": drawings,
         "parameters": tables.parameters(content),
         "quality": tables.quality(content),
         "scores": tables.scores(content),
         "versions": tables.versions(),
         "python": tables.python_lines(content),
-        "pictures": pictures(content),
+        "pictures": plots,
         "tree": tree_section(content),
         "made": f"{now.day} {now:%B %Y, %H:%M}",
     }
     for share in (1.0, 0.5, 0.25, 0.1):  # names that grow when they are escaped may need more room than foreseen
-        points = _points(content, place, share)
-        shown = gallery(content, images, share)
+        with phase("Putting the page together"):
+            points = _points(content, place, share)
+            shown = gallery(content, images, share)
         page = template.render(**fixed, clusters=shown, points=points, n_listed=len(points["index"])).lstrip()
         page = page.encode(errors="backslashreplace").decode()  # paths may hold bytes that are no text
         if len(page.encode()) < MAX_BYTES:

@@ -190,6 +190,12 @@
     redraw();
   }
 
+  // a picture, with the others of its cluster before and behind it
+  function enlarged(j) {
+    const alike = order.filter((i) => data.cluster[i] === data.cluster[j]).map((i) => data.index[i]);
+    look(data.index[j], alike.filter((i) => sourceOf(i) !== null));
+  }
+
   const pointers = new Map();
   let moved = 0;
   const where = (event) => {
@@ -231,7 +237,7 @@
       const before = chosen;
       const found = nearest(...where(event));
       choose(found);
-      if (found >= 0 && (event.pointerType === "mouse" || before === found)) look(data.index[found], []);
+      if (found >= 0 && (event.pointerType === "mouse" || before === found)) enlarged(found);
     });
   }
   canvas.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && !pointers.size) choose(-1); });
@@ -252,7 +258,7 @@
       ArrowLeft: () => choose(seen[Math.max(at - 1, 0)]),
       ArrowDown: () => next !== undefined && choose(next),
       ArrowUp: () => last !== undefined && choose(last),
-      Enter: () => chosen >= 0 && look(data.index[chosen], []),
+      Enter: () => chosen >= 0 && enlarged(chosen),
       Escape: () => choose(-1),
       "+": () => zoomBy(1.5),
       "=": () => zoomBy(1.5),

@@ -1,0 +1,82 @@
+"""What scikit-learn's tools ask of an estimator, asked of every method of the registry and of the front door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from subspaces import SubspaceClustering, registry
+from subspaces.datasets import make_subspaces
+from subspaces.metrics import accuracy
+from subspaces.scorers import modularity, separation, whole
+
+X, y = make_subspaces(3, 2, 8, 20, noise=0.01, random_state=0)
+GRAPHS = (*registry.names("graph"), "front door")
+SHALLOW = (*registry.names(*registry.SHALLOW), "front door")
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning")
+
+
+def method(name: str) -> Any:
+    if name == "front door":
+        return SubspaceClustering(3, effort="fast")
+    few = {} if name in registry.names("graph") else {"n_landmarks": 30}
+    return registry.load(name)(3, **few)
+
+
+def pipeline(name: str) -> Any:
+    return make_pipeline(StandardScaler(), method(name))
+
+
+@pytest.mark.parametrize("name", SHALLOW)
+def test_pipelines_copies_and_parameters(name: str) -> None:
+    pipe = pipeline(name)
+    labels = pipe.fit_predict(X)
+    assert len(labels) == len(X)
+    predicted = pipe.predict(X)
+    # a method with landmarks that cuts a sample and classifies all points may classify one of the sample otherwise
+    np.testing.assert_array_equal(predicted, labels) if name in GRAPHS else np.testing.assert_equal(
+        predicted.shape, (60,)
+    )
+    again = clone(pipe)
+    assert not hasattr(again[-1], "labels_")
+    np.testing.assert_array_equal(again.fit_predict(X), labels)
+    step = again.steps[-1][0]
+    assert again.set_params(**{f"{step}__n_clusters": 2}).fit(X)[-1].labels_.max() == 1
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_frames_come_out_with_names(name: str, library: str) -> None:
+    frames = pytest.importorskip(library)
+    columns = [f"x{i}" for i in range(X.shape[1])]
+    frame = frames.DataFrame(dict(zip(columns, X.T, strict=True)))
+    model = method(name).set_output(transform=library)
+    first, new = model.fit_transform(frame), model.transform(frame[:5])
+    assert isinstance(first, frames.DataFrame)
+    assert isinstance(new, frames.DataFrame)
+    expected = [f"{type(model).__name__.lower()}{i}" for i in range(first.shape[1])]
+    assert list(first.columns) == list(new.columns) == list(model.get_feature_names_out()) == expected
+    assert list(model.feature_names_in_) == columns
+    np.testing.assert_allclose(first.to_numpy(), model.embedding_)
+    if library == "pandas":
+        frame.index = first.index = np.arange(len(X)) + 100
+        assert list(model.fit_transform(frame).index) == list(frame.index)
+
+
+@pytest.mark.parametrize("name", SHALLOW)
+def test_searches(name: str) -> None:
+    pipe = pipeline(name)
+    grid = {f"{pipe.steps[-1][0]}__n_clusters": [2, 3]}
+    found = GridSearchCV(pipe, grid, scoring=make_scorer(accuracy), cv=whole(X)).fit(X, y)
+    assert len(found.best_estimator_.predict(X)) == len(X)
+    if name in GRAPHS:
+        scores = {"modularity": modularity, "separation": separation}
+        found = GridSearchCV(pipe, grid, scoring=scores, refit="separation", cv=whole(X), error_score="raise").fit(X)
+        assert np.isfinite(found.cv_results_["mean_test_modularity"]).all()
