@@ -73,6 +73,7 @@ def explore(
 
     Example: subspaces explore faces.npz --label y
     """
+    shape = _shape(image_shape)
     from subspaces.io import read_table
 
     try:
@@ -82,7 +83,6 @@ def explore(
     from subspaces.estimators.front_door import SubspaceClustering
     from subspaces.explorer import Session
 
-    shape = _shape(image_shape)
     looked_at = Features.checked(features, {})
     inputs = Inputs.of(file)
     reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array, "text": text}
