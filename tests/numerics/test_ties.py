@@ -137,6 +137,8 @@ def test_runner_up_is_the_best_other_answer():
 
 
 def test_runner_up_in_words():
-    assert str(RunnerUp(trial(0.8), 1.0, 0.4)).startswith("As good: rbf kernel on the data as it is, reg 1, 5 coeff")
-    assert str(RunnerUp(trial(0.8), 0.985, 0.4)).startswith("Nearly as good: rbf kernel")
-    assert str(RunnerUp(trial(0.8), 1.0, 0.4)).endswith("Its clusters are others (similarity 0.40 of 1).")
+    assert str(RunnerUp(trial(0.8), 1.0, 0.4)).startswith(
+        "As good: Gaussian (rbf) kernel on the data as it is, reg 1, 5"
+    )
+    assert str(RunnerUp(trial(0.8), 0.985, 0.4)).startswith("Nearly as good: Gaussian (rbf) kernel")
+    assert str(RunnerUp(trial(0.8), 1.0, 0.4)).endswith("; its clusters differ (agreement 0.40 of 1).")

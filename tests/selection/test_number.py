@@ -106,6 +106,8 @@ def test_sentences():
     shown = "8 coarse, 41 fine; shown are 8 groups; 1 of 100 items is doubtful."
     assert verdict(unclear, 8, 100, 1) == f"Groups exist, but their number is not clear: {shown}"
     assert verdict(replace(sure, estimate=1, p_value=0.4), 1) == "No groups: the data look like one cloud."
+    barely = "Perhaps no groups: the data look much like one cloud. If there are any, perhaps 20."
+    assert verdict(replace(sure, estimate=1, p_value=0.1), 1) == barely
     assert verdict(None, 1) == "1 group, as asked."
     assert verdict(None, 4, 50, 1, asked=False) == "4 groups found; 1 of 50 items is doubtful."
     assert verdict(None, 1, asked=False) == "No groups: nothing tells the points apart."

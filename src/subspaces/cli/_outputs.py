@@ -193,5 +193,5 @@ def sizes_of(labels: list[int], limit: int = 40) -> str:
     '1: 3, 2: 2, 0: 1'
     """
     sizes = sorted(Counter(labels).items(), key=lambda entry: (-entry[1], entry[0]))
-    more = f" and {len(sizes) - limit} smaller" if len(sizes) > limit else ""
+    more = f", and {len(sizes) - limit} more" if len(sizes) > limit else ""
     return ", ".join(f"{label}: {size}" for label, size in sizes[:limit]) + more

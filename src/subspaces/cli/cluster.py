@@ -202,7 +202,8 @@ def _run(
     features: Features,
 ) -> Run:
     """Read, cluster and describe a file that fits in memory; a parameter out of its range is the command's fault."""
-    data = features.of(tracks.read(inputs.source, reading))
+    read = tracks.read(inputs.source, reading)
+    data = features.of(read)
     method = tracks.method(method, data.X)
     if labels is not None:
         from subspaces.io.writing import check_n_rows
@@ -220,6 +221,8 @@ def _run(
     estimator = build(method, wanted, data.n_points, given, settings[1])
     start = perf_counter()
     try:
+        if method == options.AUTO:
+            data = features.better(read, data, estimator.choose)
         estimator.fit(data.X)
     except InvalidParameterError as error:
         raise typer.BadParameter(str(error)) from error

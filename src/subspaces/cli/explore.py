@@ -73,23 +73,24 @@ def explore(
 
     Example: subspaces explore faces.npz --label y
     """
+    shape = _shape(image_shape)
     from subspaces.io import read_table
 
     try:
         from subspaces.explorer.server import serve
     except ImportError as error:
         raise Refusal(str(error)) from None
+    from subspaces.estimators.front_door import SubspaceClustering
     from subspaces.explorer import Session
 
-    shape = _shape(image_shape)
     looked_at = Features.checked(features, {})
     inputs = Inputs.of(file)
     reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array, "text": text}
     reading |= {"header": header, "decimal": decimal}
-    asked = {**reading, "features": features}
     with limited_threads(threads):
         with shown(not quiet):
-            data = looked_at.of(read_table(inputs.source, **reading))
+            read = read_table(inputs.source, **reading)
+            data = looked_at.better(read, looked_at.of(read), SubspaceClustering(random_state=seed or 0).choose)
             session = Session(
                 data.X,
                 None if data.y is None or data.classes is None else [data.classes[code] for code in data.y],
@@ -108,7 +109,7 @@ def explore(
         serve(
             session,
             title=f"subspaces: {one_line(inputs.main.name)}",
-            source=one_line(shlex.join([*file, *_reading(asked)])),
+            source=one_line(shlex.join([*file, *_reading({**reading, "features": features})])),
             host=host,
             port=port,
             open_browser=browser,

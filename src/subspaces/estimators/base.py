@@ -133,7 +133,7 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         return self.fit(X).labels_
 
     def predict(self, X: Any) -> Labels:
-        """Label new points; training points keep their labels.
+        """Label new points; training points keep their labels, but for some landmarks, which have those of their graph.
 
         Parameters
         ----------

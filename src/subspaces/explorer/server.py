@@ -7,8 +7,6 @@ import socket
 import webbrowser
 from collections.abc import Callable
 
-import panel as pn
-
 from subspaces.explorer.app import Explorer
 from subspaces.explorer.pictures import Pictures
 from subspaces.explorer.session import Session
@@ -38,6 +36,8 @@ def serve(
     reached = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)
     shown = f"[{reached}]" if ":" in reached else reached
     address = f"http://{shown}:{port}/{secret}"
+    import panel as pn  # late: without it the page says what to install
+
     server = pn.io.server.get_server(
         {secret: lambda: Explorer(session, title, source, pictures, whole_page=True).view},
         port=port,

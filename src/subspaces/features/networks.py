@@ -240,7 +240,8 @@ class Timm(FromHub):
         """The network with the weights that timm has for it."""
         import timm
 
-        network = timm.create_model(self.model, **{"pretrained": True, "num_classes": 0, **dict(self.options)}).eval()
+        network = timm.create_model(self.model, **{"pretrained": True, "num_classes": 0, **dict(self.options)})
+        network.eval()
         config = timm.data.resolve_model_data_config(network)
         return network, timm.data.create_transform(**config, is_training=False)
 

@@ -247,8 +247,8 @@ def _cuts(protocol: Mapping[str, Any], draw: int) -> list[list[dict[str, Any]]]:
     """
     if sum(cut["runs"] for cut in protocol["cuts"]) > MAX_CELLS:
         raise ValueError(f"more than {MAX_CELLS} runs of one cell")
-    most = max(cut["runs"] for cut in protocol["cuts"])
-    size = 1 if protocol.get("apart") else protocol.get("block", most)
+    most = max((cut["runs"] for cut in protocol["cuts"]), default=1)
+    size = 1 if protocol.get("apart") else protocol.get("block", most) or 1
     blocks = []
     for start in range(0, most, size):
         cuts = []

@@ -19,6 +19,7 @@ _PROBABLY = 0.5  # probability of the number, give or take a fifth, from which i
 _UNCLEAR = 0.25  # and below which it is called unclear
 ONE_PIECE = 0.03
 """P-value above which all points are called one piece."""
+_BARELY = 0.2  # and below which that is said with doubt
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ class ClusterCount:
     def is_one(self) -> bool:
         """Whether nothing speaks for more than one cluster."""
         return self.estimate == 1
+
+    @property
+    def otherwise(self) -> int:
+        """The most probable number of clusters, if there is more than one."""
+        return int(self.candidates[self.probability.argmax()])
 
     @property
     def sureness(self) -> float:
@@ -254,6 +260,8 @@ def verdict(
         return "No groups: nothing tells the points apart."
     if count is None:
         return f"{groups}{', as asked' if asked else ' found'}{doubt}."
+    if count.is_one and count.p_value <= _BARELY:
+        return f"Perhaps no groups: the data look much like one cloud. If there are any, perhaps {count.otherwise}."
     if count.is_one or n_clusters == 1:
         return "No groups: the data look like one cloud."
     span = f" ({count.low} to {count.high})" if count.low < count.high else ""
