@@ -16,6 +16,7 @@ right-hand side. R stays as it was: what the mean adds to ZZᵀ, a1ᵀ + 1aᵀ, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -249,26 +250,63 @@ def fit_global_part(
     X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_LANDMARKS, seed: int = 0, affine: bool = False
 ) -> GlobalPart:
     """Landmarks by k-means and the whitening of their Nyström features; two passes over X in blocks, O(n r²)."""
+    frame = choose_landmarks(X, kernel, n_landmarks, seed, affine)
+    return settle_global_part(frame, frame.sums(X), reg)
+
+
+class Sums(NamedTuple):
+    """What the whitening needs to know of points: ZᵀZ, Zᵀ1, the sum of their k(x, x), and how many they are."""
+
+    inner: Array
+    total: Array
+    diagonal: float
+    n_points: int
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Landmarks, and what turns kernel values to them into rows of Z; the points whose rows are summed may be many."""
+
+    kernel: Kernel
+    landmarks: Array
+    to_features: Array
+    affine: bool
+
+    def sums(self, X: Array) -> Sums:
+        """Sums over points, in blocks."""
+        dtype, landmarks, kernel = self.landmarks.dtype, self.landmarks, self.kernel
+
+        def of_block(start: int, stop: int) -> tuple[Array, Array, float]:
+            Z = kernel.cross(X[start:stop].astype(dtype, copy=False), landmarks) @ self.to_features.astype(dtype)
+            diagonal = float(kernel.diagonal(X[start:stop]).sum(dtype=np.float64))
+            return (Z.T @ Z).astype(np.float64), Z.sum(axis=0, dtype=np.float64), diagonal
+
+        with one_thread("blas"):
+            parts = map_blocks(of_block, row_blocks(len(X), len(landmarks) * X.itemsize))
+        inner, total = np.sum([part[0] for part in parts], axis=0), np.sum([part[1] for part in parts], axis=0)
+        return Sums(inner, total, sum(part[2] for part in parts), len(X))
+
+
+def choose_landmarks(X: Array, kernel: Kernel, n_landmarks: int, seed: int, affine: bool) -> Frame:
+    """Landmarks among points, all of them or a sample."""
     # what is left about the mean is small beside what was there: in single precision it would be right to three digits
     dtype = np.dtype(np.float64) if affine else X.dtype
     with phase("Choosing landmarks"):
         landmarks = _landmarks(X, n_landmarks, seed).astype(dtype, copy=False)
     eigenvalues, vectors = eigh(kernel.gram(landmarks).astype(np.float64))
     kept = eigenvalues > np.finfo(dtype).eps * eigenvalues[-1]
-    to_features = vectors[:, kept] / np.sqrt(eigenvalues[kept])
+    return Frame(kernel, landmarks, vectors[:, kept] / np.sqrt(eigenvalues[kept]), affine)
 
-    def inner_products(start: int, stop: int) -> tuple[Array, Array, float]:
-        Z = kernel.cross(X[start:stop].astype(dtype, copy=False), landmarks) @ to_features.astype(dtype)
-        diagonal = float(kernel.diagonal(X[start:stop]).sum(dtype=np.float64))
-        return (Z.T @ Z).astype(np.float64), Z.sum(axis=0, dtype=np.float64), diagonal
 
-    with one_thread("blas"):
-        parts = map_blocks(inner_products, row_blocks(len(X), len(landmarks) * X.itemsize))
-    mean_diagonal = spread = sum(part[2] for part in parts) / len(X)
-    inner, mean = np.sum([part[0] for part in parts], axis=0), np.zeros(0)
+def settle_global_part(frame: Frame, sums: Sums, reg: float) -> GlobalPart:
+    """The whitening that the sums over all points give."""
+    kernel, landmarks, to_features, affine = frame.kernel, frame.landmarks, frame.to_features, frame.affine
+    n, dtype = sums.n_points, landmarks.dtype
+    mean_diagonal = spread = sums.diagonal / n
+    inner, mean = sums.inner, np.zeros(0)
     if affine:
-        mean = np.sum([part[1] for part in parts], axis=0) / len(X)
-        inner -= len(X) * np.outer(mean, mean)
+        mean = sums.total / n
+        inner = inner - n * np.outer(mean, mean)
         spread = max(mean_diagonal - float(mean @ mean), 0.0)
     lam = above_rounding(penalty(np.array([spread], dtype=dtype), reg), mean_diagonal, dtype, _ROUNDING)
     spectrum, rotation = eigh(inner)
@@ -276,7 +314,7 @@ def fit_global_part(
     raised, effective_dimension = spectrum + lam, float((spectrum / (spectrum + lam)).sum())
     whitening = ((to_features @ rotation) / np.sqrt(raised)).astype(dtype)
     mean = ((mean @ rotation) / np.sqrt(raised) if affine else mean).astype(dtype)
-    return GlobalPart(kernel, lam, landmarks, whitening, raised.astype(dtype), effective_dimension, float(len(X)), mean)
+    return GlobalPart(kernel, lam, landmarks, whitening, raised.astype(dtype), effective_dimension, float(n), mean)
 
 
 def local_coefficients(prepared: Prepared, rows: Labels, candidates: Array) -> Array:
