@@ -60,7 +60,8 @@ def fit_predict(
     progress : callable or None
         Called as ``progress(done, total)`` after each task of the stage that takes longest.
     output : path of a file or None
-        Where to leave the labels: ``.npy``, ``.parquet`` (a column ``cluster``) or ``.zarr``, written piece by piece.
+        Where to leave the labels, written piece by piece: ``.npy``, ``.zarr`` or ``.parquet`` (columns ``row`` and
+        ``cluster``).
 
     Returns
     -------
@@ -99,7 +100,9 @@ def fit_predict(
             fit_graph(estimator, source, workers, folder, written)
     if source.names is not None:
         estimator.feature_names_in_ = source.names
-    labels: Labels | None = getattr(estimator, "labels_", None)
+    if written.path is not None and written.path.suffix != ".npy":
+        return None
+    labels: Labels = estimator.labels_
     return labels
 
 

@@ -223,7 +223,7 @@ def tie(work: Work, rule: GraphRule, folder: str, number: int) -> None:
     layout = open_layout(work.layout)
     start, stop = (int(value) for value in layout.tasks[number, 3:])
     rows = work.path("rows", number)
-    candidates, values = files.mapped(rows / "candidates.npy"), np.asarray(files.mapped(rows / "values.npy"))
+    candidates, values = (np.array(files.mapped(rows / f"{name}.npy")) for name in ("candidates", "values"))
     treated, known = _treated(work, layout, rule, number, candidates, values, start, stop)
     magnitude = abs(treated)
     files.save_folder(

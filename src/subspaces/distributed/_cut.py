@@ -23,7 +23,7 @@ from subspaces.kernels import Kernel
 from subspaces.numerics.cells import build_cells
 from subspaces.numerics.ordering import label_of_most_copies
 from subspaces.numerics.types import Array, Labels, Sparse
-from subspaces.partition import cut_by_modularity
+from subspaces.partition import cut_by_modularity, merge_communities
 from subspaces.representation.coefficients import from_sparse
 
 MICRO_CLUSTERS = 2000
@@ -31,6 +31,7 @@ MICRO_CLUSTERS = 2000
 _SMALLEST = 32  # points of such a group, about
 _RESOLUTION = 8.0  # of a block's own communities: finer than any that the whole graph can have
 _CRUMB = 8  # points; smaller communities of a block join the others of their cell
+_MAX_RESOLUTION = 1e4
 _ROUNDS = 2  # of Leiden within a block
 
 
@@ -146,8 +147,13 @@ def _cut_by_modularity(plan: Plan, coarse: Sparse, reserve: Sparse, sizes: Array
         coarse = join_components(coarse, from_sparse(reserve), plan.n_clusters)
     loose = np.asarray(coarse.sum(axis=1)).ravel() == 0
     kept = np.flatnonzero(~loose)
-    found = cut_by_modularity(with_pendants(coarse[kept][:, kept]), plan.n_clusters, seed=plan.seed)[: len(kept)]
-    found = np.unique(found, return_inverse=True)[1]
+    inner, k, resolution, found = coarse[kept][:, kept], plan.n_clusters, 1.0, np.zeros(0, dtype=np.intp)
+    while not len(found) or (k is not None and found.max() + 1 < k and resolution < _MAX_RESOLUTION):
+        both = cut_by_modularity(with_pendants(inner), resolution=resolution, seed=plan.seed)
+        found = np.unique(both[: len(kept)], return_inverse=True)[1]
+        resolution *= 1.5
+    if k is not None:
+        found = merge_communities(inner, found, k)
     labels = np.full(len(sizes), np.bincount(found, weights=sizes[kept]).argmax(), dtype=np.intp)
     labels[kept] = found
     return labels
@@ -157,7 +163,7 @@ def with_pendants(W: Sparse) -> Sparse:
     """The graph with the weight inside each node on an edge to a node of its own.
 
     Leiden's library counts a loop in the total only. An edge to a node that has no other adds the same to degree and
-    total, and the two never part.
+    total.
     """
     inside = W.diagonal() / 2
     bare = W - sparse.diags_array(W.diagonal())

@@ -75,8 +75,8 @@ class Source:
 
     def whole(self, workers: Workers) -> Array:
         """All points in one array."""
-        if isinstance(self.reader, NpyRows):
-            return self.reader.read(0, self.shape[0])
+        if isinstance(self.reader, NpyRows | ArrayRows):  # a map, or there already
+            return np.ascontiguousarray(self.reader.read(0, self.shape[0]), dtype=self.dtype)
         bounds, blocks = self.pieces()
         out = np.empty(self.shape, dtype=self.dtype)
         for number, block in workers.run(opened, [(block,) for block in blocks]):

@@ -75,10 +75,12 @@ def _write_parquet(path: Path, pieces: Iterator[Array], n: int) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    schema = pyarrow.schema([("cluster", pyarrow.int32())])
+    schema, start = pyarrow.schema([("row", pyarrow.int64()), ("cluster", pyarrow.int32())]), 0
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
         for piece in pieces:
-            writer.write_table(pyarrow.table({"cluster": np.asarray(piece, dtype=np.int32)}, schema=schema))
+            columns = {"row": np.arange(start, start + len(piece)), "cluster": np.asarray(piece, dtype=np.int32)}
+            writer.write_table(pyarrow.table(columns, schema=schema))
+            start += len(piece)
 
 
 def _write_zarr(path: Path, pieces: Iterator[Array], n: int) -> None:

@@ -327,4 +327,4 @@ def _one_cluster(estimator: KTRR, look: _sample.Look, n: int) -> None:
         text = f"all {n} points are equal: 1 cluster found instead of n_clusters={estimator.n_clusters}."
         warn_caller(text, ConvergenceWarning)
     with quiet():
-        estimator.fit(np.repeat(look.points, 2, axis=0))
+        estimator.fit(np.repeat(look.points[:1], max(2, int(estimator.n_clusters or 2)), axis=0))
