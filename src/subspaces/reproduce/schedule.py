@@ -54,6 +54,7 @@ class Experiment:
     minutes: float = 1.0  # of CPU time, measured
     note: str = ""
     best: str = "max"
+    printed: str = "paper"  # heads the column of numbers that are compared with
     asked: str = ""  # its name on the command line, where the user added something
     options: str = ""  # and how
 
