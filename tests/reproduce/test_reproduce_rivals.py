@@ -67,3 +67,14 @@ def test_only_the_rows_that_are_networks_need_torch():
     assert not needs_torch(schedule.load_experiment("rivals", quick=True))
     assert needs_torch(schedule.load_experiment("fig9", quick=True))
     assert not needs_torch(schedule.load_experiment("table4"))
+
+
+def test_what_was_chosen_has_no_part_in_a_grid():
+    grid = [{"reg": [0.1, 1.0]}, {"graph": ["mass"], "reg": [0.1]}]
+    row = {"label": "a", "method": "lsr1", "common": {"affine": True}, "grid": grid}
+    row["chosen"] = {"curves": {"graph": "mass", "reg": 10.0}}
+    panel = {"name": "p", "data": {"name": "curves"}, "rows": ["a"], "grid": True}
+    protocol = {"cuts": [{"name": "k-means", "runs": 1}]}
+    experiment = schedule.Experiment("grid", "", "", "table", ["AC"], [panel], protocol)
+    found = [item.cell["parameters"] for item in schedule.plan(experiment, {"a": row})]
+    assert found == [{"affine": True, **rest} for rest in ({"reg": 0.1}, {"reg": 1.0}, {"graph": "mass", "reg": 0.1})]

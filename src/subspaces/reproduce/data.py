@@ -42,7 +42,7 @@ def find_films(home: Path | None) -> Path:
 
 
 def load_films(points: Mapping[str, Any], home: Path | None = None) -> list[tuple[Array, Labels]]:
-    """Tracks and motions of the sequences with as many ``motions`` as said; ``axes`` and the rest as in `load_points`."""
+    """Tracks and motions of the sequences with as many ``motions`` as said, `prepared`."""
     with np.load(find_films(home), allow_pickle=False) as archive:
         names = sorted(name[:-2] for name in archive.files if name.endswith("_X"))
         films = [(archive[f"{name}_X"].astype(np.float64), archive[f"{name}_y"]) for name in names]
