@@ -97,6 +97,8 @@ def explore(
                 ids=data.ids,
                 image_shape=shape or data.image_shape,
                 pixels=data.pixels,
+                texts=data.texts,
+                feature_names=data.feature_names,
                 lines=data.places.get("line"),
                 max_points=max_points,
                 seed=seed or 0,
