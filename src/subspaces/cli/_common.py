@@ -124,7 +124,7 @@ def _interrupt_main(number: int) -> None:
     if hasattr(signal, "pthread_kill") and (ident := threading.main_thread().ident) is not None:
         signal.pthread_kill(ident, number)
     else:
-        interrupt_main(number)
+        interrupt_main(signal.Signals(number))
 
 
 def as_option(name: str, value: Any = None) -> str:

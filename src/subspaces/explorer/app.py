@@ -15,7 +15,7 @@ import numpy as np
 from subspaces.explorer.edits import Edits
 from subspaces.explorer.saving import labels_file, report_file
 from subspaces.explorer.session import CHOICES, Session, Settings, View
-from subspaces.explorer.style import PAGE, STYLE, WIDGETS, wide
+from subspaces.explorer.sheets import PAGE, STYLE, WIDGETS, wide
 from subspaces.explorer.work import Work
 from subspaces.partition import PARTITIONS
 from subspaces.scaling import SCALINGS

@@ -10,7 +10,7 @@ import panel as pn
 
 from subspaces.explorer.edits import Edits
 from subspaces.explorer.saving import can_write_reports, can_write_workbooks
-from subspaces.explorer.style import wide
+from subspaces.explorer.sheets import wide
 
 Show = Callable[[Edits], None]
 Later = Callable[[Callable[[], None]], None]

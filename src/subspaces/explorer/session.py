@@ -24,7 +24,7 @@ from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
 from subspaces.explorer.edits import Edits
 from subspaces.explorer.shapes import image_shape_of
-from subspaces.explorer.texts import Words
+from subspaces.explorer.vocabulary import Words
 from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.kernels import KERNELS
 from subspaces.metrics import accuracy, normalized_mutual_info
