@@ -39,6 +39,8 @@ from subspaces.progress import phase
 from subspaces.scaling import apply_scaling
 from subspaces.spelling import counted
 
+UNSURE = 0.5
+"""Confidence below which a label is doubtful: more probably wrong than right."""
 N_STEPS = 40
 """Steps of the walk. On digits, faces and objects 20 to 100 tell right from wrong labels about equally well."""
 

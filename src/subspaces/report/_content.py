@@ -14,6 +14,7 @@ from subspaces.confidence import Summary, summarize
 from subspaces.description import describe
 from subspaces.numerics.components import dense_rows
 from subspaces.numerics.types import Array, Labels
+from subspaces.spelling import first_line
 
 if TYPE_CHECKING:
     from subspaces.io import Dataset
@@ -172,9 +173,3 @@ class Content:
     def row(self, i: int) -> Array:
         """The numbers of a point."""
         return np.asarray(dense_rows(self.X[[i]])[0])
-
-
-def first_line(text: str, length: int = 120) -> str:
-    """The first line of a text that is not empty, shortened."""
-    line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
-    return line if len(line) <= length else f"{line[: length - 1]}…"

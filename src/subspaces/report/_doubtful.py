@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from subspaces.confidence import UNSURE
 from subspaces.numerics.types import Labels
 from subspaces.report._content import Content
 from subspaces.report._members import centre_and_spread, is_drawn_away, line, remark_of
 from subspaces.report._pictures import Pictures
-
-UNSURE = 0.5
-"""Confidence below which a label is more probably wrong than right."""
 
 MOST = 48
 """Points shown; the table has the others."""
