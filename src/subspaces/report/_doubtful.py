@@ -108,7 +108,9 @@ def _groups(content: Content, shown: Labels, pictures: Pictures | None) -> list[
 
 def _title(content: Content, pair: tuple[int, ...]) -> str:
     names = [content.cluster_title(cluster) for cluster in pair]
-    return f"Between clusters {names[0]} and {names[1]}" if len(pair) > 1 else f"In cluster {names[0]}, tied to no other"
+    return (
+        f"Between clusters {names[0]} and {names[1]}" if len(pair) > 1 else f"In cluster {names[0]}, tied to no other"
+    )
 
 
 def _values(content: Content, row: np.ndarray) -> str:
