@@ -25,6 +25,7 @@ from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
+from subspaces.numerics.namespace import like
 from subspaces.numerics.ordering import canonical_order
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels, Sparse
@@ -321,8 +322,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
     def predict_membership(self, X: Any) -> Array:
         """Probability of every cluster for new points, shape (n_new, k): the mean of the points that represent them."""
-        X = self._validated_new(X)
-        return self._predictor.mean(X, self.membership_)
+        return like(X, self._predictor.mean(self._validated_new(X), self.membership_))
 
     @property
     def outliers_(self) -> Array:
@@ -358,7 +358,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
     def fit_transform(self, X: Any, y: Any = None, **kwargs: Any) -> Array:
         """Cluster the rows of X and return their spectral embedding."""
-        return self.fit(X).embedding_
+        return like(X, self.fit(X).embedding_)
 
     def transform(self, X: Any) -> Array:
         """Coordinates in the spectral embedding: a training point's own, a new point's from its neighbours.
@@ -366,8 +366,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         A new point lies at the mean of the training points that represent it, weighted by the size of their
         truncated coefficients, scaled to unit length like all rows of the embedding.
         """
-        X = self._validated_new(X)
-        return self._predictor.embed(X, self.embedding_)
+        return like(X, self._predictor.embed(self._validated_new(X), self.embedding_))
 
     def _explains(self) -> bool:
         """Whether there are coefficients to show, or will be as far as one can say before a fit."""
