@@ -21,8 +21,9 @@ from subspaces.kernels import KERNELS, as_kernel
 from subspaces.numerics.cells import build_cells
 from subspaces.representation import ridge_search as low_rank
 from subspaces.representation.coefficients import from_dense, from_sparse
+from subspaces.representation.nystrom import fit_global_part
 from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.representation.two_scale import TwoScale, fit_global_part, pair_score, prepare, two_scale
+from subspaces.representation.two_scale import TwoScale, pair_score, prepare, two_scale
 
 DISTANCE_KERNELS = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
 

@@ -33,7 +33,8 @@ from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.cells import Cells
 from subspaces.numerics.types import Array, Data, Labels
 from subspaces.numerics.workers import Store
-from subspaces.representation.two_scale import BATCH, SLAB, GlobalPart, Prepared, rows_of_coefficients
+from subspaces.representation.nystrom import GlobalPart
+from subspaces.representation.two_scale import BATCH, SLAB, Prepared, rows_of_coefficients
 
 ROWS_PER_TASK = 128 * BATCH
 """Points of one task: a few seconds of work. Whole batches, because rounding depends on what is solved together."""

@@ -50,27 +50,34 @@ def contract(W: Sparse, groups: Labels) -> Sparse:
 def coarse_embedding(
     W: Sparse, groups: Labels, centroids: Array, n_vectors: int, between: Sparse = None
 ) -> CoarseEmbedding:
-    """Embed the micro-clusters `groups` of the points of W.
+    """Embed the micro-clusters `groups` of the points of W (:func:`embed_contracted`)."""
+    sizes = np.bincount(groups, minlength=len(centroids))
+    return embed_contracted(contract(W, groups), sizes, centroids, n_vectors, between)
+
+
+def embed_contracted(
+    coarse: Sparse, sizes: Array, centroids: Array, n_vectors: int, between: Sparse = None
+) -> CoarseEmbedding:
+    """Embed micro-clusters of these numbers of points, from the graph that :func:`contract` gives.
 
     Pieces of the coarse graph with less than 0.5 % of the points are left out and take the row of the nearest
     micro-cluster that was not. `between` is a graph between the micro-clusters themselves, added to the contracted one
     with the same total weight: the points' own edges never leave a piece of the data (soil types of Covtype); this one
     says which are near.
     """
-    coarse = contract(W, groups)
+    dtype = coarse.dtype
     if between is not None and between.sum() > 0:
         coarse = coarse + between * (coarse.sum() / between.sum() if coarse.nnz else 1)
     coarse = sparse.csr_array(coarse, dtype=np.float64)
     _, piece = components(coarse)
-    n_points = np.bincount(groups, minlength=len(centroids))
-    in_piece = np.bincount(piece + 1, weights=n_points)  # the first counts micro-clusters without any edge
-    large = in_piece >= _SMALLEST_SHARE * len(groups)
+    in_piece = np.bincount(piece + 1, weights=sizes)  # the first counts micro-clusters without any edge
+    large = in_piece >= _SMALLEST_SHARE * sizes.sum()
     large[0] = False
     if not large[1:].any():
         large[1 + in_piece[1:].argmax()] = True
     kept = large[piece + 1]
     found = spectral_embedding(coarse[kept][:, kept], n_vectors)
-    rows = np.zeros((len(centroids), found.vectors.shape[1]), dtype=W.dtype)
+    rows = np.zeros((len(centroids), found.vectors.shape[1]), dtype=dtype)
     rows[kept] = unit_rows(found.vectors)
     rows[~kept] = rows[kept][nearest_cell(centroids[~kept], centroids[kept])]
     return CoarseEmbedding(rows, kept, found.eigenvalues)

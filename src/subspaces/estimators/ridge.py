@@ -20,6 +20,7 @@ from subspaces.numerics.namespace import Place, current_place
 from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation import ridge_search, two_scale
 from subspaces.representation.coefficients import Coefficients
+from subspaces.representation.nystrom import N_LANDMARKS
 from subspaces.representation.ridge import (
     ridge,
     ridge_low_rank,
@@ -189,7 +190,7 @@ def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
     width = min(N_COMPONENTS, shape.m) if shape.is_sparse else shape.m
     directions = 3 * 8 * shape.m * (N_COMPONENTS + OVERSAMPLING) if shape.is_sparse else 0
     found = 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
-    per_point = (width * (1 + shape.is_sparse) + two_scale.N_LANDMARKS) * size + found
+    per_point = (width * (1 + shape.is_sparse) + N_LANDMARKS) * size + found
     memory.require(
         shape.n * per_point + directions + _WORK + _input_bytes(plan),
         f"the two-scale graph of {shape.n} points",

@@ -19,13 +19,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from sklearn.cluster import KMeans
 
 from subspaces.kernels import Kernel
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.cells import Cells, Score, build_cells, nearest_cell, probed_positions, search, stacked
-from subspaces.numerics.centroids import first_centres
-from subspaces.numerics.decompositions import eigh, solve_systems
+from subspaces.numerics.decompositions import solve_systems
 from subspaces.numerics.distances import squared_norms_of
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.ties import top_columns
@@ -33,51 +31,20 @@ from subspaces.numerics.types import Array, Labels
 from subspaces.numerics.workers import HERE, Store, Workers, in_memory
 from subspaces.progress import phase
 from subspaces.representation.coefficients import Coefficients, from_sparse
-from subspaces.representation.ridge import above_rounding, penalty
+from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, fit_global_part
 
-N_LANDMARKS = 256
 N_CANDIDATES = 20
 BATCH = 64
 """Points whose systems are solved together: their rows of H stay in cache."""
 SLAB = 2**16
 """Points whose rows of H are computed and stored at a time."""
-_SAMPLE = 64  # points per landmark that k-means looks at
 LEADING = 128
 """Directions of the global part that choose candidates."""
-_ROUNDING = 1e3  # smallest λ in units of the kernel's rounding: R is a difference of two matrices that nearly agree
 
 
 def candidates_for(n_nonzero: int | None) -> int:
     """Candidates of a point of which `n_nonzero` are kept."""
     return max(N_CANDIDATES, 2 * (n_nonzero or 0))
-
-
-@dataclass(frozen=True)
-class GlobalPart:
-    """Landmarks and what turns kernel values to them into rows of H.
-
-    h(x) = k(x, landmarks) ``whitening``;  z(x)ᵀz(y) = Σ_a h_a(x) ``spectrum``_a h_a(y), so Z need not be kept.
-    ``effective_dimension`` is Σ_i ‖h_i‖²; at r it says that the landmarks are used up. Where columns are to sum to one
-    ``mean`` is the mean of the `n_points` rows k(x, landmarks) ``whitening``, which H leaves out; else it is empty.
-    """
-
-    kernel: Kernel
-    penalty: float
-    landmarks: Array
-    whitening: Array
-    spectrum: Array
-    effective_dimension: float
-    n_points: float
-    mean: Array
-
-    @property
-    def affine(self) -> bool:
-        """Whether columns of C are to sum to one."""
-        return self.mean.size > 0
-
-    def rows(self, X: Array) -> Array:
-        """Rows of H for any points, with their mean."""
-        return self.kernel.cross(X.astype(self.landmarks.dtype, copy=False), self.landmarks) @ self.whitening
 
 
 @dataclass(frozen=True)
@@ -245,40 +212,6 @@ def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty
     return replace(from_sparse(C), penalty=penalty)
 
 
-def fit_global_part(
-    X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_LANDMARKS, seed: int = 0, affine: bool = False
-) -> GlobalPart:
-    """Landmarks by k-means and the whitening of their Nyström features; two passes over X in blocks, O(n r²)."""
-    # what is left about the mean is small beside what was there: in single precision it would be right to three digits
-    dtype = np.dtype(np.float64) if affine else X.dtype
-    with phase("Choosing landmarks"):
-        landmarks = _landmarks(X, n_landmarks, seed).astype(dtype, copy=False)
-    eigenvalues, vectors = eigh(kernel.gram(landmarks).astype(np.float64))
-    kept = eigenvalues > np.finfo(dtype).eps * eigenvalues[-1]
-    to_features = vectors[:, kept] / np.sqrt(eigenvalues[kept])
-
-    def inner_products(start: int, stop: int) -> tuple[Array, Array, float]:
-        Z = kernel.cross(X[start:stop].astype(dtype, copy=False), landmarks) @ to_features.astype(dtype)
-        diagonal = float(kernel.diagonal(X[start:stop]).sum(dtype=np.float64))
-        return (Z.T @ Z).astype(np.float64), Z.sum(axis=0, dtype=np.float64), diagonal
-
-    with one_thread("blas"):
-        parts = map_blocks(inner_products, row_blocks(len(X), len(landmarks) * X.itemsize))
-    mean_diagonal = spread = sum(part[2] for part in parts) / len(X)
-    inner, mean = np.sum([part[0] for part in parts], axis=0), np.zeros(0)
-    if affine:
-        mean = np.sum([part[1] for part in parts], axis=0) / len(X)
-        inner -= len(X) * np.outer(mean, mean)
-        spread = max(mean_diagonal - float(mean @ mean), 0.0)
-    lam = above_rounding(penalty(np.array([spread], dtype=dtype), reg), mean_diagonal, dtype, _ROUNDING)
-    spectrum, rotation = eigh(inner)
-    spectrum = np.maximum(spectrum, 0)
-    raised, effective_dimension = spectrum + lam, float((spectrum / (spectrum + lam)).sum())
-    whitening = ((to_features @ rotation) / np.sqrt(raised)).astype(dtype)
-    mean = ((mean @ rotation) / np.sqrt(raised) if affine else mean).astype(dtype)
-    return GlobalPart(kernel, lam, landmarks, whitening, raised.astype(dtype), effective_dimension, float(len(X)), mean)
-
-
 def local_coefficients(prepared: Prepared, rows: Labels, candidates: Array) -> Array:
     """Coefficients of the points at the positions `rows` (b,) over those at `candidates` (b, s).
 
@@ -390,15 +323,3 @@ def _small_grams(groups: Array, kernel: Kernel) -> Array:
         np.maximum(products, 0, out=products)
     kernel.profile(products)
     return products
-
-
-def _landmarks(X: Array, n_landmarks: int, seed: int) -> Array:
-    if len(X) <= n_landmarks:
-        return X
-    rng = np.random.default_rng(seed)
-    sample = X[np.sort(rng.choice(len(X), min(len(X), _SAMPLE * n_landmarks), replace=False))]
-    n_landmarks = min(n_landmarks, len(np.unique(sample, axis=0)))
-    with one_thread("openmp"), one_thread("blas"):  # one thread, one result
-        starts = first_centres(sample, n_landmarks, rng, spread_out=True, n_trials=1)
-        model = KMeans(n_landmarks, init=starts, n_init=1, max_iter=10)
-        return np.asarray(model.fit(sample).cluster_centers_, dtype=X.dtype)

@@ -1,0 +1,136 @@
+"""X → landmarks and the whitened Nyström features of all points: the global part of the two-scale route.
+
+Points may be in several places: landmarks come from a sample, sums over the points are added up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from subspaces.kernels import Kernel
+from subspaces.numerics.blocks import map_blocks, row_blocks
+from subspaces.numerics.centroids import first_centres
+from subspaces.numerics.decompositions import eigh
+from subspaces.numerics.process import one_thread
+from subspaces.numerics.types import Array
+from subspaces.progress import phase
+from subspaces.representation.ridge import above_rounding, penalty
+
+N_LANDMARKS = 256
+_SAMPLE = 64  # points per landmark that k-means looks at
+_ROUNDING = 1e3  # smallest λ in units of the kernel's rounding: R is a difference of two matrices that nearly agree
+
+
+@dataclass(frozen=True)
+class GlobalPart:
+    """Landmarks and what turns kernel values to them into rows of H.
+
+    h(x) = k(x, landmarks) ``whitening``;  z(x)ᵀz(y) = Σ_a h_a(x) ``spectrum``_a h_a(y), so Z need not be kept.
+    ``effective_dimension`` is Σ_i ‖h_i‖²; at r it says that the landmarks are used up. Where columns are to sum to one
+    ``mean`` is the mean of the `n_points` rows k(x, landmarks) ``whitening``, which H leaves out; else it is empty.
+    """
+
+    kernel: Kernel
+    penalty: float
+    landmarks: Array
+    whitening: Array
+    spectrum: Array
+    effective_dimension: float
+    n_points: float
+    mean: Array
+
+    @property
+    def affine(self) -> bool:
+        """Whether columns of C are to sum to one."""
+        return self.mean.size > 0
+
+    def rows(self, X: Array) -> Array:
+        """Rows of H for any points, with their mean."""
+        return self.kernel.cross(X.astype(self.landmarks.dtype, copy=False), self.landmarks) @ self.whitening
+
+
+def fit_global_part(
+    X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_LANDMARKS, seed: int = 0, affine: bool = False
+) -> GlobalPart:
+    """Landmarks by k-means and the whitening of their Nyström features; two passes over X in blocks, O(n r²)."""
+    frame = choose_landmarks(X, kernel, n_landmarks, seed, affine)
+    return settle_global_part(frame, frame.sums(X), reg)
+
+
+class Sums(NamedTuple):
+    """What the whitening needs to know of points: ZᵀZ, Zᵀ1, the sum of their k(x, x), and how many they are."""
+
+    inner: Array
+    total: Array
+    diagonal: float
+    n_points: int
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Landmarks, and what turns kernel values to them into rows of Z; the points whose rows are summed may be many."""
+
+    kernel: Kernel
+    landmarks: Array
+    to_features: Array
+    affine: bool
+
+    def sums(self, X: Array) -> Sums:
+        """Sums over points, in blocks."""
+        dtype, landmarks, kernel = self.landmarks.dtype, self.landmarks, self.kernel
+
+        def of_block(start: int, stop: int) -> tuple[Array, Array, float]:
+            Z = kernel.cross(X[start:stop].astype(dtype, copy=False), landmarks) @ self.to_features.astype(dtype)
+            diagonal = float(kernel.diagonal(X[start:stop]).sum(dtype=np.float64))
+            return (Z.T @ Z).astype(np.float64), Z.sum(axis=0, dtype=np.float64), diagonal
+
+        with one_thread("blas"):
+            parts = map_blocks(of_block, row_blocks(len(X), len(landmarks) * X.itemsize))
+        inner, total = np.sum([part[0] for part in parts], axis=0), np.sum([part[1] for part in parts], axis=0)
+        return Sums(inner, total, sum(part[2] for part in parts), len(X))
+
+
+def choose_landmarks(X: Array, kernel: Kernel, n_landmarks: int, seed: int, affine: bool) -> Frame:
+    """Landmarks among points, all of them or a sample."""
+    # what is left about the mean is small beside what was there: in single precision it would be right to three digits
+    dtype = np.dtype(np.float64) if affine else X.dtype
+    with phase("Choosing landmarks"):
+        landmarks = _landmarks(X, n_landmarks, seed).astype(dtype, copy=False)
+    eigenvalues, vectors = eigh(kernel.gram(landmarks).astype(np.float64))
+    kept = eigenvalues > np.finfo(dtype).eps * eigenvalues[-1]
+    return Frame(kernel, landmarks, vectors[:, kept] / np.sqrt(eigenvalues[kept]), affine)
+
+
+def settle_global_part(frame: Frame, sums: Sums, reg: float) -> GlobalPart:
+    """The whitening that the sums over all points give."""
+    kernel, landmarks, to_features, affine = frame.kernel, frame.landmarks, frame.to_features, frame.affine
+    n, dtype = sums.n_points, landmarks.dtype
+    mean_diagonal = spread = sums.diagonal / n
+    inner, mean = sums.inner, np.zeros(0)
+    if affine:
+        mean = sums.total / n
+        inner = inner - n * np.outer(mean, mean)
+        spread = max(mean_diagonal - float(mean @ mean), 0.0)
+    lam = above_rounding(penalty(np.array([spread], dtype=dtype), reg), mean_diagonal, dtype, _ROUNDING)
+    spectrum, rotation = eigh(inner)
+    spectrum = np.maximum(spectrum, 0)
+    raised, effective_dimension = spectrum + lam, float((spectrum / (spectrum + lam)).sum())
+    whitening = ((to_features @ rotation) / np.sqrt(raised)).astype(dtype)
+    mean = ((mean @ rotation) / np.sqrt(raised) if affine else mean).astype(dtype)
+    return GlobalPart(kernel, lam, landmarks, whitening, raised.astype(dtype), effective_dimension, float(n), mean)
+
+
+def _landmarks(X: Array, n_landmarks: int, seed: int) -> Array:
+    if len(X) <= n_landmarks:
+        return X
+    rng = np.random.default_rng(seed)
+    sample = X[np.sort(rng.choice(len(X), min(len(X), _SAMPLE * n_landmarks), replace=False))]
+    n_landmarks = min(n_landmarks, len(np.unique(sample, axis=0)))
+    with one_thread("openmp"), one_thread("blas"):  # one thread, one result
+        starts = first_centres(sample, n_landmarks, rng, spread_out=True, n_trials=1)
+        model = KMeans(n_landmarks, init=starts, n_init=1, max_iter=10)
+        return np.asarray(model.fit(sample).cluster_centers_, dtype=X.dtype)
