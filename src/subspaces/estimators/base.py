@@ -140,7 +140,8 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         ----------
         X : array-like of shape (n_new, m); kernel values to the training points with ``kernel="precomputed"``
         """
-        return like(X, self._predictor.label(self._validated_new(X)))
+        points = self._validated_new(X)
+        return like(X, self._predictor.label(points))
 
     def _fit(self, X: Data) -> None:
         raise NotImplementedError

@@ -322,7 +322,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
     def predict_membership(self, X: Any) -> Array:
         """Probability of every cluster for new points, shape (n_new, k): the mean of the points that represent them."""
-        return like(X, self._predictor.mean(self._validated_new(X), self.membership_))
+        points = self._validated_new(X)
+        return like(X, self._predictor.mean(points, self.membership_))
 
     @property
     def outliers_(self) -> Array:
@@ -366,7 +367,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         A new point lies at the mean of the training points that represent it, weighted by the size of their
         truncated coefficients, scaled to unit length like all rows of the embedding.
         """
-        return like(X, self._predictor.embed(self._validated_new(X), self.embedding_))
+        points = self._validated_new(X)
+        return like(X, self._predictor.embed(points, self.embedding_))
 
     def _explains(self) -> bool:
         """Whether there are coefficients to show, or will be as far as one can say before a fit."""
