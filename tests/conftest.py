@@ -50,6 +50,8 @@ SLOW = (
     "estimators/test_sampled.py::test_votes",
     "explorer/test_browser",
     "explorer/test_explore_page.py::test_report_of",
+    "explorer/test_explore_texts.py::test_report_has",
+    "explorer/test_explore_texts.py::test_server_stops",
     "explorer/test_explore_page.py::test_points_that_are",
     "explorer/test_explore.py::test_starts_with",
     "explorer/test_explore.py::test_same_labels",

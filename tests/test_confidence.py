@@ -12,7 +12,8 @@ from sklearn.preprocessing import normalize
 
 from method_data import METHODS
 from subspaces import KTRR, TRR, confidence
-from subspaces.confidence import Summary, edge_distances, far_points, memberships, summarize, summarize_graph
+from subspaces.confidence import Summary, memberships, summarize, summarize_graph
+from subspaces.graphs.lengths import edge_distances, far_points
 from subspaces.metrics import best_matching
 
 

@@ -15,9 +15,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from subspaces.confidence import edge_lengths, summarize
+from subspaces.confidence import summarize
 from subspaces.estimators.front_door import SubspaceClustering
 from subspaces.estimators.ktrr import KTRR
+from subspaces.graphs.lengths import edge_lengths
 from subspaces.numerics.types import Data
 
 _PCA = ("X_pca", "pca")  # where scanpy and its successors keep principal components

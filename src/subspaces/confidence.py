@@ -30,6 +30,7 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.calibration import Agreement, graph_features, probability_right, search_features
+from subspaces.graphs.lengths import edge_distances, far_points
 from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.kernels import is_precomputed
 from subspaces.numerics.blocks import row_blocks
@@ -38,6 +39,8 @@ from subspaces.progress import phase
 from subspaces.scaling import apply_scaling
 from subspaces.spelling import counted
 
+UNSURE = 0.5
+"""Confidence below which a label is doubtful: more probably wrong than right."""
 N_STEPS = 40
 """Steps of the walk. On digits, faces and objects 20 to 100 tell right from wrong labels about equally well."""
 
@@ -314,35 +317,6 @@ def _support(step: Sparse, codes: Labels, k: int) -> Array:
     once = sparse.csr_array(step @ indicator)
     shares = (once + step @ once) / 2
     return np.asarray(shares.max(axis=1).toarray()).ravel()
-
-
-def edge_lengths(W: Sparse, X: Data) -> Sparse:
-    """The distance between the two points of each edge, where W has its weight."""
-    edges = sparse.coo_array(W)
-    length = np.empty(edges.nnz, dtype=X.dtype)
-    for start, stop in row_blocks(edges.nnz, 3 * X.shape[1] * X.dtype.itemsize):
-        difference = X[edges.row[start:stop]] - X[edges.col[start:stop]]
-        square = difference * difference
-        length[start:stop] = np.sqrt(np.asarray(square.sum(axis=1)).ravel())
-    return sparse.coo_array((length, (edges.row, edges.col)), shape=W.shape)
-
-
-def edge_distances(W: Sparse, X: Data) -> Array:
-    """Mean distance of each point to the points it is tied to, weighted by the ties; NaN without ties."""
-    edges, lengths, n = sparse.coo_array(W), edge_lengths(W, X), W.shape[0]
-    with np.errstate(invalid="ignore"):
-        return np.bincount(edges.row, edges.data * lengths.data, minlength=n) / np.bincount(edges.row, edges.data, n)
-
-
-def far_points(distance: Array) -> Array:
-    """Points beyond Tukey's fence on a log scale: more than 1.5 times the range of the quartiles above the third."""
-    known = distance > 0  # also leaves out NaN; copies of a point have no distance to judge by
-    if not known.any():
-        return known
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.log(distance)
-    low, high = np.quantile(size[known], [0.25, 0.75])
-    return np.asarray(known & (size > high + 1.5 * (high - low)))
 
 
 def neighbor_graph(X: Data, n_neighbors: int = 10) -> Sparse:

@@ -40,6 +40,18 @@ def counted(n: int, noun: str, many: str | None = None) -> str:
     return f"{n} {noun if n == 1 else many or noun + 's'}"
 
 
+def first_line(text: str, length: int = 120) -> str:
+    """The first line of a text that is not empty, shortened.
+
+    Examples
+    --------
+    >>> first_line("  A fit,   at last.")
+    'A fit, at last.'
+    """
+    line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
 _spelling: ContextVar[Spelling] = ContextVar("_spelling", default=in_python)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 from pathlib import Path
 from types import SimpleNamespace
@@ -317,39 +316,3 @@ def test_connect(client):
         connect("tcp://127.0.0.1:1"),
     ):
         pass
-
-
-# ---------------------------------------------------------------- the page
-
-
-def test_spark_recipe_of_the_guide(rings):
-    """The recipe as it is printed, with a stand-in for Spark that hands it batches of pandas frames."""
-    page = (Path(__file__).resolve().parents[2] / "docs" / "distributed.md").read_text(encoding="utf-8")
-    (code,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "mapInPandas" in block]
-    frame = pd.DataFrame(rings[:2000], columns=list("abcd")).assign(id=np.arange(2000) + 7)
-
-    class Table:
-        columns = frame.columns
-
-        def sample(self, fraction, seed):
-            return self
-
-        def limit(self, n):
-            return self
-
-        def toPandas(self):
-            return frame
-
-        def mapInPandas(self, function, schema):
-            assert schema == "id long, label long"
-            return pd.concat(function(iter([frame[:900], frame[900:901], frame[901:]])))
-
-    spark = SimpleNamespace(
-        read=SimpleNamespace(parquet=lambda path: Table()),
-        sparkContext=SimpleNamespace(broadcast=lambda value: SimpleNamespace(value=value)),
-    )
-    names = {"spark": spark}
-    exec(code, names)
-    found = names["labels"]
-    assert list(found.columns) == ["id", "label"]
-    np.testing.assert_array_equal(found["label"], names["model"].predict(frame[list("abcd")]))

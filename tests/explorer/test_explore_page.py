@@ -101,26 +101,30 @@ def test_labels_are_saved(explorer):
 
 def test_clusters_are_named_merged_and_restored(explorer):
     before = explorer.current
-    assert (explorer.rename.disabled, explorer.merge.disabled, explorer.undo.disabled) == (True, True, True)
-    explorer.clusters.value = [1]
-    explorer.name.value = " <i>cats "
-    explorer.rename.clicks += 1
+    assert (explorer.naming.rename.disabled, explorer.naming.merge.disabled, explorer.naming.undo.disabled) == (
+        True,
+        True,
+        True,
+    )
+    explorer.naming.clusters.value = [1]
+    explorer.naming.name.value = " <i>cats "
+    explorer.naming.rename.clicks += 1
     assert explorer.current.names == ("", "<i>cats", "", "")
     assert "&lt;i&gt;cats" in explorer.gallery.object
     assert set(explorer.map.points.data["cluster"]) == {"0", "<i>cats", "2", "3"}
-    explorer.clusters.value = [1, 3]
-    explorer.merge.clicks += 1
+    explorer.naming.clusters.value = [1, 3]
+    explorer.naming.merge.clicks += 1
     assert explorer.current.names == ("", "<i>cats", "")
     np.testing.assert_array_equal(explorer.current.labels, np.take([0, 1, 2, 1], before.labels))
     assert "3 clusters" in explorer.quality.object
     assert "np.take([0, 1, 2, 1], model.labels_)" in explorer.code.object
-    explorer.undo.clicks += 1
-    explorer.undo.clicks += 1
+    explorer.naming.undo.clicks += 1
+    explorer.naming.undo.clicks += 1
     np.testing.assert_array_equal(explorer.current.labels, before.labels)
-    assert explorer.undo.disabled
-    explorer.clusters.value = [0]
-    explorer.name.value = "dogs"
-    explorer.rename.clicks += 1
+    assert explorer.naming.undo.disabled
+    explorer.naming.clusters.value = [0]
+    explorer.naming.name.value = "dogs"
+    explorer.naming.rename.clicks += 1
     explorer.widgets["n_clusters"].value = 3  # other clusters: names were not theirs
     assert not any(explorer.current.names)
 
@@ -139,19 +143,19 @@ def test_merged_labels_can_be_repeated_in_python(data):
 def test_report_of_what_is_shown(explorer):
     pytest.importorskip("jinja2", reason="Jinja2 is not installed: pip install subspaces[report]")
     pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install subspaces[report]")
-    explorer.clusters.value = [0, 1]
-    explorer.merge.clicks += 1
-    explorer.clusters.value = [2]
-    explorer.name.value = "<cats>"
-    explorer.rename.clicks += 1
-    assert not explorer.report_file.visible
-    explorer.report.clicks += 1
-    assert explorer.report_file.visible
-    page = explorer._page.read().decode()
-    assert "2: &lt;cats&gt;" in page
+    explorer.naming.clusters.value = [0, 1]
+    explorer.naming.merge.clicks += 1
+    explorer.naming.clusters.value = [2]
+    explorer.naming.name.value = "<cats>"
+    explorer.naming.rename.clicks += 1
+    assert not explorer.taking.report_file.visible
+    explorer.taking.report.clicks += 1
+    assert explorer.taking.report_file.visible
+    page = explorer.taking.page.read().decode()
+    assert "Cluster 2: &lt;cats&gt;" in page
     assert not explorer.work.pane.visible
     explorer.widgets["n_clusters"].value = 5  # another view: that report is not of it
-    assert not explorer.report_file.visible
+    assert not explorer.taking.report_file.visible
 
 
 def test_work_shows_phases_counts_and_the_time_left():

@@ -354,3 +354,30 @@ def test_explore_at_an_address_of_version_6(tmp_path, rng):
     os.killpg(child.pid, signal.SIGINT)
     child.communicate(timeout=120)
     assert found == [101, 403]
+
+
+IGNORED = """
+import os, signal, time, weakref
+from subspaces.cli._common import stopped_by_signals
+
+class Thing: pass
+
+def callback(reference):
+    os.kill(os.getpid(), signal.SIGTERM)
+    sum(range(1000))  # the handler has run by now, and what it raised is ignored here
+
+with stopped_by_signals() as signals:
+    try:
+        thing = Thing()
+        reference = weakref.ref(thing, callback)
+        del thing
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("stopped by", signals)
+"""
+
+
+def test_an_interrupt_that_python_ignores_is_raised_again():
+    """59: the exception came up in the callback of a weak reference, and the command went on."""
+    child = start(sys.executable, "-c", IGNORED)
+    assert child.communicate(timeout=30) == (f"stopped by [{int(signal.SIGTERM)}]\n", "")

@@ -16,6 +16,7 @@ import threading
 import time
 import traceback
 import warnings
+from _thread import interrupt_main
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -79,7 +80,8 @@ def stopped_by_signals() -> Iterator[list[int]]:
     """Let Ctrl-C, ``kill`` and a closed terminal end a command alike: as KeyboardInterrupt, which cleans up on its way.
 
     Yields the signals that came. For a second after one, others are not heard: whoever presses Ctrl-C twice, or is sent
-    a signal by two programs, must not interrupt the cleaning.
+    a signal by two programs, must not interrupt the cleaning. Where the exception came up in a place in which Python
+    ignores exceptions (a callback of a weak reference, a finalizer), it is raised again a moment later.
     """
     came: list[int] = []
     quiet_until = 0.0
@@ -92,16 +94,37 @@ def stopped_by_signals() -> Iterator[list[int]]:
         quiet_until = time.monotonic() + 1
         raise KeyboardInterrupt
 
+    def ignored(unraisable: Any) -> None:
+        nonlocal quiet_until
+        if came and issubclass(unraisable.exc_type, KeyboardInterrupt):
+            quiet_until = 0.0
+            again = threading.Timer(0.05, _interrupt_main, [came.pop()])
+            again.daemon = True
+            again.start()
+        else:
+            hook(unraisable)
+
+    hook = sys.unraisablehook
     before = {}
     if threading.current_thread() is threading.main_thread():
         for number in {code - 128 for code in STOPPED} & signal.valid_signals():
             if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # else someone has plans
                 before[number] = signal.signal(number, stop)
+        sys.unraisablehook = ignored
     try:
         yield came
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _interrupt_main(number: int) -> None:
+    """Send the main thread a signal, which ends a wait of its as well where the system can do that."""
+    if hasattr(signal, "pthread_kill") and (ident := threading.main_thread().ident) is not None:
+        signal.pthread_kill(ident, number)
+    else:
+        interrupt_main(signal.Signals(number))
 
 
 def as_option(name: str, value: Any = None) -> str:

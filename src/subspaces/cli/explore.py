@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,10 @@ from subspaces.cli._features import Features
 from subspaces.cli._inputs import Inputs
 from subspaces.progress import shown
 from subspaces.spelling import counted
+
+if TYPE_CHECKING:
+    from subspaces.explorer import Session
+    from subspaces.io import Dataset
 
 page = partial(options.option, "The page")
 HostOption = Annotated[
@@ -81,7 +85,6 @@ def explore(
     except ImportError as error:
         raise Refusal(str(error)) from None
     from subspaces.estimators.front_door import SubspaceClustering
-    from subspaces.explorer import Session
 
     looked_at = Features.checked(features, {})
     inputs = Inputs.of(file)
@@ -91,16 +94,7 @@ def explore(
         with shown(not quiet):
             read = read_table(inputs.source, **reading)
             data = looked_at.better(read, looked_at.of(read), SubspaceClustering(random_state=seed or 0).choose)
-            session = Session(
-                data.X,
-                None if data.y is None or data.classes is None else [data.classes[code] for code in data.y],
-                ids=data.ids,
-                image_shape=shape or data.image_shape,
-                pixels=data.pixels,
-                lines=data.places.get("line"),
-                max_points=max_points,
-                seed=seed or 0,
-            )
+            session = _session(data, image_shape=shape or data.image_shape, max_points=max_points, seed=seed or 0)
             started = session.first_settings
             session.compute(started)  # the page finds it done
         began = f", which begins with {counted(started.n_clusters, 'cluster')} as subspaces cluster finds them"
@@ -117,6 +111,22 @@ def explore(
                 f"{address}\nexploring {one_line(inputs.title)}{began}; Ctrl-C ends it"
             ),
         )
+
+
+def _session(data: Dataset, **options: Any) -> Session:
+    """What is explored of a file."""
+    from subspaces.explorer import Session
+
+    return Session(
+        data.X,
+        None if data.y is None or data.classes is None else [data.classes[code] for code in data.y],
+        ids=data.ids,
+        pixels=data.pixels,
+        texts=data.texts,
+        feature_names=data.feature_names,
+        lines=data.places.get("line"),
+        **options,
+    )
 
 
 def _shape(text: str | None) -> tuple[int, ...] | None:

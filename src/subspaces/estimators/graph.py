@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import copy
-from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any, ClassVar, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
-import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces.calibration import Agreement, soft_memberships
-from subspaces.confidence import graph_confidence, memberships, summarize, walk_ends
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES, Context, Cut, Plan, Shape, require_dense_points, require_squares
 from subspaces.engine.predict import by_training_points
-from subspaces.engine.run import Journey, run, run_ordered
+from subspaces.engine.run import Journey, run
+from subspaces.estimators.answers import MADE_AGAIN, Answers
 from subspaces.estimators.base import SubspaceClusterer
 from subspaces.estimators.callbacks import announced, with_callbacks
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
-from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
-from subspaces.numerics.ordering import canonical_order
-from subspaces.numerics.process import one_thread, quiet
-from subspaces.numerics.types import Array, Data, Labels, Sparse
-from subspaces.progress import shown
+from subspaces.numerics.namespace import like
+from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation.coefficients import Coefficients, Placed
-from subspaces.scaling import apply_scaling
-from subspaces.selection.result import verdict
-from subspaces.selection.splits import with_p_values, with_stability
-
-T = TypeVar("T")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -56,7 +44,7 @@ class WithGraph:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SubspaceClusterer):
+class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers, SubspaceClusterer):
     """Base of the methods that cut a graph between all points.
 
     A subclass gives ``_represent`` (points or kernel matrix → coefficients), or ``_affinity`` where it represents no
@@ -77,8 +65,6 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
     """Whether points are represented by others, so that there are coefficients."""
     _kernel_of_points: ClassVar[bool] = True
     """Whether a parameter `kernel` is one of the points (and not of what a network makes of them)."""
-    _is_quick: ClassVar[bool] = False
-    """Whether a hundred graphs of 200 points take a second or two."""
     _is_sparse: ClassVar[bool] = False
     """Whether the coefficients are sparse from the start."""
 
@@ -171,7 +157,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         assert journey.labels is not None
         self.labels_ = journey.labels
         self.n_clusters_ = journey.n_clusters
-        self.affinity_matrix_: Sparse = graph.W
+        self.affinity_matrix_ = graph.W
         self.n_components_, self.isolated_ = graph.n_components, graph.isolated
         self.kernel_ = evidence.kernel
         self.penalty_, self.condition_, self.residual_ = evidence.penalty, evidence.condition, evidence.residual
@@ -189,7 +175,12 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         if not journey.all_equal:  # which has been said
             settled._warn_if_fewer(self.n_clusters_, "too few points differ, or the graph shows no more")
 
-    # ---------------------------------------------------------------- what was found
+    # ---------------------------------------------------------------- what was found, beside Answers
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without what can be made again."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in MADE_AGAIN}
 
     @property
     def embedding_(self) -> Array:
@@ -198,152 +189,6 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         if self._embedding is None:
             return stages.embed(self.affinity_matrix_, self.n_clusters_).rows
         return self._embedding
-
-    @property
-    def tree_(self) -> ClusterTree:
-        """The clusters from coarse to fine, each split with its p-value and stability; computed when first read.
-
-        P-values are there where the method is quick (``_is_quick``) and was given points; :meth:`test_splits` has
-        them for every method.
-        """
-        check_is_fitted(self, "labels_")
-        return self._once("_tree", self.test_splits if self._is_quick else self._bare_tree)
-
-    def test_splits(self) -> ClusterTree:
-        """The tree with the p-value and the stability of each split down to the clusters, and of one split more.
-
-        Some hundred graphs of at most 400 points are made, so that takes as long as the method takes for those.
-        """
-        check_is_fitted(self, "labels_")
-        W, points = self.affinity_matrix_, self._predictor.X
-        tree = with_stability(self._bare_tree(), W)
-        if points is None:
-            return tree
-        used, scaling = self._used(), self._predictor.scaling
-        order = self._order()
-
-        def graphs_of(drawn: Array) -> list[Sparse]:
-            few = {} if used.n_clusters is None else {"n_clusters": min(used.n_clusters, len(drawn))}
-            plan = replace(clone(used).set_params(**few)._plan(drawn), scaling=None)
-            found = run_ordered(plan, drawn, until="graph").graph.W
-            return [found] if found.nnz else []
-
-        scaled = apply_scaling(points, scaling)
-        with shown(self.verbose, lines=True), quiet(), one_thread("blas"):
-            return with_p_values(tree, W, scaled, graphs_of, order=order, seed=self._drawn_seed())
-
-    def _bare_tree(self) -> ClusterTree:
-        """The tree without tests; the same for any order of the points."""
-
-        def made() -> ClusterTree:
-            order = self._order()
-            tree = cluster_tree(self.affinity_matrix_[order][:, order], self.labels_[order])
-            leaves = np.empty(len(order), dtype=np.intp)
-            leaves[order] = tree.leaves
-            return replace(tree, leaves=leaves)
-
-        return self._once("_levels", made)
-
-    def _once(self, name: str, make: Callable[[], T]) -> T:
-        """Something that is made when first asked for; it is not saved with the model."""
-        if name not in vars(self):
-            setattr(self, name, make())
-        kept: T = vars(self)[name]
-        return kept
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The state without what can be made again."""
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in _MADE_AGAIN}
-
-    def _order(self) -> Labels:
-        """The points in an order that does not depend on that of the rows."""
-        points, prints = self._predictor.X, self._predictor.prints
-        if points is None or prints is None:
-            return np.arange(len(self.labels_))
-        return canonical_order(points, prints)
-
-    def _used(self) -> Any:
-        """The estimator with the parameters of the fit: what was ``"auto"`` is settled."""
-        if hasattr(self, "estimator_"):
-            return self.estimator_
-        selection = getattr(self, "selection_", None)
-        return self if selection is None else clone(self).set_params(**selection.parameters)
-
-    def labels_at(self, n_clusters: int) -> Labels:
-        """Labels of another level of ``tree_``: coarser or finer clusters without another fit."""
-        check_is_fitted(self, "labels_")
-        return self._bare_tree().labels_at(n_clusters)
-
-    def with_labels(self, labels: Any) -> Self:
-        """The same fit with other labels of its points, such as merged clusters; what depends on them is made anew.
-
-        Parameters
-        ----------
-        labels : array of shape (n,), any values; clusters are numbered by them, in their order
-        """
-        check_is_fitted(self, "labels_")
-        if len(labels) != len(self.labels_):
-            raise ValueError(f"labels must have one entry for each of {len(self.labels_)} points; got {len(labels)}.")
-        if self.out_of_sample == "network":
-            raise ValueError('out_of_sample="network" has learnt the labels of the fit; fit with "neighbors" instead.')
-        other = copy(self)  # without what is made again
-        codes = np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.intp)
-        other.labels_, other.n_clusters_ = codes, int(codes.max()) + 1
-        other._predictor = replace(self._predictor, labels=codes, n_clusters=other.n_clusters_)
-        return other
-
-    @property
-    def confidence_(self) -> Array:
-        """Probability that each label is right: that the point has the class its cluster stands for."""
-        check_is_fitted(self, "labels_")
-
-        def made() -> Array:
-            W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
-            return graph_confidence(W, codes, memberships(W, codes), self._bare_tree(), self._agreement())
-
-        return self._once("_confidence", made)
-
-    @property
-    def probabilities_(self) -> Array:
-        """``confidence_`` by the name that HDBSCAN gave such numbers: BERTopic and others look for it."""
-        return self.confidence_
-
-    def _agreement(self) -> Agreement | None:
-        """What a search knows of the labels."""
-        return None
-
-    @property
-    def membership_(self) -> Array:
-        """Probability of every cluster for every point, shape (n, k); the label is the most probable one."""
-        W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
-        return soft_memberships(walk_ends(W, codes), codes, self.confidence_)
-
-    def predict_membership(self, X: Any) -> Array:
-        """Probability of every cluster for new points, shape (n_new, k): the mean of the points that represent them."""
-        X = self._validated_new(X)
-        return self._predictor.mean(X, self.membership_)
-
-    @property
-    def outliers_(self) -> Array:
-        """Points that fit nowhere: tied to no cluster, or far from all they are tied to."""
-        check_is_fitted(self, "labels_")
-        return summarize(self).fits_nowhere
-
-    @property
-    def verdict_(self) -> str:
-        """One plain sentence: how many groups, how sure, how many items are doubtful, or that there are none."""
-        check_is_fitted(self, "labels_")
-        selection = getattr(self, "selection_", None)
-        count = None if selection is None else selection.n_clusters
-        doubtful = int((self.confidence_ < 0.5).sum()) if self.n_clusters_ > 1 else 0
-        asked = isinstance(self.n_clusters, Integral)
-        return verdict(count, self.n_clusters_, len(self.labels_), doubtful, asked=asked)
-
-    @property
-    def layers_(self) -> list[int]:
-        """Numbers of clusters that stand out in ``tree_``, coarse to fine."""
-        return self.tree_.layers
 
     @property
     def coefficients_(self) -> Sparse:
@@ -358,7 +203,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
     def fit_transform(self, X: Any, y: Any = None, **kwargs: Any) -> Array:
         """Cluster the rows of X and return their spectral embedding."""
-        return self.fit(X).embedding_
+        return like(X, self.fit(X).embedding_)
 
     def transform(self, X: Any) -> Array:
         """Coordinates in the spectral embedding: a training point's own, a new point's from its neighbours.
@@ -366,8 +211,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
         A new point lies at the mean of the training points that represent it, weighted by the size of their
         truncated coefficients, scaled to unit length like all rows of the embedding.
         """
-        X = self._validated_new(X)
-        return self._predictor.embed(X, self.embedding_)
+        points = self._validated_new(X)
+        return like(X, self._predictor.embed(points, self.embedding_))
 
     def _explains(self) -> bool:
         """Whether there are coefficients to show, or will be as far as one can say before a fit."""
@@ -414,4 +259,3 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Subspace
 
 
 _KERNEL = ("kernel", "bandwidth", "kernel_params")
-_MADE_AGAIN = ("_tree", "_levels", "_confidence")

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from subspaces.explorer.edits import Edits
-from subspaces.explorer.saving import can_write_reports, can_write_workbooks, labels_file, report_file
+from subspaces.explorer.saving import labels_file, report_file
 from subspaces.explorer.session import CHOICES, Session, Settings, View
+from subspaces.explorer.sheets import PAGE, STYLE, WIDGETS, wide
 from subspaces.explorer.work import Work
 from subspaces.partition import PARTITIONS
 from subspaces.scaling import SCALINGS
@@ -26,17 +26,13 @@ except ImportError:
     raise ImportError("the explorer needs Panel: pip install 'subspaces[explore]'.") from None
 
 from subspaces.explorer import pictures as pieces
+from subspaces.explorer.beside import Naming, Taking
 from subspaces.explorer.figures import GraphFigure, MapFigure
 
 REGS = tuple(float(f"{value:.2g}") for value in np.logspace(-4, 2, 25))
 N_NONZEROS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50)
 LOOKS = ("System", "Light", "Dark")
 _WAIT = 30  # milliseconds in which further moves of a slider are taken together
-
-STYLE, WIDGETS, PAGE = (
-    (files("subspaces.explorer") / f"{name}.css").read_text(encoding="utf-8")
-    for name in ("explorer", "widgets", "page")
-)
 
 
 class Explorer:
@@ -58,15 +54,15 @@ class Explorer:
         self.pictures = pictures or pieces.Pictures(session)
         self.graph = GraphFigure()
         classes = None if session.y is None else [str(label) for label in session.y]
-        self.map = MapFigure(session.ids, classes, self.pictures.thumbs)
+        self.map = MapFigure(session.ids, classes, self.pictures.thumbs, session.first_lines)
         self.map.on_click(self._clicked)
         self._chosen: int | None = None
         self._scheduled = self._wants_fit = False
         self._quiet = False
         self._testing = threading.Lock()
-        self._steps: list[Edits] = []  # of editing, the last is shown
         self._build_widgets(session.first_settings)
-        self._build_editing()
+        self.naming = Naming(self._edit, self._with_lock)
+        self.taking = Taking(self._labels, self._report)
         self._build_panes()
         self.view = self._build_page(title, whole_page)
         self._follow_the_system()
@@ -77,65 +73,35 @@ class Explorer:
     # ---------------------------------------------------------------- the page
 
     def _build_widgets(self, first: Settings) -> None:
-        wide = _wide()
+        full = wide()
 
         def select(label: str, options: list[str], value: str) -> Any:
-            return pn.widgets.Select(label=label, options=options, value=value, **wide)
+            return pn.widgets.Select(label=label, options=options, value=value, **full)
 
         most = self.session.most_clusters
         regs = {f"{reg:g}": reg for reg in REGS}
         self.widgets: dict[str, Any] = {
             "kernel": select("Kernel", list(CHOICES), "rbf"),
             "scaling": select("Scaling of the data", ["none", *SCALINGS], "none"),
-            "reg": pn.widgets.DiscreteSlider(label="λ, relative to the kernel (reg)", options=regs, value=1.0, **wide),
+            "reg": pn.widgets.DiscreteSlider(label="λ, relative to the kernel (reg)", options=regs, value=1.0, **full),
             "n_nonzero": pn.widgets.DiscreteSlider(
-                label="η, coefficients per point (n_nonzero)", options=list(N_NONZEROS), value=5, **wide
+                label="η, coefficients per point (n_nonzero)", options=list(N_NONZEROS), value=5, **full
             ),
-            "n_clusters": pn.widgets.IntSlider(label="Clusters (n_clusters)", start=1, end=most, value=2, **wide),
+            "n_clusters": pn.widgets.IntSlider(label="Clusters (n_clusters)", start=1, end=most, value=2, **full),
             "partition": select("Cut (partition)", list(PARTITIONS), "kmeans"),
-            "affine": pn.widgets.Checkbox(label="Subspaces may miss the origin (affine)", **wide),
+            "affine": pn.widgets.Checkbox(label="Subspaces may miss the origin (affine)", **full),
         }
         self._move_widgets(first)
         for widget in self.widgets.values():
             widget.param.watch(self._moved, "value")
-        self.level = pn.widgets.IntSlider(label="Level of the tree (labels_at)", start=1, end=2, value=2, **wide)
+        self.level = pn.widgets.IntSlider(label="Level of the tree (labels_at)", start=1, end=2, value=2, **full)
         self.level.param.watch(self._level_moved, "value")
-        self.choose = pn.widgets.Button(label="Choose for me", color="primary", **wide)
+        self.choose = pn.widgets.Button(label="Choose for me", color="primary", **full)
         self.choose.on_click(self._choose)
         self.look = pn.widgets.RadioButtonGroup(
             options=list(LOOKS), value=LOOKS[0], margin=(4, 8), stylesheets=[WIDGETS], width=180
         )
         self.look.param.watch(lambda event: self._with_lock(self._dress), "value")
-
-    def _build_editing(self) -> None:
-        """Names and merging; what is saved of it."""
-        wide = _wide()
-        half = {**wide, "margin": (3, 4), "styles": {"flex": "1 1 90px"}}
-        self.clusters = pn.widgets.MultiSelect(
-            label="Choose one cluster to name it, several to merge", options={}, size=6, **wide
-        )
-        self.clusters.param.watch(lambda event: self._enable(), "value")
-        self.name = pn.widgets.TextInput(label="Name of the cluster", placeholder="such as cats", **wide)
-        self.rename = pn.widgets.Button(label="Rename", **half)
-        self.merge = pn.widgets.Button(label="Merge", **half)
-        self.undo = pn.widgets.Button(label="Undo", **half)
-        self.name.param.watch(lambda event: self._with_lock(self._rename), "enter_pressed")
-        self.rename.on_click(lambda event: self._with_lock(self._rename))
-        self.merge.on_click(lambda event: self._with_lock(self._merge))
-        self.undo.on_click(lambda event: self._with_lock(self._undo))
-        files_of = {".csv": "Save the labels (CSV)"}
-        files_of |= {".xlsx": "Save the labels (Excel)"} if can_write_workbooks() else {}
-        self.downloads = [
-            pn.widgets.FileDownload(
-                callback=partial(self._labels, suffix), filename=f"labels{suffix}", label=label, **wide
-            )
-            for suffix, label in files_of.items()
-        ]
-        self.report = pn.widgets.Button(label="Make a report", disabled=not can_write_reports(), **wide)
-        self.report.on_click(self._report)
-        self.report_file = pn.widgets.FileDownload(
-            callback=lambda: self._page, filename="report.html", label="Save the report (HTML)", visible=False, **wide
-        )
 
     def _build_panes(self) -> None:
         def pane(**more: Any) -> Any:
@@ -165,8 +131,9 @@ class Explorer:
         top = row(heading(title, 1, styles={"flex": "1 1 200px"}), self.look)
         controls = column(*self.widgets.values(), self.choose, self.level, self.level_note, basis=250, grow=1)
         graph, embedding = picture(self.graph_caption, self.graph.figure), picture(self.map_caption, self.map.figure)
-        editing = (heading("Name and merge"), self.clusters, self.name, row(self.rename, self.merge, self.undo))
-        saving = (heading("Take it with you"), *self.downloads, self.report, self.report_file)
+        names = self.naming
+        editing = (heading("Name and merge"), names.clusters, names.name, row(names.rename, names.merge, names.undo))
+        saving = (heading("Take it with you"), *self.taking.parts)
         beside = column(*editing, *saving, heading("Repeat it"), self.code, basis=250, grow=1)
         clusters = column(self.gallery, self.detail, basis=700, grow=4)
         self._classes = ["explorer", *["whole-page"] * whole_page]
@@ -267,12 +234,8 @@ class Explorer:
             self._clicked(self._chosen)
         self.level_note.object = pieces.level_note(view)
         self.quality.object = pieces.quality(self.session, view, time.perf_counter() - start)
-        self.report_file.visible = False
-        self.clusters.param.update(
-            options={f"{pieces.title_of(view, k)}  ·  {size:,}": k for k, size in enumerate(view.sizes.tolist())},
-            value=[],
-        )
-        self._enable()
+        self.taking.forget()
+        self.naming.offer([f"{pieces.title_of(view, k)}  ·  {size:,}" for k, size in enumerate(view.sizes.tolist())])
 
     def _command(self, view: View) -> str:
         """The command that gives these labels, where one does."""
@@ -311,36 +274,15 @@ class Explorer:
         self.detail.object = "<h2>A point</h2>" + pieces.representers(self.session, self.current, found, self.pictures)
         self.map.link(self.current, point, found.points, found.coefficients)
 
-    # ---------------------------------------------------------------- names and merging
-
     def _start_editing(self, view: View, start: float) -> None:
         """A new fit or level: names and mergers were of other clusters."""
-        self.base, self._steps = view, [Edits.none(len(view.sizes))]
+        self.base = view
+        self.naming.start(len(view.sizes))
         self._show(view, start)
 
     def _edit(self, edits: Edits) -> None:
-        if edits != self._steps[-1]:
-            self._steps.append(edits)
-            self._show(self.session.edited(self.base, edits), time.perf_counter())
-
-    def _rename(self) -> None:
-        if len(self.clusters.value) == 1:
-            self._edit(self._steps[-1].renamed(self.clusters.value[0], self.name.value_input or self.name.value))
-            self.name.value = ""
-
-    def _merge(self) -> None:
-        self._edit(self._steps[-1].merged(self.clusters.value))
-
-    def _undo(self) -> None:
-        if len(self._steps) > 1:
-            self._steps.pop()
-            self._show(self.session.edited(self.base, self._steps[-1]), time.perf_counter())
-
-    def _enable(self) -> None:
-        """What can be done with the clusters that are chosen in the list."""
-        n = len(self.clusters.value)
-        self.rename.disabled, self.merge.disabled, self.undo.disabled = n != 1, n < 2, len(self._steps) < 2
-        self.name.disabled = n != 1
+        start = time.perf_counter()
+        self._show(self.session.edited(self.base, edits), start)
 
     # ---------------------------------------------------------------- what takes a while
 
@@ -366,19 +308,16 @@ class Explorer:
         for name, value in asdict(found).items():
             _set_value(self.widgets[name], "none" if value is None else value)
 
-    def _report(self, event: Any) -> None:
+    def _report(self) -> None:
         """Make the report of what is shown; then it can be saved."""
-        self.report.disabled, self.report.label = True, "Making the report ..."
         view = self.current
         make = partial(report_file, self.session, view, self.title.removeprefix("subspaces: "), self._command(view))
         self._in_background(make, partial(self._take_report, view))
 
     def _take_report(self, view: View, found: Any) -> None:
-        self.report.disabled, self.report.label = False, "Make a report"
         if isinstance(found, str):
             self.quality.object = f"<div class='warning'>{escape(found)}</div>"
-        elif view is self.current:
-            self._page, self.report_file.visible = found, True
+        self.taking.take(found if view is self.current and not isinstance(found, str) else None)
 
     def _with_lock(self, function: Callable[[], None]) -> None:
         """Call a function that changes figures as the server wants it: with the lock of the page, which events lack."""
@@ -395,10 +334,6 @@ class Explorer:
 
     def _labels(self, suffix: str) -> Any:
         return labels_file(self.session, self.current, suffix)
-
-
-def _wide() -> dict[str, Any]:
-    return {"sizing_mode": "stretch_width", "margin": (3, 8), "stylesheets": [WIDGETS]}
 
 
 def _set_value(widget: Any, value: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,13 +95,12 @@ class GraphFigure:
 class MapFigure:
     """The spectral embedding in two dimensions; hover shows a point, a click calls `clicked` with its number."""
 
-    def __init__(self, ids: Sequence[str], classes: Sequence[str] | None, thumbs: Sequence[str]) -> None:
+    def __init__(
+        self, ids: Sequence[str], classes: Sequence[str] | None, thumbs: Sequence[str], lines: Sequence[str] = ()
+    ) -> None:
         n = len(ids)
-        fixed: dict[str, Any] = {"id": list(ids)}
-        if classes is not None:
-            fixed["truth"] = list(classes)
-        if thumbs:
-            fixed["thumb"] = list(thumbs)
+        known = {"id": ids, "truth": classes, "thumb": thumbs, "line": lines}
+        fixed: dict[str, Any] = {name: list(values) for name, values in known.items() if values}
         moving = {"x": np.zeros(n), "y": np.zeros(n), "color": [OKABE_ITO[0]] * n}
         moving |= {"marker": ["circle"] * n, "label": np.zeros(n, dtype=int), "cluster": [""] * n, "sure": [""] * n}
         self.points = ColumnDataSource({**fixed, **moving})
@@ -116,7 +115,7 @@ class MapFigure:
         self.scatter = self.figure.scatter("x", "y", marker="marker", source=self.points, **look)
         self.text = self.figure.text("x", "y", text="name", source=self.names, **_NAMES, **_PLATES)
         self.figure.add_tools(
-            HoverTool(renderers=[self.scatter], tooltips=_tooltip(classes is not None, bool(thumbs))),
+            HoverTool(renderers=[self.scatter], tooltips=_tooltip(fixed)),
             TapTool(renderers=[self.scatter]),
         )
 
@@ -164,9 +163,16 @@ class MapFigure:
         self.links.data = {**here, **there, "width": 0.5 + 3 * strength}
 
 
-def _tooltip(has_classes: bool, has_pictures: bool) -> str:
+def _tooltip(columns: Container[str]) -> str:
     """What hovering shows; Bokeh escapes the values."""
-    picture = '<img src="@thumb" width="64" style="image-rendering:pixelated;display:block">' if has_pictures else ""
-    truth = "<div>class @truth</div>" if has_classes else ""
-    cluster = "<div>cluster @cluster</div><div>@sure sure</div>"
-    return f"<div style='font-size:12px'>{picture}<b>@id</b>{cluster}{truth}</div>"
+    picture = '<img src="@thumb" width="64" style="image-rendering:pixelated;display:block">'
+    line = "<div style='max-width:300px;white-space:normal'>@line</div>"
+    parts = {
+        "thumb": picture,
+        "id": "<b>@id</b>",
+        "line": line,
+        "cluster": "<div>cluster @cluster</div><div>@sure sure</div>",
+    }
+    parts["truth"] = "<div>class @truth</div>"
+    shown = "".join(part for name, part in parts.items() if name == "cluster" or name in columns)
+    return f"<div style='font-size:12px'>{shown}</div>"

@@ -67,15 +67,15 @@ def _pixels(X: Any, shape: tuple[int, ...]) -> Array:
 
 
 def gallery(session: Session, view: View, pictures: Pictures) -> str:
-    """One card per cluster: number, size, and its most typical members or its mean profile."""
+    """One card per cluster: number, size, and its most typical and doubtful members, its words, or its mean profile."""
+    drawn = pictures.pixels is not None
+    curves = profiles_of(session.X, view.labels) if not drawn and not view.words else None
     cards = []
-    curves = profiles_of(session.X, view.labels) if pictures.pixels is None else None
     for cluster, color in enumerate(colors_of(view)):
-        if curves is None:
-            names = ", ".join(session.ids[i] for i in view.members[cluster])
-            body = f'<img src="{pictures.strip(view.members[cluster])}" alt="{escape(names)}" title="{escape(names)}">'
-        else:
+        if curves is not None:
             body = _curve(curves[cluster], float(curves.min()), float(curves.max()))
+        else:
+            body = _strips(session, view, pictures, cluster) if drawn else _texts(session, view, cluster)
         count = f"{view.sizes[cluster]:,}"
         name = (
             f'<span class="given">{escape(view.names[cluster])}</span>'
@@ -84,8 +84,45 @@ def gallery(session: Session, view: View, pictures: Pictures) -> str:
         )
         head = f'{badge(cluster, color)}<span class="size">{count}</span>'
         cards.append(f'<div class="card">{head}{body}{name}</div>')
-    what = "most typical members first" if curves is None else "mean and middle 80 % of each feature"
-    return f'<h2>Clusters: number, size, {what}</h2><div class="gallery">{"".join(cards)}</div>'
+    what = "most typical members first" if drawn else "mean and middle 80 % of each feature"
+    if view.words and not drawn:
+        what = "the words that set it apart" + (", most typical texts" if session.texts else "")
+    doubts = ", then doubtful ones" * (
+        curves is None and any(map(len, view.doubtful)) and (drawn or session.texts is not None)
+    )
+    kind = "gallery texts" if view.words and not drawn else "gallery"
+    return f'<h2>Clusters: number, size, {what}{doubts}</h2><div class="{kind}">{"".join(cards)}</div>'
+
+
+def _strips(session: Session, view: View, pictures: Pictures, cluster: int) -> str:
+    """The most typical images of a cluster, and the doubtful ones in a frame."""
+    shown = []
+    for points, kind in ((view.members[cluster], "typical"), (view.doubtful[cluster], "doubtful")):
+        if len(points):
+            names = escape(("doubtful: " if kind == "doubtful" else "") + ", ".join(session.ids[i] for i in points))
+            shown.append(f'<img class="{kind}" src="{pictures.strip(points)}" alt="{names}" title="{names}">')
+    return "".join(shown)
+
+
+def _texts(session: Session, view: View, cluster: int, n_shown: int = 3) -> str:
+    """The words of a cluster; of texts also the first lines of the most typical and of the doubtful ones."""
+    words = f'<span class="words">{escape(", ".join(view.words[cluster]))}</span>'
+    if session.texts is None:
+        return words
+    unsure = view.doubtful[cluster]
+    typical = [i for i in view.members[cluster] if i not in unsure][:n_shown]
+    lines = [f"<li>{text_of(session, int(i))}</li>" for i in typical]
+    lines += [
+        f'<li class="doubtful">{text_of(session, int(i))} <i>{100 * view.confidence[i]:.0f} % sure</i></li>'
+        for i in unsure
+    ]
+    return f"{words}<ul>{''.join(lines)}</ul>"
+
+
+def text_of(session: Session, i: int) -> str:
+    """Name of a point, and the first line of its text where it is one."""
+    name = escape(session.ids[i])
+    return name if session.texts is None else f'<span class="place">{name}</span> {escape(session.first_lines[i])}'
 
 
 def _curve(curves: Array, least: float, most: float) -> str:
@@ -130,7 +167,7 @@ def representers(session: Session, view: View, found: Explanation, pictures: Pic
         i, label = row["point"], row["label"]
         width = 100 * abs(row["coefficient"]) / largest
         rows.append(
-            f"<tr><td>{picture(i)}</td><td class='name'>{escape(session.ids[i])}</td>"
+            f"<tr><td>{picture(i)}</td><td class='name'>{text_of(session, i)}</td>"
             f"<td class='number'>{row['coefficient']:.3f}</td>"
             f"<td class='bar'><div style='width:{width:.0f}%'></div></td><td>{badge(label, colors[label])}</td></tr>"
         )
@@ -139,7 +176,8 @@ def representers(session: Session, view: View, found: Explanation, pictures: Pic
     called = "" if name == str(found.label) else f" {escape(name)}"
     sure = f", {100 * view.confidence[found.point]:.0f} % sure"
     point = f"<b>{escape(session.ids[found.point])}</b>"
-    head = f"<p class='chosen'>{picture(found.point)} {point} {own}{called}{sure}{truth}</p>"
+    line = f" <q>{escape(session.first_lines[found.point])}</q>" if session.texts is not None else ""
+    head = f"<p class='chosen'>{picture(found.point)} {point}{line} {own}{called}{sure}{truth}</p>"
     share = f"{100 * found.own_share:.0f} % of the weight lies in its own cluster"
     by = f"{found.n_representers} points; {share}" if found.n_representers else "no other point"
     return f"{head}<p>represented by {by}</p><table class='representers'>{''.join(rows)}</table>"

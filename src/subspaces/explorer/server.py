@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import signal
 import socket
+import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from subspaces.explorer.app import Explorer
 from subspaces.explorer.pictures import Pictures
 from subspaces.explorer.session import Session
 
 LOOPBACK = "127.0.0.1"
+PATIENCE = 5.0
+"""Seconds that a computation may go on after a signal to stop."""
 
 
 def serve(
@@ -58,11 +65,39 @@ def serve(
         server.io_loop.add_callback(webbrowser.open, address)
     server.start()
     try:
-        server.io_loop.start()
+        with _ended_by_signals(server.io_loop):
+            server.io_loop.start()
     except KeyboardInterrupt:
         pass
     finally:
         server.stop()
+
+
+@contextmanager
+def _ended_by_signals(loop: Any) -> Iterator[None]:
+    """Let Ctrl-C, ``kill`` and a closed terminal end the loop, whatever it is doing.
+
+    An exception raised by a signal can come up in a place where Python ignores exceptions (a callback of a weak
+    reference, say), and the server would go on. So the signal only asks the loop to end, and a loop that is still busy
+    after a while is not waited for: nothing is written here but answers to a browser.
+    """
+
+    def stop(number: int, frame: Any) -> None:
+        loop.add_callback(loop.stop)
+        impatient = threading.Timer(PATIENCE, os._exit, [0])
+        impatient.daemon = True
+        impatient.start()
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")} & signal.valid_signals()
+        before = {number: signal.getsignal(number) for number in numbers if number is not None}
+        before = {number: signal.signal(number, stop) for number, old in before.items() if old is not signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _free_port(host: str) -> int:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from subspaces.confidence import graph_confidence, memberships
+from subspaces.confidence import UNSURE, graph_confidence, memberships
 from subspaces.engine.run import Cache, run
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.front_door import SubspaceClustering
@@ -24,6 +24,7 @@ from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
 from subspaces.explorer.edits import Edits
 from subspaces.explorer.shapes import image_shape_of
+from subspaces.explorer.vocabulary import Words
 from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.kernels import KERNELS
 from subspaces.metrics import accuracy, normalized_mutual_info
@@ -34,12 +35,15 @@ from subspaces.plots.layout import cluster_means, plane
 from subspaces.plots.matrices import cells_of
 from subspaces.selection.candidates import NEIGHBORS
 from subspaces.selection.criteria import modularity, modularity_ceiling, normalized_cut
+from subspaces.spelling import first_line
 
 EXPLORED_KERNELS = tuple(name for name in KERNELS if name not in ("precomputed", "polynomial"))
 CHOICES = (*EXPLORED_KERNELS, NEIGHBORS)
 """Kernels, and the graph of nearest neighbours without one."""
 N_CELLS = 240
 """Rows and columns of the picture of the graph."""
+N_DOUBTFUL = 3
+"""Doubtful points of a cluster that are shown."""
 MOST_LEVELS = 100
 """Levels of the tree that can be shown: as many as there are clusters one can ask for."""
 
@@ -99,6 +103,8 @@ class View(NamedTuple):
     centres: Array
     layout: str  # "pca" or "map"
     members: list[Labels]  # the most typical points of each cluster
+    doubtful: list[Labels]  # those more probably wrong than right, the least sure first, no more than are shown
+    words: list[list[str]]  # that set each cluster apart; empty where points are neither texts nor named counts
     confidence: Array  # probability that each label is right
     quality: dict[str, float]
     messages: tuple[str, ...]  # warnings of the fit
@@ -135,6 +141,8 @@ class Session:
     ids : names of the points or None
     image_shape : where the points are images; None: found by itself (:mod:`subspaces.explorer.shapes`)
     pixels : the images, one row each, where X holds something else that was made of them
+    texts : the text of each point, where X holds vectors made of them
+    feature_names : of the columns of X: those of sparse counts are shown as the words of texts are
     lines : line of the file that each point stands on
     max_points : of more points a random sample is taken
     seed : of the sample and of k-means
@@ -154,6 +162,8 @@ class Session:
         ids: Any = None,
         image_shape: tuple[int, ...] | None = None,
         pixels: Any = None,
+        texts: Any = None,
+        feature_names: Any = None,
         lines: Any = None,
         max_points: int = 2000,
         seed: int = 0,
@@ -162,11 +172,11 @@ class Session:
     ) -> None:
         points: Data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=3)
         n = points.shape[0]
-        for name, given in (("y", y), ("ids", ids), ("pixels", pixels), ("lines", lines)):
+        for name, given in {"y": y, "ids": ids, "pixels": pixels, "texts": texts, "lines": lines}.items():
             if given is not None and len(given) != n:
                 raise ValueError(f"{name} must have one entry for each of the {n} points; got {len(given)}.")
         seen = points if pixels is None else np.asarray(pixels)
-        image_shape = image_shape_of(seen) if image_shape is None else image_shape
+        image_shape = image_shape_of(seen) if image_shape is None and texts is None else image_shape
         if image_shape is not None and int(np.prod(image_shape)) != seen.shape[1]:
             raise ValueError(f"image_shape={tuple(image_shape)} must hold the {seen.shape[1]} values of a point.")
         self.n_given, self.seed, self.n_init, self.image_shape = n, seed, n_init, image_shape
@@ -177,6 +187,9 @@ class Session:
             points = points[self.rows]
         self.X = points
         self.pixels = None if pixels is None else seen[self.rows]
+        self.texts = None if texts is None else [str(texts[row]) for row in self.rows]
+        self.first_lines = [first_line(text) for text in self.texts or ()]
+        self._words = Words.of(self.texts, points, feature_names)
         self.given_ids = None if ids is None else [str(name) for name in ids]
         self.lines = None if lines is None else np.asarray(lines)
         self.y = None if y is None else np.asarray(y)[self.rows]
@@ -252,8 +265,12 @@ class Session:
         if self.y is not None:
             quality |= {"accuracy": accuracy(self.y, labels), "nmi": normalized_mutual_info(self.y, labels)}
         members = most_typical(self.X, labels, Y)
+        unsure = np.argsort(sure, kind="stable")[: int((sure < UNSURE).sum())]
+        doubtful = [unsure[labels[unsure] == k][:N_DOUBTFUL] for k in range(len(members))]
+        words = [] if self._words is None else self._words.by_cluster(labels)
         cells = cells_of(W, labels, N_CELLS)
-        found = {"labels": labels, "sizes": np.bincount(labels), "members": members}
+        found = {"labels": labels, "sizes": np.bincount(labels), "words": words}
+        found |= {"members": members, "doubtful": doubtful}
         return {**found, "confidence": sure, "quality": quality, "cells": cells}
 
     def tested(self, view: View) -> View:

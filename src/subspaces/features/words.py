@@ -38,7 +38,13 @@ def cluster_words(texts: Sequence[str], labels: Labels, n_words: int = N_WORDS) 
     >>> [words[0] for words in cluster_words(texts, np.array([0, 0, 1, 1]))]
     ['apples', 'trains']
     """
-    counts, words = count_words(texts)
+    return leading_words(*count_words(texts), labels, n_words)
+
+
+def leading_words(
+    counts: Sparse, words: Sequence[str] | Array, labels: Labels, n_words: int = N_WORDS
+) -> list[list[str]]:
+    """The same from counts, shape (n, m), and the m words (or genes) that they are of."""
     weights = class_tfidf(counts, labels)
     order = np.argsort(-weights, axis=1, kind="stable")[:, :n_words]
     return [[str(words[j]) for j in row if weights[c, j] > 0] for c, row in enumerate(order)]

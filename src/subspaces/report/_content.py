@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,6 +14,7 @@ from subspaces.confidence import Summary, summarize
 from subspaces.description import describe
 from subspaces.numerics.components import dense_rows
 from subspaces.numerics.types import Array, Labels
+from subspaces.spelling import first_line
 
 if TYPE_CHECKING:
     from subspaces.io import Dataset
@@ -39,6 +40,7 @@ class Content:
     files : image file of each point
     command : shell command that repeats the run
     reading : lines of Python that read the points as X
+    cluster_names : what a person called some of the clusters
     drawings : more pictures, shown first: title, explanation, size in inches, a function that draws into a figure
     """
 
@@ -57,6 +59,7 @@ class Content:
     files: Sequence[Path] | None = None
     command: str = ""
     reading: str = ""
+    cluster_names: Mapping[int, str] = field(default_factory=dict)
     drawings: Sequence[tuple[str, str, tuple[float, float], Callable[[Any], Any]]] = ()
 
     @classmethod
@@ -135,6 +138,11 @@ class Content:
         source = str(self.document.get("source", "X"))
         return Path(source).name or source
 
+    def cluster_title(self, cluster: int) -> str:
+        """Number of a cluster, with the name that a person gave it."""
+        name = self.cluster_names.get(cluster)
+        return f"{cluster}: {name}" if name else str(cluster)
+
     @property
     def is_represented(self) -> bool:
         """Whether points, or the landmarks among them, were written as combinations of others."""
@@ -172,9 +180,3 @@ class Content:
     def row(self, i: int) -> Array:
         """The numbers of a point."""
         return np.asarray(dense_rows(self.X[[i]])[0])
-
-
-def first_line(text: str, length: int = 120) -> str:
-    """The first line of a text that is not empty, shortened."""
-    line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
-    return line if len(line) <= length else f"{line[: length - 1]}…"

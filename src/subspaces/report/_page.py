@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from subspaces.confidence import UNSURE
 from subspaces.io.writing import write_text
 from subspaces.numerics.types import Labels
 from subspaces.progress import phase
 from subspaces.report import _tables as tables
 from subspaces.report._content import Content
-from subspaces.report._doubtful import UNSURE, doubtful_section
+from subspaces.report._doubtful import doubtful_section
 from subspaces.report._figures import drawn, pictures
 from subspaces.report._map import MapView, map_view, still_map
 from subspaces.report._members import gallery

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from subspaces import __version__
+from subspaces.confidence import UNSURE
 from subspaces.io.writing import write_text
 from subspaces.report._content import Content
-from subspaces.report._doubtful import UNSURE
 
 Row = tuple[str, ...]
 

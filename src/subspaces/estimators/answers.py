@@ -1,0 +1,190 @@
+"""What a fitted graph says beside its labels: tree, confidence, memberships, outliers and the verdict, when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from subspaces.calibration import Agreement, soft_memberships
+from subspaces.confidence import graph_confidence, memberships, summarize, walk_ends
+from subspaces.engine.predict import ByTrainingPoints
+from subspaces.engine.run import run_ordered
+from subspaces.hierarchy import ClusterTree, cluster_tree
+from subspaces.numerics.namespace import like
+from subspaces.numerics.ordering import canonical_order
+from subspaces.numerics.process import one_thread, quiet
+from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.progress import shown
+from subspaces.scaling import apply_scaling
+from subspaces.selection.result import verdict
+from subspaces.selection.splits import with_p_values, with_stability
+
+T = TypeVar("T")
+
+MADE_AGAIN = ("_tree", "_levels", "_confidence")
+"""What is made when first asked for, and not saved with a model."""
+
+
+class Answers:
+    """What an estimator with a graph can be asked; stands beside its base, which gives what is named here."""
+
+    n_clusters: Any
+    verbose: bool
+    out_of_sample: str
+    labels_: Labels
+    n_clusters_: int
+    affinity_matrix_: Sparse
+    _predictor: ByTrainingPoints
+    _validated_new: Callable[[Any], Data]
+    _drawn_seed: Callable[[], int]
+
+    _is_quick: ClassVar[bool] = False
+    """Whether a hundred graphs of 200 points take a second or two."""
+
+    @property
+    def tree_(self) -> ClusterTree:
+        """The clusters from coarse to fine, each split with its p-value and stability; computed when first read.
+
+        P-values are there where the method is quick (``_is_quick``) and was given points; :meth:`test_splits` has
+        them for every method.
+        """
+        check_is_fitted(self, "labels_")
+        return self._once("_tree", self.test_splits if self._is_quick else self._bare_tree)
+
+    def test_splits(self) -> ClusterTree:
+        """The tree with the p-value and the stability of each split down to the clusters, and of one split more.
+
+        Some hundred graphs of at most 400 points are made, so that takes as long as the method takes for those.
+        """
+        check_is_fitted(self, "labels_")
+        W, points = self.affinity_matrix_, self._predictor.X
+        tree = with_stability(self._bare_tree(), W)
+        if points is None:
+            return tree
+        used, scaling = self._used(), self._predictor.scaling
+        order = self._order()
+
+        def graphs_of(drawn: Array) -> list[Sparse]:
+            few = {} if used.n_clusters is None else {"n_clusters": min(used.n_clusters, len(drawn))}
+            plan = replace(clone(used).set_params(**few)._plan(drawn), scaling=None)
+            found = run_ordered(plan, drawn, until="graph").graph.W
+            return [found] if found.nnz else []
+
+        scaled = apply_scaling(points, scaling)
+        with shown(self.verbose, lines=True), quiet(), one_thread("blas"):
+            return with_p_values(tree, W, scaled, graphs_of, order=order, seed=self._drawn_seed())
+
+    def _bare_tree(self) -> ClusterTree:
+        """The tree without tests; the same for any order of the points."""
+
+        def made() -> ClusterTree:
+            order = self._order()
+            tree = cluster_tree(self.affinity_matrix_[order][:, order], self.labels_[order])
+            leaves = np.empty(len(order), dtype=np.intp)
+            leaves[order] = tree.leaves
+            return replace(tree, leaves=leaves)
+
+        return self._once("_levels", made)
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """Something that is made when first asked for; it is not saved with the model."""
+        if name not in vars(self):
+            setattr(self, name, make())
+        kept: T = vars(self)[name]
+        return kept
+
+    def _order(self) -> Labels:
+        """The points in an order that does not depend on that of the rows."""
+        points, prints = self._predictor.X, self._predictor.prints
+        if points is None or prints is None:
+            return np.arange(len(self.labels_))
+        return canonical_order(points, prints)
+
+    def _used(self) -> Any:
+        """The estimator with the parameters of the fit: what was ``"auto"`` is settled."""
+        if hasattr(self, "estimator_"):
+            return self.estimator_
+        selection = getattr(self, "selection_", None)
+        return self if selection is None else clone(self).set_params(**selection.parameters)
+
+    def labels_at(self, n_clusters: int) -> Labels:
+        """Labels of another level of ``tree_``: coarser or finer clusters without another fit."""
+        check_is_fitted(self, "labels_")
+        return self._bare_tree().labels_at(n_clusters)
+
+    def with_labels(self, labels: Any) -> Self:
+        """The same fit with other labels of its points, such as merged clusters; what depends on them is made anew.
+
+        Parameters
+        ----------
+        labels : array of shape (n,), any values; clusters are numbered by them, in their order
+        """
+        check_is_fitted(self, "labels_")
+        if len(labels) != len(self.labels_):
+            raise ValueError(f"labels must have one entry for each of {len(self.labels_)} points; got {len(labels)}.")
+        if self.out_of_sample == "network":
+            raise ValueError('out_of_sample="network" has learnt the labels of the fit; fit with "neighbors" instead.')
+        other = copy(self)  # without what is made again
+        codes = np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.intp)
+        other.labels_, other.n_clusters_ = codes, int(codes.max()) + 1
+        other._predictor = replace(self._predictor, labels=codes, n_clusters=other.n_clusters_)
+        return other
+
+    @property
+    def confidence_(self) -> Array:
+        """Probability that each label is right: that the point has the class its cluster stands for."""
+        check_is_fitted(self, "labels_")
+
+        def made() -> Array:
+            W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
+            return graph_confidence(W, codes, memberships(W, codes), self._bare_tree(), self._agreement())
+
+        return self._once("_confidence", made)
+
+    @property
+    def probabilities_(self) -> Array:
+        """``confidence_`` by the name that HDBSCAN gave such numbers: BERTopic and others look for it."""
+        return self.confidence_
+
+    def _agreement(self) -> Agreement | None:
+        """What a search knows of the labels."""
+        return None
+
+    @property
+    def membership_(self) -> Array:
+        """Probability of every cluster for every point, shape (n, k); the label is the most probable one."""
+        W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
+        return soft_memberships(walk_ends(W, codes), codes, self.confidence_)
+
+    def predict_membership(self, X: Any) -> Array:
+        """Probability of every cluster for new points, shape (n_new, k): the mean of the points that represent them."""
+        points = self._validated_new(X)
+        return like(X, self._predictor.mean(points, self.membership_))
+
+    @property
+    def outliers_(self) -> Array:
+        """Points that fit nowhere: tied to no cluster, or far from all they are tied to."""
+        check_is_fitted(self, "labels_")
+        return summarize(self).fits_nowhere
+
+    @property
+    def verdict_(self) -> str:
+        """One plain sentence: how many groups, how sure, how many items are doubtful, or that there are none."""
+        check_is_fitted(self, "labels_")
+        selection = getattr(self, "selection_", None)
+        count = None if selection is None else selection.n_clusters
+        doubtful = int((self.confidence_ < 0.5).sum()) if self.n_clusters_ > 1 else 0
+        asked = isinstance(self.n_clusters, Integral)
+        return verdict(count, self.n_clusters_, len(self.labels_), doubtful, asked=asked)
+
+    @property
+    def layers_(self) -> list[int]:
+        """Numbers of clusters that stand out in ``tree_``, coarse to fine."""
+        return self.tree_.layers
