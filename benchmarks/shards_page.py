@@ -94,7 +94,8 @@ def speed_up(rows: list[Row]) -> str:
         ideal = (caller + sum(workers)) / (caller + max(workers))
         said = f"At {n:,} points the CPU times of caller and workers allow a speed-up of {ideal:.2f} on two idle cores"
         if one is not None:
-            said += f"; {one['wall']:.0f} s on one worker and {two['wall']:.0f} s on two were seen, {one['wall'] / two['wall']:.2f}"
+            seen = one["wall"] / two["wall"]
+            said += f"; {one['wall']:.0f} s on one worker and {two['wall']:.0f} s on two were seen, {seen:.2f}"
         lines.append(said + ".")
     return " ".join(lines)
 
@@ -111,9 +112,9 @@ def model(rows: list[Row]) -> str:
     read = 4 * m * 2 + row["files"]["points"] / n + 2 * row["files"]["graph"] / n + 2 * row["files"]["cut"] / n
     caller = row["timings"]["cut"] / n
     lines = [
-        f"Fitted to {n:,} points: {1e6 * seconds:.0f} µs of a worker's CPU and {written + read:.0f} bytes read or written "
-        f"a point ({written:.0f} of them files of the checkpoint); the caller cuts {1e6 * caller:.1f} µs a point, at most, for "
-        "it sees groups only.",
+        f"Fitted to {n:,} points: {1e6 * seconds:.0f} µs of a worker's CPU and {written + read:.0f} bytes read or "
+        f"written a point ({written:.0f} of them files of the checkpoint); the cut takes {1e6 * caller:.1f} µs a "
+        "point, at most, for the caller sees groups only.",
         "",
         f"| points | {WORKERS} workers, computing | network and disk at 1.25 GB/s each | their share | caller | disk |",
         "|---|---|---|---|---|---|",

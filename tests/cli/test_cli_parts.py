@@ -197,7 +197,7 @@ def test_folders_of_tables_are_streamed(tmp_path):
 def test_workers_do_not_read_text_nor_write_reports(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((10, 3)))
     (tmp_path / "x.csv").write_text("1,2\n" * 3)
-    assert "needs a file of .npy, .parquet, .zarr; got x.csv" in refusal(
+    assert "needs a file of .npy, .parquet, .zarr, or a folder of .parquet or .csv files; got x.csv" in refusal(
         "cluster", tmp_path / "x.csv", "--scheduler", "local", "-k", "2"
     )
     told = refusal("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--tables", tmp_path / "t.md")

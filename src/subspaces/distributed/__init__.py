@@ -60,14 +60,12 @@ def fit_predict(
     progress : callable or None
         Called as ``progress(done, total)`` after each task of the stage that takes longest.
     output : path of a file or None
-        Where to leave the labels, written piece by piece: ``.npy``, ``.zarr`` or ``.parquet`` (columns ``row`` and
-        ``cluster``).
+        Where to leave the labels: ``.npy``, ``.zarr`` or ``.parquet`` (columns ``row`` and ``cluster``).
 
     Returns
     -------
     array of shape (n,) or None
-        Labels, also kept as ``estimator.labels_``; with `output` a memory map of a ``.npy`` file, and nothing
-        for the other formats.
+        Labels, also ``estimator.labels_``; a memory map of the `output`, nothing where that is not ``.npy``.
 
     Examples
     --------

@@ -162,16 +162,9 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except (ImportError, FileError):
         raise
-    except ValueError as error:
-        if str(error).startswith("X "):  # ours
-            raise
-        raise _damaged(path, error) from error
     except Exception as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: Exception) -> FileError:
-    return FileError(path, f"damaged or not points in rows ({printable(' '.join(str(error).split()), 200)})")
+        reason = printable(" ".join(str(error).split()), 200)
+        raise FileError(path, f"damaged or not points in rows ({reason})") from error
 
 
 def _check_numbers(path: Path, dtype: Any) -> None:
@@ -190,8 +183,8 @@ def _check_size(shape: Any) -> None:
 
 
 def _float_type(dtype: Any) -> np.dtype[Any]:
-    kind = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    return np.dtype(kind).newbyteorder("=")
+    native = np.dtype(dtype).newbyteorder("=")
+    return native if native in (np.float32, np.float64) else np.dtype(np.float64)
 
 
 # ---------------------------------------------------------------- Dask's own

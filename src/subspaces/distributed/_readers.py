@@ -104,7 +104,7 @@ class ParquetRows:
         kinds = [schema.field(name).type for name in named]
         wrong = [name for name, kind in zip(named, kinds, strict=True) if not _is_number(kind)]
         if wrong:
-            raise ValueError(f"X has columns that are not numbers: {wrong[:10]}. Drop or encode them first.")
+            raise FileError(paths[0], f"has columns that are not numbers: {wrong[:10]}; drop or encode them first")
         dtype = np.dtype(np.float32 if all(str(kind) == "float" for kind in kinds) else np.float64)
         starts = tuple(np.cumsum([0, *sizes]).tolist())
         return ParquetRows(tuple(map(str, paths)), tuple(named), tuple(groups), starts), dtype

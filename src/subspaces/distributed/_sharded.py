@@ -162,10 +162,9 @@ class _Run:
             there = [int(s) for s in np.flatnonzero(counts)]
             tasks = [(str(folder), splits, shard, largest, self.plan.seed) for shard in there]
             self._phase(_shards.gather, tasks, [_shards.shard_path(folder, shard) for shard in there])
-        layout = _shards.make_layout(folder, counts, centres, _NEAR)
         if files.absent([folder / "layout.npz"]):
-            _shards.save_layout(layout, folder / "layout.npz")
-        return layout
+            _shards.save_layout(_shards.make_layout(folder, counts, centres, _NEAR), folder / "layout.npz")
+        return _shards.open_layout(str(folder / "layout.npz"))
 
     def _splits(self, folder: Path) -> list[Path]:
         return [_shards.split_path(folder, a, b) for a, b in pairwise(self.bounds) if a < b]

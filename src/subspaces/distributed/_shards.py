@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from subspaces.scaling import Scaling, apply_scaling
 SHARD = 2**17
 """Points of a shard, about."""
 BLOCK = 2**16
-"""Points whose rows of the graph one task computes, at most (or those of one cell)."""
+"""Points whose rows of the graph one task computes, about."""
 
 _TIE = 1e-10  # of the squares that make a score: far above rounding in double precision
 
@@ -145,11 +146,11 @@ def make_layout(folder: Path, counts: Labels, centres: Array, n_near: int) -> La
     tasks = []
     for place, shard in enumerate(shards):
         bounds = np.asarray(files.mapped(shard_path(folder, int(shard)) / "bounds.npy"))
-        first = 0
-        while first < len(bounds) - 1:
-            last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + BLOCK, side="right")) - 1)
+        n_blocks = -(-int(bounds[-1]) // BLOCK)
+        ends = np.searchsorted(bounds, np.arange(1, n_blocks + 1) * (bounds[-1] / n_blocks))  # of about one size
+        cells = np.unique(np.concatenate([[0], np.minimum(ends, len(bounds) - 1)]))
+        for first, last in pairwise(cells.tolist()):
             tasks.append((place, first, last, offsets[place] + bounds[first], offsets[place] + bounds[last]))
-            first = last
     return Layout(str(folder), shards, offsets, near, np.array(tasks, dtype=np.int64))
 
 
