@@ -23,7 +23,7 @@ from subspaces.kernels import Kernel
 from subspaces.numerics.cells import build_cells
 from subspaces.numerics.ordering import label_of_most_copies
 from subspaces.numerics.types import Array, Labels, Sparse
-from subspaces.partition import cut_by_modularity, merge_communities
+from subspaces.partition import cut_by_modularity, distinct_communities, merge_communities
 from subspaces.representation.coefficients import from_sparse
 
 MICRO_CLUSTERS = 2000
@@ -152,8 +152,7 @@ def _cut_by_modularity(plan: Plan, coarse: Sparse, reserve: Sparse, sizes: Array
         both = cut_by_modularity(with_pendants(inner), resolution=resolution, seed=plan.seed)
         found = np.unique(both[: len(kept)], return_inverse=True)[1]
         resolution *= 1.5
-    if k is not None:
-        found = merge_communities(inner, found, k)
+    found = distinct_communities(inner, found) if k is None else merge_communities(inner, found, k)
     labels = np.full(len(sizes), np.bincount(found, weights=sizes[kept]).argmax(), dtype=np.intp)
     labels[kept] = found
     return labels
