@@ -204,7 +204,11 @@ class _Run:
     def _cut_folder(self, work: _blocks.Work) -> Path:
         plan = self.plan
         known = {"graph": Path(work.folder).name, "rule": repr(plan.graph), "cut": repr(plan.cut), "seed": plan.seed}
-        known |= {"n_clusters": plan.n_clusters, "connect": plan.connect, "groups": _cut.MICRO_CLUSTERS}
+        known |= {
+            "n_clusters": plan.n_clusters,
+            "connect": plan.connect,
+            "groups": [_cut.MICRO_CLUSTERS, _cut.RESOLUTION],
+        }
         return files.named_folder(self.checkpoint, "cut", known)
 
     def _tie(self, work: _blocks.Work, cut: Path, layout: _shards.Layout) -> None:
