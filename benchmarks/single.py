@@ -10,7 +10,7 @@ float32 and everything else (the kernel, truncation, graph, cut) in float64, bes
 from __future__ import annotations
 
 import argparse
-import platform
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -23,6 +23,7 @@ from scipy.linalg import get_lapack_funcs
 
 from limit import FEATURES
 from subspaces import KTRR, datasets
+from subspaces.estimators import ridge as routes
 from subspaces.metrics import accuracy
 from subspaces.numerics.blocks import mirror_lower
 from subspaces.representation import ridge as module
@@ -68,9 +69,7 @@ def main() -> None:
         costs.append([f"{n:,}", *(f"{s:.2f} s = {s / floor:.2f} ×" for s in seconds.values())])
         print(*costs[-1], flush=True)
     if arguments.write:
-        text = (
-            f"Written by `python benchmarks/single.py` on a {platform.processor() or platform.machine()} ({played()});"
-        )
+        text = f"Written by `python benchmarks/single.py`, with OpenBLAS as on a {played()};"
         PAGE.write_text("\n\n".join(["# Single precision on the dense route", *pages(text, rows, costs)]) + "\n")
 
 
@@ -83,9 +82,9 @@ def pages(text: str, rows: list[list[str]], costs: list[list[str]]) -> list[str]
 
 
 def played() -> str:
-    """The CPU type that OpenBLAS plays, and on how many threads."""
-    library = threadpoolctl.threadpool_info()[0]
-    return f"{library.get('architecture', 'unknown')}, {library['num_threads']} thread(s)"
+    """The CPU type that OpenBLAS plays."""
+    libraries = [library for library in threadpoolctl.threadpool_info() if "architecture" in library]
+    return str(libraries[0]["architecture"]) if libraries else "an unknown type"
 
 
 def points_of(name: str, n: int) -> tuple[np.ndarray, int]:
@@ -100,10 +99,11 @@ def compared(name: str, X: np.ndarray, k: int, reg: float, found: dict[str, Any]
     fits = {}
     for dtype, invert in (("float64", PLAIN), ("float32", invert_in_single)):
         module._invert = invert
+        routes.PACKED_SIZE = WHOLE if dtype == "float64" else sys.maxsize  # there somebody else inverts
         try:
             fits[dtype] = KTRR(k, reg=reg, solver="dense").fit(X)
         finally:
-            module._invert = PLAIN
+            module._invert, routes.PACKED_SIZE = PLAIN, WHOLE
         found[f"{name} {reg} {dtype}"] = fits[dtype].labels_
     plain, single = fits["float64"], fits["float32"]
     same = np.mean(np.all(neighbours(plain) == neighbours(single), axis=1))
@@ -147,6 +147,7 @@ def invert_in_single(K: np.ndarray, lam: float) -> tuple[np.ndarray, float, floa
 
 
 PLAIN: Inverse = module._invert
+WHOLE = routes.PACKED_SIZE
 
 
 def ways(n: int) -> dict[str, Callable[[], object]]:
