@@ -234,7 +234,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
         Examples
         --------
-        >>>         >>> from subspaces import TRR
+        >>> import numpy as np
+        >>> from subspaces import TRR
         >>> X = np.array([[1.0, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
         >>> TRR(2, n_nonzero=2, reg=0.01).fit(X).explain(0)
         point 0 (cluster 0) is represented by 2 points; 100 % of the weight lies in its own cluster
