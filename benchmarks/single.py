@@ -10,7 +10,6 @@ float32 and everything else (the kernel, truncation, graph, cut) in float64, bes
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -23,7 +22,6 @@ from scipy.linalg import get_lapack_funcs
 
 from limit import FEATURES
 from subspaces import KTRR, datasets
-from subspaces.estimators import ridge as routes
 from subspaces.metrics import accuracy
 from subspaces.numerics.blocks import mirror_lower
 from subspaces.representation import ridge as module
@@ -99,11 +97,10 @@ def compared(name: str, X: np.ndarray, k: int, reg: float, found: dict[str, Any]
     fits = {}
     for dtype, invert in (("float64", PLAIN), ("float32", invert_in_single)):
         module._invert = invert
-        routes.PACKED_SIZE = WHOLE if dtype == "float64" else sys.maxsize  # there somebody else inverts
         try:
             fits[dtype] = KTRR(k, reg=reg, solver="dense").fit(X)
         finally:
-            module._invert, routes.PACKED_SIZE = PLAIN, WHOLE
+            module._invert = PLAIN
         found[f"{name} {reg} {dtype}"] = fits[dtype].labels_
     plain, single = fits["float64"], fits["float32"]
     same = np.mean(np.all(neighbours(plain) == neighbours(single), axis=1))
@@ -147,7 +144,6 @@ def invert_in_single(K: np.ndarray, lam: float) -> tuple[np.ndarray, float, floa
 
 
 PLAIN: Inverse = module._invert
-WHOLE = routes.PACKED_SIZE
 
 
 def ways(n: int) -> dict[str, Callable[[], object]]:

@@ -108,7 +108,6 @@ class Plan:
     n_components : leading components that stand for sparse points; None: the points themselves
     solver, solver_reason : the route to the coefficients, and why
     place : the library and device that make and invert the kernel matrix; None: NumPy
-    packed : the kernel matrix in half the memory (:mod:`subspaces.numerics.packed`) where the kernel has a way to it
     canonical : whether the run sees the points in their canonical order (:mod:`subspaces.numerics.ordering`)
     """
 
@@ -132,7 +131,6 @@ class Plan:
     solver: str = ""
     solver_reason: str = ""
     place: Place | None = None
-    packed: bool = False
     canonical: bool = True
 
     @property

@@ -110,10 +110,8 @@ def see(points: Data, scaling: Scaling, plan: Plan) -> Seen:
     """Points → what the representation starts from (K of eq. 3.8, its feature map, or the points)."""
     kernel = plan.kernel.scaled(scaling.exponent).fit(points)
     if plan.source == "gram":
-        if plan.place is not None:
-            return Seen(scaling, kernel, gram_at(kernel, points, plan.place))
-        half = kernel.packed_gram(points) if plan.packed else None
-        return Seen(scaling, kernel, kernel.gram(points) if half is None else half)
+        found = kernel.gram(points) if plan.place is None else gram_at(kernel, points, plan.place)
+        return Seen(scaling, kernel, found)
     if plan.source == "features":
         return Seen(scaling, kernel, kernel.features(points))
     require_dense_points(Shape.of(points))

@@ -13,11 +13,10 @@ from subspaces.engine import stages
 from subspaces.engine.plan import Context, Plan, Shape, require_squares
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate_symmetric
-from subspaces.kernels import DistanceKernel, DotKernel, Kernel
+from subspaces.kernels import Kernel
 from subspaces.numerics import memory
 from subspaces.numerics.components import N_COMPONENTS, OVERSAMPLING
 from subspaces.numerics.namespace import Place, current_place
-from subspaces.numerics.packed import Packed
 from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation import ridge_search, two_scale
 from subspaces.representation.coefficients import Coefficients
@@ -29,12 +28,9 @@ from subspaces.representation.ridge import (
     ridge_unconstrained_low_rank,
 )
 from subspaces.representation.ridge_dispatched import ridge_at
-from subspaces.representation.ridge_packed import ridge_packed
 
 DENSE_SIZE = 10_000
 """Points up to which ``solver="auto"`` inverts the kernel matrix: above, two-scale is at least ten times faster."""
-PACKED_SIZE = 2000
-"""Points from which the dense route holds half of the kernel matrix only."""
 COARSE_SIZE = 30_000
 """Points from which ``spectral="auto"`` embeds micro-clusters instead of points."""
 _POINTS_PER_CLUSTER = 64
@@ -75,7 +71,6 @@ def ridge_plan(
         solver=chosen,
         solver_reason=reason,
         place=place,
-        packed=place is None and chosen == "dense" and constrained and is_packed(kernel, shape),
     )
 
 
@@ -105,8 +100,6 @@ def represent(
         return two_scale.two_scale(source, kernel=context.kernel, workers=context.workers, **problem, **drawn)
     if place is not None:
         return ridge_at(source, place, **problem)
-    if isinstance(source, Packed):
-        return ridge_packed(source, overwrite=context.overwrite, **problem)
     if solver == "dense":
         return (ridge if constrained else ridge_unconstrained)(source, overwrite=context.overwrite, **problem)
     if not constrained:
@@ -121,11 +114,6 @@ def between(centroids: Array, kernel: Kernel, *, reg: float, affine: bool = Fals
     K = kernel.gram(centroids.astype(np.float64))
     found = ridge(K, reg=reg, affine=affine, overwrite=True)
     return affinity(truncate_symmetric(found, two_scale.N_CANDIDATES).symmetric)
-
-
-def is_packed(kernel: Kernel, shape: Shape) -> bool:
-    """Whether the dense route needs half a matrix only: so from `PACKED_SIZE` points, with a kernel of this package."""
-    return shape.n >= PACKED_SIZE and not shape.is_sparse and isinstance(kernel, DistanceKernel | DotKernel)
 
 
 def choose_solver(solver: str, kernel: Kernel, shape: Shape) -> tuple[str, str]:

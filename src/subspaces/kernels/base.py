@@ -20,7 +20,6 @@ from scipy import sparse
 
 from subspaces.numerics.blocks import mirror_lower, row_blocks
 from subspaces.numerics.distances import check_bandwidth, resolve_bandwidth
-from subspaces.numerics.packed import Packed
 from subspaces.numerics.types import Array, Data
 
 _DIAGONAL_ROWS = 64  # rows of a block whose kernel values give its diagonal
@@ -112,10 +111,6 @@ class Kernel(ABC):
     @abstractmethod
     def gram(self, X: Data) -> Array:
         """Gram matrix K (eq. 3.8) of the rows of X: exactly symmetric, in X's dtype, one n × n array in all."""
-
-    def packed_gram(self, X: Data) -> Packed | None:
-        """The same in half the memory (:mod:`subspaces.numerics.packed`); None where there is no way to it."""
-        return None
 
     @abstractmethod
     def cross(self, X: Data, Y: Data) -> Array:

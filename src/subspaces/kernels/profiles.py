@@ -27,10 +27,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from subspaces.kernels.base import Kernel
 from subspaces.numerics.blocks import map_blocks, mirror_lower, row_blocks
 from subspaces.numerics.distances import origin_of, squared_norms_of, to_squared_distances, warn_if_blind
-from subspaces.numerics.packed import Packed, packed
 from subspaces.numerics.types import Array, Data
 
-_NORM_ROWS = 64  # of a product that gives squared norms with the very digits of the other products
 _PRODUCT_COLUMNS = 256  # features whose products are summed at once
 
 
@@ -65,22 +63,6 @@ def cross_products(X: Data, Y: Data, transform: Callable[[Array, slice], None]) 
     return K
 
 
-def _products(X: Array, origin: Array, start: int, stop: int, first: int, last: int) -> Array:
-    """(x − origin)ᵀ(y − origin) of some rows with others, some features at a time: no second array of X's size."""
-    parts = [slice(i, i + _PRODUCT_COLUMNS) for i in range(0, X.shape[1], _PRODUCT_COLUMNS)]
-    products = ((X[start:stop, part] - origin[part]) @ (X[first:last, part] - origin[part]).T for part in parts)
-    block: Array = next(products)
-    for product in products:
-        block += product
-    return block
-
-
-def _in_pieces(block: Array, transform: Callable[[slice], None]) -> None:
-    """Call `transform` on slices of the rows of a block that fit the cache, on all threads."""
-    pieces = row_blocks(len(block), block[:1].nbytes)
-    map_blocks(lambda start, stop: transform(slice(start, stop)), pieces)
-
-
 class DotKernel(Kernel):
     """Base of the kernels of products: a subclass gives ``profile``, which turns xᵀy into k(x, y) in place.
 
@@ -100,19 +82,6 @@ class DotKernel(Kernel):
         K = lower_products(self.points(X))
         mirror_lower(K, lambda block, rows, columns: self.profile(block))
         return K
-
-    def packed_gram(self, X: Data) -> Packed | None:
-        """Gram matrix in half the memory, block by block."""
-        if sparse.issparse(X) or type(self).gram is not DotKernel.gram:
-            return None
-        points = self.points(X)
-
-        def fill(start: int, stop: int, first: int, last: int) -> Array:
-            block = points[start:stop] @ points[first:last].T
-            _in_pieces(block, lambda rows: self.profile(block[rows]))
-            return block
-
-        return packed(len(X), points.dtype, fill, lambda: self.gram(X))
 
     def cross(self, X: Data, Y: Data) -> Array:
         """Kernel values between the rows of X and those of Y."""
@@ -301,29 +270,6 @@ class DistanceKernel(Kernel):
 
         mirror_lower(K, transform)
         return K
-
-    def packed_gram(self, X: Data) -> Packed | None:
-        """Gram matrix in half the memory, block by block."""
-        if sparse.issparse(X) or type(self).gram is not DistanceKernel.gram:
-            return None
-        origin, n = origin_of(X), len(X)
-        tiles = row_blocks(n, 1, _NORM_ROWS)
-        norms = np.concatenate([_products(X, origin, *tile, *tile).diagonal() for tile in tiles])
-
-        def fill(start: int, stop: int, first: int, last: int) -> Array:
-            block = _products(X, origin, start, stop, first, last)
-
-            def transform(rows: slice) -> None:
-                part = block[rows]
-                to_squared_distances(part, norms[start:stop][rows], norms[first:last])
-                own = np.arange(start, stop)[rows]
-                part[np.arange(len(own)), own - first] = 0
-                self.profile(part)
-
-            _in_pieces(block, transform)
-            return block
-
-        return packed(n, X.dtype, fill, lambda: self.gram(X))
 
     def cross(self, X: Data, Y: Data) -> Array:
         """Kernel values between the rows of X and those of Y."""
