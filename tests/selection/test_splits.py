@@ -162,6 +162,6 @@ def test_an_even_piece_is_drawn_only_where_dimensions_are_few_at_every_scale(rng
         gaussian, box = splits.null_models(one_piece, rng)
         assert (gaussian[1], box[1]) == (slice(2), slice(1))
         assert np.linalg.matrix_rank(box[0]() - one_piece.mean(axis=0)) == 2
-    clusters, _ = make_subspaces(10, 2, 25, 25, noise=0.02, random_state=0)  # two dimensions each, in ten directions
-    assert splits.intrinsic_dimension(clusters) < 4
+    clusters, _ = make_subspaces(10, 4, 25, 30, noise=0.04, random_state=0)  # four dimensions each, in ten directions
+    assert splits.intrinsic_dimension(clusters) < 5
     assert len(splits.null_models(clusters, rng)) == 1

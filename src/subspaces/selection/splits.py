@@ -1,8 +1,8 @@
 """Is a split real? Each one is held against a null model drawn from the very points that it divides.
 
 The null model says that the points are one piece: a Gaussian with their mean and covariance, so that dimension, noise
-and unequal directions are those of the data; and where they lie on a piece of few dimensions (near a point and over all), a flat one of as many
-that is filled evenly. As many points are drawn from it, the same graphs are made of them, and the best splits of
+and unequal directions are those of the data; and where they lie on a piece of few dimensions, near a point and over
+all, a flat one of as many that is filled evenly. As many points are drawn from it, the same graphs are made of them, and the best splits of
 those graphs are what chance alone can do. Two numbers of a split are compared with theirs
 (:mod:`subspaces.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller than
 that of a Gaussian, its return is not; so both must be smaller than chance (of the flat piece only the return, for the
