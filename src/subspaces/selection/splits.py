@@ -2,8 +2,8 @@
 
 The null model says that the points are one piece: a Gaussian with their mean and covariance, so that dimension, noise
 and unequal directions are those of the data; and where they lie on a piece of few dimensions, near a point and over
-all, a flat one of as many that is filled evenly. As many points are drawn from it, the same graphs are made of them, and the best splits of
-those graphs are what chance alone can do. Two numbers of a split are compared with theirs
+all, a flat one of as many that is filled evenly. As many points are drawn from it, the same graphs are made of them,
+and the best splits of those graphs are what chance alone can do. Two numbers of a split are compared with theirs
 (:mod:`subspaces.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller than
 that of a Gaussian, its return is not; so both must be smaller than chance (of the flat piece only the return, for the
 cut depends on the shape), and the larger of the two p-values is the answer. They come from Student's distribution about
