@@ -152,7 +152,7 @@ def test_report_of_what_is_shown(explorer):
     explorer.taking.report.clicks += 1
     assert explorer.taking.report_file.visible
     page = explorer.taking.page.read().decode()
-    assert "2: &lt;cats&gt;" in page
+    assert "Cluster 2: &lt;cats&gt;" in page
     assert not explorer.work.pane.visible
     explorer.widgets["n_clusters"].value = 5  # another view: that report is not of it
     assert not explorer.taking.report_file.visible

@@ -14,6 +14,7 @@ from subspaces.engine.validation import check_count
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import Kernel, Precomputed
 from subspaces.numerics import memory
+from subspaces.numerics.namespace import Place
 from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.numerics.workers import Workers
 from subspaces.representation.coefficients import Coefficients
@@ -106,6 +107,7 @@ class Plan:
     settings : the estimator's parameters, for the cache
     n_components : leading components that stand for sparse points; None: the points themselves
     solver, solver_reason : the route to the coefficients, and why
+    place : the library and device that make and invert the kernel matrix; None: NumPy
     canonical : whether the run sees the points in their canonical order (:mod:`subspaces.numerics.ordering`)
     """
 
@@ -128,6 +130,7 @@ class Plan:
     n_components: int | None = None
     solver: str = ""
     solver_reason: str = ""
+    place: Place | None = None
     canonical: bool = True
 
     @property

@@ -13,6 +13,7 @@ from subspaces.engine.plan import Cut, Plan, Shape, require_dense_points
 from subspaces.graphs.affinity import affinity, components, join_components
 from subspaces.graphs.rules import build_graph
 from subspaces.kernels import Kernel
+from subspaces.kernels.dispatched import gram_at
 from subspaces.numerics.cells import build_cells
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
@@ -109,7 +110,8 @@ def see(points: Data, scaling: Scaling, plan: Plan) -> Seen:
     """Points → what the representation starts from (K of eq. 3.8, its feature map, or the points)."""
     kernel = plan.kernel.scaled(scaling.exponent).fit(points)
     if plan.source == "gram":
-        return Seen(scaling, kernel, kernel.gram(points))
+        found = kernel.gram(points) if plan.place is None else gram_at(kernel, points, plan.place)
+        return Seen(scaling, kernel, found)
     if plan.source == "features":
         return Seen(scaling, kernel, kernel.features(points))
     require_dense_points(Shape.of(points))

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from subspaces import __version__
 from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.namespace import place_of
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data
 
@@ -24,7 +25,13 @@ _CONSTANT = 1e-8  # range of a feature over its size below which it is a constan
 
 
 def validated(estimator: Any, X: Any, **rules: Any) -> Data:
-    """Scikit-learn's ``validate_data``, with the place of the first NaN or infinity in the message; no dates."""
+    """Scikit-learn's ``validate_data``, with the place of the first NaN or infinity in the message; no dates.
+
+    What lives in another library of the array API comes home to NumPy.
+    """
+    library = place_of(X)
+    if library is not None:
+        X = library.fetch(X)
     if any(map(_is_date, _types(X))):
         dates = [name for name, kind in zip(_names(X), _types(X), strict=False) if _is_date(kind)]
         where = f" in {_listed(dates)}" if dates else ""

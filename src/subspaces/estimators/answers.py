@@ -17,6 +17,7 @@ from subspaces.confidence import graph_confidence, memberships, summarize, walk_
 from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.run import run_ordered
 from subspaces.hierarchy import ClusterTree, cluster_tree
+from subspaces.numerics.namespace import like
 from subspaces.numerics.ordering import canonical_order
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels, Sparse
@@ -164,8 +165,8 @@ class Answers:
 
     def predict_membership(self, X: Any) -> Array:
         """Probability of every cluster for new points, shape (n_new, k): the mean of the points that represent them."""
-        X = self._validated_new(X)
-        return self._predictor.mean(X, self.membership_)
+        points = self._validated_new(X)
+        return like(X, self._predictor.mean(points, self.membership_))
 
     @property
     def outliers_(self) -> Array:

@@ -22,6 +22,7 @@ from subspaces.graphs.rules import GRAPHS
 from subspaces.graphs.truncation import RANKINGS
 from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel
 from subspaces.new_points import RULES
+from subspaces.numerics.namespace import computing_at, like, place_of
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Data, Labels
 from subspaces.partition import PARTITIONS
@@ -121,7 +122,7 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         """Fit to validated points; an error or Ctrl-C leaves an unfitted estimator, not half of one."""
         self._forget()
         try:
-            with shown(self.verbose, lines=True):
+            with shown(self.verbose, lines=True), computing_at(place_of(X)):
                 fit(self._validated(X))
         except BaseException:
             self._forget()
@@ -130,7 +131,7 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> Labels:
         """Cluster the rows of X and return their labels."""
-        return self.fit(X).labels_
+        return like(X, self.fit(X).labels_)
 
     def predict(self, X: Any) -> Labels:
         """Label new points; training points keep their labels, but for some landmarks, which have those of their graph.
@@ -139,8 +140,8 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         ----------
         X : array-like of shape (n_new, m); kernel values to the training points with ``kernel="precomputed"``
         """
-        X = self._validated_new(X)
-        return self._predictor.label(X)
+        points = self._validated_new(X)
+        return like(X, self._predictor.label(points))
 
     def _fit(self, X: Data) -> None:
         raise NotImplementedError

@@ -20,6 +20,7 @@ from subspaces.estimators.callbacks import announced, with_callbacks
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
+from subspaces.numerics.namespace import like
 from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation.coefficients import Coefficients, Placed
 
@@ -202,7 +203,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     def fit_transform(self, X: Any, y: Any = None, **kwargs: Any) -> Array:
         """Cluster the rows of X and return their spectral embedding."""
-        return self.fit(X).embedding_
+        return like(X, self.fit(X).embedding_)
 
     def transform(self, X: Any) -> Array:
         """Coordinates in the spectral embedding: a training point's own, a new point's from its neighbours.
@@ -210,8 +211,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         A new point lies at the mean of the training points that represent it, weighted by the size of their
         truncated coefficients, scaled to unit length like all rows of the embedding.
         """
-        X = self._validated_new(X)
-        return self._predictor.embed(X, self.embedding_)
+        points = self._validated_new(X)
+        return like(X, self._predictor.embed(points, self.embedding_))
 
     def _explains(self) -> bool:
         """Whether there are coefficients to show, or will be as far as one can say before a fit."""
@@ -233,7 +234,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
         Examples
         --------
-        >>>         >>> from subspaces import TRR
+        >>> import numpy as np
+        >>> from subspaces import TRR
         >>> X = np.array([[1.0, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
         >>> TRR(2, n_nonzero=2, reg=0.01).fit(X).explain(0)
         point 0 (cluster 0) is represented by 2 points; 100 % of the weight lies in its own cluster

@@ -16,6 +16,7 @@ from subspaces.graphs.truncation import truncate_symmetric
 from subspaces.kernels import Kernel
 from subspaces.numerics import memory
 from subspaces.numerics.components import N_COMPONENTS, OVERSAMPLING
+from subspaces.numerics.namespace import Place, current_place
 from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation import ridge_search, two_scale
 from subspaces.representation.coefficients import Coefficients
@@ -26,6 +27,7 @@ from subspaces.representation.ridge import (
     ridge_unconstrained,
     ridge_unconstrained_low_rank,
 )
+from subspaces.representation.ridge_dispatched import ridge_at
 
 DENSE_SIZE = 10_000
 """Points up to which ``solver="auto"`` inverts the kernel matrix: above, two-scale is at least ten times faster."""
@@ -57,15 +59,18 @@ def ridge_plan(
     coarse = plan.cut.method != "modularity" and is_coarse(spectral, plan, chosen)
     draws = "coefficients" if chosen == "two_scale" or searches else "embedding" if coarse else "cut"
     problem: dict[str, Any] = {"reg": reg, "affine": affine}
+    place = current_place() if chosen == "dense" and constrained else None
+    route: dict[str, Any] = {"solver": chosen, "n_nonzero": n_nonzero, "constrained": constrained, "place": place}
     return replace(
         plan,
         source=_SOURCES[chosen],
-        represent=partial(represent, solver=chosen, n_nonzero=n_nonzero, constrained=constrained, **problem),
+        represent=partial(represent, **route, **problem),
         between=partial(between, **problem) if coarse else None,
         n_components=N_COMPONENTS if reduced else None,
         draws="kernel" if reduced else draws,
         solver=chosen,
         solver_reason=reason,
+        place=place,
     )
 
 
@@ -86,12 +91,15 @@ def represent(
     n_nonzero: int | None,
     affine: bool = False,
     constrained: bool = True,
+    place: Place | None = None,
 ) -> Coefficients:
     """Ridge coefficients by the chosen route."""
     problem: dict[str, Any] = {"reg": reg, "affine": affine}
     drawn: dict[str, Any] = {"n_candidates": two_scale.candidates_for(n_nonzero), "seed": context.seed}
     if solver == "two_scale":
         return two_scale.two_scale(source, kernel=context.kernel, workers=context.workers, **problem, **drawn)
+    if place is not None:
+        return ridge_at(source, place, **problem)
     if solver == "dense":
         return (ridge if constrained else ridge_unconstrained)(source, overwrite=context.overwrite, **problem)
     if not constrained:

@@ -41,9 +41,7 @@ def report_file(session: Session, view: View, title: str, command: str = "") -> 
     model = session.labelled(view)
     summary = summarize(model, session.X)
     classes, codes = (None, None) if session.y is None else np.unique(session.y, return_inverse=True)
-    given = [f"{k}: {name}" for k, name in enumerate(view.names) if name]
     notes = [f"made in the explorer of {len(session.rows)} of {session.n_given} points"]
-    notes += [f"names that were given to clusters: {', '.join(given)}"] if given else []
     notes += ["clusters were merged by hand"] if view.has_merged else []
     known: dict[str, Any] = {"summary": summary, "names": session.ids, "notes": notes, "texts": session.texts}
     document = describe(model, source=title, shape=session.X.shape, y=codes, **known)
@@ -59,6 +57,7 @@ def report_file(session: Session, view: View, title: str, command: str = "") -> 
         image_shape=session.image_shape,
         texts=session.texts,
         command=command,
+        cluster_names=dict(enumerate(view.names)),
         **of_vectors,
     )
     with TemporaryDirectory() as folder, phase("Writing the report"):

@@ -8,6 +8,7 @@ the affinity is afterwards W = |C_η| + |C_η|ᵀ.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.numerics.ties import largest_of_few, largest_per_row, top_columns, top_places
+from subspaces.numerics.ties import largest_of_few, largest_per_row, tie_width, top_columns, top_places
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients, Draft
 
@@ -23,6 +24,9 @@ RANKINGS = ("magnitude", "value")
 
 _SPARE = 4
 """Entries of a column taken from a draft beyond those asked for: single precision may swap near equals."""
+
+_SEARCH_BYTES = 2**27
+"""Bytes of a block that is searched elsewhere: a GPU wants large ones."""
 
 
 def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "magnitude") -> Sparse:
@@ -46,6 +50,8 @@ def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "ma
     n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
     if whole is not None and by == "magnitude":
         return largest_per_column(whole, n_nonzero)
+    if coefficients.largest is not None and by == "magnitude" and n_nonzero + _SPARE < n:
+        return _peaks_by_search(coefficients, n_nonzero)[1]
 
     def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
         columns = coefficients.columns(start, stop)
@@ -82,6 +88,8 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
         return Truncated(largest_per_column(symmetrised(whole), n_nonzero), C)
     if coefficients.draft is not None and n_nonzero + _SPARE < n:
         return _symmetric_by_draft(coefficients, coefficients.draft, n_nonzero, keep)
+    if coefficients.largest is not None and n_nonzero + _SPARE < n:
+        return _symmetric_by_search(coefficients, n_nonzero, keep)
     peaks, C = _peaks_and_largest(coefficients, n_nonzero) if keep else (None, None)
     of_other = coefficients.core is not None and coefficients.of_core is None  # peaks of C, not of the core
     if peaks is None or coefficients.draft is not None or of_other:
@@ -137,6 +145,52 @@ def _symmetric_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int
 
     blocks = _blocks_of(coefficients, weights.dtype)
     return Truncated(_from_blocks(map_blocks(one_block, blocks), n), C if keep else None)
+
+
+def _symmetric_by_search(coefficients: Coefficients, n_nonzero: int, keep: bool) -> Truncated:
+    """The symmetric rule where the largest entries are found elsewhere and only they are brought here."""
+    n = coefficients.n_points
+    peaks, C = _peaks_by_search(coefficients, n_nonzero if keep else 1)
+    divisors = np.where(peaks > 0, peaks, 1)
+    with np.errstate(over="ignore"):
+        weights = 1 / divisors
+    if not np.isfinite(weights).all():  # the plain way divides instead
+        return truncate_symmetric(replace(coefficients, largest=None), n_nonzero, keep=keep)
+    blocks = row_blocks(n, n * coefficients.dtype.itemsize, _SEARCH_BYTES)
+    parts = [_searched(coefficients, start, stop, n_nonzero, weights) for start, stop in blocks]
+    return Truncated(_from_blocks(parts, n), C if keep else None)
+
+
+def _peaks_by_search(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
+    """What :func:`_peaks_and_largest` finds, by a search elsewhere."""
+    n, of_core = coefficients.n_points, coefficients.of_core
+    assert of_core is not None
+    peaks, parts = np.zeros(n, dtype=coefficients.dtype), []
+    for start, stop in row_blocks(n, n * coefficients.dtype.itemsize, _SEARCH_BYTES):
+        counts, places, values = _searched(coefficients, start, stop, n_nonzero)
+        owner = np.repeat(np.arange(start, stop), counts)
+        np.maximum.at(peaks, owner, np.abs(values))
+        parts.append((counts, places, of_core(values, owner)))
+    return peaks, _from_blocks(parts, n)
+
+
+def _searched(
+    coefficients: Coefficients, start: int, stop: int, k: int, weights: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """The k largest of rows of the core, each entry times both weights; a row with many that tie is read as a whole."""
+    assert coefficients.largest is not None
+    assert coefficients.core is not None
+    columns, values = coefficients.largest(start, stop, k + _SPARE, weights)
+    ordered = np.sort(np.abs(values), axis=1)
+    least, kth, best = ordered[:, :1], ordered[:, _SPARE : _SPARE + 1], ordered[:, -1:]
+    for i in np.flatnonzero((least > 0) & (kth - least <= 2 * tie_width(kth, best))).tolist():
+        row = coefficients.core(start + i, start + i + 1)
+        if weights is not None:
+            row = np.abs(row) * (weights[start + i] + weights)
+        _, chosen, found = largest_per_row(row, np.abs(row), k)
+        values[i] = 0  # is no entry
+        columns[i, : len(chosen)], values[i, : len(chosen)] = chosen, found
+    return largest_of_few(columns, values, k)
 
 
 def _blocks_of(coefficients: Coefficients, dtype: np.dtype[Any]) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -40,6 +40,7 @@ class Content:
     files : image file of each point
     command : shell command that repeats the run
     reading : lines of Python that read the points as X
+    cluster_names : what a person called some of the clusters
     drawings : more pictures, shown first: title, explanation, size in inches, a function that draws into a figure
     """
 
@@ -58,6 +59,7 @@ class Content:
     files: Sequence[Path] | None = None
     command: str = ""
     reading: str = ""
+    cluster_names: Mapping[int, str] = field(default_factory=dict)
     drawings: Sequence[tuple[str, str, tuple[float, float], Callable[[Any], Any]]] = ()
 
     @classmethod
@@ -135,6 +137,11 @@ class Content:
         """Name of the data, without its folder."""
         source = str(self.document.get("source", "X"))
         return Path(source).name or source
+
+    def cluster_title(self, cluster: int) -> str:
+        """Number of a cluster, with the name that a person gave it."""
+        name = self.cluster_names.get(cluster)
+        return f"{cluster}: {name}" if name else str(cluster)
 
     @property
     def is_represented(self) -> bool:

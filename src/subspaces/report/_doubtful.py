@@ -98,7 +98,7 @@ def _groups(content: Content, shown: Labels, pictures: Pictures | None) -> list[
             values,
         )
         pairs.setdefault((cluster,) if second < 0 else tuple(sorted((cluster, second))), []).append(doubt)
-    groups = [(_title(pair), items) for pair, items in pairs.items() if len(items) > 1]
+    groups = [(_title(content, pair), items) for pair, items in pairs.items() if len(items) > 1]
     groups.sort(key=lambda group: -len(group[1]))
     alone = [items[0] for items in pairs.values() if len(items) == 1]
     if alone:
@@ -106,8 +106,11 @@ def _groups(content: Content, shown: Labels, pictures: Pictures | None) -> list[
     return groups
 
 
-def _title(pair: tuple[int, ...]) -> str:
-    return f"Between clusters {pair[0]} and {pair[1]}" if len(pair) > 1 else f"In cluster {pair[0]}, tied to no other"
+def _title(content: Content, pair: tuple[int, ...]) -> str:
+    names = [content.cluster_title(cluster) for cluster in pair]
+    return (
+        f"Between clusters {names[0]} and {names[1]}" if len(pair) > 1 else f"In cluster {names[0]}, tied to no other"
+    )
 
 
 def _values(content: Content, row: np.ndarray) -> str:

@@ -107,6 +107,10 @@ class Coefficients:
     """What represents new points in the same way, where the solver has such a thing."""
     of_core: Callable[[Array, Array], Array] | None = None
     """Entries of C from those of the core and the numbers of their columns."""
+    largest: Callable[[int, int, int, Array | None], tuple[Array, Array]] | None = None
+    """``largest(start, stop, k, weights)``: columns, in increasing order, and values of the k largest magnitudes of
+    rows of the core, each entry times the sum of the weights of its row and column; where those are found more cheaply
+    than read."""
     enlarge: int = 1
     """How many times the usual size of a block to read: more where each is a product, slow for a dozen rows."""
 

@@ -269,7 +269,11 @@ def above_rounding(lam: float, diagonal: float, dtype: Any, factor: float = 1.0)
 
 def _extreme_exponent(K: Array, reg: float) -> int:
     """Power of two of K + λI where that is beyond 2^±40: U holds its inverse square, which must not vanish."""
-    scale = (1 + reg) * float(np.mean(np.abs(K.diagonal()), dtype=np.float64))
+    return _exponent_of(K.diagonal(), reg)
+
+
+def _exponent_of(diagonal: Array, reg: float) -> int:
+    scale = (1 + reg) * float(np.mean(np.abs(diagonal), dtype=np.float64))
     exponent = int(np.frexp(scale)[1]) if 0 < scale < np.inf else 0
     # even: the square roots of the factorisation then are exactly scaled too
     return exponent - exponent % 2 if abs(exponent) > _FAR else 0

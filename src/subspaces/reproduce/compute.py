@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from subspaces.engine.run import Cache, Journey, run
 from subspaces.metrics import PAPER_SCORES, clustering_scores
 from subspaces.numerics.types import Array, Labels
 from subspaces.partition import cut_embedding
-from subspaces.reproduce.data import IMAGE_SHAPES, load_points
+from subspaces.reproduce.data import IMAGE_SHAPES, load_films, load_points
 from subspaces.reproduce.entries import Cell, Result
 from subspaces.reproduce.own import make_model
 from subspaces.scaling import apply_scaling, fit_scaling
@@ -30,13 +30,16 @@ N_FACES = 16
 
 def compute(cell: Cell, home: Path | None = None) -> Result:
     """Compute a cell; warnings become part of the result."""
-    X, y = load_points(cell["points"], home)
+    films = load_films(cell["points"], home) if cell["kind"] == "films" else []
+    X, y = _joined(films) if films else load_points(cell["points"], home)
     start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if cell["kind"] == "samples":
             clean = {name: value for name, value in cell["points"].items() if name not in CORRUPTION}
             result = _samples(cell, X, load_points(clean, home)[0])
+        elif films:
+            result = _each_film(cell, films)
         else:
             result = KINDS[cell["kind"]](cell, X, y)
     return {
@@ -124,6 +127,29 @@ def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
             chosen.append(None if selection is None else str(selection.parameters))
         seconds.append(round(time.process_time() - start, 3))
     return {"scores": {how["name"]: {**_scores(y, found), "seconds": seconds}}, "chosen": chosen}
+
+
+def _joined(films: Sequence[tuple[Array, Labels]]) -> tuple[Array, Labels]:
+    """All numbers of all sequences, to name them by."""
+    return np.concatenate([X.ravel() for X, _ in films]), np.concatenate([y for _, y in films])
+
+
+def _each_film(cell: Cell, films: Sequence[tuple[Array, Labels]]) -> Result:
+    """Every sequence by itself, with the seed of the cell: one score for each."""
+    (how,) = cell["cuts"]
+    (seed,) = how["seeds"]
+    tables = []
+    for X, y in films:
+        k = len(np.unique(y))
+        settings = {name: _times(value, k) for name, value in parameters(cell).items()}
+        model = make_model(cell["method"], {**settings, "n_init": how["restarts"]}, n_clusters=k, seed=seed)
+        tables.append(_scores(y, [model.fit_predict(X)]))
+    return {"scores": {how["name"]: {short: [each[short][0] for each in tables] for short in PAPER_SCORES}}}
+
+
+def _times(value: Any, k: int) -> Any:
+    """A parameter; ``{"a cluster": 4}`` is four times the number of clusters."""
+    return k * value["a cluster"] if isinstance(value, Mapping) and "a cluster" in value else value
 
 
 def _coefficients(cell: Cell, X: Array, y: Labels) -> Result:

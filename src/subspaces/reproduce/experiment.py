@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from subspaces import __version__
-from subspaces.datasets.named import NAMED
 from subspaces.io.writing import write_atomically, write_text
 from subspaces.reproduce import data, own, schedule
 from subspaces.reproduce.choice import read_chosen, write_chosen
@@ -144,14 +143,23 @@ def check_needs(experiment: Experiment, data_home: Path | None) -> None:
     """Refuse before anything is computed what cannot be: data that are not to be had, a missing PyTorch."""
     for name in schedule.data_needed(experiment):
         try:
-            data.load_whole(name, data_home)
+            if name == data.FILMS:
+                data.find_films(data_home)
+            else:
+                data.load_whole(name, data_home)
         except FileNotFoundError as error:
-            raise FileNotFoundError(f"{experiment.name} needs {NAMED[name].title}: {error}") from error
-    if experiment.protocol.get("needs") == "torch":
+            raise FileNotFoundError(f"{experiment.name} needs {data.title(name)}: {error}") from error
+    if needs_torch(experiment):
         try:
             from subspaces.deep import DSCNet  # noqa: F401
         except ImportError as error:
             raise ImportError(f"{experiment.name} trains networks: {error}") from error
+
+
+def needs_torch(experiment: Experiment) -> bool:
+    """Whether any of its rows is a network."""
+    asked = [{**experiment.protocol, **panel.get("protocol", {})} for panel in experiment.panels if panel["rows"]]
+    return any(protocol.get("needs") == "torch" for protocol in asked)
 
 
 @dataclass(frozen=True)
@@ -179,8 +187,8 @@ def list_experiments(settings: Settings, *, kept: bool = False) -> list[Line]:
         found = [known.get(key) or (None if kept else read_result(settings.cache, cell)) for key, cell in keys.items()]
         done = [result for result in found if result is not None]
         spent = round(sum(result.get("cpu_seconds", 0.0) for result in done) / 60, 2)
-        needed = [NAMED[needed].title for needed in schedule.data_needed(experiment)]
-        if experiment.protocol.get("needs"):
+        needed = [data.title(needed) for needed in schedule.data_needed(experiment)]
+        if needs_torch(experiment):
             needed.append("PyTorch")
         counts = (len(keys), len(done), spent)
         lines.append(Line(name, experiment.paper, experiment.title, experiment.minutes, needed, *counts))

@@ -15,6 +15,9 @@ from subspaces.spelling import counted
 BELOW = 1.0
 """Points of accuracy below the paper that are worth a reason."""
 
+PAPER = "paper"
+"""Head of a column of the paper's numbers; any other is of the rivals' own papers."""
+
 AUTOMATIC = "KTRR, automatic"
 OWN = ("KTRR", "EKTRR", "exp(−d²/σ²)")
 """The paper's method, whatever a table calls it."""
@@ -24,6 +27,8 @@ def findings(experiment: Experiment, records: Sequence[Record]) -> list[str]:
     """Sentences about the records; none where nothing can be compared."""
     if is_curve(records):
         return list(_about_curves(records))
+    if experiment.printed != PAPER:
+        return list(_about_published(records))
     return [*_about_rows(records), *_about_times(records), *_about_automatic(records)]
 
 
@@ -49,6 +54,16 @@ def _about_rows(records: Sequence[Record]) -> Iterator[str]:
                 f"{r.row} {r.mean:.1f} / {r.paper:.1f}" for r in short
             )
         yield text + "."
+
+
+def _about_published(records: Sequence[Record]) -> Iterator[str]:
+    """How many of the figures that authors published are reached, and the others."""
+    both = [r for r in records if r.metric == "AC" and r.difference is not None]
+    short = below_paper(both)
+    if both:
+        told = ", ".join(f"{r.row} on {r.panel} ({r.mean:.1f}, published {r.paper:.1f})" for r in short)
+        text = f"Of {counted(len(both), 'published figure')} {len(both) - len(short)} are reached, to a point"
+        yield text + (f"; not {told}." if short else ".")
 
 
 def below_paper(records: Sequence[Record]) -> list[Record]:
@@ -101,7 +116,7 @@ def _about_times(records: Sequence[Record]) -> Iterator[str]:
 def summary_line(experiment: Experiment, records: Sequence[Record]) -> str:
     """One line of the table at a glance; empty where no score is compared."""
     places = compared(records, (*CLOCKS, RATIO))
-    if not places:
+    if not places or experiment.printed != PAPER:
         return ""
     differences = sorted(found[0].difference or 0.0 for found in places.values())
     near = sum(abs(value) <= NEAR for value in differences)

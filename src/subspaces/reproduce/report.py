@@ -26,7 +26,7 @@ _STATUS = "| | cells of the whole protocol | done and kept | left | CPU minutes 
 
 @dataclass(frozen=True)
 class Reasons:
-    """Why a row is below the paper, as far as is known: by row, by experiment or ``any``.
+    """Why a row is below the paper, as far as is known: by experiment, panel and row, by row, by experiment or ``any``.
 
     `old` are panels and rows, by experiment, that have not been run with their present setting.
     """
@@ -38,7 +38,8 @@ class Reasons:
         """The reason for one row."""
         if (panel, row) in self.old.get(experiment, set()):
             return "of an earlier setting: not yet run with the one that its grid of twelve chose"
-        return self.words.get(row) or self.words.get(experiment) or self.words["any"]
+        own = self.words.get(f"{experiment}, {panel}, {row}")
+        return own or self.words.get(row) or self.words.get(experiment) or self.words["any"]
 
 
 def report(

@@ -54,6 +54,7 @@ class Experiment:
     minutes: float = 1.0  # of CPU time, measured
     note: str = ""
     best: str = "max"
+    printed: str = "paper"  # heads the column of numbers that are compared with
     asked: str = ""  # its name on the command line, where the user added something
     options: str = ""  # and how
 
@@ -194,11 +195,13 @@ def _panel(
     for name in panel["rows"]:
         row, protocol = parameters[name], protocol_of(experiment, panel, name)
         for label, x, points, overrides in _places(panel, row):
+            # what was chosen before has no part in a grid: its blocks need not name the same parameters
+            settled = row.get("common", {}) if panel.get("grid") else chosen(row, points)
             cell: Cell = {
                 "kind": panel.get("kind", row.get("kind", "cut")),
                 "points": points,
                 "method": row["method"],
-                "parameters": {**chosen(row, points), **panel.get("set", {}), **overrides},
+                "parameters": {**settled, **panel.get("set", {}), **overrides},
                 "cuts": [],
                 "version": __version__,
                 "code": CODE,

@@ -40,7 +40,8 @@ def _table_markdown(experiment: Experiment, records: Sequence[Record]) -> str:
     compared = {metric: any(r.paper is not None for r in records if r.metric == metric) for metric in metrics}
     header = [""]
     for metric in metrics:
-        header += [metric, *["paper"] * compared[metric], *["Δ"] * (compared[metric] and metric not in CLOCKS)]
+        beside = [experiment.printed, *["Δ"] * (metric not in CLOCKS)]
+        header += [metric, *(beside if compared[metric] else [])]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     for label, of_row in _rows(records):
         cells = [label]
