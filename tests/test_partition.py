@@ -15,7 +15,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.numerics.ties import first_largest
-from subspaces.partition import cut_by_modularity, cut_embedding, merge_communities, merge_steps, modularity
+from subspaces.partition import (
+    cut_by_modularity,
+    cut_embedding,
+    distinct_communities,
+    merge_communities,
+    merge_steps,
+    modularity,
+)
 
 EMBEDDING_METHODS = ["kmeans", "qr", "discretize"]
 
@@ -127,6 +134,29 @@ def test_merging_is_greedy_and_exact_in_number(n_clusters, rng):
     assert_array_equal(labels, before)
     assert_array_equal(np.unique(merged), np.arange(n_clusters))
     assert adjusted_rand_score(greedy_merge(A, labels, n_clusters), merged) == 1
+
+
+@given(st.integers(2, 8), st.sampled_from([0.25, 0.5, 1.0]), st.integers(0, 2**32 - 1))
+def test_distinct_communities_are_joined_while_modularity_of_that_resolution_rises(n_found, share, seed):
+    rng = np.random.default_rng(seed)
+    A = random_graph(24, rng, 0.05)
+    labels = np.r_[np.arange(n_found), rng.integers(0, n_found, 24 - n_found)]
+    expected, value = labels, double_sum(A, labels, share)
+    while len(np.unique(expected)) > 1:
+        pairs = itertools.combinations(np.unique(expected), 2)
+        merged = [np.where(expected == b, a, expected) for a, b in pairs]
+        values = [double_sum(A, each, share) for each in merged]
+        if max(values) <= value + 1e-9:
+            break
+        expected, value = merged[int(np.argmax(values))], max(values)
+    assert adjusted_rand_score(expected, distinct_communities(sparse.csr_array(A), labels, share)) == 1
+
+
+def test_halves_of_one_piece_are_joined_and_pieces_apart_are_not(rng):
+    """Five pieces, two with a bridge far below chance; each comes in two random halves."""
+    A, truth = islands([30, 40, 20, 20, 10], [(0, 1)], 1)
+    halves = 2 * truth + rng.integers(0, 2, len(truth))
+    assert_array_equal(distinct_communities(sparse.csr_array(A), np.unique(halves, return_inverse=True)[1]), truth)
 
 
 def islands(sizes: list[int], bridges: list[tuple[int, int]], bridge: float) -> tuple[np.ndarray, np.ndarray]:

@@ -165,10 +165,39 @@ def test_which_files_workers_read(tmp_path, monkeypatch):
     assert _stream.wanted(tmp_path / "x.npy", None)
 
 
+@pytest.mark.parametrize("suffix", [".npy", ".parquet", ".csv"])
+def test_a_file_too_large_is_read_here_piece_by_piece(tmp_path, rng, monkeypatch, suffix):
+    pytest.importorskip("pyarrow")
+    X = np.concatenate([rng.normal(size=(60, 3)), rng.normal(size=(60, 3)) + 20])
+    np.save(tmp_path / "x.npy", X)
+    monkeypatch.setattr(_stream, "wanted", lambda *_: True)
+    out = tmp_path / f"labels{suffix}"
+    result = run("cluster", tmp_path / "x.npy", "-k", 2, "-o", out, "--memory", "2GB")
+    assert result.exit_code == 0, result.output
+    assert "read piece by piece by this process" in result.output
+    if suffix == ".npy":
+        labels = np.load(out)
+    else:
+        pd = pytest.importorskip("pandas")
+        table = pd.read_csv(out) if suffix == ".csv" else pd.read_parquet(out)
+        assert list(table.columns) == ["row", "cluster"]
+        labels = table["cluster"].to_numpy()
+    np.testing.assert_array_equal(labels, np.repeat([0, 1], 60))
+
+
+def test_folders_of_tables_are_streamed(tmp_path):
+    (tmp_path / "parts").mkdir()
+    assert not _stream.wanted(tmp_path / "parts", None)
+    (tmp_path / "parts" / "a.csv").write_text("1,2\n" * 3)
+    assert _stream.wanted(tmp_path / "parts", None)
+    (tmp_path / "parts" / "b.png").write_bytes(b"")
+    assert not _stream.wanted(tmp_path / "parts", None)
+
+
 def test_workers_do_not_read_text_nor_write_reports(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((10, 3)))
     (tmp_path / "x.csv").write_text("1,2\n" * 3)
-    assert "needs a file of .npy, .parquet, .zarr; got x.csv" in refusal(
+    assert "needs a file of .npy, .parquet, .zarr, or a folder of .parquet or .csv files; got x.csv" in refusal(
         "cluster", tmp_path / "x.csv", "--scheduler", "local", "-k", "2"
     )
     told = refusal("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--tables", tmp_path / "t.md")

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import textwrap
-import time
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import psutil
 import pytest
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install subspaces[dask]")
@@ -28,15 +20,14 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from subspaces import KTRR, TRR
-from subspaces.distributed import _graph, _sampled, connect, fit_predict
+from subspaces.distributed import _sampled, _sharded, connect, fit_predict
+from subspaces.distributed._input import as_source
 from subspaces.distributed._sampled import Rows
-from subspaces.distributed._tasks import Workers
+from subspaces.distributed._tasks import DaskWorkers
 from subspaces.estimators.sampled import EKTRR, SSSC, SampledClusterer
-from subspaces.kernels import RBF, DistanceKernel, as_kernel
-from subspaces.representation import two_scale
+from subspaces.io import FileError
 
 SCALINGS = [None, "unit", "max", "minmax", "standard"]
-N_TASKS = 12
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +42,7 @@ def client():
 @pytest.fixture
 def rings(rng) -> np.ndarray:
     """Three rings in four dimensions, in single precision."""
-    n = 250 * N_TASKS
+    n = 3000
     angle, radius = rng.uniform(0, 2 * np.pi, n), rng.integers(1, 4, n)
     ring = np.c_[radius * np.cos(angle), radius * np.sin(angle), 0.1 * rng.normal(size=(n, 2))]
     return ring.astype(np.float32)
@@ -59,7 +50,6 @@ def rings(rng) -> np.ndarray:
 
 @pytest.fixture
 def small_tasks(monkeypatch) -> None:
-    monkeypatch.setattr(_graph, "ROWS_PER_TASK", 256)
     monkeypatch.setattr(_sampled, "TASK_BYTES", 2**12)
 
 
@@ -74,33 +64,13 @@ def ektrr(cls=EKTRR, **parameters):
     return estimator
 
 
-def rows_files(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in folder.glob("graph-*/rows-*.npz")}
-
-
 def same_graph(estimator: KTRR, other: KTRR) -> bool:
     return abs(estimator.coefficients_ - other.coefficients_).max() == 0
 
 
-# ---------------------------------------------------------------- the whole graph
+# ---------------------------------------------------------------- few points: the graph in memory
 
 
-def test_a_block_has_the_rows_of_the_whole(rng, tmp_path):
-    X = rng.normal(size=(6000, 3)) * [1, 1, 5]  # more points than a cell is compared with
-    kernel = as_kernel("rbf").fit(X)
-    settings = {"seed": 5, "reg": 0.3, "n_landmarks": 50, "n_candidates": 7}
-    folder = _graph.written(lambda store: two_scale.prepare(X, kernel, **settings, store=store), settings, tmp_path)
-    prepared = _graph.open_prepared(folder, kernel)
-    whole = two_scale.two_scale(X, kernel=kernel, **settings).matrix.toarray()
-    for start, stop in [(0, 512), (2560, 2816), (5888, 6000)]:
-        candidates, values = two_scale.rows_of_coefficients(prepared, start, stop)
-        columns = whole[:, prepared.cells.order[start:stop]]
-        assert (np.count_nonzero(columns, axis=0) <= 7).all()
-        found = np.take_along_axis(columns, prepared.cells.order[candidates].T, axis=0)
-        np.testing.assert_array_equal(found.T, values)
-
-
-@pytest.mark.usefixtures("small_tasks")
 @pytest.mark.parametrize(
     ("chunks", "parameters"),
     [
@@ -114,28 +84,7 @@ def test_graph_is_that_in_memory(client, rings, tmp_path, chunks, parameters):
     labels = fit_predict(estimator, da.from_array(rings, chunks=chunks), client=client, checkpoint=tmp_path)
     np.testing.assert_array_equal(labels, expected.labels_)
     assert same_graph(estimator, expected)
-    assert len(rows_files(tmp_path)) == N_TASKS
     np.testing.assert_array_equal(estimator.predict(rings[:50] + 0.01), expected.predict(rings[:50] + 0.01))
-
-
-@pytest.mark.usefixtures("small_tasks")
-def test_kernels_of_users_go_to_the_workers(client, rings, tmp_path):
-    @dataclass(frozen=True)
-    class Student(DistanceKernel):
-        nu: float = 1.0
-
-        def profile(self, block):
-            block /= self.sigma**2
-            block += 1
-            np.power(block, -self.nu, out=block)
-
-    for nu in (1.0, 2.0):  # one bandwidth, two graphs
-        estimator = ktrr(kernel=Student(1.5, nu))
-        fit_predict(estimator, da.from_array(rings, chunks=(700, 4)), client=client, checkpoint=tmp_path)
-        assert same_graph(estimator, ktrr(kernel=Student(1.5, nu)).fit(rings))
-    assert len(list(tmp_path.glob("graph-*"))) == 2
-    assert _graph.identity_of(RBF(1.5)) == "rbf"
-    assert _graph.identity_of(Student(1.5, 2.0)).endswith("Student[('bandwidth', 1.5), ('nu', 2.0)]")
 
 
 @pytest.mark.usefixtures("small_tasks")
@@ -151,8 +100,7 @@ def test_one_worker_gives_the_labels_of_two(client, rings, tmp_path):
 
 
 @pytest.mark.usefixtures("small_tasks")
-@pytest.mark.parametrize("make", [ktrr, ektrr])
-def test_a_killed_worker_changes_nothing(client, rings, tmp_path, make):
+def test_a_killed_worker_changes_nothing(client, rings, tmp_path):
     client.wait_for_workers(2, timeout=60)
     pids = set(client.run(os.getpid).values())
     left = []
@@ -163,73 +111,11 @@ def test_a_killed_worker_changes_nothing(client, rings, tmp_path, make):
             left.append(total - done)
 
     X = da.from_array(rings, chunks=(700, 4))
-    labels = fit_predict(make(), X, client=client, checkpoint=tmp_path, progress=kill_one)
+    labels = fit_predict(ektrr(), X, client=client, checkpoint=tmp_path, progress=kill_one)
     client.wait_for_workers(2, timeout=60)
     assert left[0] > 0
     assert min(pids) not in client.run(os.getpid).values()
-    np.testing.assert_array_equal(labels, make().fit_predict(rings))
-
-
-KILLED_RUN = """
-    import os, signal, sys
-    from subspaces import KTRR
-    from subspaces.distributed import _graph, connect, fit_predict
-
-    def kill_all(done, total):
-        if done == 3:
-            os.killpg(0, signal.SIGKILL)  # this process and its workers
-
-    if __name__ == "__main__":
-        _graph.ROWS_PER_TASK = 256
-        estimator = KTRR(n_clusters=3, solver="two_scale", partition="modularity")
-        with connect(n_workers=1) as client:
-            fit_predict(estimator, sys.argv[1], client=client, checkpoint=sys.argv[2], progress=kill_all)
-"""
-
-
-def wait_until_all_ended(group: int) -> None:
-    """Workers get the signal together with their caller, and may need a moment to end."""
-    for process in psutil.process_iter(["status"]):
-        with suppress(ProcessLookupError, psutil.NoSuchProcess):
-            while os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
-                time.sleep(0.05)
-
-
-@pytest.mark.usefixtures("small_tasks")
-@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
-def test_a_killed_run_goes_on_from_its_checkpoint(client, rings, tmp_path):
-    script, data, folder = tmp_path / "run.py", tmp_path / "rings.npy", tmp_path / "checkpoint"
-    script.write_text(textwrap.dedent(KILLED_RUN), encoding="utf-8")
-    np.save(data, rings)
-    run = subprocess.Popen([sys.executable, script, data, folder], start_new_session=True)
-    assert run.wait() == -signal.SIGKILL
-    wait_until_all_ended(run.pid)
-    finished = rows_files(folder)
-    assert 3 <= len(finished) < N_TASKS
-    (folder / ".data-1.tmp").write_bytes(b"half of a file")
-
-    # with other workers and from another kind of input
-    totals = set()
-    X = da.from_array(rings, chunks=(1100, 4))
-    labels = fit_predict(ktrr(), X, client=client, checkpoint=folder, progress=lambda done, total: totals.add(total))
-    np.testing.assert_array_equal(labels, ktrr().fit_predict(rings))
-    assert totals == {N_TASKS - len(finished)}
-    after = rows_files(folder)
-    assert len(after) == N_TASKS
-    assert finished.items() <= after.items()
-    assert not list(folder.rglob(".*"))
-
-    # a damaged piece is computed again, a finished run not at all, other parameters have files of their own
-    damaged = sorted(folder.glob("graph-*/rows-*.npz"))[5]
-    damaged.write_bytes(damaged.read_bytes()[:1000])
-    np.testing.assert_array_equal(fit_predict(ktrr(), data, client=client, checkpoint=folder), labels)
-    again = rows_files(folder)
-    assert {name for name in after if again[name] != after[name]} == {damaged.name}
-    np.testing.assert_array_equal(fit_predict(ktrr(), data, client=client, checkpoint=folder), labels)
-    assert rows_files(folder) == again
-    fit_predict(ktrr(reg=0.5), data, client=client, checkpoint=folder)
-    assert len(list(folder.glob("graph-*"))) == 2
-    assert {path.suffix for path in folder.rglob("*") if path.is_file()} == {".npy", ".npz", ".json"}
+    np.testing.assert_array_equal(labels, ektrr().fit_predict(rings))
 
 
 def test_other_solvers_run_here(client, rings):
@@ -283,7 +169,8 @@ def test_labels_of_chunks_are_kept(client, rings, tmp_path):
 @pytest.mark.usefixtures("small_tasks")
 def test_rows_are_those_of_the_array(client, rng):
     X = rng.normal(size=(50, 3))
-    rows = Rows(da.from_array(X, chunks=(7, 3)), 8 * 24, Workers(client))
+    workers = DaskWorkers(client)
+    rows = Rows(as_source(da.from_array(X, chunks=(7, 3)), workers), 8 * 24, workers)
     some = rng.integers(0, 50, 20)
     np.testing.assert_array_equal(rows[some], X[some])
     for part in (slice(3, 30), slice(0, 8), slice(45, 80), slice(8, 8)):
@@ -323,12 +210,61 @@ def test_kinds_of_input(client, rings, tmp_path):
     }
     for name, source in sources.items():
         np.testing.assert_array_equal(fit_predict(ektrr(), source, client=client), expected, err_msg=name)
+        if name not in ("zarr", "frame", "unknown chunks"):
+            np.testing.assert_array_equal(fit_predict(ektrr(), source, client="here"), expected, err_msg=name)
+    with pytest.raises(TypeError, match='of Dask, whose tasks need a client: client="here" computes without'):
+        fit_predict(ektrr(), filtered, client="here")
+    with pytest.raises(ValueError, match='client must be a Dask client, None or "here"'):
+        fit_predict(ektrr(), X, client="tcp://127.0.0.1:1")
     estimator = ektrr()
     fit_predict(estimator, filtered, client=client)
     assert list(estimator.feature_names_in_) == list("abcd")
     np.testing.assert_array_equal(estimator.predict(frame), ektrr().fit(frame).predict(frame))
     labels = fit_predict(ktrr(), filtered, client=client, checkpoint=tmp_path / "checkpoint")
     np.testing.assert_array_equal(labels, ktrr().fit_predict(X))
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_folders_of_files(rings, tmp_path, suffix):
+    pytest.importorskip("pyarrow")
+    folder, frame = tmp_path / "points", pd.DataFrame(rings[:2000].astype(np.float64), columns=list("abcd"))
+    (folder / "more").mkdir(parents=True)
+    parts = {"a": frame[:700], "b": frame[700:701], "more/c": frame[701:]}
+    for name, part in parts.items():
+        file = folder / f"{name}{suffix}"
+        if suffix == ".csv":
+            part.to_csv(file, index=False)
+        else:
+            part.to_parquet(file, row_group_size=300)
+    expected, estimator = ektrr().fit_predict(frame.to_numpy()), ektrr()
+    np.testing.assert_array_equal(fit_predict(estimator, folder, client="here"), expected)
+    assert list(estimator.feature_names_in_) == list("abcd")
+    np.testing.assert_array_equal(fit_predict(ktrr(), folder, client="here"), ktrr().fit_predict(frame.to_numpy()))
+    other = frame.rename(columns={"a": "z"})
+    _ = other.to_csv(folder / "z.csv", index=False) if suffix == ".csv" else other.to_parquet(folder / "z.parquet")
+    with pytest.raises(FileError, match="columns"):
+        fit_predict(ektrr(), folder, client="here")
+
+
+@pytest.mark.parametrize("make", [ktrr, ektrr])
+def test_labels_left_in_a_file(rings, tmp_path, make, monkeypatch):
+    zarr = pytest.importorskip("zarr")
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(_sharded, "IN_MEMORY", 500)
+    expected = fit_predict(make(), rings, client="here")
+    for _ in range(2):  # the second time in place of the first
+        estimator = make()
+        labels = fit_predict(estimator, rings, client="here", output=tmp_path / "labels.npy")
+        assert isinstance(labels.base, np.memmap) or isinstance(labels, np.memmap)
+        np.testing.assert_array_equal(labels, expected)
+        fit_predict(make(), rings, client="here", output=tmp_path / "labels.zarr")
+        np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "labels.zarr"))[:], expected)
+    assert fit_predict(make(), rings, client="here", output=tmp_path / "labels.parquet") is None
+    np.testing.assert_array_equal(pd.read_parquet(tmp_path / "labels.parquet")["cluster"], expected)
+    np.testing.assert_array_equal(estimator.predict(rings[:50]), expected[:50])
+    assert not list(tmp_path.glob(".*"))
+    with pytest.raises(ValueError, match=r"output=.* must end in one of \.npy"):
+        fit_predict(make(), rings, client="here", output=tmp_path / "labels.csv")
 
 
 @pytest.mark.filterwarnings("default:a point occurs")  # ours, and right about these points

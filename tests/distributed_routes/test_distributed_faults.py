@@ -19,10 +19,9 @@ pytest.importorskip("dask.dataframe", reason="Dask DataFrames are not installed:
 
 import subspaces
 from subspaces import KTRR
-from subspaces.distributed import _files, _graph, _sampled, connect, fit_predict
+from subspaces.distributed import _files, _sampled, _sharded, _shards, connect, fit_predict
 from subspaces.estimators.sampled import EKTRR
 from subspaces.io.writing import unfinished
-from subspaces.representation.two_scale import prepare
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 ENVIRONMENT = {
@@ -46,7 +45,9 @@ def rings(rng, tmp_path) -> Path:
 
 @pytest.fixture
 def small_tasks(monkeypatch) -> None:
-    monkeypatch.setattr(_graph, "ROWS_PER_TASK", 256)
+    monkeypatch.setattr(_sharded, "IN_MEMORY", 500)
+    monkeypatch.setattr(_shards, "SHARD", 800)
+    monkeypatch.setattr(_shards, "BLOCK", 256)
     monkeypatch.setattr(_sampled, "TASK_BYTES", 2**12)
 
 
@@ -82,7 +83,7 @@ def ektrr() -> EKTRR:
 @pytest.mark.usefixtures("small_tasks")
 @pytest.mark.parametrize("make", [ktrr, ektrr])
 def test_case_64_the_scheduler_is_lost(make, cluster, rings, tmp_path):
-    """64: an error that says so, soon; the same call goes on from what was finished, with the labels of memory."""
+    """64: an error that says so, soon; the same call goes on from what was finished, with the same labels."""
     scheduler, address = cluster
     seen: list[int] = []
     killed: list[float] = []
@@ -105,7 +106,8 @@ def test_case_64_the_scheduler_is_lost(make, cluster, rings, tmp_path):
         labels = fit_predict(
             make(), rings, client=client, checkpoint=folder, progress=lambda done, total: left.append(total)
         )
-    np.testing.assert_array_equal(labels, make().fit_predict(np.load(rings)))
+    alone = fit_predict(make(), rings, client="here")
+    np.testing.assert_array_equal(labels, alone if make is ktrr else make().fit_predict(np.load(rings)))
     if make is ktrr:
         assert set(left) <= set(range(seen[0] - 2))
 
@@ -113,11 +115,11 @@ def test_case_64_the_scheduler_is_lost(make, cluster, rings, tmp_path):
 RUN = """
     import sys
     from subspaces import KTRR
-    from subspaces.distributed import _graph, connect, fit_predict
+    from subspaces.distributed import _sharded, _shards, connect, fit_predict
     import dask.array as da, numpy as np
 
     if __name__ == "__main__":
-        _graph.ROWS_PER_TASK = 256
+        _sharded.IN_MEMORY, _shards.SHARD, _shards.BLOCK = 500, 800, 256
         estimator = KTRR(n_clusters=3, solver="two_scale", partition="modularity")
         with connect(n_workers=1) as client:
             print("ready", flush=True)
@@ -128,6 +130,7 @@ RUN = """
 """
 
 
+@pytest.mark.usefixtures("small_tasks")
 def test_case_64_two_runs_on_one_checkpoint(rings, tmp_path):
     """64: two runs begin at the same moment; neither removes what the other is writing; both have the right labels."""
     script = tmp_path / "run.py"
@@ -142,41 +145,67 @@ def test_case_64_two_runs_on_one_checkpoint(rings, tmp_path):
         run.stdin.flush()
     ends = [run.communicate(timeout=600) for run in runs]
     assert [run.returncode for run in runs] == [0, 0], ends
-    expected = ktrr().fit_predict(np.load(rings)).tolist()
+    expected = fit_predict(ktrr(), rings, client="here").tolist()
     assert [json.loads(out.splitlines()[-1]) for out, _ in ends] == [expected, expected]
     assert not list((tmp_path / "checkpoint").rglob(".*"))
-    assert len(list((tmp_path / "checkpoint").glob("graph-*"))) == 1
-    assert len(list((tmp_path / "checkpoint").glob("data-*.npy"))) == 1
+    for kind in ("points", "graph", "cut"):
+        assert len(list((tmp_path / "checkpoint").glob(f"{kind}-*"))) == 1
 
 
 def test_case_64_what_another_run_is_writing_is_left_alone(tmp_path):
-    """64: only what the dead were writing is removed; that of other programs' names as before."""
+    """64: only what the dead were writing is removed."""
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     child.wait()
-    (tmp_path / "graph-1").mkdir()
-    with unfinished(tmp_path / "data") as mine, unfinished(tmp_path / "graph-2") as folder:
+    folder = _files.named_folder(tmp_path, "graph", {"reg": 1})
+    with unfinished(folder / "model.npz") as mine, unfinished(folder / "rows-2") as other:
         mine.write_bytes(b"half")
-        folder.mkdir()
+        other.mkdir()
         dead = mine.with_name(mine.name.replace(f"-{os.getpid()}-", f"-{child.pid}-"))
-        rows = tmp_path / "graph-1" / dead.name.replace(".data", ".rows-0-256.npz")
-        for path in (dead, rows, tmp_path / ".data-1.tmp"):
-            path.write_bytes(b"half")
-        _files.remove_leftovers(tmp_path)
-        assert {path for path in tmp_path.rglob("*") if ".tmp" in path.name} == {mine, folder}
-    assert {path.name for path in tmp_path.rglob("*")} == {"graph-1"}
+        rows = dead.with_name(dead.name.replace(".model.npz", ".rows-3"))
+        dead.write_bytes(b"half")
+        rows.mkdir()
+        assert _files.named_folder(tmp_path, "graph", {"reg": 1}) == folder
+        assert {path for path in folder.iterdir() if ".tmp" in path.name} == {mine, other}
+    assert {path.name for path in folder.iterdir()} == {"settings.json"}
 
 
+@pytest.mark.usefixtures("small_tasks")
+@pytest.mark.parametrize("where", ["points", "sums", "weights", "labels"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_case_61_preparing_fails(error, rings, tmp_path, monkeypatch):
-    """59, 61: an interruption or a full disk while the points are prepared leaves no half folder."""
-    X = np.load(rings)
+def test_case_61_writing_fails(error, where, rings, tmp_path, monkeypatch):
+    """59, 61: an interruption or a full disk in any phase leaves nothing half done, and the same call goes on."""
+    folder, save_folder, save_several = tmp_path / "checkpoint", _files.save_folder, _files.save_several
+    failed: list[Path] = []
 
-    def fail(*args, **kwargs):
-        raise error
+    def fails(save):
+        def run(path, **arrays):
+            if not failed and (where in arrays or where in path.name) and "1" in path.name[-5:]:
+                failed.append(path)
+                raise error
+            save(path, **arrays)
 
-    monkeypatch.setattr(_graph.files, "save_rows", fail)
-    settings = {"seed": 0, "reg": 1.0, "n_landmarks": 50, "n_candidates": 5}
-    kernel = ktrr().fit(X[:300]).kernel_
+        return run
+
+    monkeypatch.setattr(_files, "save_folder", fails(save_folder))
+    monkeypatch.setattr(_files, "save_several", fails(save_several))
+    estimator = ktrr()
     with pytest.raises(type(error) if isinstance(error, OSError) else error):
-        _graph.written(lambda store: prepare(X, kernel, **settings, store=store), settings, tmp_path / "..")
-    assert not list((tmp_path / "..").glob(".graph*"))
+        fit_predict(estimator, rings, client="here", checkpoint=folder)
+    assert not hasattr(estimator, "labels_")
+    assert not list(folder.rglob(".*"))
+    labels = fit_predict(ktrr(), rings, client="here", checkpoint=folder)
+    np.testing.assert_array_equal(labels, fit_predict(ktrr(), rings, client="here"))
+
+
+@pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="needs /dev/full")
+def test_case_61_the_output_cannot_be_written(rings, tmp_path, monkeypatch):
+    """61: a full disk where the labels are to go leaves no half file."""
+    opened = Path.open
+
+    def full(path, mode="r", *rest, **more):
+        return opened(Path("/dev/full") if "wb" in mode and "labels.npy" in path.name else path, mode, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(OSError, match="No space left"):
+        fit_predict(ektrr(), rings, client="here", output=tmp_path / "labels.npy")
+    assert not list(tmp_path.glob("*labels*"))

@@ -326,14 +326,15 @@ def zarr(watch: Watch, data: bytes) -> None:
 
 
 def _streamed(watch: Watch, path: Path, n_bytes: int) -> None:
-    from subspaces.distributed._input import as_dask_array
+    from subspaces.distributed._input import as_source
+    from subspaces.distributed._tasks import ThisProcess
 
     def read() -> Any:
-        points = as_dask_array(str(path), None)  # type: ignore[arg-type]  (no workers are asked here)
-        if points.array.nbytes > ALLOWED:  # lazy: a run would take it piece by piece
+        points = as_source(str(path), ThisProcess())
+        if points.shape[0] * points.shape[1] * points.dtype.itemsize > ALLOWED:  # a run would take it piece by piece
             return None
         try:
-            return points.array.compute(scheduler="synchronous")
+            return points.whole(ThisProcess())
         except Exception:  # a chunk that cannot be unpacked, on a worker: Dask reports which
             if path.suffix != ".zarr":
                 raise

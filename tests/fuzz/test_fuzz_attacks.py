@@ -131,8 +131,8 @@ def test_coil_folder_reads_ordinary_files_inside_it_only(tmp_path):
 def test_zarr_pickles_are_never_loaded(tmp_path):
     """zarr looks at the first object codec only: a pickle behind ``vlen-utf8`` gets past it; old numcodecs run it."""
     pytest.importorskip("zarr")
-    pytest.importorskip("dask.array")
-    from subspaces.distributed._input import as_dask_array
+    from subspaces.distributed._input import as_source
+    from subspaces.distributed._tasks import ThisProcess
 
     trace, path = tmp_path / "trace", tmp_path / "x.zarr"
     path.mkdir()
@@ -148,7 +148,7 @@ def test_zarr_pickles_are_never_loaded(tmp_path):
             meta = {**common, "dtype": dtype, "filters": filters, "compressor": compressor}
             (path / ".zarray").write_text(json.dumps(meta))
             with pytest.raises(FileError, match=r"x\.zarr"):
-                as_dask_array(str(path), None)
+                as_source(str(path), ThisProcess())
     assert not trace.exists()
 
 

@@ -302,15 +302,19 @@ def test_damaged_checkpoints_of_distributed_runs(tmp_path):
 @pytest.mark.parametrize("dtype", ["u1", "i2", "?", "f2", ">f4", "g"])
 def test_workers_get_floats_whatever_the_file_stores(tmp_path, dtype):
     """Found by the fuzzer (dask_npy): blocks stayed whole numbers under an array that said float64."""
-    pytest.importorskip("dask.array")
-    pytest.importorskip("distributed")
-    from subspaces.distributed._input import as_dask_array
+    from subspaces.distributed._input import as_source, opened
+    from subspaces.distributed._tasks import ThisProcess, results
 
     X = np.arange(12).reshape(4, 3).astype(dtype)
     np.save(tmp_path / "x.npy", X)
-    array = as_dask_array(tmp_path / "x.npy", None).array
-    found = array.compute(scheduler="synchronous")
-    assert found.dtype == array.dtype == (np.float32 if dtype == ">f4" else np.float64)
+    source = as_source(tmp_path / "x.npy", ThisProcess())
+    (found,) = results(ThisProcess(), opened, [(block,) for block in source.pieces()[1]])
+    assert (
+        found.dtype
+        == source.dtype
+        == source.whole(ThisProcess()).dtype
+        == (np.float32 if dtype == ">f4" else np.float64)
+    )
     np.testing.assert_array_equal(found, X)
 
 
@@ -319,13 +323,12 @@ def test_workers_get_floats_whatever_the_file_stores(tmp_path, dtype):
     [np.zeros((0, 3)), np.zeros((3, 0)), np.zeros(3), np.array([["a"]]), np.zeros((3, 3)) * 1j, np.zeros((2, 2, 2))],
 )
 def test_streamed_files_that_hold_no_points_are_named(tmp_path, array):
-    pytest.importorskip("dask.array")
-    pytest.importorskip("distributed")
-    from subspaces.distributed._input import as_dask_array
+    from subspaces.distributed._input import as_source
+    from subspaces.distributed._tasks import ThisProcess
 
     np.save(tmp_path / "x.npy", array)
     with pytest.raises(FileError, match=r"x\.npy"):
-        as_dask_array(tmp_path / "x.npy", None)
+        as_source(tmp_path / "x.npy", ThisProcess())
 
 
 def test_checkpoints_of_deep_methods_that_are_none(tmp_path):

@@ -12,6 +12,7 @@ import typer
 
 from subspaces.cli._common import one_line, repeated_command
 from subspaces.cli._options import AUTO
+from subspaces.cli._stream import LEFT
 from subspaces.progress import phase
 from subspaces.spelling import counted
 
@@ -81,15 +82,16 @@ class Outputs:
                     raise FileError(self.report, f'a report needs {name}: pip install "subspaces[report]"')
 
     def write(self, run: Run) -> list[str]:
-        """Write everything that was asked for; one line each for people."""
+        """Write everything that was asked for; one line each for people. Labels of a stream may be there already."""
         from subspaces.io import write_labels
 
         written, data, summary = [], run.data, run.summary
         if self.labels is not None:
             table: dict[str, Any] = {} if data is None else data.table
             labels, columns = run.estimator.labels_, {} if summary is None else summary.columns()
-            with phase("Writing the labels"):
-                write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
+            if data is not None or self.labels.suffix not in LEFT:
+                with phase("Writing the labels"):
+                    write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
             written.append(f"labels written to {self.labels}")
         if data is None or summary is None:
             return written

@@ -126,7 +126,8 @@ def _cluster(typed: Any) -> None:
             given = {name: getattr(typed, name.replace("-", "_")) for name in ("report", "tables", "sort-into", "tree")}
             _refuse_with_stream(given)
             estimator = build(method, wanted, None, *settings)
-            run = _streamed(estimator, method, main, typed.scheduler, typed.checkpoint, typed.threads, most, show)
+            how = (typed.scheduler, typed.checkpoint, typed.threads, most, show, typed.output)
+            run = _streamed(estimator, method, main, *how)
         else:
             run = _run(inputs, reading, method, wanted, settings, show, tracks, typed.output, features)
         written = outputs.write(run) + write_tree(typed.tree, run)

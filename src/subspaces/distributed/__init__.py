@@ -1,11 +1,13 @@
-"""The two routes to many points on Dask: the same labels from chunks and worker processes as from one array.
+"""Clustering through files and workers: more points than one process can hold, here alone or on a Dask cluster.
 
 *Sampled* (EKTRR and every :class:`~subspaces.estimators.sampled.SampledClusterer`): the landmarks are fetched from the
-chunks and fitted here, then each worker labels its chunks. *Graph* (KTRR): the points become one file that all workers
-map into memory, each computes the coefficients of some points, and the graph is cut here.
+chunks and fitted here, then whoever computes labels the chunks. The labels are those of the same estimator in memory.
 
-In both the estimator's own plan is run; only the stage that costs most is computed elsewhere. So the labels are those
-of the same estimator in memory, for any chunk size and any number of workers.
+*Graph* (KTRR): up to 200,000 points these are fetched and fitted here, with the labels of the same estimator in memory.
+Above, no process holds all points or the graph: points are sorted into shards of neighbours, tasks compute blocks of
+the graph, and only the graph between some thousand groups of points is cut here.
+
+Either way labels are the same for any chunks and any number of workers.
 """
 
 from __future__ import annotations
@@ -13,22 +15,16 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-try:
-    import distributed as dask_distributed
-    from distributed.comm import CommClosedError
-except ImportError as error:
-    raise ImportError('subspaces.distributed needs Dask: pip install "subspaces[dask]"') from error
-
 from subspaces.distributed._files import remove_leftovers
-from subspaces.distributed._graph import fit_graph
-from subspaces.distributed._input import as_dask_array
+from subspaces.distributed._input import as_source
+from subspaces.distributed._output import Output
 from subspaces.distributed._sampled import fit_sampled
-from subspaces.distributed._tasks import Progress, Workers
+from subspaces.distributed._sharded import fit_graph
+from subspaces.distributed._tasks import DaskWorkers, Progress, ThisProcess, Workers
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.sampled import Sampled
 from subspaces.numerics.types import Labels
@@ -43,28 +39,33 @@ def fit_predict(
     client: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> Labels:
-    """Cluster the rows of X on the workers of a Dask cluster.
+    output: str | os.PathLike[str] | None = None,
+) -> Labels | None:
+    """Cluster the rows of X on the workers of a Dask cluster, or out of core in this process.
 
     Parameters
     ----------
     estimator : KTRR, EKTRR, SSSC, SLSR, SLRR or SampledClusterer
-        Is fitted, as by its own ``fit``. KTRR's graph is computed by the workers where its solver is the two-scale one;
-        the other solvers, for few points or few features, run in this process.
-    X : dask array, Dask DataFrame, Zarr array, array, or path of a ``.npy``, ``.zarr`` or ``.parquet`` file
-        Points as rows, chunked in any way; unknown chunk sizes are counted first.
-    client : distributed.Client or None
-        What :func:`connect` gives. None takes the client that is in use, or starts workers on this machine.
+        Is fitted, as by its own ``fit``. KTRR's graph is computed in shards from 200,000 points on where its solver is
+        the two-scale one; the other solvers, for few features, run in this process.
+    X : dask array, Dask DataFrame, Zarr array, array, or path
+        Points as rows, chunked in any way; unknown chunk sizes are counted first. A path is that of a ``.npy``,
+        ``.zarr`` or ``.parquet`` file, or of a folder of ``.parquet`` or ``.csv`` files.
+    client : distributed.Client, "here" or None
+        What :func:`connect` gives. None takes the client that is in use, or starts workers on this machine;
+        ``"here"`` computes in this process, piece by piece and without Dask: X is a path or an array.
     checkpoint : path of a folder or None
         Where finished pieces are kept; a second call with the same points and parameters goes on from there. Workers
         on other machines must see it under the same path. None is a temporary folder.
     progress : callable or None
-        Called as ``progress(done, total)`` after each task of the stage that the workers compute.
+        Called as ``progress(done, total)`` after each task of the stage that takes longest.
+    output : path of a file or None
+        Where to leave the labels: ``.npy``, ``.zarr`` or ``.parquet`` (columns ``row`` and ``cluster``).
 
     Returns
     -------
-    array of shape (n,)
-        A NumPy array of labels, also kept as ``estimator.labels_``.
+    array of shape (n,) or None
+        Labels, also ``estimator.labels_``; a memory map of the `output`, nothing where that is not ``.npy``.
 
     Examples
     --------
@@ -82,23 +83,37 @@ def fit_predict(
             f"estimator must be KTRR or one that samples (EKTRR, SSSC, SLSR, SLRR, SampledClusterer); "
             f"got {type(estimator).__name__}. Fit it in memory, or wrap it: SampledClusterer(clusterer=...)."
         )
+    written = Output(None if output is None else Path(output).resolve())
     with ExitStack() as stack:
-        workers = Workers(stack.enter_context(_in_use(client)), progress)
-        stack.enter_context(_lost_named(workers.client, checkpoint))
+        workers = stack.enter_context(_computing(client, checkpoint, progress))
         if checkpoint is None and isinstance(estimator, KTRR):
             temporary = tempfile.TemporaryDirectory(prefix="subspaces-", ignore_cleanup_errors=True)
             checkpoint = stack.enter_context(temporary)
         folder = None if checkpoint is None else _shared_folder(Path(checkpoint), workers)
-        points = as_dask_array(X, workers)
+        source = as_source(X, workers)
         if isinstance(estimator, Sampled):
-            fit_sampled(estimator, points.array, workers, folder)
+            fit_sampled(estimator, source, workers, folder, written)
         else:
             assert folder is not None
-            fit_graph(estimator, points, workers, folder)
-    if points.names is not None:
-        estimator.feature_names_in_ = points.names
+            fit_graph(estimator, source, workers, folder, written)
+    if source.names is not None:
+        estimator.feature_names_in_ = source.names
+    if written.path is not None and written.path.suffix != ".npy":
+        return None
     labels: Labels = estimator.labels_
     return labels
+
+
+@contextmanager
+def _computing(client: Any, checkpoint: Any, progress: Progress | None) -> Iterator[Workers]:
+    """Whoever computes, and what it means when they are lost."""
+    if isinstance(client, str):
+        if client != "here":
+            raise ValueError(f'client must be a Dask client, None or "here"; got {client!r}. connect() makes a client.')
+        yield ThisProcess(progress)
+        return
+    with _in_use(client) as found, _lost_named(found, checkpoint):
+        yield DaskWorkers(found, progress)
 
 
 @contextmanager
@@ -116,6 +131,7 @@ def connect(address: str | None = None, n_workers: int | None = None, memory: in
     A script that starts workers must do so under ``if __name__ == "__main__":``, because each worker imports the
     script. Whoever reaches a scheduler can run programs on its workers: connect only to one that you trust.
     """
+    dask_distributed = _dask()
     if address is not None:
         if n_workers is not None:
             raise ValueError(f"n_workers={n_workers} has no meaning with address={address!r}: its workers run already.")
@@ -140,12 +156,20 @@ def connect(address: str | None = None, n_workers: int | None = None, memory: in
         yield client
 
 
+def _dask() -> Any:
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError('subspaces.distributed needs Dask: pip install "subspaces[dask]"') from error
+    return distributed
+
+
 @contextmanager
 def _in_use(client: Any) -> Iterator[Any]:
     """The given client, the one in use, or a new one for this call alone; in any case the current one inside."""
     if client is None:
         try:
-            client = dask_distributed.get_client()
+            client = _dask().get_client()
         except ValueError:
             with connect() as client, client.as_current():
                 yield client
@@ -157,6 +181,10 @@ def _in_use(client: Any) -> Iterator[Any]:
 @contextmanager
 def _lost_named(client: Any, checkpoint: Any) -> Iterator[None]:
     """Say what it means when tasks are cancelled or the line is dead: that the scheduler is gone."""
+    from concurrent.futures import CancelledError
+
+    from distributed.comm import CommClosedError
+
     address = getattr(getattr(client, "scheduler", None), "address", "unknown")
     kept = "what was finished is kept there" if checkpoint else "with checkpoint=folder it would go on from there"
     try:
@@ -171,7 +199,7 @@ def _lost_named(client: Any, checkpoint: Any) -> Iterator[None]:
 def _shared_folder(folder: Path, workers: Workers) -> Path:
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    blind = [address for address, found in workers.client.run(os.path.isdir, str(folder)).items() if not found]
+    blind = workers.blind(folder)
     if blind:
         raise ValueError(
             f"the folder checkpoint={str(folder)!r} is not visible to {len(blind)} of the workers ({blind[0]}, ...): "

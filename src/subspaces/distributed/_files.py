@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from subspaces import __version__
 from subspaces.io import FileError, write_atomically, writing
 from subspaces.io.dataset import printable
 from subspaces.io.numpy_files import read_header
+from subspaces.kernels import KERNELS, Kernel
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array
+
+_FORMAT = 6  # to be raised when the files or what they depend on change
 
 
 def save(path: Path, array: Array) -> None:
@@ -23,19 +29,34 @@ def save(path: Path, array: Array) -> None:
         writing.write_array(stream, array)
 
 
-def save_rows(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Iterable[Array]) -> None:
-    """Write an array as ``.npy`` from blocks of its rows, which are never together in memory."""
-    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    with write_atomically(path) as stream:
-        np.lib.format.write_array_header_2_0(stream, header)
-        for block in blocks:
-            stream.write(np.ascontiguousarray(block, dtype=dtype).data)
-
-
 def save_several(path: Path, **arrays: Any) -> None:
     """Write arrays as ``.npz``."""
     with write_atomically(path) as stream:
         np.savez(stream, **arrays)  # no allow_pickle: before NumPy 2.2 it would be stored as one more array
+
+
+def save_folder(target: Path, **arrays: Array) -> None:
+    """Write arrays as ``.npy`` files of a folder, which appears when it is complete."""
+    with writing.unfinished(target) as temporary:
+        temporary.mkdir(parents=True)
+        for name, array in arrays.items():
+            with (temporary / f"{name}.npy").open("wb") as stream:
+                writing.write_array(stream, array)
+                stream.flush()
+                os.fsync(stream.fileno())
+        place_folder(temporary, target)
+
+
+def place_folder(temporary: Path, target: Path) -> None:
+    """Give a complete folder its name; where another run, or a lost worker, was faster, theirs stays."""
+    if target.is_dir() and not is_whole(target):
+        with writing.unfinished(target) as damaged:
+            os.replace(target, damaged)
+    try:
+        os.replace(temporary, target)
+    except OSError:
+        if not target.is_dir():
+            raise
 
 
 def load(path: Path) -> Array | None:
@@ -59,6 +80,14 @@ def load_several(path: Path) -> dict[str, Array] | None:
     return arrays if all(isinstance(array, np.ndarray) for array in arrays.values()) else None
 
 
+def loaded(path: Path) -> dict[str, Array]:
+    """Saved arrays; an error that says what to do if they cannot be read."""
+    found = load_several(path)
+    if found is None:
+        raise ValueError(f"the checkpoint file {str(path)!r} is missing or damaged: remove it and run again.")
+    return found
+
+
 def mapped(path: Path) -> Array:
     """A saved array whose bytes stay on disk until they are read."""
     try:
@@ -73,6 +102,34 @@ def mapped(path: Path) -> Array:
         raise FileError(path, f"not an array in NumPy's format, or cut short ({reason}); write it again") from error
 
 
+def is_whole(path: Path) -> bool:
+    """Whether a file or folder of a checkpoint is there and not cut short, by its headers and size."""
+    if path.is_dir():
+        files = list(path.glob("*.npy"))
+        return bool(files) and all(map(is_whole, files))
+    if path.suffix == ".npz":
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return bool(archive.namelist())
+        except (OSError, zipfile.BadZipFile):
+            return False
+    try:
+        with path.open("rb") as stream, quiet():
+            shape, dtype = read_header(stream)
+            return path.stat().st_size == stream.tell() + int(np.prod(shape)) * dtype.itemsize
+    except Exception:
+        return False
+
+
+def absent(paths: list[Path]) -> list[int]:
+    """Numbers of those that are not there whole.
+
+    From the lists of names: a shared file system may remember for a while that a file is not there.
+    """
+    present = {name for folder in {path.parent for path in paths} if folder.is_dir() for name in folder.iterdir()}
+    return [number for number, path in enumerate(paths) if path not in present or not is_whole(path)]
+
+
 def digest(array: Array) -> str:
     """Hexadecimal name of the content of an array."""
     found = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
@@ -80,7 +137,25 @@ def digest(array: Array) -> str:
     return found.hexdigest()[:32]
 
 
+def named_folder(folder: Path, kind: str, settings: Mapping[str, Any]) -> Path:
+    """A folder for what depends on these settings, named by them; they are written there too."""
+    known = {"format": _FORMAT, "version": __version__, **settings}
+    text = json.dumps(known, indent=1, sort_keys=True, default=str)
+    target = folder / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+    target.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(target)
+    if not (target / "settings.json").exists():
+        writing.write_text(target / "settings.json", text)
+    return target
+
+
+def identity_of(kernel: Kernel) -> str:
+    """What tells a settled kernel from others: its name and bandwidth, or class and fields of a user's own."""
+    if type(kernel) is KERNELS.get(kernel.name):
+        return f"{kernel.name} {kernel.bandwidth!r}"
+    return f"{type(kernel).__module__}.{type(kernel).__qualname__}{sorted(vars(kernel).items())!r}"
+
+
 def remove_leftovers(folder: Path) -> None:
     """Remove what a killed run was writing, but nothing that another run is writing at this moment."""
-    for pattern in (".data*.tmp", ".labels-*.tmp", ".graph-*.tmp", "graph-*/.rows-*.tmp"):
-        writing.remove_leftovers(folder, pattern)
+    writing.remove_leftovers(folder, ".*.tmp")

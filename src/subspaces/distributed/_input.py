@@ -1,70 +1,158 @@
-"""Points in any of Dask's forms, or a file of them → one dask array of known shape."""
+"""Points in a file, a folder of files, or any of Dask's forms → blocks of rows that whoever computes can open."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import dask.array as da
 import numpy as np
-from dask.delayed import delayed
 from scipy import sparse
 
 from subspaces.distributed._files import mapped
-from subspaces.distributed._tasks import Workers
+from subspaces.distributed._readers import ArrayRows, CsvRows, NpyRows, ParquetRows, Reader, ZarrRows
+from subspaces.distributed._tasks import DaskWorkers, Workers, results
 from subspaces.io import FileError
 from subspaces.io.dataset import printable
-from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.types import Array
 
-_CHUNK_BYTES = 64 * 2**20
 SUFFIXES = (".npy", ".zarr", ".parquet")
+_HERE = 'client="here"'
+PIECE_BYTES = 64 * 2**20
+"""Points of a file that one task reads, about."""
 
 
 @dataclass(frozen=True)
-class Points:
-    """Points as rows of a dask array of float32 or float64.
+class Block:
+    """Some rows of a file, to be read where they are needed."""
+
+    reader: Reader
+    start: int
+    stop: int
+    dtype: np.dtype[Any]
+
+
+def opened(block: Any) -> Array:
+    """The points of a block, which Dask has made an array already or which are read here."""
+    if isinstance(block, Block):
+        rows = block.reader.read(block.start, block.stop)
+        return np.ascontiguousarray(rows, dtype=block.dtype)
+    return np.asarray(block)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Points as rows, in float32 or float64, wherever they are.
 
     Attributes
     ----------
-    array : chunks of whole rows, of known sizes
+    shape, dtype : of all of them
     names : of the columns of a data frame
-    file : ``.npy`` file that holds the same array already
+    reader : of a file or folder
+    array : otherwise, a dask array of whole rows and known sizes
     """
 
-    array: Any
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
     names: Array | None = None
-    file: Path | None = None
+    reader: Reader | None = None
+    array: Any = None
+
+    def pieces(self, n_rows: int | None = None) -> tuple[list[int], list[Any]]:
+        """Bounds of blocks of `n_rows` rows (None: whatever is easiest to read), and the blocks."""
+        n, m = self.shape
+        if self.reader is None:
+            array = self.array if n_rows is None else self.array.rechunk((n_rows, -1), method="tasks")
+            bounds = np.cumsum([0, *array.chunks[0]]).tolist()
+            return bounds, list(array.to_delayed().ravel())
+        step = n_rows or max(1, PIECE_BYTES // (m * self.dtype.itemsize))
+        bounds = [*range(0, n, step), n]
+        return bounds, [Block(self.reader, a, b, self.dtype) for a, b in pairwise(bounds)]
+
+    def whole(self, workers: Workers) -> Array:
+        """All points in one array."""
+        if isinstance(self.reader, NpyRows | ArrayRows):  # a map, or there already
+            return np.ascontiguousarray(self.reader.read(0, self.shape[0]), dtype=self.dtype)
+        bounds, blocks = self.pieces()
+        out = np.empty(self.shape, dtype=self.dtype)
+        for number, block in workers.run(opened, [(block,) for block in blocks]):
+            out[bounds[number] : bounds[number + 1]] = block
+        return out
 
 
-def as_dask_array(X: Any, workers: Workers) -> Points:
-    """Read what X is and bring it to float chunks of whole rows; only missing chunk sizes are computed."""
+def as_source(X: Any, workers: Workers) -> Source:
+    """Read what X is; only sizes that are not known are computed."""
     if isinstance(X, str | PathLike):
         return _from_path(Path(X), workers)
-    if hasattr(X, "to_dask_array"):
-        return _from_frame(X, workers)
-    if not isinstance(X, da.Array):
-        X = da.from_array(X, chunks=getattr(X, "chunks", "auto"))  # a Zarr array has chunks of its own
-    return Points(_whole_rows(X, workers))
+    if isinstance(workers, DaskWorkers):
+        return _from_dask(X, workers)
+    if hasattr(X, "dask"):
+        raise TypeError(f"X is a {type(X).__name__} of Dask, whose tasks need a client: {_HERE} computes without Dask.")
+    names = getattr(X, "columns", None)
+    if names is not None:
+        names, X = np.asarray(names, dtype=object), np.asarray(X)
+    _check_dimensions(X.ndim)
+    return _of_reader(Path("X"), ArrayRows(X), X.shape, X.dtype, names)
 
 
-def _from_path(path: Path, workers: Workers) -> Points:
-    if path.suffix not in SUFFIXES:
-        raise ValueError(f"X={str(path)!r} must end in one of {', '.join(SUFFIXES)}, or be read by you with Dask.")
+def _from_path(path: Path, workers: Workers) -> Source:
+    folder_of = _folder_of(path)
+    if path.suffix not in SUFFIXES and folder_of is None:
+        raise ValueError(
+            f"X={str(path)!r} must end in one of {', '.join(SUFFIXES)}, be a folder of .parquet or .csv files, or be "
+            "read by you with Dask."
+        )
     if not path.exists():
         raise FileNotFoundError(f"X={str(path)!r} does not exist; check the name and the folder.")
-    if path.suffix == ".parquet":
-        import dask.dataframe as dd
-
-        with _naming(path):
-            frame = dd.read_parquet(str(path))
-        return _from_frame(frame, workers)
     with _naming(path):
-        return _from_zarr(path, workers) if path.suffix == ".zarr" else _from_npy(path, workers)
+        path = path.resolve()
+        if path.suffix == ".npy":
+            header = mapped(path)
+            _check_numbers(path, header.dtype)
+            _check_dimensions(header.ndim)
+            return _of_reader(path, NpyRows(str(path)), header.shape, header.dtype)
+        if path.suffix == ".zarr":
+            stored = ZarrRows.opened(path)
+            _check_numbers(path, stored.dtype)
+            _check_dimensions(stored.ndim)
+            return _of_reader(path, ZarrRows(str(path)), stored.shape, stored.dtype)
+        if folder_of == ".csv":
+            return _from_csv(path, workers)
+        parquet, dtype = ParquetRows.of(sorted(path.rglob("*.parquet")) if path.is_dir() else [path])
+        shape = (parquet.starts[-1], len(parquet.columns))
+        return _of_reader(path, parquet, shape, dtype, np.asarray(parquet.columns, dtype=object))
+
+
+def _folder_of(path: Path) -> str | None:
+    """What a folder holds: ``.parquet`` or ``.csv`` files, or neither."""
+    if not path.is_dir() or path.suffix in (".npy", ".zarr"):
+        return None
+    return next((suffix for suffix in (".parquet", ".csv") if next(path.rglob(f"*{suffix}"), None)), None)
+
+
+def _from_csv(path: Path, workers: Workers) -> Source:
+    files = tuple(map(str, sorted(path.rglob("*.csv"))))
+    found = results(workers, CsvRows.look, [(file,) for file in files])
+    names = found[0][1]
+    for file, (_, other) in zip(files, found, strict=True):
+        if other != names:
+            raise FileError(
+                Path(file), f"its columns {other[:10]} are not those of {Path(files[0]).name}, {names[:10]}"
+            )
+    starts = tuple(np.cumsum([0, *(n for n, _ in found)]).tolist())
+    known = np.asarray(names, dtype=object)
+    return _of_reader(path, CsvRows(files, starts), (starts[-1], len(names)), np.dtype(np.float64), known)
+
+
+def _of_reader(path: Path, reader: Reader, shape: Any, dtype: Any, names: Array | None = None) -> Source:
+    if 0 in shape:
+        raise FileError(path, f"holds an array of the shape {shape}: there is nothing to cluster")
+    _check_size(shape)
+    return Source((int(shape[0]), int(shape[1])), _float_type(dtype), names, reader)
 
 
 @contextmanager
@@ -79,68 +167,9 @@ def _naming(path: Path) -> Iterator[None]:
         raise FileError(path, f"damaged or not points in rows ({reason})") from error
 
 
-def _from_npy(path: Path, workers: Workers) -> Points:
-    header = mapped(path)
-    _check_numbers(path, header.dtype)
-    _check_dimensions(header.ndim)
-    if header.size == 0:
-        raise FileError(path, f"holds an array of the shape {header.shape}: there is nothing to cluster")
-    blocks = row_blocks(len(header), header[:1].nbytes, _CHUNK_BYTES)
-    # each worker opens the file itself: a memory map sent to it would be sent with all its bytes
-    parts = [
-        da.from_delayed(
-            delayed(_read_rows)(str(path.resolve()), start, stop), (stop - start, header.shape[1]), header.dtype
-        )
-        for start, stop in blocks
-    ]
-    points = Points(_whole_rows(da.concatenate(parts), workers))
-    as_is = header.flags.c_contiguous and header.dtype in (np.float32, np.float64) and header.dtype.isnative
-    return replace(points, file=path.resolve()) if as_is else points
-
-
-def _from_zarr(path: Path, workers: Workers) -> Points:
-    """Refuse what is not numbers before a chunk is unpacked: some codecs of object arrays unpickle."""
-    import zarr
-
-    stored = zarr.open_array(str(path), mode="r")
-    _check_numbers(path, stored.dtype)
-    codecs = [*(getattr(stored, "filters", None) or ()), *(getattr(stored, "compressors", None) or ())]
-    if any(getattr(codec, "codec_id", "") == "pickle" for codec in codecs):
-        raise FileError(path, "its chunks are pickles, which are never loaded; store numbers")
-    return Points(_whole_rows(da.from_zarr(str(path)), workers))
-
-
 def _check_numbers(path: Path, dtype: Any) -> None:
     if dtype.kind not in "biuf":
         raise FileError(path, f"holds an array of type {printable(dtype)}; store numbers")
-
-
-def _from_frame(frame: Any, workers: Workers) -> Points:
-    wrong = [str(name) for name, dtype in frame.dtypes.items() if getattr(dtype, "kind", "O") not in "fiub"]
-    if wrong:
-        raise ValueError(f"X has columns that are not numbers: {wrong[:10]}. Drop or encode them first.")
-    found = workers.client.compute(frame.map_partitions(len, enforce_metadata=False)).result()
-    lengths = tuple(map(int, np.ravel(found)))  # a number, not a list, if there is one partition
-    names = list(frame.columns)
-    known = np.asarray(names, dtype=object) if all(isinstance(name, str) for name in names) else None
-    return Points(_whole_rows(frame.to_dask_array(lengths=lengths), workers), known)
-
-
-def _whole_rows(X: Any, workers: Workers) -> Any:
-    """Chunks of whole rows with known sizes, in a float type."""
-    _check_dimensions(X.ndim)
-    if X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
-    if np.isnan(X.shape[1]):
-        raise ValueError("the number of columns of X must be known: call X.compute_chunk_sizes() first.")
-    if np.isnan(X.shape[0]):
-        lengths = workers.compute([delayed(len)(block) for block in X.to_delayed().ravel()])
-        X = da.Array(X.dask, X.name, (tuple(lengths), X.chunks[1]), dtype=X.dtype, meta=X._meta)
-    if X.shape[0] < 2 or X.shape[1] < 1:
-        raise ValueError(f"X must have at least 2 points and 1 feature; got the shape {tuple(map(int, X.shape))}.")
-    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    dtype = dtype.newbyteorder("=")
-    return X.map_blocks(_dense, kind=dtype, dtype=dtype, meta=np.empty((0, 0), dtype=dtype))
 
 
 def _check_dimensions(ndim: int) -> None:
@@ -148,11 +177,59 @@ def _check_dimensions(ndim: int) -> None:
         raise ValueError(f"X must have two dimensions, points as rows; got {ndim}. Reshape it.")
 
 
+def _check_size(shape: Any) -> None:
+    if shape[0] < 2 or shape[1] < 1:
+        raise ValueError(f"X must have at least 2 points and 1 feature; got the shape {tuple(map(int, shape))}.")
+
+
+def _float_type(dtype: Any) -> np.dtype[Any]:
+    native = np.dtype(dtype).newbyteorder("=")
+    return native if native in (np.float32, np.float64) else np.dtype(np.float64)
+
+
+# ---------------------------------------------------------------- Dask's own
+
+
+def _from_dask(X: Any, workers: DaskWorkers) -> Source:
+    import dask.array as da
+
+    if hasattr(X, "to_dask_array"):
+        return _from_frame(X, workers)
+    if not isinstance(X, da.Array):
+        X = da.from_array(X, chunks=getattr(X, "chunks", "auto"))  # a Zarr array has chunks of its own
+    return _whole_rows(X, workers)
+
+
+def _from_frame(frame: Any, workers: DaskWorkers) -> Source:
+    wrong = [str(name) for name, dtype in frame.dtypes.items() if getattr(dtype, "kind", "O") not in "fiub"]
+    if wrong:
+        raise ValueError(f"X has columns that are not numbers: {wrong[:10]}. Drop or encode them first.")
+    found = workers.client.compute(frame.map_partitions(len, enforce_metadata=False)).result()
+    lengths = tuple(map(int, np.ravel(found)))  # a number, not a list, if there is one partition
+    names = list(frame.columns)
+    known = np.asarray(names, dtype=object) if all(isinstance(name, str) for name in names) else None
+    return _whole_rows(frame.to_dask_array(lengths=lengths), workers, known)
+
+
+def _whole_rows(X: Any, workers: Workers, names: Array | None = None) -> Source:
+    """Chunks of whole rows with known sizes, in a float type."""
+    import dask.array as da
+
+    _check_dimensions(X.ndim)
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    if np.isnan(X.shape[1]):
+        raise ValueError("the number of columns of X must be known: call X.compute_chunk_sizes() first.")
+    if np.isnan(X.shape[0]):
+        lengths = results(workers, len, [(block,) for block in X.to_delayed().ravel()])
+        X = da.Array(X.dask, X.name, (tuple(lengths), X.chunks[1]), dtype=X.dtype, meta=X._meta)
+    _check_size(X.shape)
+    dtype = _float_type(X.dtype)
+    X = X.map_blocks(_dense, kind=dtype, dtype=dtype, meta=np.empty((0, 0), dtype=dtype))
+    return Source((int(X.shape[0]), int(X.shape[1])), dtype, names, array=X)
+
+
 def _dense(block: Any, kind: Any) -> Array:
     if sparse.issparse(block):
         raise TypeError("the chunks of X must be dense arrays; got sparse ones. X.map_blocks(lambda x: x.toarray())")
     return np.ascontiguousarray(np.asarray(block), dtype=kind)
-
-
-def _read_rows(path: str, start: int, stop: int) -> Array:
-    return np.array(mapped(Path(path))[start:stop])

@@ -1,19 +1,19 @@
-"""Sample, cluster, classify on chunks: landmarks come to the driver, the fitted model goes to the workers."""
+"""Sample, cluster, classify on chunks: landmarks come to the caller, the fitted model goes to whoever computes."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
-from dask.delayed import delayed
 
 from subspaces.distributed._files import digest, load, save
-from subspaces.distributed._tasks import Workers
+from subspaces.distributed._input import Source, opened
+from subspaces.distributed._output import Output
+from subspaces.distributed._tasks import Workers, results
 from subspaces.engine.landmark_run import Outcome, one_cluster, run_points
 from subspaces.estimators.sampled import Sampled
 from subspaces.landmarks.points import Points, label_blocks
@@ -27,28 +27,27 @@ TASK_BYTES = 64 * 2**20
 
 
 class Rows(Points):
-    """Rows of a dask array, fetched when they are asked for.
+    """Rows of points that stay where they are, fetched when they are asked for.
 
-    The array is cut into blocks that do not depend on its chunks: whole multiples of the block that the estimator
+    They are cut into blocks that do not depend on their chunks: whole multiples of the block that the estimator
     labels at a time in memory, because the rounding of a matrix product depends on its size.
 
     Parameters
     ----------
-    array : dask array of shape (n, m)
+    source : where the points are
     block_bytes : of points that are scaled and labelled at a time
     workers : who has the chunks
     folder : where labels of blocks are kept, or None
     """
 
-    def __init__(self, array: Any, block_bytes: int, workers: Workers, folder: Path | None = None) -> None:
-        super().__init__(array, Scaling(), np.zeros(0, dtype=np.intp), block_bytes)
+    def __init__(self, source: Source, block_bytes: int, workers: Workers, folder: Path | None = None) -> None:
+        super().__init__(source, Scaling(), np.zeros(0, dtype=np.intp), block_bytes)
         self.workers, self.folder = workers, folder
         n, m = self.shape
-        row_bytes = m * array.dtype.itemsize
+        row_bytes = m * source.dtype.itemsize
         at_once = row_blocks(n, row_bytes, block_bytes)[0][1]
         per_task = at_once * max(1, TASK_BYTES // (at_once * row_bytes))
-        self.bounds = [*range(0, n, per_task), n]
-        self.blocks = list(array.rechunk((per_task, -1), method="tasks").to_delayed().ravel())
+        self.bounds, self.blocks = source.pieces(per_task)
         self._last: tuple[int, Array] | None = None
 
     def __len__(self) -> int:
@@ -66,12 +65,9 @@ class Rows(Points):
         block = np.searchsorted(self.bounds, rows, side="right") - 1
         needed = np.unique(block)
         places = [np.flatnonzero(block == b) for b in needed]
-        tasks = [
-            delayed(getitem)(self.blocks[b], rows[place] - self.bounds[b])
-            for b, place in zip(needed, places, strict=True)
-        ]
+        tasks = [(self.blocks[b], rows[place] - self.bounds[b]) for b, place in zip(needed, places, strict=True)]
         out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
-        for number, found in self.workers.as_they_come(tasks):
+        for number, found in self.workers.run(_rows, tasks):
             out[places[number]] = found
         return np.asarray(apply_scaling(out, self.scaling))
 
@@ -84,9 +80,9 @@ class Rows(Points):
         name = joblib.hash((function, self.scaling, self.dtype)) if self.folder is not None else ""
         place = None if self.folder is None else str(self.folder)
         sent = self.workers.keep((self.scaling, function, self.block_bytes))
-        tasks = [delayed(label_block)(block, sent, place, name) for block in self.blocks]
+        tasks = [(block, sent, place, name) for block in self.blocks]
         labels = np.empty(len(self), dtype=np.intp)
-        for number, found in self.workers.as_they_come(tasks, announce=True):
+        for number, found in self.workers.run(label_block, tasks, announce=True):
             labels[self.bounds[number] : self.bounds[number + 1]] = found
         return labels
 
@@ -107,19 +103,20 @@ class Rows(Points):
     def _block(self, number: int) -> Array:
         """One whole block; the last one is kept, because those who read slices read them in order."""
         if self._last is None or self._last[0] != number:
-            (block,) = self.workers.compute([self.blocks[number]])
+            (block,) = results(self.workers, opened, [(self.blocks[number],)])
             self._last = number, np.asarray(apply_scaling(block, self.scaling))
         return self._last[1]
 
 
-def fit_sampled(estimator: Sampled, array: Any, workers: Workers, folder: Path | None) -> None:
+def fit_sampled(estimator: Sampled, source: Source, workers: Workers, folder: Path | None, output: Output) -> None:
     """Fit an estimator as its own ``fit`` does, with points that stay where they are."""
     estimator._validate_params()
     estimator._forget()
     try:
-        found = _run(estimator, Rows(array, estimator._block_bytes, workers, folder))
-        estimator.n_features_in_ = array.shape[1]
+        found = _run(estimator, Rows(source, estimator._block_bytes, workers, folder))
+        estimator.n_features_in_ = source.shape[1]
         estimator._keep(found)
+        output.keep(estimator)
     except BaseException:
         estimator._forget()
         raise
@@ -154,7 +151,7 @@ def settle_scaling(points: Rows, extremes: Array, rule: str | None, units: bool 
 
 def _extremes(points: Rows) -> Array:
     """Smallest and largest value of each feature, as two points."""
-    found = points.workers.compute([delayed(_range)(block) for block in points.blocks])
+    found = results(points.workers, _range, [(block,) for block in points.blocks])
     for number, values in enumerate(found):
         if not np.isfinite(values).all():
             first, last = points.bounds[number], points.bounds[number + 1] - 1
@@ -164,7 +161,7 @@ def _extremes(points: Rows) -> Array:
 
 def _order(points: Rows, largest: float) -> Labels:
     """:func:`~subspaces.numerics.ordering.canonical_order` of all points, from a key and a fingerprint of each."""
-    found = points.workers.compute([delayed(_keys)(block, largest) for block in points.blocks])
+    found = results(points.workers, _keys, [(block, largest) for block in points.blocks])
     keys, prints = (np.concatenate(part) for part in zip(*found, strict=True))
     return order_of_keys(keys, prints)
 
@@ -173,20 +170,20 @@ def _total(points: Rows, mean: Array | None) -> Array:
     """Sum over all points of each feature, or of its squared distance from the mean.
 
     Handed from block to block in the order of the rows, as NumPy sums one array (of two columns or more): the same
-    digits, and the blocks are still read in parallel.
+    digits.
     """
     total = np.zeros(points.shape[1])
     for block in points.blocks:
-        total = delayed(_add)(total, block, mean, points.scaling)
-    (found,) = points.workers.compute([total])
-    return np.asarray(found)
+        (total,) = results(points.workers, _add, [(total, block, mean, points.scaling)])
+    return total
 
 
 def label_block(
-    block: Array, how: tuple[Scaling, Callable[[Array], Labels], int], folder: str | None, name: str
+    block: Any, how: tuple[Scaling, Callable[[Array], Labels], int], folder: str | None, name: str
 ) -> Labels:
     """Labels of some points, on a worker: read if the same model labelled the same points before."""
     scaling, function, block_bytes = how
+    block = opened(block)
     if folder is None:
         return label_blocks(block, scaling, function, block_bytes)
     path = Path(folder) / f"labels-{name}-{digest(block)}.npy"
@@ -198,15 +195,21 @@ def label_block(
     return labels
 
 
-def _range(block: Array) -> tuple[Array, Array]:
-    return block.min(axis=0), block.max(axis=0)
+def _range(block: Any) -> tuple[Array, Array]:
+    X = opened(block)
+    return X.min(axis=0), X.max(axis=0)
 
 
-def _keys(block: Array, largest: float) -> tuple[Array, Array]:
-    return row_keys(block, largest), fingerprints(block)
+def _rows(block: Any, rows: Labels) -> Array:
+    return opened(block)[rows]
 
 
-def _add(total: Array, block: Array, mean: Array | None, scaling: Scaling) -> Array:
-    values = np.asarray(apply_scaling(block, scaling))
+def _keys(block: Any, largest: float) -> tuple[Array, Array]:
+    X = opened(block)
+    return row_keys(X, largest), fingerprints(X)
+
+
+def _add(total: Array, block: Any, mean: Array | None, scaling: Scaling) -> Array:
+    values = np.asarray(apply_scaling(opened(block), scaling))
     values = values.astype(np.float64) if mean is None else np.square(values - mean)
-    return np.add.reduce(np.concatenate([total[None], values]), axis=0)
+    return np.asarray(np.add.reduce(np.concatenate([total[None], values]), axis=0))

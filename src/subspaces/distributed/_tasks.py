@@ -1,38 +1,82 @@
-"""Work for the workers: lists of tasks in, results out as they arrive."""
+"""Who computes: this process, or the workers of a Dask cluster. Lists of tasks in, results out as they arrive."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from dask.delayed import Delayed
-from distributed import as_completed
+from pathlib import Path
+from typing import Any, Protocol
 
 Progress = Callable[[int, int], None]
 
 
+class Workers(Protocol):
+    """Who runs tasks: functions of arguments that may run twice."""
+
+    def run(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], announce: bool = False
+    ) -> Iterator[tuple[int, Any]]:
+        """Number of each task and its result, as they arrive; the first error stops the others."""
+
+    def keep(self, value: Any) -> Any:
+        """Send an object once, for many tasks to read."""
+
+    def blind(self, folder: Path) -> list[str]:
+        """Those that do not see a folder."""
+
+
+def results(workers: Workers, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Results in the order of the tasks."""
+    found: list[Any] = [None] * len(arguments)
+    for place, result in workers.run(function, arguments):
+        found[place] = result
+    return found
+
+
 @dataclass(frozen=True)
-class Workers:
-    """The workers behind a client, and whom to tell how far they are.
+class ThisProcess:
+    """The calling process, one task after the other."""
+
+    progress: Progress | None = None
+
+    def run(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], announce: bool = False
+    ) -> Iterator[tuple[int, Any]]:
+        """Results in order."""
+        for number, given in enumerate(arguments):
+            yield number, function(*given)
+            if announce and self.progress is not None:
+                self.progress(number + 1, len(arguments))
+
+    def keep(self, value: Any) -> Any:
+        """The object itself."""
+        return value
+
+    def blind(self, folder: Path) -> list[str]:
+        """Nobody."""
+        return []
+
+
+@dataclass(frozen=True)
+class DaskWorkers:
+    """The workers behind a client.
 
     A task whose worker dies is run again by Dask, as often as its setting ``distributed.scheduler.allowed-failures``
-    says (3 times), so every task must be one that may run twice.
+    says (3 times).
     """
 
     client: Any
     progress: Progress | None = None
 
-    def compute(self, tasks: list[Delayed]) -> list[Any]:
-        """Results in the order of the tasks."""
-        results = [None] * len(tasks)
-        for place, result in self.as_they_come(tasks):
-            results[place] = result
-        return results
+    def run(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], announce: bool = False
+    ) -> Iterator[tuple[int, Any]]:
+        """Results as they arrive."""
+        from dask.delayed import delayed
+        from distributed import as_completed
 
-    def as_they_come(self, tasks: list[Delayed], announce: bool = False) -> Iterator[tuple[int, Any]]:
-        """Number of the task and its result, as they arrive; the first error stops the others."""
-        futures = self.client.compute(tasks)
+        task = delayed(function, pure=False)
+        futures = self.client.compute([task(*given) for given in arguments])
         place = {future.key: number for number, future in enumerate(futures)}
         done = 0
         try:
@@ -41,18 +85,23 @@ class Workers:
                 future.release()
                 done += 1
                 if announce and self.progress is not None:
-                    self.progress(done, len(tasks))
+                    self.progress(done, len(arguments))
         finally:
-            if done < len(tasks):
+            if done < len(arguments):
                 self.client.cancel(futures)
 
     def keep(self, value: Any) -> Any:
-        """Send an object once, for many tasks to read.
-
-        As the result of a task, not by ``scatter``: what was scattered is lost with the workers that held it.
-        """
+        """As the result of a task, not by ``scatter``: what was scattered is lost with the workers that held it."""
         return self.client.submit(_itself, value, pure=False)
+
+    def blind(self, folder: Path) -> list[str]:
+        """Addresses of workers on machines that do not have it."""
+        return [address for address, found in self.client.run(_is_folder, str(folder)).items() if not found]
 
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def _is_folder(path: str) -> bool:
+    return Path(path).is_dir()

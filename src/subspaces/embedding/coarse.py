@@ -83,8 +83,12 @@ def embed_contracted(
     return CoarseEmbedding(rows, kept, found.eigenvalues)
 
 
-def smooth_labels(W: Sparse, labels: Labels, n_clusters: int) -> Labels:
-    """Let each point follow its neighbours: five sweeps F ← 0.9 D⁻¹WF + 0.1 F₀ from the indicator F₀ of the labels."""
+def smooth_labels(W: Sparse, labels: Labels, n_clusters: int, fixed: Array | None = None) -> Labels:
+    """Let each point follow its neighbours: five sweeps F ← 0.9 D⁻¹WF + 0.1 F₀ from the indicator F₀ of the labels.
+
+    Those that are `fixed` keep their labels throughout; they stand for the points of other parts of a larger graph, so
+    that a label may vanish here.
+    """
     degree = np.asarray(W.sum(axis=1)).ravel()
     inverse = np.divide(1 - _MEMORY, degree, out=np.zeros_like(degree), where=degree > 0)[:, None]
     start = np.zeros((len(labels), n_clusters), dtype=W.dtype)
@@ -94,7 +98,11 @@ def smooth_labels(W: Sparse, labels: Labels, n_clusters: int) -> Labels:
         F = W @ F
         F *= inverse
         F[np.arange(len(labels)), labels] += _MEMORY
+        if fixed is not None:
+            F[fixed] = start[fixed]
     smoothed = F.argmax(axis=1)
+    if fixed is not None:
+        return smoothed.astype(np.intp)
     # a cluster must not vanish: its points keep their labels
     lost = np.setdiff1d(labels, smoothed)
     return np.where(np.isin(labels, lost), labels, smoothed).astype(np.intp)

@@ -17,7 +17,7 @@ from subspaces.kernels.dispatched import gram_at
 from subspaces.numerics.cells import build_cells
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
-from subspaces.partition import cut_by_modularity, cut_embedding
+from subspaces.partition import cut_by_modularity, cut_embedding, distinct_communities
 from subspaces.representation.coefficients import Coefficients, Factors, Placed, Trace, from_sparse
 from subspaces.representation.two_scale import TwoScale
 from subspaces.scaling import Scaling, apply_scaling, fit_components, fit_scaling
@@ -199,6 +199,8 @@ def cut(found: Graph, embedding: Embedding | None, plan: Plan, communities: Labe
         W = found.W if connected.all() else found.W[connected][:, connected]
         known = None if communities is None else communities[connected]
         labels = cut_by_modularity(W, k, seed=plan.seed, iterations=how.iterations, communities=known)
+        if k is None:
+            labels = distinct_communities(W, labels)
     else:
         assert k is not None
         labels = cut_rows(embedding.rows[connected], min(k, int(connected.sum())), how, plan.seed)

@@ -22,6 +22,7 @@ from subspaces.representation.ridge import above_rounding, penalty
 
 N_LANDMARKS = 256
 _SAMPLE = 64  # points per landmark that k-means looks at
+_STARTS = 16  # of them those that its starts are drawn from, one by one
 _ROUNDING = 1e3  # smallest λ in units of the kernel's rounding: R is a difference of two matrices that nearly agree
 
 
@@ -131,6 +132,7 @@ def _landmarks(X: Array, n_landmarks: int, seed: int) -> Array:
     sample = X[np.sort(rng.choice(len(X), min(len(X), _SAMPLE * n_landmarks), replace=False))]
     n_landmarks = min(n_landmarks, len(np.unique(sample, axis=0)))
     with one_thread("openmp"), one_thread("blas"):  # one thread, one result
-        starts = first_centres(sample, n_landmarks, rng, spread_out=True, n_trials=1)
+        few = sample[:: max(1, len(sample) // (_STARTS * n_landmarks))]
+        starts = first_centres(few, n_landmarks, rng, spread_out=True, n_trials=1)
         model = KMeans(n_landmarks, init=starts, n_init=1, max_iter=10)
         return np.asarray(model.fit(sample).cluster_centers_, dtype=X.dtype)

@@ -62,7 +62,8 @@ def _about_published(records: Sequence[Record]) -> Iterator[str]:
     short = below_paper(both)
     if both:
         told = ", ".join(f"{r.row} on {r.panel} ({r.mean:.1f}, published {r.paper:.1f})" for r in short)
-        text = f"Of {counted(len(both), 'published figure')} {len(both) - len(short)} are reached, to a point"
+        text = f"Of {counted(len(both), 'published figure')} {len(both) - len(short)} are reached, to a point, "
+        text += "some with settings picked for it (see above)"
         yield text + (f"; not {told}." if short else ".")
 
 

@@ -1,0 +1,290 @@
+"""Blocks of the graph: coefficients of the points of a block, what the graph keeps of them, edges between groups.
+
+A task reads its points and, mapped from the shards around, those of the cells that its own cells probe. Coefficients
+that other blocks need are left for them in files, sorted by block. No task holds more than :data:`AROUND` points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from subspaces.distributed import _files as files
+from subspaces.distributed._shards import Layout, open_layout
+from subspaces.graphs.rules import GraphRule, build_graph
+from subspaces.graphs.truncation import largest_per_column
+from subspaces.kernels import Kernel
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.cells import PROBED_POINTS, Cells, nearest_cells
+from subspaces.numerics.distances import squared_norms_of
+from subspaces.numerics.process import one_thread
+from subspaces.numerics.types import Array, Labels, Sparse
+from subspaces.representation.coefficients import from_sparse
+from subspaces.representation.nystrom import Frame, GlobalPart, Sums
+from subspaces.representation.two_scale import Prepared, rows_of_coefficients
+
+AROUND = 3 * 2**17
+"""Points, its own and those around, whose features a task holds at a time, about."""
+
+_MODEL = ("penalty", "landmarks", "whitening", "spectrum", "effective_dimension", "n_points", "mean")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What tasks of the graph are told: where files are, and what the files do not say.
+
+    Attributes
+    ----------
+    layout : file of the layout
+    folder : of the coefficients
+    kernel : settled
+    n_candidates : of each point
+    around : :data:`AROUND`
+    """
+
+    layout: str
+    folder: str
+    kernel: Kernel
+    n_candidates: int
+    around: int = AROUND
+
+    def path(self, kind: str, number: int) -> Path:
+        """File or folder of a task's result."""
+        return Path(self.folder) / f"{kind}-{number}"
+
+
+def save_model(model: GlobalPart, path: Path) -> None:
+    """Everything but the kernel."""
+    files.save_several(path, **{name: np.array(getattr(model, name)) for name in _MODEL})
+
+
+def open_model(path: Path, kernel: Kernel) -> GlobalPart:
+    """What :func:`save_model` wrote."""
+    found = files.loaded(path)
+    parts: list[Any] = [found[name] if found[name].ndim else float(found[name]) for name in _MODEL]
+    return GlobalPart(kernel, *parts)
+
+
+def add_up(work: Work, place: int, frame: Frame) -> None:
+    """One task: sums over the points of a shard, for the global part."""
+    found = frame.sums(np.asarray(open_layout(work.layout).shard(place, "points")))
+    files.save_several(work.path("sums", place).with_suffix(".npz"), **found._asdict())
+
+
+def read_sums(work: Work, n_shards: int) -> Sums:
+    """All sums, added up in the order of the shards."""
+    parts = [files.loaded(work.path("sums", place).with_suffix(".npz")) for place in range(n_shards)]
+    inner, total = (np.sum([part[name] for part in parts], axis=0) for name in ("inner", "total"))
+    return Sums(inner, total, sum(float(part["diagonal"]) for part in parts), sum(int(p["n_points"]) for p in parts))
+
+
+# ---------------------------------------------------------------- coefficients
+
+
+def represent(work: Work, number: int) -> None:
+    """One task: candidates and coefficients of the points of a block, and those that other blocks need."""
+    layout = open_layout(work.layout)
+    model = open_model(Path(work.folder) / "model.npz", work.kernel)
+    place, first, last, start, stop = layout.tasks[number]
+    table = _Table.of(layout, place)
+    own = table.row_of(place, np.arange(first, last))
+    probes = nearest_cells(table.centroids[own], table.centroids)
+    needed = _enough(table.sizes[probes], max(PROBED_POINTS, work.n_candidates + 1))
+    parts = [
+        _coefficients(work, layout, model, table, own[a:b], probes[a:b], needed[a:b])
+        for a, b in _batches(table.sizes, own, probes, needed, work.around)
+    ]
+    candidates, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    candidates = candidates.astype(layout.position_type)
+    files.save_folder(
+        work.path("rows", number),
+        candidates=candidates,
+        values=values,
+        **_outgoing(layout, candidates, values, int(start), int(stop)),
+    )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """All cells of the shards around one: shard, positions of their points, centroid."""
+
+    shard: Labels
+    starts: Labels
+    sizes: Labels
+    centroids: Array
+    first: dict[int, int]
+
+    @staticmethod
+    def of(layout: Layout, place: int) -> _Table:
+        places = np.unique(np.append(layout.near[place], place))
+        bounds = [np.asarray(layout.shard(p, "bounds")) for p in places]
+        counts = [len(b) - 1 for b in bounds]
+        return _Table(
+            np.repeat(places, counts),
+            np.concatenate([layout.offsets[p] + b[:-1] for p, b in zip(places, bounds, strict=True)]),
+            np.concatenate([np.diff(b) for b in bounds]),
+            np.concatenate([layout.shard(p, "centroids") for p in places]),
+            dict(zip(places.tolist(), np.cumsum([0, *counts[:-1]]).tolist(), strict=True)),
+        )
+
+    def row_of(self, place: int, cells: Labels) -> Labels:
+        return self.first[int(place)] + cells
+
+
+def _enough(sizes: Array, at_least: int) -> Labels:
+    """How many of the cells in each row are needed to have that many points."""
+    return np.minimum((np.cumsum(sizes, axis=1) < at_least).sum(axis=1) + 1, sizes.shape[1])
+
+
+def _batches(sizes: Array, own: Labels, probes: Labels, needed: Labels, limit: int) -> list[tuple[int, int]]:
+    """Ranges of own cells whose points, with those around, are not more than the limit."""
+    ranges, first, total = [], 0, 0
+    seen = np.zeros(len(sizes), dtype=bool)
+    for i in range(len(own)):
+        cells = np.append(probes[i, : needed[i]], own[i])
+        new = np.unique(cells[~seen[cells]])
+        if total + sizes[new].sum() > limit and i > first:
+            ranges.append((first, i))
+            first, total = i, 0
+            seen[:] = False
+            new = np.unique(cells)
+        seen[new] = True
+        total += int(sizes[new].sum())
+    return [*ranges, (first, len(own))]
+
+
+def _coefficients(
+    work: Work, layout: Layout, model: GlobalPart, table: _Table, own: Labels, probes: Labels, needed: Labels
+) -> tuple[Array, Array]:
+    """Candidates (positions) and coefficients of the points of some cells."""
+    used = np.arange(probes.shape[1]) < needed[:, None]
+    others = np.setdiff1d(probes[used], own)
+    chosen = np.concatenate([own, others])
+    place = np.full(len(table.sizes), 0, dtype=np.intp)
+    place[chosen] = np.arange(len(chosen))
+    points = _points_of(layout, table, chosen)
+    positions = np.concatenate([np.arange(table.starts[c], table.starts[c] + table.sizes[c]) for c in chosen])
+    bounds = np.concatenate([[0], np.cumsum(table.sizes[chosen])])
+    cells = Cells(np.arange(len(points)), bounds, table.centroids[chosen], place[probes[:, : needed.max()]])
+    features = np.empty((len(points), len(model.spectrum)), dtype=model.landmarks.dtype)
+    with one_thread("blas"):
+        for a, b in row_blocks(len(points), 4 * features[:1].nbytes):
+            features[a:b] = model.rows(points[a:b])
+    n_candidates = min(work.n_candidates, len(points) - 1)
+    prepared = Prepared(points, cells, model, features, squared_norms_of(points), n_candidates)
+    candidates, values = rows_of_coefficients(prepared, 0, int(bounds[len(own)]))
+    return positions[candidates], values
+
+
+def _points_of(layout: Layout, table: _Table, chosen: Labels) -> Array:
+    shards = {int(place): layout.shard(int(place), "points") for place in np.unique(table.shard[chosen])}
+    parts = []
+    for c in chosen:
+        place = int(table.shard[c])
+        start = table.starts[c] - layout.offsets[place]
+        parts.append(shards[place][start : start + table.sizes[c]])
+    return np.concatenate(parts)
+
+
+def magnitudes(values: Array) -> Array:
+    """|C| with each column (a row here) divided by its largest entry, as the symmetric graph sees it."""
+    found = np.abs(values)
+    peaks = found.max(axis=1, keepdims=True)
+    return np.asarray(found / np.where(peaks > 0, peaks, 1))
+
+
+def _outgoing(layout: Layout, candidates: Array, values: Array, start: int, stop: int) -> dict[str, Array]:
+    """Entries whose row belongs to another block, sorted by it."""
+    weights, columns = magnitudes(values).ravel(), np.repeat(np.arange(start, stop), candidates.shape[1])
+    rows = candidates.ravel()
+    kept = np.flatnonzero(((rows < start) | (rows >= stop)) & (weights > 0))
+    block = np.searchsorted(layout.starts, rows[kept], side="right") - 1
+    order = np.argsort(block, kind="stable")
+    kept, block = kept[order], block[order]
+    blocks, first = np.unique(block, return_index=True)
+    return {
+        "out_rows": rows[kept],
+        "out_columns": columns[kept].astype(candidates.dtype),
+        "out_weights": weights[kept],
+        "out_blocks": blocks,
+        "out_bounds": np.append(first, len(kept)),
+    }
+
+
+# ---------------------------------------------------------------- the graph
+
+
+def tie(work: Work, rule: GraphRule, folder: str, number: int) -> None:
+    """One task: columns of the graph that belong to the points of a block, T with W = |T| + |T|ᵀ."""
+    layout = open_layout(work.layout)
+    start, stop = (int(value) for value in layout.tasks[number, 3:])
+    rows = work.path("rows", number)
+    candidates, values = (np.array(files.mapped(rows / f"{name}.npy")) for name in ("candidates", "values"))
+    treated, known = _treated(work, layout, rule, number, candidates, values, start, stop)
+    magnitude = abs(treated)
+    files.save_folder(
+        Path(folder) / f"edges-{number}",
+        indptr=magnitude.indptr,
+        rows=known[magnitude.indices].astype(layout.position_type),
+        weights=magnitude.data,
+    )
+
+
+def _treated(
+    work: Work, layout: Layout, rule: GraphRule, number: int, candidates: Array, values: Array, start: int, stop: int
+) -> tuple[Sparse, Labels]:
+    """Columns of a block as the rule treats them, over the points that they know, and the positions of these."""
+    own, width = np.arange(start, stop), candidates.shape[1]
+    if rule.name != "symmetric":
+        known = np.unique(np.concatenate([candidates.ravel(), own]))
+        size, first = len(known), int(np.searchsorted(known, start))
+        indptr = np.concatenate([np.zeros(first), np.arange(stop - start + 1) * width])
+        indptr = np.concatenate([indptr, np.full(size - first - (stop - start), indptr[-1])]).astype(np.int64)
+        entries = (values.ravel(), np.searchsorted(known, candidates.ravel()), indptr)
+        C = sparse.csc_array(entries, shape=(size, size))
+        C.sort_indices()
+        treated = build_graph(from_sparse(C), rule, keep=False).treated
+        return sparse.csc_array(treated)[:, first : first + stop - start], known
+    rows, columns, weights = _incoming(work, layout, number)
+    known = np.unique(np.concatenate([candidates.ravel(), own, columns]))
+    first = int(np.searchsorted(known, start))
+    place = np.searchsorted(known, candidates.ravel())
+    column, shape = np.repeat(np.arange(stop - start), width), (len(known), stop - start)
+    scaled = magnitudes(values).ravel()
+    inside = (candidates.ravel() >= start) & (candidates.ravel() < stop)
+    across = (scaled[inside], (first + column[inside], candidates.ravel()[inside] - start))
+    S = sparse.csc_array(sparse.coo_array((scaled, (place, column)), shape=shape))
+    S = S + sparse.csc_array(sparse.coo_array(across, shape=shape))
+    S = S + sparse.csc_array(sparse.coo_array((weights, (np.searchsorted(known, columns), rows - start)), shape=shape))
+    return largest_per_column(S, layout.n if rule.n_nonzero is None else rule.n_nonzero), known
+
+
+def _incoming(work: Work, layout: Layout, number: int) -> tuple[Array, Array, Array]:
+    """Entries of other blocks' columns in the rows of this one, in the order of the blocks."""
+    parts: list[tuple[Array, ...]] = []
+    for other in range(len(layout.tasks)):
+        folder = work.path("rows", other)
+        blocks = files.mapped(folder / "out_blocks.npy")
+        at = int(np.searchsorted(blocks, number))
+        if at < len(blocks) and blocks[at] == number:
+            a, b = files.mapped(folder / "out_bounds.npy")[at : at + 2]
+            parts.append(
+                tuple(files.mapped(folder / f"out_{name}.npy")[a:b] for name in ("rows", "columns", "weights"))
+            )
+    if not parts:
+        none = np.zeros(0, dtype=layout.position_type)
+        return none, none, np.zeros(0, dtype=np.float32)
+    rows, columns, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return rows, columns, weights
+
+
+def open_edges(folder: Path, number: int) -> tuple[Array, Array, Array]:
+    """Column pointers, rows (positions) and weights that :func:`tie` wrote."""
+    indptr, rows, weights = (
+        files.mapped(folder / f"edges-{number}" / f"{n}.npy") for n in ("indptr", "rows", "weights")
+    )
+    return indptr, rows, weights

@@ -1,0 +1,241 @@
+"""Blocks of the graph → groups of points → the graph between groups, which is cut → labels of all points.
+
+Groups are what one block knows to belong together: small communities of its own graph where modularity cuts, cells of
+k-means where the spectral embedding does, as in memory. Only the graph between them is seen by the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from subspaces.distributed import _files as files
+from subspaces.distributed._blocks import Work, magnitudes, open_edges
+from subspaces.distributed._shards import Layout, open_layout
+from subspaces.embedding.coarse import embed_contracted, smooth_labels
+from subspaces.engine.plan import Plan
+from subspaces.engine.stages import cut_rows
+from subspaces.graphs.affinity import affinity, components, join_components
+from subspaces.kernels import Kernel
+from subspaces.numerics.cells import build_cells
+from subspaces.numerics.ordering import label_of_most_copies
+from subspaces.numerics.types import Array, Labels, Sparse
+from subspaces.partition import cut_by_modularity, distinct_communities, merge_communities
+from subspaces.representation.coefficients import from_sparse
+
+MICRO_CLUSTERS = 2000
+"""Groups of the spectral cut, about, unless there are more blocks."""
+_SMALLEST = 32  # points of such a group, about
+_RESOLUTION = 8.0  # of a block's own communities: finer than any that the whole graph can have
+_CRUMB = 8  # points; smaller communities of a block join the others of their cell
+_MAX_RESOLUTION = 1e4
+_ROUNDS = 2  # of Leiden within a block
+
+
+def group(work: Work, folder: str, number: int, by_modularity: bool, seed: int) -> None:
+    """One task: groups of the points of a block."""
+    layout, place = open_layout(work.layout), Path(folder)
+    start, stop = (int(value) for value in layout.tasks[number, 3:])
+    points = layout.points(start, stop)
+    if by_modularity:
+        codes = _communities(layout, place, number, start, stop, seed)
+    else:
+        size = max(_SMALLEST, layout.n // MICRO_CLUSTERS)
+        codes = build_cells(np.asarray(points), size=size, seed=seed).labels()
+    sizes = np.bincount(codes)
+    indicator = sparse.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))))
+    centroids = (indicator @ points.astype(np.float64)) / sizes[:, None]
+    files.save_folder(place / f"groups-{number}", codes=codes.astype(np.int32), sizes=sizes, centroids=centroids)
+
+
+def _communities(layout: Layout, folder: Path, number: int, start: int, stop: int, seed: int) -> Labels:
+    """Small communities of a block's own graph; points that have none join the largest of their cell."""
+    indptr, rows, weights = open_edges(folder, number)
+    column = np.repeat(np.arange(stop - start), np.diff(indptr))
+    inside = (rows >= start) & (rows < stop)
+    T = sparse.csc_array((weights[inside], (rows[inside] - start, column[inside])), shape=2 * (stop - start,))
+    cells = _cell_of(layout, number)
+    if not T.nnz:
+        return cells
+    codes = cut_by_modularity(affinity(T), resolution=_RESOLUTION, seed=seed, iterations=_ROUNDS)
+    sizes = np.bincount(codes)
+    small = sizes[codes] < _CRUMB
+    largest = np.zeros(cells.max() + 1, dtype=np.intp)
+    order = np.lexsort((-codes, sizes[codes], cells))  # the last of each cell is written: the largest, first number
+    largest[cells[order]] = codes[order]
+    codes = np.where(small, largest[cells], codes)
+    return np.unique(codes, return_inverse=True)[1].astype(np.intp)
+
+
+def _cell_of(layout: Layout, number: int) -> Labels:
+    place, first, last = layout.tasks[number, :3]
+    sizes = np.diff(layout.shard(int(place), "bounds")[first : last + 1])
+    return np.repeat(np.arange(last - first), sizes)
+
+
+def contract(work: Work, folder: str, number: int) -> None:
+    """One task: weights of a block's edges between groups, in the graph and before it was truncated."""
+    layout, place = open_layout(work.layout), Path(folder)
+    offsets = files.mapped(place / "groups.npy")
+    indptr, rows, weights = open_edges(place, number)
+    rows_of_all = files.mapped(work.path("rows", number) / "candidates.npy")
+    scaled = magnitudes(np.asarray(files.mapped(work.path("rows", number) / "values.npy")))
+    own = offsets[number] + np.asarray(files.mapped(place / f"groups-{number}" / "codes.npy"), dtype=np.int64)
+    found: dict[str, Array] = {}
+    kinds = {
+        "kept": (np.asarray(rows), np.repeat(own, np.diff(indptr)), weights),
+        "all": (rows_of_all.ravel(), np.repeat(own, rows_of_all.shape[1]), scaled.ravel()),
+    }
+    for kind, (positions, column, values) in kinds.items():
+        row = values_at(layout, place, "groups", positions) + offsets[_block_of(layout, positions)]
+        pairs, place_of = np.unique(row * offsets[-1] + column, return_inverse=True)
+        found[kind] = pairs
+        found[f"{kind}_weights"] = np.bincount(place_of, weights=values, minlength=len(pairs))
+    files.save_folder(place / f"contracted-{number}", **found)
+
+
+def _block_of(layout: Layout, positions: Array) -> Labels:
+    return np.searchsorted(layout.starts, positions, side="right") - 1
+
+
+def values_at(layout: Layout, folder: Path, kind: str, positions: Array) -> Array:
+    """What blocks know of their points (``groups``, ``labels``) at positions anywhere."""
+    where, inverse = np.unique(positions, return_inverse=True)
+    block = _block_of(layout, where)
+    out = np.empty(len(where), dtype=np.int64)
+    for number in np.unique(block):
+        some = block == number
+        out[some] = files.mapped(folder / f"{kind}-{number}" / "codes.npy")[where[some] - layout.starts[number]]
+    return out[inverse]
+
+
+def contracted(folder: Path, n_blocks: int, n_groups: int, kind: str) -> Sparse:
+    """The sum of all blocks' contractions, |T| + |T|ᵀ between groups."""
+    total = sparse.csr_array((n_groups, n_groups), dtype=np.float64)
+    for number in range(n_blocks):
+        place = folder / f"contracted-{number}"
+        row, column = np.divmod(files.mapped(place / f"{kind}.npy"), n_groups)
+        weights = files.mapped(place / f"{kind}_weights.npy")
+        total = total + sparse.csr_array((weights, (row, column)), shape=total.shape)
+    return sparse.csr_array(total + total.T)
+
+
+def cut_groups(plan: Plan, kernel: Kernel, coarse: Sparse, reserve: Sparse, sizes: Array, centroids: Array) -> Labels:
+    """Labels of the groups, from the graph between them."""
+    if plan.n_clusters == 1:
+        return np.zeros(len(sizes), dtype=np.intp)
+    if plan.cut.method == "modularity":
+        return _cut_by_modularity(plan, coarse, reserve, sizes)
+    assert plan.n_clusters is not None
+    assert plan.between is not None
+    coarse = coarse.copy()
+    coarse.setdiag(0)
+    coarse.eliminate_zeros()
+    found = embed_contracted(coarse, sizes, centroids, plan.n_clusters, plan.between(centroids, kernel))
+    return cut_rows(found.rows, plan.n_clusters, plan.cut, plan.seed)
+
+
+def _cut_by_modularity(plan: Plan, coarse: Sparse, reserve: Sparse, sizes: Array) -> Labels:
+    """As in memory, where a group without any edge joins the largest cluster; pieces are tied by what was truncated."""
+    if plan.connect and plan.n_clusters is not None and components(coarse)[0] > plan.n_clusters:
+        reserve = reserve.tocsc(copy=True)
+        reserve.setdiag(0)
+        reserve.eliminate_zeros()
+        coarse = join_components(coarse, from_sparse(reserve), plan.n_clusters)
+    loose = np.asarray(coarse.sum(axis=1)).ravel() == 0
+    kept = np.flatnonzero(~loose)
+    inner, k, resolution, found = coarse[kept][:, kept], plan.n_clusters, 1.0, np.zeros(0, dtype=np.intp)
+    while not len(found) or (k is not None and found.max() + 1 < k and resolution < _MAX_RESOLUTION):
+        both = cut_by_modularity(with_pendants(inner), resolution=resolution, seed=plan.seed)
+        found = np.unique(both[: len(kept)], return_inverse=True)[1]
+        resolution *= 1.5
+    found = distinct_communities(inner, found) if k is None else merge_communities(inner, found, k)
+    labels = np.full(len(sizes), np.bincount(found, weights=sizes[kept]).argmax(), dtype=np.intp)
+    labels[kept] = found
+    return labels
+
+
+def with_pendants(W: Sparse) -> Sparse:
+    """The graph with the weight inside each node on an edge to a node of its own.
+
+    Leiden's library counts a loop in the total only. An edge to a node that has no other adds the same to degree and
+    total.
+    """
+    inside = W.diagonal() / 2
+    bare = W - sparse.diags_array(W.diagonal())
+    loops = sparse.diags_array(inside)
+    both = sparse.csr_array(sparse.block_array([[bare, loops], [loops, None]]))
+    both.eliminate_zeros()
+    return both
+
+
+# ---------------------------------------------------------------- labels of points
+
+
+def smooth(work: Work, folder: str, name: str, number: int) -> None:
+    """One task: labels of the points of a block, from their groups and then from their neighbours.
+
+    The points of other blocks keep the labels of their groups meanwhile: no labels are exchanged between sweeps.
+    """
+    layout, place = open_layout(work.layout), Path(folder)
+    start, stop = (int(value) for value in layout.tasks[number, 3:])
+    of_groups, offsets = files.mapped(place / f"{name}.npy"), files.mapped(place / "groups.npy")
+    indptr, rows, weights = open_edges(place, number)
+    known = np.unique(np.concatenate([np.asarray(rows), np.arange(start, stop)]))
+    codes = values_at(layout, place, "groups", known) + offsets[_block_of(layout, known)]
+    present, labels = np.unique(of_groups[codes], return_inverse=True)
+    first, n_own = int(np.searchsorted(known, start)), stop - start
+    before = labels[first : first + n_own]
+    after = before
+    if len(present) > 1:
+        column = first + np.repeat(np.arange(n_own), np.diff(indptr))
+        T = sparse.csc_array((weights, (np.searchsorted(known, rows), column)), shape=(len(known), len(known)))
+        fixed = np.ones(len(known), dtype=bool)
+        fixed[first : first + n_own] = False
+        after = smooth_labels(affinity(T), labels, len(present), fixed)[first : first + n_own]
+    files.save_folder(
+        place / f"{name}-{number}", codes=present[after].astype(np.int32), groups=present[before].astype(np.int32)
+    )
+
+
+def finish(
+    work: Work, folder: str, name: str, n_clusters: int, lost: tuple[int, ...], shard: int
+) -> tuple[Array, Array]:
+    """One task: labels of a shard by row number; how many points each has, and its first row.
+
+    Copies of a point get one label. Clusters that smoothing left without any point anywhere, `lost`, keep theirs.
+    """
+    layout, place = open_layout(work.layout), Path(folder)
+    blocks = np.flatnonzero(layout.tasks[:, 0] == shard)
+    labels = np.concatenate([files.mapped(place / f"{name}-{b}" / "codes.npy") for b in blocks]).astype(np.intp)
+    if lost:
+        before = np.concatenate([files.mapped(place / f"{name}-{b}" / "groups.npy") for b in blocks])
+        labels = np.where(np.isin(before, lost), before, labels).astype(np.intp)
+    labels = label_of_most_copies(labels, np.asarray(layout.shard(shard, "prints")))
+    rows = np.asarray(layout.shard(shard, "rows"))
+    order = np.argsort(rows)
+    rows, labels = rows[order], labels[order]
+    first = np.full(n_clusters, layout.n, dtype=np.int64)
+    present, at = np.unique(labels, return_index=True)
+    first[present] = rows[at]
+    files.save_folder(place / f"sorted-{name}-{shard}", rows=rows, labels=labels.astype(np.int32))
+    return np.bincount(labels, minlength=n_clusters), first
+
+
+def deliver(work: Work, folder: str, name: str, names: Array, start: int, stop: int) -> None:
+    """One task: labels of some rows as they were given, from all shards."""
+    layout, place = open_layout(work.layout), Path(folder)
+    out = np.empty(stop - start, dtype=np.int32)
+    for shard in range(len(layout.shards)):
+        rows = files.mapped(place / f"sorted-{name}-{shard}" / "rows.npy")
+        a, b = np.searchsorted(rows, [start, stop])
+        out[rows[a:b] - start] = names[files.mapped(place / f"sorted-{name}-{shard}" / "labels.npy")[a:b]]
+    files.save(place / f"given-{name}-{start}.npy", out)
+
+
+def delivered(folder: Path, name: str, starts: list[int]) -> Iterator[Array]:
+    """All labels, piece by piece."""
+    return (files.mapped(folder / f"given-{name}-{start}.npy") for start in starts)

@@ -1,0 +1,162 @@
+"""Rows of files, read where they are needed: ``.npy``, Zarr, Parquet, folders of CSV; no Dask."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from subspaces.distributed._files import mapped
+from subspaces.io import FileError, read_table
+from subspaces.numerics.types import Array
+
+
+class Reader(Protocol):
+    """Something small that can be sent to a worker and reads rows there."""
+
+    def read(self, start: int, stop: int) -> Array:
+        """The rows from `start` to `stop`."""
+
+
+@dataclass(frozen=True)
+class NpyRows:
+    """An array in NumPy's format."""
+
+    path: str
+
+    def read(self, start: int, stop: int) -> Array:
+        """A memory map would be sent to a worker with all its bytes: so each opens the file itself."""
+        return mapped(Path(self.path))[start:stop]
+
+
+@dataclass(frozen=True)
+class ArrayRows:
+    """An array in the memory of the process that computes."""
+
+    X: Any
+
+    def read(self, start: int, stop: int) -> Array:
+        """Its rows."""
+        return np.asarray(self.X[start:stop])
+
+
+@dataclass(frozen=True)
+class ZarrRows:
+    """A Zarr array."""
+
+    path: str
+
+    @staticmethod
+    def opened(path: Path) -> Any:
+        """The array; pickles are refused before a chunk is unpacked: some codecs of object arrays unpickle."""
+        import zarr
+
+        stored = zarr.open_array(str(path), mode="r")
+        codecs = [*(getattr(stored, "filters", None) or ()), *(getattr(stored, "compressors", None) or ())]
+        if any(getattr(codec, "codec_id", "") == "pickle" for codec in codecs):
+            raise FileError(path, "its chunks are pickles, which are never loaded; store numbers")
+        return stored
+
+    def read(self, start: int, stop: int) -> Array:
+        """The chunks that hold these rows are unpacked."""
+        return np.asarray(self.opened(Path(self.path))[start:stop])
+
+
+def _spans(starts: tuple[int, ...], start: int, stop: int) -> list[tuple[int, int, int]]:
+    """Number, first and last row within it, of each part that has rows from `start` to `stop`."""
+    parts = [(i, max(start, a) - a, min(stop, b) - a) for i, (a, b) in enumerate(pairwise(starts))]
+    return [(i, a, b) for i, a, b in parts if a < b]
+
+
+@dataclass(frozen=True)
+class ParquetRows:
+    """The numeric columns of Parquet files: parts are their row groups."""
+
+    files: tuple[str, ...]
+    columns: tuple[str, ...]
+    groups: tuple[tuple[int, int], ...]
+    starts: tuple[int, ...]
+
+    @staticmethod
+    def of(paths: list[Path]) -> tuple[ParquetRows, np.dtype[Any]]:
+        """The files of one table, and the type that holds all columns."""
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise FileError(paths[0], 'reading Parquet needs pyarrow: pip install "subspaces[io]"') from None
+        schema, groups, sizes = None, [], []
+        for number, path in enumerate(paths):
+            with pyarrow.parquet.ParquetFile(path) as file:
+                found, meta = file.schema_arrow, file.metadata
+                groups += [(number, g) for g in range(meta.num_row_groups)]
+                sizes += [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
+            schema = found if schema is None else schema
+            if found.names != schema.names or found.types != schema.types:
+                raise FileError(path, f"its columns are not those of {paths[0].name}")
+        assert schema is not None
+        index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+        named = [name for name in schema.names if name not in index]
+        kinds = [schema.field(name).type for name in named]
+        wrong = [name for name, kind in zip(named, kinds, strict=True) if not _is_number(kind)]
+        if wrong:
+            raise FileError(paths[0], f"has columns that are not numbers: {wrong[:10]}; drop or encode them first")
+        dtype = np.dtype(np.float32 if all(str(kind) == "float" for kind in kinds) else np.float64)
+        starts = tuple(np.cumsum([0, *sizes]).tolist())
+        return ParquetRows(tuple(map(str, paths)), tuple(named), tuple(groups), starts), dtype
+
+    def read(self, start: int, stop: int) -> Array:
+        """The row groups that hold these rows are unpacked; the last is kept, for whoever reads on from there."""
+        parts = [
+            _parquet_group(self.files[self.groups[i][0]], self.groups[i][1], self.columns)[a:b]
+            for i, a, b in _spans(self.starts, start, stop)
+        ]
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
+
+
+@lru_cache(maxsize=1)
+def _parquet_group(path: str, group: int, columns: tuple[str, ...]) -> Array:
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        table = file.read_row_group(group, columns=list(columns), use_threads=False)
+    dtype = np.float32 if all(str(field.type) == "float" for field in table.schema) else np.float64
+    out = np.empty((table.num_rows, len(columns)), dtype=dtype)
+    for i, name in enumerate(columns):
+        out[:, i] = table.column(name).to_numpy(zero_copy_only=False)
+    return out
+
+
+@dataclass(frozen=True)
+class CsvRows:
+    """A folder of CSV files with the same columns: parts are the files."""
+
+    files: tuple[str, ...]
+    starts: tuple[int, ...]
+
+    @staticmethod
+    def look(path: str) -> tuple[int, list[str]]:
+        """Rows and columns of a file."""
+        X, names = _csv_file(path)
+        return len(X), names
+
+    def read(self, start: int, stop: int) -> Array:
+        """The files that hold these rows are parsed; the last is kept, for whoever reads on from there."""
+        parts = [_csv_file(self.files[i])[0][a:b] for i, a, b in _spans(self.starts, start, stop)]
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+@lru_cache(maxsize=1)
+def _csv_file(path: str) -> tuple[Array, list[str]]:
+    data = read_table(path)
+    return np.asarray(data.X), list(data.feature_names or [str(i + 1) for i in range(data.X.shape[1])])

@@ -1,0 +1,329 @@
+"""KTRR of more points than one process should hold: the caller's side, phase by phase.
+
+Everything between the phases is in files, named by what they depend on, so that a run goes on where another ended. In
+the checkpoint there are ``points-<name>`` (chunks sorted by shard, shards), ``graph-<name>`` (coefficients of blocks of
+points) and ``cut-<name>`` (the graph, groups, labels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from subspaces.distributed import _blocks, _cut, _sample, _shards
+from subspaces.distributed import _files as files
+from subspaces.distributed._input import Source
+from subspaces.distributed._output import Output
+from subspaces.distributed._tasks import Workers
+from subspaces.engine.plan import Plan, Shape
+from subspaces.engine.predict import ByTrainingPoints
+from subspaces.engine.validation import warn_of_bad_numbers
+from subspaces.estimators.ktrr import KTRR
+from subspaces.numerics.cells import build_cells
+from subspaces.numerics.ordering import fingerprints
+from subspaces.numerics.process import one_thread, quiet, warn_caller
+from subspaces.numerics.types import Array, Labels
+from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, choose_landmarks, settle_global_part
+from subspaces.representation.two_scale import TwoScale, candidates_for
+from subspaces.scaling import Scaling, apply_scaling
+
+IN_MEMORY = 200_000
+"""Points up to which all of them are fetched and the engine runs here. A constant: labels must not depend on what a
+machine has room for."""
+
+_NEAR = 64  # shards around one whose cells are looked at
+_DELIVERED = 2**22  # rows whose labels are brought back into the order given by one task
+_GRAPHS = ("symmetric", "column", "mass")
+
+
+def fit_graph(estimator: KTRR, source: Source, workers: Workers, folder: Path, output: Output) -> None:
+    """Fit the estimator: in memory up to :data:`IN_MEMORY` points, in shards above where its route allows."""
+    if source.shape[0] <= IN_MEMORY or source.shape[0] == source.shape[1]:
+        estimator.fit(source.whole(workers))
+        output.keep(estimator)
+        return
+    estimator._validate_params()
+    estimator._forget()
+    try:
+        run = _Run.begin(estimator, source, workers, folder)
+        if run is None:  # another solver or graph: it sees all points
+            estimator.fit(source.whole(workers))
+        else:
+            run.fit(estimator, output)
+    except BaseException:
+        estimator._forget()
+        raise
+    if run is None:
+        output.keep(estimator)
+
+
+def _planned(estimator: KTRR, sample: Array, n: int) -> tuple[KTRR, Plan]:
+    """The estimator with everything chosen, and its plan, from a sample; it never embeds points."""
+    settled = estimator._settled(sample)
+    if settled.spectral == "full" and settled.partition != "modularity":
+        raise ValueError(
+            f'spectral="full" embeds every point, which {n} points on workers are too many for: use spectral="auto".'
+        )
+    coarse = "auto" if settled.partition == "modularity" else "coarse"
+    asked = settled.spectral
+    try:
+        settled.spectral = coarse
+        plan = settled._plan(sample)
+    finally:
+        settled.spectral = asked
+    return settled, replace(plan, shape=Shape(n, sample.shape[1], sample.dtype, False))
+
+
+@dataclass
+class _Run:
+    """One run: what is known, and where files go."""
+
+    estimator: KTRR
+    settled: KTRR
+    plan: Plan
+    source: Source
+    workers: Workers
+    checkpoint: Path
+    look: _sample.Look
+    pieces: Sequence[Any]
+    bounds: Sequence[int]
+    timings: dict[str, float]
+
+    @classmethod
+    def begin(cls, estimator: KTRR, source: Source, workers: Workers, folder: Path) -> _Run | None:
+        """Look at the points and plan; None where the plan is one that must see all points."""
+        bounds, pieces = source.pieces()
+        start = perf_counter()
+        look = _sample.look_at(pieces, bounds, workers)
+        timings = {"look": perf_counter() - start}
+        n = source.shape[0]
+        if (look.low == look.high).all():
+            _one_cluster(estimator, look, n)
+            settled, plan = estimator, None
+        else:
+            settled, plan = _planned(estimator, look.points, n)
+            if plan.solver != "two_scale" or plan.graph.name not in _GRAPHS:
+                return None
+            warn_of_bad_numbers(look.points, plan.scaling)
+        return cls(estimator, settled, plan, source, workers, folder, look, pieces, bounds, timings)  # type: ignore[arg-type]
+
+    def fit(self, estimator: KTRR, output: Output) -> None:
+        """All phases."""
+        n, m = self.source.shape
+        estimator.n_features_in_ = m
+        if self.plan is None:
+            output.take(estimator, iter([np.zeros(n, dtype=np.int32)]), n)
+            estimator.n_clusters_ = 1
+            return
+        with one_thread("blas"):
+            plan, sample = self.plan, self.look.points
+            with self._timed("look"):
+                scaling = _sample.settle(self.look, self.pieces, n, plan.scaling, plan.kernel.sees_units, self.workers)
+                points = np.asarray(apply_scaling(sample, scaling))
+                kernel = plan.kernel.scaled(scaling.exponent).fit(points)
+            with self._timed("shards"):
+                layout = self._sorted(points, scaling)
+            with self._timed("coefficients"):
+                work, model = self._coefficients(layout, points, kernel)
+            cut = self._cut_folder(work)
+            with self._timed("graph"):
+                self._tie(work, cut, layout)
+            with self._timed("cut"):
+                n_groups = self._cut(work, cut, layout, kernel)
+            with self._timed("labels"):
+                starts, names = self._labels(work, cut, layout, n_groups)
+        output.take(estimator, _cut.delivered(cut, "labels", starts), n)
+        self._keep(scaling, model, points, names, cut, starts)
+
+    # ---------------------------------------------------------------- phases
+
+    def _sorted(self, sample: Array, scaling: Scaling) -> _shards.Layout:
+        n, m = self.source.shape
+        known = {"content": self.look.content, "shape": [n, m], "dtype": str(self.source.dtype)}
+        known |= {"scaling": self.plan.scaling, "seed": self.plan.seed, "sample": _sample.SAMPLE}
+        known |= {"shard": _shards.SHARD, "block": _shards.BLOCK}
+        folder = files.named_folder(self.checkpoint, "points", known)
+        centres = _shards.shard_centres(sample, n, self.plan.seed)
+        if files.absent([folder / "centres.npy"]):
+            files.save(folder / "centres.npy", centres)
+        counts = files.load(folder / "counts.npy")
+        if counts is None or files.absent([_shards.shard_path(folder, int(s)) for s in np.flatnonzero(counts)]):
+            counts = self._split(folder, scaling, len(centres))
+            largest = float(np.abs(sample).max()) or 1.0
+            splits = [path.name for path in self._splits(folder)]
+            there = [int(s) for s in np.flatnonzero(counts)]
+            tasks = [(str(folder), splits, shard, largest, self.plan.seed) for shard in there]
+            self._phase(_shards.gather, tasks, [_shards.shard_path(folder, shard) for shard in there])
+        if files.absent([folder / "layout.npz"]):
+            _shards.save_layout(_shards.make_layout(folder, counts, centres, _NEAR), folder / "layout.npz")
+        return _shards.open_layout(str(folder / "layout.npz"))
+
+    def _splits(self, folder: Path) -> list[Path]:
+        return [_shards.split_path(folder, a, b) for a, b in pairwise(self.bounds) if a < b]
+
+    def _split(self, folder: Path, scaling: Scaling, n_shards: int) -> Labels:
+        """Sort all chunks by shard; points in each shard."""
+        parts = zip(self.pieces, self.bounds[:-1], self.bounds[1:], strict=True)
+        tasks = [(piece, a, b, str(folder), scaling) for piece, a, b in parts if a < b]
+        paths = self._splits(folder)
+        self._phase(_shards.split, tasks, paths)
+        counts = np.zeros(n_shards, dtype=np.int64)
+        for path in paths:
+            counts += np.diff(files.mapped(path / "bounds.npy"))
+        files.save(folder / "counts.npy", counts)
+        return counts
+
+    def _coefficients(self, layout: _shards.Layout, sample: Array, kernel: Any) -> tuple[_blocks.Work, GlobalPart]:
+        plan, settled = self.plan, self.settled
+        n_candidates = min(candidates_for(plan.graph.n_nonzero), layout.n - 1)
+        known = {"points": Path(layout.folder).name, "kernel": files.identity_of(kernel), "reg": float(settled.reg)}
+        known |= {"affine": settled.affine, "n_candidates": n_candidates, "around": _blocks.AROUND}
+        folder = files.named_folder(self.checkpoint, "graph", known)
+        layout_file = str(Path(layout.folder) / "layout.npz")
+        work = _blocks.Work(layout_file, str(folder), kernel, n_candidates, _blocks.AROUND)
+        if files.absent([folder / "model.npz"]):
+            frame = choose_landmarks(sample, kernel, N_LANDMARKS, plan.seed, settled.affine)
+            places = range(len(layout.shards))
+            paths = [work.path("sums", place).with_suffix(".npz") for place in places]
+            self._phase(_blocks.add_up, [(work, place, frame) for place in places], paths)
+            sums = _blocks.read_sums(work, len(layout.shards))
+            _blocks.save_model(settle_global_part(frame, sums, float(settled.reg)), folder / "model.npz")
+        model = _blocks.open_model(folder / "model.npz", kernel)
+        blocks = range(len(layout.tasks))
+        self._phase(_blocks.represent, [(work, b) for b in blocks], [work.path("rows", b) for b in blocks], True)
+        return work, model
+
+    def _cut_folder(self, work: _blocks.Work) -> Path:
+        plan = self.plan
+        known = {"graph": Path(work.folder).name, "rule": repr(plan.graph), "cut": repr(plan.cut), "seed": plan.seed}
+        known |= {"n_clusters": plan.n_clusters, "connect": plan.connect, "groups": _cut.MICRO_CLUSTERS}
+        return files.named_folder(self.checkpoint, "cut", known)
+
+    def _tie(self, work: _blocks.Work, cut: Path, layout: _shards.Layout) -> None:
+        plan, blocks, to = self.plan, range(len(layout.tasks)), str(cut)
+        self._phase(_blocks.tie, [(work, plan.graph, to, b) for b in blocks], [cut / f"edges-{b}" for b in blocks])
+        by_modularity = plan.cut.method == "modularity"
+        tasks = [(work, to, b, by_modularity, plan.seed) for b in blocks]
+        self._phase(_cut.group, tasks, [cut / f"groups-{b}" for b in blocks])
+        sizes = [len(files.mapped(cut / f"groups-{b}" / "sizes.npy")) for b in blocks]
+        files.save(cut / "groups.npy", np.cumsum([0, *sizes]))
+        self._phase(_cut.contract, [(work, to, b) for b in blocks], [cut / f"contracted-{b}" for b in blocks])
+
+    def _cut(self, work: _blocks.Work, cut: Path, layout: _shards.Layout, kernel: Any) -> int:
+        """Cut the graph between groups; number of clusters."""
+        known = files.load(cut / "labels.npy")
+        if known is None:
+            blocks = range(len(layout.tasks))
+            sizes, centroids = (
+                np.concatenate([files.mapped(cut / f"groups-{b}" / f"{name}.npy") for b in blocks])
+                for name in ("sizes", "centroids")
+            )
+            kept, reserve = (_cut.contracted(cut, len(blocks), len(sizes), kind) for kind in ("kept", "all"))
+            known = _cut.cut_groups(self.plan, kernel, kept, reserve, sizes, centroids)
+            files.save(cut / "labels.npy", known)
+        return int(known.max()) + 1
+
+    def _labels(
+        self, work: _blocks.Work, cut: Path, layout: _shards.Layout, n_clusters: int
+    ) -> tuple[list[int], Labels]:
+        """Labels of all points in the order given, in files; where these start, and the clusters' final names."""
+        blocks, shards, to = range(len(layout.tasks)), range(len(layout.shards)), str(cut)
+        self._phase(_cut.smooth, [(work, to, "labels", b) for b in blocks], [cut / f"labels-{b}" for b in blocks])
+        sizes, first = self._finished(work, to, n_clusters, (), shards)
+        lost = tuple(np.flatnonzero(sizes == 0).tolist())
+        if lost:
+            sizes, first = self._finished(work, to, n_clusters, lost, shards)
+        names: Labels = np.full(n_clusters, -1, dtype=np.int32)
+        there = np.flatnonzero(sizes)
+        names[there[np.argsort(first[there])]] = np.arange(len(there))
+        starts = list(range(0, layout.n, _DELIVERED))
+        tasks = [(work, to, "labels", names, a, min(a + _DELIVERED, layout.n)) for a in starts]
+        self._phase(_cut.deliver, tasks, [cut / f"given-labels-{a}.npy" for a in starts], anew=True)
+        return starts, names
+
+    def _finished(
+        self, work: _blocks.Work, cut: str, n_clusters: int, lost: tuple[int, ...], shards: range
+    ) -> tuple[Array, Array]:
+        tasks = [(_cut.finish, work, cut, "labels", n_clusters, lost, s) for s in shards]
+        found = [part for _, part in self.workers.run(_alone, tasks)]
+        return np.sum([part[0] for part in found], axis=0), np.min([part[1] for part in found], axis=0)
+
+    # ---------------------------------------------------------------- running tasks, keeping what was found
+
+    def _phase(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        paths: list[Path],
+        announce: bool = False,
+        anew: bool = False,
+    ) -> None:
+        """Run the tasks whose results are not there."""
+        missing = list(range(len(paths))) if anew else files.absent(paths)
+        for number, _ in self.workers.run(_alone, [(function, *tasks[i]) for i in missing], announce):
+            path = paths[missing[number]]
+            if not files.is_whole(path):
+                raise OSError(f"{path} was written by a worker and cannot be read here.")
+
+    @contextmanager
+    def _timed(self, name: str) -> Any:
+        start = perf_counter()
+        yield
+        self.timings[name] = self.timings.get(name, 0.0) + perf_counter() - start
+
+    def _keep(
+        self, scaling: Scaling, model: GlobalPart, sample: Array, names: Labels, cut: Path, starts: list[int]
+    ) -> None:
+        """Fitted attributes; new points are labelled by the sample and the global part of all points."""
+        estimator, plan, rows = self.estimator, self.plan, self.look.rows
+        of_sample = np.empty(len(rows), dtype=np.intp)
+        for start, labels in zip(starts, _cut.delivered(cut, "labels", starts), strict=True):
+            inside = (rows >= start) & (rows < start + len(labels))
+            of_sample[inside] = labels[rows[inside] - start]
+        estimator.n_clusters_ = int(names.max()) + 1
+        estimator.kernel_, estimator.penalty_ = model.kernel, model.penalty
+        estimator.solver_, estimator.timings_ = plan.solver, dict(self.timings)
+        estimator.solver_reason_ = f"{plan.shape.n} points are more than {IN_MEMORY}: in shards, through files"
+        estimator._coefficients, estimator._embedding = None, None
+        estimator._predictor = ByTrainingPoints(
+            X=self.look.points,
+            prints=fingerprints(self.look.points),
+            dtype=self.source.dtype.type,
+            largest=self.look.largest,
+            scaling=scaling,
+            kernel=model.kernel,
+            penalty=model.penalty,
+            labels=of_sample,
+            n_clusters=estimator.n_clusters_,
+            n_nonzero=plan.graph.n_nonzero,
+            rule="neighbors",
+            two_scale=TwoScale(build_cells(sample, seed=plan.seed), model),
+            affine=self.settled.affine,
+        )
+        if estimator._chooses:
+            from subspaces.estimators.automatic import keep_choice
+
+            keep_choice(estimator, self.settled)
+        self.settled._warn_if_fewer(estimator.n_clusters_, "too few points differ, or the graph shows no more")
+
+
+def _alone(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A task with one thread for each product: rounding depends on how many share it."""
+    with one_thread("blas"):
+        return function(*arguments)
+
+
+def _one_cluster(estimator: KTRR, look: _sample.Look, n: int) -> None:
+    if estimator.n_clusters not in (1, None):
+        text = f"all {n} points are equal: 1 cluster found instead of n_clusters={estimator.n_clusters}."
+        warn_caller(text, ConvergenceWarning)
+    with quiet():
+        estimator.fit(np.repeat(look.points[:1], max(2, int(estimator.n_clusters or 2)), axis=0))

@@ -1,0 +1,167 @@
+"""Points → shards of neighbours, through files: every chunk is sorted by shard, every shard is gathered from all.
+
+Shards are the cells of k-means on the sample. Inside a shard the points come in canonical order and are sorted into
+cells as in memory, so that neither chunks nor the order of the rows matter from here on. A position counts the points
+in the order of shards and cells: neighbouring positions are neighbouring points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subspaces.distributed import _files as files
+from subspaces.distributed._input import opened
+from subspaces.numerics.blocks import row_blocks
+from subspaces.numerics.cells import build_cells, nearest_cells
+from subspaces.numerics.ordering import fingerprints, order_of_keys, row_keys
+from subspaces.numerics.types import Array, Labels
+from subspaces.scaling import Scaling, apply_scaling
+
+SHARD = 2**17
+"""Points of a shard, about."""
+BLOCK = 2**16
+"""Points whose rows of the graph one task computes, about."""
+
+_TIE = 1e-10  # of the squares that make a score: far above rounding in double precision
+
+
+def shard_centres(sample: Array, n: int, seed: int) -> Array:
+    """Centres of the shards of n points, from a sample of them."""
+    size = max(1, round(SHARD * len(sample) / n))
+    return build_cells(sample, size=size, seed=seed).centroids.astype(np.float64)
+
+
+def nearest_centre(X: Array, centres: Array) -> Labels:
+    """Of centres that tie the first: in double precision, so that no chunk's rounding moves a point elsewhere."""
+    half = np.einsum("ij,ij->i", centres, centres) / 2
+    out = np.empty(len(X), dtype=np.intp)
+    for start, stop in row_blocks(len(X), 8 * len(centres), 2**22):
+        points = X[start:stop].astype(np.float64)
+        scores = points @ centres.T - half
+        tie = _TIE * (np.einsum("ij,ij->i", points, points) + half.max())
+        out[start:stop] = (scores >= (scores.max(axis=1) - tie)[:, None]).argmax(axis=1)
+    return out
+
+
+def split_path(folder: Path, start: int, stop: int) -> Path:
+    """Folder of a chunk, sorted by shard."""
+    return folder / f"split-{start}-{stop}"
+
+
+def shard_path(folder: Path, shard: int) -> Path:
+    """Folder of a shard."""
+    return folder / f"shard-{shard}"
+
+
+def split(block: Any, start: int, stop: int, folder: str, scaling: Scaling) -> None:
+    """One task: scale the points of a chunk and sort them by shard."""
+    place = Path(folder)
+    X = np.asarray(apply_scaling(opened(block), scaling))
+    centres = files.mapped(place / "centres.npy")
+    shard = nearest_centre(X, centres)
+    order = np.argsort(shard, kind="stable")
+    bounds = np.searchsorted(shard[order], np.arange(len(centres) + 1))
+    files.save_folder(split_path(place, start, stop), points=X[order], rows=start + order, bounds=bounds)
+
+
+def gather(folder: str, splits: list[str], shard: int, largest: float, seed: int) -> None:
+    """One task: bring the points of a shard together, in canonical order and sorted into cells."""
+    place, points, rows = Path(folder), [], []
+    for name in splits:
+        first, last = files.mapped(place / name / "bounds.npy")[shard : shard + 2]
+        if first < last:
+            points.append(files.mapped(place / name / "points.npy")[first:last])
+            rows.append(files.mapped(place / name / "rows.npy")[first:last])
+    X, row = np.concatenate(points), np.concatenate(rows)
+    del points
+    prints = fingerprints(X)
+    order = order_of_keys(row_keys(X, largest), prints)
+    X, row, prints = X[order], row[order], prints[order]
+    cells = build_cells(X, seed=seed)
+    files.save_folder(
+        shard_path(place, shard),
+        points=X[cells.order],
+        rows=row[cells.order],
+        prints=prints[cells.order],
+        bounds=cells.bounds,
+        centroids=cells.centroids,
+    )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything is.
+
+    Attributes
+    ----------
+    folder : of the shards
+    shards : numbers of those that hold points
+    offsets : position of the first point of each of these, and the number of points
+    near : for each of these the nearest ones, by their place in `shards`
+    tasks : place of the shard, first and last cell, first and last position of each block of the graph
+    """
+
+    folder: str
+    shards: Labels
+    offsets: Labels
+    near: Labels
+    tasks: Labels
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return int(self.offsets[-1])
+
+    @property
+    def starts(self) -> Labels:
+        """First position of each block, and the number of points."""
+        return np.append(self.tasks[:, 3], self.n)
+
+    @property
+    def position_type(self) -> Any:
+        """Smallest type that holds positions."""
+        return np.int32 if self.n < 2**31 else np.int64
+
+    def shard(self, place: int, name: str) -> Array:
+        """An array of a shard, mapped."""
+        return files.mapped(shard_path(Path(self.folder), int(self.shards[place])) / f"{name}.npy")
+
+    def points(self, start: int, stop: int) -> Array:
+        """Points at the positions of one block."""
+        place = int(np.searchsorted(self.offsets, start, side="right")) - 1
+        return self.shard(place, "points")[start - self.offsets[place] : stop - self.offsets[place]]
+
+
+def make_layout(folder: Path, counts: Labels, centres: Array, n_near: int) -> Layout:
+    """The layout of shards that are there: each is cut into blocks of whole cells."""
+    shards = np.flatnonzero(counts)
+    offsets = np.concatenate([[0], np.cumsum(counts[shards])])
+    near = nearest_cells(centres[shards], centres[shards])[:, :n_near]
+    tasks = []
+    for place, shard in enumerate(shards):
+        bounds = np.asarray(files.mapped(shard_path(folder, int(shard)) / "bounds.npy"))
+        n_blocks = -(-int(bounds[-1]) // BLOCK)
+        ends = np.searchsorted(bounds, np.arange(1, n_blocks + 1) * (bounds[-1] / n_blocks))  # of about one size
+        cells = np.unique(np.concatenate([[0], np.minimum(ends, len(bounds) - 1)]))
+        for first, last in pairwise(cells.tolist()):
+            tasks.append((place, first, last, offsets[place] + bounds[first], offsets[place] + bounds[last]))
+    return Layout(str(folder), shards, offsets, near, np.array(tasks, dtype=np.int64))
+
+
+def save_layout(layout: Layout, path: Path) -> None:
+    """For all tasks to read."""
+    parts = {name: getattr(layout, name) for name in ("shards", "offsets", "near", "tasks")}
+    files.save_several(path, **parts)
+
+
+@lru_cache(maxsize=2)
+def open_layout(path: str) -> Layout:
+    """What :func:`save_layout` wrote; its folder's name stands for its content."""
+    found = files.loaded(Path(path))
+    return Layout(str(Path(path).parent), *(found[name] for name in ("shards", "offsets", "near", "tasks")))
