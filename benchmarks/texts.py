@@ -114,9 +114,11 @@ def methods(k: int) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
     return found
 
 
-def compare(title: str, X: np.ndarray, y: np.ndarray) -> None:
+def compare(title: str, X: np.ndarray, y: np.ndarray, only: str | None = None) -> None:
     print(f"\n{title}\n\n| method | clusters | AC | NMI | ARI | CPU s |\n|---|---|---|---|---|---|", flush=True)
     for name, run in methods(int(y.max()) + 1).items():
+        if only is not None and only not in name:
+            continue
         start = time.process_time()
         labels = run(X)
         seconds = time.process_time() - start
@@ -203,7 +205,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int)
     parser.add_argument("--words", action="store_true")
     parser.add_argument("--one")
-    parser.add_argument("--only", help="of the methods for sparse rows, those whose name holds this")
+    parser.add_argument("--only", help="methods whose name holds this")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.one is not None:
@@ -216,12 +218,12 @@ def main() -> None:
         if given.words:
             show_words(texts, y)
             return
-        compare("Whole docstrings, TF-IDF", vectors_of(texts, "tfidf"), y)
+        compare("Whole docstrings, TF-IDF", vectors_of(texts, "tfidf"), y, given.only)
         short = [first_line(text) for text in texts]
         if is_installed():
-            compare("Whole docstrings, word vectors", vectors_of(texts, "sentences"), y)
-            compare("First paragraphs, word vectors", vectors_of(short, "sentences"), y)
-        compare("First paragraphs, TF-IDF", vectors_of(short, "tfidf"), y)
+            compare("Whole docstrings, word vectors", vectors_of(texts, "sentences"), y, given.only)
+            compare("First paragraphs, word vectors", vectors_of(short, "sentences"), y, given.only)
+        compare("First paragraphs, TF-IDF", vectors_of(short, "tfidf"), y, given.only)
 
 
 if __name__ == "__main__":

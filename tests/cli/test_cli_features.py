@@ -119,10 +119,11 @@ def test_pixels_are_taken_where_settings_agree_clearly_more_on_them(photos, pixe
         agreement = pixels if X is read.X else network
         return None, SimpleNamespace(labels=np.array([0, 1]), winner=SimpleNamespace(agreement=agreement))
 
-    found = Features().better(read, made, choose)
+    found, chosen = Features().better(read, made, choose)
+    assert chosen[1].winner.agreement == (pixels if taken == "pixels" else network)  # nobody searches again
     assert (found.X is read.X) == (taken == "pixels")
     assert any(f"agree by {pixels:.2f} of 1 on the pixels and by {network:.2f}" in note for note in found.notes)
-    assert Features("efficientnet").better(read, made, choose) is made  # asked for, so nothing is tried
+    assert Features("efficientnet").better(read, made, choose) == (made, None)  # asked for, so nothing is tried
 
 
 def test_one_cluster_is_no_agreement(photos):
@@ -135,4 +136,4 @@ def test_one_cluster_is_no_agreement(photos):
         labels = np.array([0, 0 if X is read.X else 1])
         return None, SimpleNamespace(labels=labels, winner=SimpleNamespace(agreement=1.0 if X is read.X else 0.6))
 
-    assert Features().better(read, made, choose).X is made.X
+    assert Features().better(read, made, choose)[0].X is made.X

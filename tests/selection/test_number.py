@@ -6,12 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import normalize
 
 from subspaces import KTRR, SubspaceClustering
 from subspaces.datasets import make_subspaces
 from subspaces.hierarchy import Merged
 from subspaces.selection import choose, count, fitted
+from subspaces.selection.candidates import Setting, Tried
+from subspaces.selection.count import count_clusters
+from subspaces.selection.graphs import Method, candidates_of
 from subspaces.selection.result import ClusterCount, verdict
+from subspaces.selection.stragglers import stragglers, without
+
+TRIED = Tried(tuple(Setting(None, kernel, reg, 5) for kernel, reg in (("rbf", 0.1), ("quadratic", 0.1))), ("kmeans",))
 
 
 def counted(candidates, probability, **changed):
@@ -119,3 +126,19 @@ def test_the_sentence_comes_with_every_fit(rng):
     assert "3 groups" in model.verdict_
     assert model.selection_.verdict in model.verdict_ or "doubtful" in model.verdict_
     assert KTRR(3).fit(X).verdict_.startswith("3 groups, as asked")
+
+
+def test_a_few_tiny_pieces_do_not_decide():
+    """Copies of one sentence among many texts: every graph agrees on them and the rest."""
+    rng = np.random.default_rng(0)
+    centres = normalize(rng.normal(size=(6, 12))) * 5
+    X = np.vstack([rng.normal(size=(60, 12)) + centre for centre in centres])
+    copies = 12 * normalize(rng.normal(size=(1, 12))) + 0.001 * rng.normal(size=(7, 12))
+    graphs = candidates_of(np.vstack([X, copies]), TRIED, Method())
+    away, n_pieces = stragglers(graphs)
+    np.testing.assert_array_equal(np.flatnonzero(away), np.arange(len(X), len(X) + 7))
+    assert n_pieces == 1
+    rest = [without(graph, away) for graph in graphs]
+    assert all(graph.W.shape == (len(X), len(X)) for graph in rest)
+    assert (count_clusters(graphs, 12).estimate, count_clusters(rest, 12).estimate) == (2, 6)
+    assert not stragglers(rest).away.any()

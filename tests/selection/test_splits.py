@@ -154,3 +154,14 @@ def test_slow_methods_are_tested_when_asked(rng):
     assert np.isfinite(model.test_splits().p_value).any()
     K = KTRR(2, kernel="precomputed").fit(np.eye(20) + 0.5)
     assert np.isnan(K.tree_.p_value).all()  # there are no points to draw from
+
+
+def test_an_even_piece_is_drawn_only_where_dimensions_are_few_at_every_scale(rng):
+    flat = rng.random((120, 2)) @ rng.normal(size=(2, 25))
+    for one_piece in (flat, roll(rng, 300)):
+        gaussian, box = splits.null_models(one_piece, rng)
+        assert (gaussian[1], box[1]) == (slice(2), slice(1))
+        assert np.linalg.matrix_rank(box[0]() - one_piece.mean(axis=0)) == 2
+    clusters, _ = make_subspaces(10, 4, 25, 30, noise=0.04, random_state=0)  # four dimensions each, in ten directions
+    assert splits.intrinsic_dimension(clusters) < 5
+    assert len(splits.null_models(clusters, rng)) == 1

@@ -12,6 +12,7 @@ import typer
 from subspaces.cli._common import Refusal
 
 if TYPE_CHECKING:
+    from subspaces.estimators.front_door import Chosen
     from subspaces.features import Extractor
     from subspaces.io import Dataset
     from subspaces.io.models import Reading
@@ -91,19 +92,22 @@ class Features:
         what = f"each of {len(made.X)} images became {made.X.shape[1]} {extractor.kind} ({extractor.title})"
         return replace(made, notes=(f"{what}; {OPTION} {PIXELS} compares the pixels instead", *_others(data)))
 
-    def better(self, read: Dataset, made: Dataset, choose: Callable[[Any], Any]) -> Dataset:
+    def better(self, read: Dataset, made: Dataset, choose: Callable[[Any], Chosen]) -> tuple[Dataset, Chosen | None]:
         """The images as they were read, where their pixels have clearer clusters than the vectors of the usual network.
 
         `choose` is that of the front door. Where nothing was asked for, the search is done for both, and pixels (faces,
-        digits, scans) are taken if their settings agree more: by `_CLEARER` of an adjusted Rand index.
+        digits, scans) are taken if their settings agree more: by `_CLEARER` of an adjusted Rand index. What was chosen
+        for the points that are taken comes with them, so that nobody has to search again; None where nothing was tried.
         """
         if self.spec is not None or read.image_shape is None or made.features is None:
-            return made
-        pixels, network = (_agreement(choose(data.X)[1]) for data in (read, made))
+            return made, None
+        tried = [choose(data.X) for data in (read, made)]
+        pixels, network = (_agreement(selection) for _, selection in tried)
         found = f"settings agree by {pixels:.2f} of 1 on the pixels and by {network:.2f} on what {USUAL} sees"
         if pixels <= network + _CLEARER:
-            return replace(made, notes=(f"{made.notes[0]} ({found})", *made.notes[1:]))
-        return replace(read, notes=(*read.notes, f"pixels are compared: {found}; {OPTION} {USUAL} takes the latter"))
+            return replace(made, notes=(f"{made.notes[0]} ({found})", *made.notes[1:])), tried[1]
+        compared = f"pixels are compared: {found}; {OPTION} {USUAL} takes the latter"
+        return replace(read, notes=(*read.notes, compared)), tried[0]
 
     def in_python(self, lines: str, data: Dataset) -> str:
         """Lines of Python that make the same points, from those that read the file."""

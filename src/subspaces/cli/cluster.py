@@ -222,9 +222,10 @@ def _run(
     estimator = build(method, wanted, data.n_points, given, settings[1])
     start = perf_counter()
     try:
+        chosen = None
         if method == options.AUTO:
-            data = features.better(read, data, estimator.choose)
-        estimator.fit(data.X)
+            data, chosen = features.better(read, data, estimator.choose)
+        estimator.fit(data.X) if chosen is None else estimator.fit_chosen(data.X, chosen)
     except InvalidParameterError as error:
         raise typer.BadParameter(str(error)) from error
     seconds = perf_counter() - start

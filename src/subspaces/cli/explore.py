@@ -16,6 +16,7 @@ from subspaces.progress import shown
 from subspaces.spelling import counted
 
 if TYPE_CHECKING:
+    from subspaces.estimators.front_door import Chosen
     from subspaces.explorer import Session
     from subspaces.io import Dataset
 
@@ -93,8 +94,10 @@ def explore(
     with limited_threads(threads):
         with shown(not quiet):
             read = read_table(inputs.source, **reading)
-            data = looked_at.better(read, looked_at.of(read), SubspaceClustering(random_state=seed or 0).choose)
-            session = _session(data, image_shape=shape or data.image_shape, max_points=max_points, seed=seed or 0)
+            front_door = SubspaceClustering(random_state=seed or 0)
+            data, chosen = looked_at.better(read, looked_at.of(read), front_door.choose)
+            about: dict[str, Any] = {"image_shape": shape or data.image_shape, "max_points": max_points}
+            session = _session(data, chosen, **about, seed=seed or 0)
             started = session.first_settings
             session.compute(started)  # the page finds it done
         began = f", which begins with {counted(started.n_clusters, 'cluster')} as subspaces cluster finds them"
@@ -113,9 +116,9 @@ def explore(
         )
 
 
-def _session(data: Dataset, **options: Any) -> Session:
-    """What is explored of a file."""
-    from subspaces.explorer import Session
+def _session(data: Dataset, chosen: Chosen | None, **options: Any) -> Session:
+    """What is explored of a file, from what was chosen for it where that is known."""
+    from subspaces.explorer import Session, Settings
 
     return Session(
         data.X,
@@ -125,6 +128,7 @@ def _session(data: Dataset, **options: Any) -> Session:
         texts=data.texts,
         feature_names=data.feature_names,
         lines=data.places.get("line"),
+        settings=None if chosen is None else Settings.of(chosen[0]),
         **options,
     )
 

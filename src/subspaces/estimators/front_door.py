@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces.calibration import Agreement
 from subspaces.engine.plan import STAGES
-from subspaces.engine.run import Journey
+from subspaces.engine.run import Journey, run
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.automatic import OTHERWISE, keep_choice
 from subspaces.estimators.base import CONSTRAINTS
@@ -28,6 +28,9 @@ from subspaces.partition import in_order
 from subspaces.progress import shown
 from subspaces.selection import AUTO, Selection, choose
 from subspaces.selection.candidates import EFFORTS, NEIGHBORS
+
+Chosen: TypeAlias = tuple[KTRR | SC, Selection | None]
+"""The method that won, unfitted, and what was tried; None where all points are equal."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -119,8 +122,24 @@ class SubspaceClustering(GraphClusterer):
             X = self.extractor_(self.extractor_.items(X, self.image_shape))
         return super()._validated_new(X)
 
+    def fit_chosen(self, X: Any, chosen: Chosen) -> Self:
+        """:meth:`fit` with what :meth:`choose` found for the same points: no second search, the same labels.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+        chosen : what :meth:`choose` of an estimator with the same parameters returned for X
+        """
+        return self._safely(X, lambda points: self._fit_with(points, run, chosen))
+
     def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
-        self.estimator_, self.selection_ = self._chosen(X)
+        self._fit_with(X, run, self._chosen(X))
+
+    def _fit_with(self, X: Data, run: Callable[..., Journey], chosen: Chosen) -> None:
+        self.estimator_, self.selection_ = chosen
+        if self.selection_ is not None and self.selection_.n_points != X.shape[0]:
+            n_points = self.selection_.n_points
+            raise ValueError(f"chosen must be of the same points: it is of {n_points}, and X has {X.shape[0]}.")
         plan = self.estimator_._plan(X)
         selection = self.selection_
         judged = selection is not None and len(selection.searched) == X.shape[0]  # what was judged is the answer
@@ -133,8 +152,10 @@ class SubspaceClustering(GraphClusterer):
         self._keep(journey, X, self.estimator_)
         keep_choice(self, self.estimator_)
 
-    def choose(self, X: Any) -> tuple[KTRR | SC, Selection | None]:
+    def choose(self, X: Any) -> Chosen:
         """The method that wins on these points, unfitted, and what was tried: :meth:`fit` without the last fit.
+
+        :meth:`fit_chosen` does that.
 
         Parameters
         ----------
@@ -156,7 +177,7 @@ class SubspaceClustering(GraphClusterer):
         consensus[selection.searched] = selection.consensus
         return Agreement(consensus, selection.winner.agreement, selection.stability)
 
-    def _chosen(self, X: Data) -> tuple[KTRR | SC, Selection | None]:
+    def _chosen(self, X: Data) -> Chosen:
         """The method that wins on these points, and what was tried."""
         plain = {name: OTHERWISE[name] for name in ("kernel", "reg", "n_nonzero")}
         given: dict[str, Any] = {"scaling": self.scaling, "partition": self.partition}

@@ -202,7 +202,7 @@ class Session:
     @cached_property
     def first_settings(self) -> Settings:
         """Where to start: with what ``subspaces cluster`` would do to the same points."""
-        return self.choose() if self._settings is None else self._settings
+        return self.choose() if self._settings is None else self._at_most(self._settings)
 
     @property
     def most_clusters(self) -> int:
@@ -211,8 +211,11 @@ class Session:
 
     def choose(self) -> Settings:
         """Parameters chosen from the points alone, all of them: takes some eight fits."""
-        chosen = Settings.of(SubspaceClustering(random_state=self.seed).choose(self._all)[0])
-        return replace(chosen, n_clusters=min(chosen.n_clusters, len(self.rows)))
+        return self._at_most(Settings.of(SubspaceClustering(random_state=self.seed).choose(self._all)[0]))
+
+    def _at_most(self, settings: Settings) -> Settings:
+        """No more clusters than points are explored."""
+        return replace(settings, n_clusters=min(settings.n_clusters, len(self.rows)))
 
     def compute(self, settings: Settings) -> View:
         """Fit with these settings, reusing what they share with earlier ones, and prepare what is shown."""

@@ -40,7 +40,8 @@ def read_h5ad(path: Path, request: Request) -> Dataset:
             notes = [f"the components in {COMPONENTS} are clustered; {argument('array', 'X')} takes the matrix itself"]
         y, classes = _labels(path, file, request, X.shape[0])
         ids = _ids(path, file, request, X.shape[0])
-    data = Dataset(X, path, y=y, classes=classes, ids=ids, notes=tuple(notes))
+        genes = _genes(path, file, name, request, X.shape[1])
+    data = Dataset(X, path, y=y, classes=classes, ids=ids, feature_names=genes, notes=tuple(notes))
     return check_points(data, request.missing, name) if isinstance(X, np.ndarray) else check_sparse(data)
 
 
@@ -118,9 +119,7 @@ def _labels(path: Path, file: Any, request: Request, n: int) -> tuple[Array | No
 
 def _ids(path: Path, file: Any, request: Request, n: int) -> list[Any] | None:
     """Names of the cells, or the column that was named."""
-    obs = _item(file, "obs")
-    index = _text(obs.attrs.get("_index", "_index")) if hasattr(obs, "attrs") else "_index"
-    item = _item(file, f"obs/{request.id or index}")
+    item = _item(file, f"obs/{request.id or _index(_item(file, 'obs'))}")
     if request.id is not None and item is None:
         raise FileError(path, f"{argument('id')} '{printable(request.id)}' is not a column of obs")
     if not hasattr(item, "shape") or item.shape != (n,):
@@ -129,6 +128,21 @@ def _ids(path: Path, file: Any, request: Request, n: int) -> list[Any] | None:
         return None
     found: list[Any] = _strings_or_numbers(path, item, request).tolist()
     return found
+
+
+def _genes(path: Path, file: Any, name: str, request: Request, m: int) -> list[str] | None:
+    """Names of the columns of the matrix, a layer or what was raw, if they are all different."""
+    place = {"X": "var", "layers": "var", "raw": "raw/var"}.get(name.strip("/").partition("/")[0])
+    item = None if place is None else _item(file, f"{place}/{_index(_item(file, place))}")
+    if item is None or getattr(item, "shape", None) != (m,):
+        return None
+    names = _strings_or_numbers(path, item, request).astype(str).tolist()
+    return names if len(set(names)) == m else None
+
+
+def _index(group: Any) -> str:
+    """The column of a table that names its rows."""
+    return _text(group.attrs.get("_index", "_index")) if hasattr(group, "attrs") else "_index"
 
 
 def _strings_or_numbers(path: Path, item: Any, request: Request) -> Array:

@@ -52,6 +52,7 @@ from subspaces.selection.graphs import Candidate, Method, candidates_of
 from subspaces.selection.result import ONE_PIECE, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
 from subspaces.selection.splits import MOST_POINTS, N_DRAWS, one_piece
+from subspaces.selection.stragglers import stragglers, without
 
 N_SEARCHED = 2500
 """Points the search looks at; of more it takes a sample."""
@@ -186,7 +187,7 @@ def choose(
 def _counted(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> ClusterCount:
     """The number of clusters; one where no split of the points is better than chance, however they are scaled."""
     with phase("Counting the clusters"):
-        count = count_clusters(graphs, X.shape[1], method.seed)
+        count = _count_of_rest(graphs, X.shape[1], method.seed)
     views = [(X, graphs[0].setting.scaling)] if is_matrix else _views(graphs, X, method)
     p_value = 1.0
     with phase("Testing for one cluster", len(views) * (1 + 2 * N_DRAWS)) as step:
@@ -196,6 +197,16 @@ def _counted(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) 
             if p_value <= ONE_PIECE:
                 return replace(count, p_value=p_value)
     return replace(count, p_value=p_value, estimate=1, low=1)
+
+
+def _count_of_rest(graphs: list[Candidate], n_features: int, seed: int) -> ClusterCount:
+    """How many clusters there are beside a few tiny pieces, and these."""
+    away, n_pieces = stragglers(graphs)
+    if not n_pieces:
+        return count_clusters(graphs, n_features, seed)
+    count = count_clusters([without(graph, away) for graph in graphs], n_features, seed)
+    more = {name: getattr(count, name) + n_pieces for name in ("estimate", "high", "candidates")}
+    return replace(count, **more)
 
 
 def _views(graphs: list[Candidate], X: Data, method: Method) -> list[tuple[Data, str | None]]:

@@ -1,9 +1,9 @@
 """Is a split real? Each one is held against a null model drawn from the very points that it divides.
 
 The null model says that the points are one piece: a Gaussian with their mean and covariance, so that dimension, noise
-and unequal directions are those of the data; and where they lie on a piece of few dimensions, a flat one of as many
-that is filled evenly. As many points are drawn from it, the same graphs are made of them, and the best splits of
-those graphs are what chance alone can do. Two numbers of a split are compared with theirs
+and unequal directions are those of the data; and where they lie on a piece of few dimensions, near a point and over
+all, a flat one of as many that is filled evenly. As many points are drawn from it, the same graphs are made of them,
+and the best splits of those graphs are what chance alone can do. Two numbers of a split are compared with theirs
 (:mod:`subspaces.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller than
 that of a Gaussian, its return is not; so both must be smaller than chance (of the flat piece only the return, for the
 cut depends on the shape), and the larger of the two p-values is the answer. They come from Student's distribution about
@@ -215,13 +215,8 @@ def _largest_p_value(
     """Of the two kinds of null model, each with its own draws; the box where the piece has few dimensions."""
     lengths = np.linalg.norm(points, axis=1)
     unit = bool(np.ptp(lengths) <= 1e-6 * lengths.max())
-    dimension = intrinsic_dimension(points)
-    models: list[tuple[Callable[[], Array], slice]] = [(lambda: gaussian_like(points, rng), slice(2))]
-    if dimension < _FEW_DIMENSIONS:
-        # only the return: the cut depends on the shape. Never a line: its graph falls apart at every larger gap
-        models.append((lambda: box_like(points, max(2, round(dimension)), rng), slice(1)))
     found = []
-    for model, numbers in models:
+    for model, numbers in null_models(points, rng):
         drawn: list[Array] = []
         for draw in range(n_draws):
             null = model()
@@ -233,6 +228,21 @@ def _largest_p_value(
         if found[-1] > ONE_PIECE:  # it cannot become significant again
             break
     return max(found)
+
+
+def null_models(points: Array, rng: np.random.Generator) -> list[tuple[Callable[[], Array], slice]]:
+    """What draws one piece like these points, and which numbers of its splits are compared: a Gaussian, or also a box.
+
+    The box is for a piece of few dimensions, and such a piece has few at every scale, be it bent. Clusters of few
+    dimensions each, in many directions (topics, objects, subspaces), have few only near a point; of these no flat box
+    is a likeness.
+    """
+    models: list[tuple[Callable[[], Array], slice]] = [(lambda: gaussian_like(points, rng), slice(2))]
+    dimension = intrinsic_dimension(points)
+    if max(dimension, intrinsic_dimension(points, len(points) // 4)) < _FEW_DIMENSIONS:
+        # only the return: the cut depends on the shape. Never a line: its graph falls apart at every larger gap
+        models.append((lambda: box_like(points, max(2, round(dimension)), rng), slice(1)))
+    return models
 
 
 def _unit(points: Array) -> Array:
