@@ -110,20 +110,19 @@ def model(rows: list[Row]) -> str:
     seconds = sum(worker["cpu"] for worker in row["workers"]) / n
     written = sum(row["files"].values()) / n
     read = 4 * m * 2 + row["files"]["points"] / n + 2 * row["files"]["graph"] / n + 2 * row["files"]["cut"] / n
-    caller = row["timings"]["cut"] / n
     lines = [
         f"Fitted to {n:,} points: {1e6 * seconds:.0f} µs of a worker's CPU and {written + read:.0f} bytes read or "
-        f"written a point ({written:.0f} of them files of the checkpoint); the cut takes {1e6 * caller:.1f} µs a "
-        "point, at most, for the caller sees groups only.",
+        f"written a point ({written:.0f} of them files of the checkpoint). The caller cut the groups in "
+        f"{row['timings']['cut']:.0f} s; their number is held near 10⁵ at most up to 10⁸ points.",
         "",
-        f"| points | {WORKERS} workers, computing | network and disk at 1.25 GB/s each | their share | caller | disk |",
-        "|---|---|---|---|---|---|",
+        f"| points | {WORKERS} workers, computing | network and disk at 1.25 GB/s each | their share | disk |",
+        "|---|---|---|---|---|",
     ]
     for big in (10**8, 10**9):
         compute, moved = big * seconds / WORKERS, big * (written + read) / (WORKERS * NETWORK)
         lines.append(
-            f"| {big:.0e} | {compute / 60:.0f} min | {moved / 60:.1f} min | {100 * moved / (compute + moved):.0f} % "
-            f"| {big * caller / 60:.0f} min | {big * written / 1e12:.2f} TB |"
+            f"| 10^{np.log10(big):.0f} | {compute / 60:.0f} min | {moved:.1f} s "
+            f"| {100 * moved / (compute + moved):.1f} % | {big * written / 1e12:.2f} TB |"
         )
     lines += ["", "Predicted, not run. At 10⁹ points the sort into shards would want a second level: a shard would be"]
     lines[-1] += f" gathered from {10**9 * 4 * m // 2**26:,} chunks."

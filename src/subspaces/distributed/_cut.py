@@ -28,11 +28,13 @@ from subspaces.representation.coefficients import from_sparse
 
 MICRO_CLUSTERS = 2000
 """Groups of the spectral cut, about, unless there are more blocks."""
+RESOLUTION = 16.0
+"""Of a block's own communities: finer than any that the whole graph can have."""
+_BLOCKS = 256  # above, the resolution falls
 _SMALLEST = 32  # points of such a group, about
-_RESOLUTION = 8.0  # of a block's own communities: finer than any that the whole graph can have
 _CRUMB = 8  # points; smaller communities of a block join the others of their cell
 _MAX_RESOLUTION = 1e4
-_ROUNDS = 2  # of Leiden within a block
+_ROUNDS, _CUT_ROUNDS = 2, 10  # of Leiden within a block, and between all groups
 
 
 def group(work: Work, folder: str, number: int, by_modularity: bool, seed: int) -> None:
@@ -60,7 +62,9 @@ def _communities(layout: Layout, folder: Path, number: int, start: int, stop: in
     cells = _cell_of(layout, number)
     if not T.nnz:
         return cells
-    codes = cut_by_modularity(affinity(T), resolution=_RESOLUTION, seed=seed, iterations=_ROUNDS)
+    # of many blocks fewer groups each, so that all of them stay about 10⁵
+    resolution = max(1.0, RESOLUTION * min(1.0, _BLOCKS / len(layout.tasks)))
+    codes = cut_by_modularity(affinity(T), resolution=resolution, seed=seed, iterations=_ROUNDS)
     sizes = np.bincount(codes)
     small = sizes[codes] < _CRUMB
     largest = np.zeros(cells.max() + 1, dtype=np.intp)
@@ -149,7 +153,9 @@ def _cut_by_modularity(plan: Plan, coarse: Sparse, reserve: Sparse, sizes: Array
     kept = np.flatnonzero(~loose)
     inner, k, resolution, found = coarse[kept][:, kept], plan.n_clusters, 1.0, np.zeros(0, dtype=np.intp)
     while not len(found) or (k is not None and found.max() + 1 < k and resolution < _MAX_RESOLUTION):
-        both = cut_by_modularity(with_pendants(inner), resolution=resolution, seed=plan.seed)
+        both = cut_by_modularity(
+            with_pendants(inner), resolution=resolution, seed=plan.seed, iterations=plan.cut.iterations or _CUT_ROUNDS
+        )
         found = np.unique(both[: len(kept)], return_inverse=True)[1]
         resolution *= 1.5
     found = distinct_communities(inner, found) if k is None else merge_communities(inner, found, k)

@@ -161,8 +161,10 @@ def _extremes(points: Rows) -> Array:
 
 def _order(points: Rows, largest: float) -> Labels:
     """:func:`~subspaces.numerics.ordering.canonical_order` of all points, from a key and a fingerprint of each."""
-    found = results(points.workers, _keys, [(block, largest) for block in points.blocks])
-    keys, prints = (np.concatenate(part) for part in zip(*found, strict=True))
+    keys, prints = np.empty((len(points), 2)), np.empty(len(points), dtype=np.uint64)
+    for number, found in points.workers.run(_keys, [(block, largest) for block in points.blocks]):
+        rows = slice(points.bounds[number], points.bounds[number + 1])
+        keys[rows], prints[rows] = found
     return order_of_keys(keys, prints)
 
 

@@ -22,7 +22,7 @@ from subspaces.distributed import _blocks, _cut, _sample, _shards
 from subspaces.distributed import _files as files
 from subspaces.distributed._input import Source
 from subspaces.distributed._output import Output
-from subspaces.distributed._tasks import Workers
+from subspaces.distributed._tasks import Workers, keep_freed_memory
 from subspaces.engine.plan import Plan, Shape
 from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.validation import warn_of_bad_numbers
@@ -204,7 +204,11 @@ class _Run:
     def _cut_folder(self, work: _blocks.Work) -> Path:
         plan = self.plan
         known = {"graph": Path(work.folder).name, "rule": repr(plan.graph), "cut": repr(plan.cut), "seed": plan.seed}
-        known |= {"n_clusters": plan.n_clusters, "connect": plan.connect, "groups": _cut.MICRO_CLUSTERS}
+        known |= {
+            "n_clusters": plan.n_clusters,
+            "connect": plan.connect,
+            "groups": [_cut.MICRO_CLUSTERS, _cut.RESOLUTION],
+        }
         return files.named_folder(self.checkpoint, "cut", known)
 
     def _tie(self, work: _blocks.Work, cut: Path, layout: _shards.Layout) -> None:
@@ -317,6 +321,7 @@ class _Run:
 
 def _alone(function: Callable[..., Any], *arguments: Any) -> Any:
     """A task with one thread for each product: rounding depends on how many share it."""
+    keep_freed_memory()
     with one_thread("blas"):
         return function(*arguments)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -97,6 +100,22 @@ class DaskWorkers:
     def blind(self, folder: Path) -> list[str]:
         """Addresses of workers on machines that do not have it."""
         return [address for address, found in self.client.run(_is_folder, str(folder)).items() if not found]
+
+
+@lru_cache(maxsize=1)
+def keep_freed_memory() -> None:
+    """Let this process use memory again that it freed, once.
+
+    Dask starts workers so that they give every freed array back at once (MALLOC_TRIM_THRESHOLD_): half of the CPU time
+    of our tasks, which make and free many of some megabytes, then goes into getting it again. Of Linux's glibc only.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(_TRIM_THRESHOLD, 2**28)
+        library.mallopt(_MMAP_THRESHOLD, 2**25)
+
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of malloc.h
 
 
 def _itself(value: Any) -> Any:
