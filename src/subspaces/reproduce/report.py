@@ -37,7 +37,7 @@ class Reasons:
     def of(self, experiment: str, panel: str, row: str) -> str:
         """The reason for one row."""
         if (panel, row) in self.old.get(experiment, set()):
-            return "of an earlier setting: not yet run with the one that its grid of twelve chose"
+            return "of an earlier setting: not yet run with the one that is set now"
         own = self.words.get(f"{experiment}, {panel}, {row}")
         return own or self.words.get(row) or self.words.get(experiment) or self.words["any"]
 
