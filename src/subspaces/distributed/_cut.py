@@ -6,7 +6,7 @@ k-means where the spectral embedding does, as in memory. Only the graph between 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,7 @@ MICRO_CLUSTERS = 2000
 """Groups of the spectral cut, about, unless there are more blocks."""
 RESOLUTION = 16.0
 """Of a block's own communities: finer than any that the whole graph can have."""
-_BLOCKS = 256  # above, the resolution falls
+_BLOCKS = 64  # above, the resolution falls
 _SMALLEST = 32  # points of such a group, about
 _CRUMB = 8  # points; smaller communities of a block join the others of their cell
 _MAX_RESOLUTION = 1e4
@@ -127,8 +127,10 @@ def contracted(folder: Path, n_blocks: int, n_groups: int, kind: str) -> Sparse:
     return sparse.csr_array(total + total.T)
 
 
-def cut_groups(plan: Plan, kernel: Kernel, coarse: Sparse, reserve: Sparse, sizes: Array, centroids: Array) -> Labels:
-    """Labels of the groups, from the graph between them."""
+def cut_groups(
+    plan: Plan, kernel: Kernel, coarse: Sparse, reserve: Callable[[], Sparse], sizes: Array, centroids: Array
+) -> Labels:
+    """Labels of the groups, from the graph between them; `reserve` makes that of all coefficients, several times it."""
     if plan.n_clusters == 1:
         return np.zeros(len(sizes), dtype=np.intp)
     if plan.cut.method == "modularity":
@@ -142,13 +144,13 @@ def cut_groups(plan: Plan, kernel: Kernel, coarse: Sparse, reserve: Sparse, size
     return cut_rows(found.rows, plan.n_clusters, plan.cut, plan.seed)
 
 
-def _cut_by_modularity(plan: Plan, coarse: Sparse, reserve: Sparse, sizes: Array) -> Labels:
+def _cut_by_modularity(plan: Plan, coarse: Sparse, reserve: Callable[[], Sparse], sizes: Array) -> Labels:
     """As in memory, where a group without any edge joins the largest cluster; pieces are tied by what was truncated."""
     if plan.connect and plan.n_clusters is not None and components(coarse)[0] > plan.n_clusters:
-        reserve = reserve.tocsc(copy=True)
-        reserve.setdiag(0)
-        reserve.eliminate_zeros()
-        coarse = join_components(coarse, from_sparse(reserve), plan.n_clusters)
+        every = reserve().tocsc()
+        every.setdiag(0)
+        every.eliminate_zeros()
+        coarse = join_components(coarse, from_sparse(every), plan.n_clusters)
     loose = np.asarray(coarse.sum(axis=1)).ravel() == 0
     kept = np.flatnonzero(~loose)
     inner, k, resolution, found = coarse[kept][:, kept], plan.n_clusters, 1.0, np.zeros(0, dtype=np.intp)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -230,8 +231,8 @@ class _Run:
                 np.concatenate([files.mapped(cut / f"groups-{b}" / f"{name}.npy") for b in blocks])
                 for name in ("sizes", "centroids")
             )
-            kept, reserve = (_cut.contracted(cut, len(blocks), len(sizes), kind) for kind in ("kept", "all"))
-            known = _cut.cut_groups(self.plan, kernel, kept, reserve, sizes, centroids)
+            kept, reserve = (partial(_cut.contracted, cut, len(blocks), len(sizes), kind) for kind in ("kept", "all"))
+            known = _cut.cut_groups(self.plan, kernel, kept(), reserve, sizes, centroids)
             files.save(cut / "labels.npy", known)
         return int(known.max()) + 1
 
