@@ -30,7 +30,7 @@ MICRO_CLUSTERS = 2000
 """Groups of the spectral cut, about, unless there are more blocks."""
 RESOLUTION = 16.0
 """Of a block's own communities: finer than any that the whole graph can have."""
-_BLOCKS = 256  # above, the resolution falls
+_BLOCKS = 64  # above, the resolution falls
 _SMALLEST = 32  # points of such a group, about
 _CRUMB = 8  # points; smaller communities of a block join the others of their cell
 _MAX_RESOLUTION = 1e4
@@ -135,7 +135,7 @@ def contracted(folder: Path, n_blocks: int, n_groups: int, kind: str) -> Sparse:
 def cut_groups(
     plan: Plan, kernel: Kernel, coarse: Sparse, reserve: Callable[[], Sparse], sizes: Array, centroids: Array
 ) -> Labels:
-    """Labels of the groups, from the graph between them; `reserve` makes the one before truncation."""
+    """Labels of the groups, from the graph between them; `reserve` makes that of all coefficients, several times as large."""
     if plan.n_clusters == 1:
         return np.zeros(len(sizes), dtype=np.intp)
     if plan.cut.method == "modularity":
