@@ -135,7 +135,7 @@ def contracted(folder: Path, n_blocks: int, n_groups: int, kind: str) -> Sparse:
 def cut_groups(
     plan: Plan, kernel: Kernel, coarse: Sparse, reserve: Callable[[], Sparse], sizes: Array, centroids: Array
 ) -> Labels:
-    """Labels of the groups, from the graph between them; `reserve` makes that of all coefficients, several times as large."""
+    """Labels of the groups, from the graph between them; `reserve` makes that of all coefficients, which is larger."""
     if plan.n_clusters == 1:
         return np.zeros(len(sizes), dtype=np.intp)
     if plan.cut.method == "modularity":
