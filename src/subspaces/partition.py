@@ -380,6 +380,7 @@ def _rounded(weights: Array) -> Array:
     weights that are right to 1e-13 less than one in ten million does.
     """
     _, exponent = np.frexp(weights.max())
-    steps = np.rint(np.ldexp(weights.astype(np.float64), _WEIGHT_BITS - exponent))
-    rounded: Array = np.ldexp(np.maximum(steps, 1), -_WEIGHT_BITS)
+    rounded: Array = np.ldexp(weights.astype(np.float64), _WEIGHT_BITS - exponent)
+    np.maximum(np.rint(rounded, out=rounded), 1, out=rounded)
+    np.ldexp(rounded, -_WEIGHT_BITS, out=rounded)
     return rounded

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.externals import array_api_compat
 
 from subspaces import representation
 from subspaces.kernels import as_kernel
+from subspaces.numerics.namespace import Place
 from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.elastic_net import elastic_net
@@ -127,7 +129,7 @@ def unlisted(function: Callable[..., Coefficients]) -> Method:
 
 
 HELPERS = {"from_inverse", "sparse_coefficients"}
-GIVEN = {"n_blocks": 3, "n_neighbors": 8, "n_nonzero": 3, "reg": 0.1}
+GIVEN = {"n_blocks": 3, "n_neighbors": 8, "n_nonzero": 3, "reg": 0.1, "place": Place(array_api_compat.numpy, "cpu")}
 """What representations ask for without a default."""
 METHODS = KNOWN | {
     name.replace("_", " "): unlisted(function)

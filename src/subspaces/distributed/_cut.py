@@ -35,6 +35,7 @@ _SMALLEST = 32  # points of such a group, about
 _CRUMB = 8  # points; smaller communities of a block join the others of their cell
 _MAX_RESOLUTION = 1e4
 _ROUNDS, _CUT_ROUNDS = 2, 10  # of Leiden within a block, and between all groups
+_TOGETHER = 16  # blocks whose edges between groups are added up at a time
 
 
 def group(work: Work, folder: str, number: int, by_modularity: bool, seed: int) -> None:
@@ -117,20 +118,24 @@ def values_at(layout: Layout, folder: Path, kind: str, positions: Array) -> Arra
 
 
 def contracted(folder: Path, n_blocks: int, n_groups: int, kind: str) -> Sparse:
-    """The sum of all blocks' contractions, |T| + |T|ᵀ between groups."""
-    total = sparse.csr_array((n_groups, n_groups), dtype=np.float64)
-    for number in range(n_blocks):
-        place = folder / f"contracted-{number}"
-        row, column = np.divmod(files.mapped(place / f"{kind}.npy"), n_groups)
-        weights = files.mapped(place / f"{kind}_weights.npy")
-        total = total + sparse.csr_array((weights, (row, column)), shape=total.shape)
-    return sparse.csr_array(total + total.T)
+    """The sum of all blocks' contractions, |T| + |T|ᵀ between groups.
+
+    Added up above the diagonal, where an edge stands once: the caller's memory is that of this graph.
+    """
+    upper = sparse.csr_array((n_groups, n_groups), dtype=np.float64)
+    for first in range(0, n_blocks, _TOGETHER):
+        places = [folder / f"contracted-{b}" for b in range(first, min(first + _TOGETHER, n_blocks))]
+        row, column = np.divmod(np.concatenate([files.mapped(place / f"{kind}.npy") for place in places]), n_groups)
+        weights = np.concatenate([files.mapped(place / f"{kind}_weights.npy") for place in places])
+        low, high = np.minimum(row, column), np.maximum(row, column)
+        upper = upper + sparse.csr_array((weights, (low, high)), shape=upper.shape)
+    return sparse.csr_array(upper + upper.T)
 
 
 def cut_groups(
     plan: Plan, kernel: Kernel, coarse: Sparse, reserve: Callable[[], Sparse], sizes: Array, centroids: Array
 ) -> Labels:
-    """Labels of the groups, from the graph between them; `reserve` makes that of all coefficients, several times it."""
+    """Labels of the groups, from the graph between them; `reserve` makes that of all coefficients, which is larger."""
     if plan.n_clusters == 1:
         return np.zeros(len(sizes), dtype=np.intp)
     if plan.cut.method == "modularity":
@@ -147,16 +152,17 @@ def cut_groups(
 def _cut_by_modularity(plan: Plan, coarse: Sparse, reserve: Callable[[], Sparse], sizes: Array) -> Labels:
     """As in memory, where a group without any edge joins the largest cluster; pieces are tied by what was truncated."""
     if plan.connect and plan.n_clusters is not None and components(coarse)[0] > plan.n_clusters:
-        every = reserve().tocsc()
-        every.setdiag(0)
-        every.eliminate_zeros()
-        coarse = join_components(coarse, from_sparse(every), plan.n_clusters)
+        others = reserve().tocsc()
+        others.setdiag(0)
+        others.eliminate_zeros()
+        coarse = join_components(coarse, from_sparse(others), plan.n_clusters)
     loose = np.asarray(coarse.sum(axis=1)).ravel() == 0
     kept = np.flatnonzero(~loose)
-    inner, k, resolution, found = coarse[kept][:, kept], plan.n_clusters, 1.0, np.zeros(0, dtype=np.intp)
+    inner = coarse[kept][:, kept] if loose.any() else coarse
+    tied, k, resolution, found = with_pendants(inner), plan.n_clusters, 1.0, np.zeros(0, dtype=np.intp)
     while not len(found) or (k is not None and found.max() + 1 < k and resolution < _MAX_RESOLUTION):
         both = cut_by_modularity(
-            with_pendants(inner), resolution=resolution, seed=plan.seed, iterations=plan.cut.iterations or _CUT_ROUNDS
+            tied, resolution=resolution, seed=plan.seed, iterations=plan.cut.iterations or _CUT_ROUNDS
         )
         found = np.unique(both[: len(kept)], return_inverse=True)[1]
         resolution *= 1.5
@@ -172,11 +178,20 @@ def with_pendants(W: Sparse) -> Sparse:
     Leiden's library counts a loop in the total only. An edge to a node that has no other adds the same to degree and
     total.
     """
-    inside = W.diagonal() / 2
-    bare = W - sparse.diags_array(W.diagonal())
-    loops = sparse.diags_array(inside)
-    both = sparse.csr_array(sparse.block_array([[bare, loops], [loops, None]]))
+    n, inside = W.shape[0], W.diagonal() / 2
+    has = np.flatnonzero(inside)
+    own = W.indices == np.repeat(np.arange(n, dtype=W.indices.dtype), np.diff(W.indptr))
+    columns, weights = W.indices.copy(), W.data.copy()
+    columns[own] += n
+    weights[own] /= 2
+    arrays = (
+        np.concatenate([weights, inside[has]]),
+        np.concatenate([columns, has.astype(columns.dtype)]),
+        np.append(W.indptr, W.indptr[-1] + np.cumsum(inside != 0)),
+    )
+    both = sparse.csr_array(arrays, shape=(2 * n, 2 * n))
     both.eliminate_zeros()
+    both.sort_indices()
     return both
 
 

@@ -99,7 +99,7 @@ def represent(
     if solver == "two_scale":
         return two_scale.two_scale(source, kernel=context.kernel, workers=context.workers, **problem, **drawn)
     if place is not None:
-        return ridge_at(source, place, **problem)
+        return ridge_at(source, place=place, **problem)
     if solver == "dense":
         return (ridge if constrained else ridge_unconstrained)(source, overwrite=context.overwrite, **problem)
     if not constrained:

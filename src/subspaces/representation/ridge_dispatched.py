@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from subspaces.numerics.decompositions import cholesky_at
 from subspaces.numerics.namespace import Place
 from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients
@@ -23,7 +24,7 @@ from subspaces.representation.ridge import (
 )
 
 
-def ridge_at(K: Any, place: Place, *, reg: float = 1.0, affine: bool = False) -> Coefficients:
+def ridge_at(K: Any, *, place: Place, reg: float = 1.0, affine: bool = False) -> Coefficients:
     """Coefficients of :func:`~subspaces.representation.ridge.ridge`, from a Gram matrix at a place."""
     xp, n = place.xp, K.shape[0]
     diagonal = place.fetch(xp.linalg.diagonal(K))
@@ -38,7 +39,7 @@ def ridge_at(K: Any, place: Place, *, reg: float = 1.0, affine: bool = False) ->
     else:
         A, lam = K, penalty(diagonal, reg)
     A = A + lam * xp.eye(n, dtype=K.dtype, device=place.device)
-    factor = _factor(A, xp)
+    factor = cholesky_at(A, xp)
     U = None if factor is None else _inverse(factor, xp)
     if U is None or not bool(xp.all(xp.isfinite(xp.linalg.diagonal(U)))):
         return ridge(place.fetch(K), reg=reg, affine=affine)  # raises λ, or says what is wrong
@@ -47,17 +48,6 @@ def ridge_at(K: Any, place: Place, *, reg: float = 1.0, affine: bool = False) ->
     probe = _probe(n, diagonal.dtype)
     residual = _error(place.fetch(U @ (A @ place.send(probe))), probe)
     return _coefficients(_affine(U, place) if affine else U, place, lam, condition, residual)
-
-
-def _factor(A: Any, xp: Any) -> Any:
-    """Cholesky factor, or None where there is none."""
-    try:
-        factor = xp.linalg.cholesky(A)
-    except Exception as error:
-        if type(error).__name__.endswith("LinAlgError"):  # every library has its own
-            return None
-        raise
-    return factor if bool(xp.all(xp.isfinite(xp.linalg.diagonal(factor)))) else None
 
 
 def _inverse(factor: Any, xp: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from subspaces import datasets
 from subspaces.datasets.named import NAMED
+from subspaces.numerics.decompositions import svd
 from subspaces.numerics.types import Array, Labels
 from subspaces.reproduce.own import read_points
 
@@ -60,7 +61,7 @@ def prepared(X: Array, points: Mapping[str, Any]) -> Array:
     ``unit`` length have it before axes are left out. With ``constant``: with a further feature that is 1 everywhere.
     """
     if "axes" in points:
-        _, _, axes = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+        _, _, axes = svd(X - X.mean(axis=0))
         X = X @ axes.T
         if points.get("unit"):
             X = X / np.linalg.norm(X, axis=1, keepdims=True)
