@@ -149,7 +149,7 @@ def test_distinct_communities_are_joined_while_modularity_of_that_resolution_ris
         if max(values) <= value + 1e-9:
             break
         expected, value = merged[int(np.argmax(values))], max(values)
-    assert adjusted_rand_score(expected, distinct_communities(sparse.csr_array(A), labels, share)) == 1
+    assert adjusted_rand_score(expected, distinct_communities(sparse.csr_array(A), labels, share, tie=0)) == 1
 
 
 def test_halves_of_one_piece_are_joined_and_pieces_apart_are_not(rng):
@@ -157,6 +157,13 @@ def test_halves_of_one_piece_are_joined_and_pieces_apart_are_not(rng):
     A, truth = islands([30, 40, 20, 20, 10], [(0, 1)], 1)
     halves = 2 * truth + rng.integers(0, 2, len(truth))
     assert_array_equal(distinct_communities(sparse.csr_array(A), np.unique(halves, return_inverse=True)[1]), truth)
+
+
+def test_a_few_edges_join_no_two_of_many_communities():
+    """Sixty pieces, each with a hundredth of its edges to the next: more than half of chance, and still apart."""
+    A, truth = islands([10] * 60, [(i, i + 1) for i in range(59)], 1)
+    assert_array_equal(distinct_communities(sparse.csr_array(A), truth), truth)
+    assert len(np.unique(distinct_communities(sparse.csr_array(A), truth, tie=0))) < 60
 
 
 def islands(sizes: list[int], bridges: list[tuple[int, int]], bridge: float) -> tuple[np.ndarray, np.ndarray]:
