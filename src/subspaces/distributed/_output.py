@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from subspaces.distributed._files import mapped
-from subspaces.io.writing import unfinished
+from subspaces.io.writing import unfinished, write_atomically
 from subspaces.numerics.types import Array
 
 OUTPUTS = (".npy", ".parquet", ".zarr")
@@ -41,9 +41,11 @@ class Output:
                 start += len(piece)
             estimator.labels_ = labels
             return
-        with unfinished(self.path) as temporary:
-            _WRITERS[self.path.suffix](temporary, iter(pieces), n)
-            _put(temporary, self.path)
+        if self.path.suffix == ".zarr":
+            _write_zarr(self.path, pieces, n)
+        else:
+            with write_atomically(self.path) as stream:
+                (_write_npy if self.path.suffix == ".npy" else _write_parquet)(stream, pieces, n)
         if self.path.suffix == ".npy":
             estimator.labels_ = mapped(self.path)
 
@@ -54,43 +56,35 @@ class Output:
             self.take(estimator, iter([labels.astype(np.int32)]), len(labels))
 
 
-def _put(temporary: Path, target: Path) -> None:
-    if target.is_dir():  # of Zarr; a folder replaces none that holds files
-        with unfinished(target) as old:
-            os.replace(target, old)
-            os.replace(temporary, target)
-    else:
-        os.replace(temporary, target)
+def _write_npy(stream: BinaryIO, pieces: Iterable[Array], n: int) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int32)), "fortran_order": False, "shape": (n,)}
+    np.lib.format.write_array_header_1_0(stream, header)
+    for piece in pieces:
+        stream.write(np.ascontiguousarray(piece, dtype=np.int32).data)
 
 
-def _write_npy(path: Path, pieces: Iterator[Array], n: int) -> None:
-    with path.open("wb") as stream:
-        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int32)), "fortran_order": False, "shape": (n,)}
-        np.lib.format.write_array_header_1_0(stream, header)
-        for piece in pieces:
-            stream.write(np.ascontiguousarray(piece, dtype=np.int32).data)
-
-
-def _write_parquet(path: Path, pieces: Iterator[Array], n: int) -> None:
+def _write_parquet(stream: BinaryIO, pieces: Iterable[Array], n: int) -> None:
     import pyarrow
     import pyarrow.parquet
 
     schema, start = pyarrow.schema([("row", pyarrow.int64()), ("cluster", pyarrow.int32())]), 0
-    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+    with pyarrow.parquet.ParquetWriter(stream, schema) as writer:
         for piece in pieces:
             columns = {"row": np.arange(start, start + len(piece)), "cluster": np.asarray(piece, dtype=np.int32)}
             writer.write_table(pyarrow.table(columns, schema=schema))
             start += len(piece)
 
 
-def _write_zarr(path: Path, pieces: Iterator[Array], n: int) -> None:
+def _write_zarr(target: Path, pieces: Iterable[Array], n: int) -> None:
     import zarr
 
-    stored = zarr.create_array(str(path), shape=(n,), dtype=np.int32, chunks=(min(n, 2**20),))
-    start = 0
-    for piece in pieces:
-        stored[start : start + len(piece)] = piece
-        start += len(piece)
-
-
-_WRITERS = {".npy": _write_npy, ".parquet": _write_parquet, ".zarr": _write_zarr}
+    with unfinished(target) as temporary:
+        stored = zarr.create_array(str(temporary), shape=(n,), dtype=np.int32, chunks=(min(n, 2**20),))
+        start = 0
+        for piece in pieces:
+            stored[start : start + len(piece)] = piece
+            start += len(piece)
+        with unfinished(target) as old:
+            if target.is_dir():  # a folder replaces none that holds files
+                os.replace(target, old)
+            os.replace(temporary, target)
