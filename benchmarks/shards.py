@@ -18,6 +18,7 @@ import os
 import resource
 import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["make", "run", "ektrr", "covtype", "page"])
     parser.add_argument("given", nargs="*")
-    parser.add_argument("--scratch", type=Path, default=Path("/work/scratch-dist"))
+    parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir(), "subspaces-shards"))
     parser.add_argument("--address", help="of a scheduler whose workers have 2 GB each; otherwise they are started")
     given = parser.parse_args()
     if given.what == "page":
