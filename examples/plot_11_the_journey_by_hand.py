@@ -18,7 +18,6 @@ from subspaces.engine.run import run
 from subspaces.engine.stages import Evidence
 from subspaces.metrics import accuracy
 from subspaces.numerics.ordering import canonical_order, fingerprints, inverse_of
-from subspaces.numerics.workers import HERE
 from subspaces.partition import in_order
 from subspaces.plots import AffinityDisplay, CoefficientsDisplay, EmbeddingDisplay
 
@@ -36,7 +35,7 @@ print(f"solver {plan.solver}: {plan.solver_reason}")
 order = canonical_order(X, fingerprints(X))
 points, scaling = stages.scaled(X[order], plan)
 seen = stages.see(points, scaling, plan)  # bandwidth settled, kernel matrix K (3.8)
-C = plan.represent(seen.source, Context(seen.kernel, plan.seed, False, HERE))  # coefficients of all points (3.9)
+C = plan.represent(seen.source, Context(seen.kernel, plan.seed, False))  # coefficients of all points (3.9)
 graph = stages.graph(C, Evidence(scaling, seen.kernel), plan)  # the eight strongest of each point, W (3.11 to 3.13)
 if stages.falls_apart(graph, plan):  # more pieces than clusters?
     graph = stages.join(graph, C, plan.n_clusters)
