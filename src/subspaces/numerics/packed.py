@@ -182,6 +182,7 @@ class Packed:
         for part in parts:
             columns = np.ascontiguousarray(part).T  # which rows one after the other are to LAPACK
             sfrk(self.n, len(columns), 1.0, columns, 1.0, self.half.reshape(-1), trans="T", overwrite_c=1, **_FORMAT)
+            del part, columns  # before the next is made
 
     def factorise(self) -> bool:
         """The Cholesky factor in place; False where A is not positive definite, and then nothing is left of it."""
