@@ -126,7 +126,7 @@ class AEKTRR(WithKernel, OnCodes, DeepClusterer):
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, Kernel]
     }
-    _n_squares = 1.25
+    _n_squares = 0.7
     cost = "an autoencoder, O(n) per epoch, then one Cholesky inverse"
     reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 

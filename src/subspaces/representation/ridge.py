@@ -369,7 +369,7 @@ def _raised_penalty(K: Array | Packed, lam: float, smallest: float) -> float:
         f"K + λI is not positive definite: the smallest eigenvalue of K is about {smallest:.3g} and λ = {lam:.3g}. "
         f"λ is raised to {raised:.3g}. Use a positive definite kernel or a larger reg to avoid this.",
         IndefiniteKernelWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return raised
 
