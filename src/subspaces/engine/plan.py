@@ -16,7 +16,6 @@ from subspaces.kernels import Kernel, Precomputed
 from subspaces.numerics import memory
 from subspaces.numerics.namespace import Place
 from subspaces.numerics.types import Array, Data, Sparse
-from subspaces.numerics.workers import Workers
 from subspaces.representation.coefficients import Coefficients
 
 STAGES = ("kernel", "coefficients", "graph", "embedding", "cut")
@@ -55,13 +54,11 @@ class Context(NamedTuple):
     kernel : the kernel, fitted
     seed : of whatever is drawn
     overwrite : whether the kernel matrix may be overwritten: nobody else reads it
-    workers : who computes large pieces
     """
 
     kernel: Kernel
     seed: int
     overwrite: bool
-    workers: Workers
 
 
 @dataclass(frozen=True)

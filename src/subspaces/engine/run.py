@@ -17,10 +17,16 @@ from subspaces.engine.stages import Embedding, Evidence, Graph, Seen
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
 from subspaces.numerics.listening import Listener, Timer
-from subspaces.numerics.ordering import canonical_order, fingerprints, inverse_of, one_label_per_copy, reordered
+from subspaces.numerics.ordering import (
+    canonical_order,
+    fingerprints,
+    inverse_of,
+    one_label_per_copy,
+    reordered,
+    rows_of,
+)
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
-from subspaces.numerics.workers import HERE, Workers
 from subspaces.partition import in_order
 from subspaces.progress import phase
 from subspaces.representation.coefficients import Coefficients, Factors, Placed
@@ -96,7 +102,6 @@ def run(
     *,
     cache: Cache | None = None,
     listen: Listener | None = None,
-    workers: Workers = HERE,
     until: str = "cut",
 ) -> Journey:
     """From points to labels.
@@ -107,7 +112,6 @@ def run(
     X : array of shape (n, m), dense or sparse; (n, n) where the plan's kernel is precomputed
     cache : results of stages to reuse and to keep; all runs with one cache must be on the same points
     listen : called with the name of each stage, gives a context in which it runs
-    workers : who computes large pieces (``subspaces.numerics.workers``)
     until : the last stage: ``"graph"``, ``"embedding"`` or ``"cut"``
     """
     with phase("Putting the points in order"):
@@ -117,8 +121,8 @@ def run(
         n = X.shape[0]
         order = canonical_order(X, prints, pairwise=plan.pairwise) if plan.canonical else np.arange(n)
         _warn_of_bad_input(X, prints, plan)
-        points = workers.in_order(X, order, plan.pairwise)
-    found = run_ordered(plan, points, prints[order], cache=cache, listen=listen, workers=workers, until=until)
+        points = rows_of(X, order, pairwise=plan.pairwise)
+    found = run_ordered(plan, points, prints[order], cache=cache, listen=listen, until=until)
     return replace(as_given(found, order), prints=prints)
 
 
@@ -129,11 +133,10 @@ def run_ordered(
     *,
     cache: Cache | None = None,
     listen: Listener | None = None,
-    workers: Workers = HERE,
     until: str = "cut",
 ) -> Journey:
     """:func:`run` for points that are in canonical order; without fingerprints copies may have different labels."""
-    steps = _Run(plan, points, cache, listen, workers)
+    steps = _Run(plan, points, cache, listen)
     graph = steps.joined()
     embedding = None if until == "graph" else steps.embedding(graph)
     labels = None
@@ -150,10 +153,8 @@ _Represented: TypeAlias = tuple[Coefficients | Array | Sparse, Evidence]
 class _Run:
     """One run: each stage asks for the one before it, unless its own result is in the cache."""
 
-    def __init__(
-        self, plan: Plan, points: Data, cache: Cache | None, listen: Listener | None, workers: Workers
-    ) -> None:
-        self.plan, self.points, self.cache, self.workers = plan, points, cache, workers
+    def __init__(self, plan: Plan, points: Data, cache: Cache | None, listen: Listener | None) -> None:
+        self.plan, self.points, self.cache = plan, points, cache
         self.timer = Timer(listen)
         self._scaled: tuple[Data, Scaling] | None = None
         self._represented: _Represented | None = None
@@ -179,7 +180,7 @@ class _Run:
             assert plan.affinity is not None
             return plan.affinity(seen.source, seen.scaling.exponent), Evidence(seen.scaling, seen.kernel)
         overwrite = self.cache is None or not self.cache.keeps("kernel")
-        found = plan.represent(seen.source, Context(seen.kernel, plan.seed, overwrite, self.workers))
+        found = plan.represent(seen.source, Context(seen.kernel, plan.seed, overwrite))
         known = {name: getattr(found, name) for name in Evidence._fields[2:]}
         return found, Evidence(seen.scaling, seen.kernel, **known)
 

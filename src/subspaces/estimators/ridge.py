@@ -99,7 +99,7 @@ def represent(
     problem: dict[str, Any] = {"reg": reg, "affine": affine}
     drawn: dict[str, Any] = {"n_candidates": two_scale.candidates_for(n_nonzero), "seed": context.seed}
     if solver == "two_scale":
-        return two_scale.two_scale(source, kernel=context.kernel, workers=context.workers, **problem, **drawn)
+        return two_scale.two_scale(source, kernel=context.kernel, **problem, **drawn)
     if place is not None:
         return ridge_at(source, place=place, **problem)
     if solver == "dense":

@@ -28,7 +28,6 @@ from subspaces.numerics.distances import squared_norms_of
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.ties import top_columns
 from subspaces.numerics.types import Array, Labels
-from subspaces.numerics.workers import HERE, Store, Workers, in_memory
 from subspaces.progress import phase
 from subspaces.representation.coefficients import Coefficients, from_sparse
 from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, fit_global_part
@@ -36,8 +35,6 @@ from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, fit_global
 N_CANDIDATES = 20
 BATCH = 64
 """Points whose systems are solved together: their rows of H stay in cache."""
-SLAB = 2**16
-"""Points whose rows of H are computed and stored at a time."""
 LEADING = 128
 """Directions of the global part that choose candidates."""
 
@@ -107,7 +104,6 @@ def two_scale(
     n_landmarks: int = N_LANDMARKS,
     n_candidates: int = N_CANDIDATES,
     seed: int = 0,
-    workers: Workers = HERE,
 ) -> Coefficients:
     """Ridge coefficients over each point's nearest candidates, everything else through landmarks.
 
@@ -119,7 +115,6 @@ def two_scale(
     affine : ask for columns of the whole C, of which these are entries, that sum to one
     n_landmarks : r, landmarks of the global part
     n_candidates : nearest neighbours that get a coefficient
-    workers : who computes the rows
 
     Returns
     -------
@@ -127,13 +122,8 @@ def two_scale(
         Sparse from the start, `n_candidates` entries a column.
     """
     n_candidates = min(n_candidates, len(X) - 1)
-    settings = {"reg": reg, "affine": affine, "n_landmarks": n_landmarks, "n_candidates": n_candidates, "seed": seed}
-    prepared = workers.prepare(
-        lambda store: prepare(X, kernel, **settings, store=store),  # type: ignore[arg-type]
-        {"kernel": kernel, **settings},
-    )
-    parts = workers.rows(rows_of_coefficients, prepared, len(X))
-    candidates, values = (part[0] if len(part) == 1 else np.concatenate(part) for part in zip(*parts, strict=True))
+    prepared = prepare(X, kernel, reg, n_landmarks, n_candidates, seed, affine)
+    candidates, values = rows_of_coefficients(prepared, 0, len(X))
     cells, model = prepared.cells, prepared.model
     found = sparse_coefficients(cells.order[candidates], values, cells.order, model.penalty)
     return replace(found, model=TwoScale(cells, model))
@@ -147,24 +137,19 @@ def prepare(
     n_candidates: int,
     seed: int,
     affine: bool = False,
-    store: Store = in_memory,
 ) -> Prepared:
     """Cells and global part of the points, and what chooses candidates."""
     cells = build_cells(X, seed=seed)
     model = fit_global_part(X, kernel, reg, n_landmarks, seed, affine)
-    slabs = row_blocks(len(X), 1, SLAB)
-    points = store("points", X.shape, X.dtype, (X[cells.order[start:stop]] for start, stop in slabs))
-    norms = np.empty(len(X), dtype=X.dtype)
+    points = X[cells.order]
+    features = np.empty((len(X), len(model.spectrum)), dtype=model.landmarks.dtype)
 
-    def features_of(start: int, stop: int) -> list[Array]:
-        norms[start:stop] = squared_norms_of(points[start:stop])
-        parts = row_blocks(stop - start, 4 * N_LANDMARKS * model.landmarks.itemsize)
-        with one_thread("blas"):
-            return map_blocks(lambda a, b: model.rows(points[start + a : start + b]), parts)
+    def one_block(start: int, stop: int) -> None:
+        features[start:stop] = model.rows(points[start:stop])
 
-    shape, parts = (len(X), len(model.spectrum)), (part for start, stop in slabs for part in features_of(start, stop))
-    features = store("features", shape, model.landmarks.dtype, parts)
-    return Prepared(points, cells, model, features, norms, n_candidates)
+    with one_thread("blas"):
+        map_blocks(one_block, row_blocks(len(X), 4 * N_LANDMARKS * model.landmarks.itemsize))
+    return Prepared(points, cells, model, features, squared_norms_of(points), n_candidates)
 
 
 def rows_of_coefficients(prepared: Prepared, start: int, stop: int) -> tuple[Array, Array]:
