@@ -43,6 +43,18 @@ def test_in_the_memory_of_the_whole(A):
         assert_array_equal(one.whole(), expected)
 
 
+def test_arrays_of_any_kind():
+    whole = np.array([[4, 1, 0], [1, 3, 1], [0, 1, 2]])
+    fixed = whole.astype(float)
+    fixed.flags.writeable = False
+    for A in (whole, fixed, np.asfortranarray(whole, dtype=np.float32)):
+        for half in (packed_copy(A), packed_in_place(A)):
+            assert half.dtype == np.result_type(A, np.float32)
+            assert_array_equal(half.whole(), whole)
+            half.refill()
+            assert_array_equal(half.whole(), whole)
+
+
 def test_changes_in_place(A, rng):
     n, offset = len(A), rng.standard_normal(len(A))
     half = packed_copy(A)

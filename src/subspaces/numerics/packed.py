@@ -210,7 +210,7 @@ def packed(n: int, dtype: Any, fill: Callable[[Packed], None]) -> Packed:
 
 
 def packed_copy(A: Array) -> Packed:
-    """A symmetric array, which is not changed and must not be while this is in use."""
+    """A symmetric array of numbers, which is not changed and must not be while this is in use."""
     n = len(A)
     k, down, right = (n + 1) // 2, n % 2, 1 - n % 2
 
@@ -220,15 +220,16 @@ def packed_copy(A: Array) -> Packed:
             if j >= down:
                 found.half[j, : j + right] = A[k + j - down, k : k + j + right]
 
-    return packed(n, A.dtype, fill)
+    return packed(n, np.result_type(A, np.float32), fill)
 
 
 def packed_in_place(A: Array) -> Packed:
-    """A symmetric array in C order, in the first half of its memory; in the rest of it the entries are kept.
+    """A symmetric array in the first half of its memory; in the rest of it the entries are kept.
 
     The diagonal apart, these are the rows of the second half, and above their diagonal those of the first half's block.
     An even n takes one row of k numbers more: that is kept on the diagonal.
     """
+    A = np.require(A, np.result_type(A, np.float32), ["C", "W"])  # a copy of what is no such array
     n, diagonal = len(A), A.diagonal().copy()
     k, down, right = (n + 1) // 2, n % 2, 1 - n % 2
     for i in range(n - k):

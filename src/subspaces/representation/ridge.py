@@ -106,7 +106,8 @@ def ridge_unconstrained(
         block[np.arange(stop - start), np.arange(start, stop)] += 1
         return block
 
-    return Coefficients(U.n, U.dtype, columns, columns, None, *found[2:])
+    _, _, lam, condition, residual = found
+    return Coefficients(U.n, U.dtype, columns, columns, penalty=lam, condition=condition, residual=residual)
 
 
 def ridge_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = False) -> Coefficients:
@@ -258,11 +259,10 @@ class Inverse(NamedTuple):
 
 def inverse(K: Array | Packed, reg: float, affine: bool, overwrite: bool) -> Inverse:
     """U, or V with `affine`; `overwrite` lets it take the memory of K."""
-    if isinstance(K, Packed):
-        K = K if overwrite else K.copy()
-    else:
-        array = np.asarray(K, dtype=np.result_type(K, np.float32), order="C")
-        K = packed_in_place(array) if overwrite else packed_copy(array)
+    if not isinstance(K, Packed):
+        K = packed_in_place(K) if overwrite else packed_copy(K)
+    elif not overwrite:
+        K = K.copy()
     exponent = _exponent_of(K.diagonal(), reg)
     size = _prepare(K, exponent, affine)
     if affine:
@@ -275,14 +275,13 @@ def inverse(K: Array | Packed, reg: float, affine: bool, overwrite: bool) -> Inv
     _warn_if_ill_conditioned(K.diagonal())
     if not K.invert_factor():
         raise _no_inverse(lam, K.dtype)
-    U = K
-    there = (image + lam * probe).astype(U.dtype)
+    there = (image + lam * probe).astype(K.dtype)
     # both norms are one pass each; LAPACK's estimate from the factor takes four times as long
-    (back, totals), inverse_sums = (found.T for found in U.times(np.column_stack([there, np.ones_like(there)])))
+    (back, totals), inverse_sums = (found.T for found in K.times(np.column_stack([there, np.ones_like(there)])))
     condition, residual = float((sums.max() + lam) * inverse_sums.max()), _error(back, probe[:, 0])
     if affine:
-        affine_inverse(U, totals)
-    return Inverse(U, lam, float(np.ldexp(lam, exponent)), condition, residual)
+        affine_inverse(K, totals)
+    return Inverse(K, lam, float(np.ldexp(lam, exponent)), condition, residual)
 
 
 def _prepare(K: Packed, exponent: int, affine: bool) -> float:
