@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from types import SimpleNamespace
 
 import numpy as np
@@ -97,25 +96,6 @@ def test_one_worker_gives_the_labels_of_two(client, rings, tmp_path):
     np.testing.assert_array_equal(one, two)
     np.testing.assert_array_equal(sampled, client_in_use)
     np.testing.assert_array_equal(sampled, fit_predict(ektrr(), da.from_array(rings, chunks=(999, 1)), client=client))
-
-
-@pytest.mark.usefixtures("small_tasks")
-def test_a_killed_worker_changes_nothing(client, rings, tmp_path):
-    client.wait_for_workers(2, timeout=60)
-    pids = set(client.run(os.getpid).values())
-    left = []
-
-    def kill_one(done: int, total: int) -> None:
-        if not left:
-            os.kill(min(pids), signal.SIGKILL)
-            left.append(total - done)
-
-    X = da.from_array(rings, chunks=(700, 4))
-    labels = fit_predict(ektrr(), X, client=client, checkpoint=tmp_path, progress=kill_one)
-    client.wait_for_workers(2, timeout=60)
-    assert left[0] > 0
-    assert min(pids) not in client.run(os.getpid).values()
-    np.testing.assert_array_equal(labels, ektrr().fit_predict(rings))
 
 
 def test_other_solvers_run_here(client, rings):

@@ -16,13 +16,14 @@ import numpy as np
 import psutil
 import pytest
 from scipy import sparse
+from sklearn.neighbors import kneighbors_graph
 
-from subspaces import KTRR
-from subspaces.distributed import _blocks, _cut, _files, _sample, _sharded, _shards, connect, fit_predict
+from subspaces import EKTRR, KTRR
+from subspaces.distributed import _blocks, _cut, _files, _sample, _sampled, _sharded, _shards, connect, fit_predict
 from subspaces.graphs.affinity import affinity
 from subspaces.kernels import RBF, DistanceKernel
-from subspaces.metrics import adjusted_rand
-from subspaces.partition import modularity
+from subspaces.metrics import accuracy, adjusted_rand
+from subspaces.partition import cut_by_modularity, merge_communities, modularity
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,12 @@ def small_shards(monkeypatch) -> None:
 
 def ktrr(**parameters) -> KTRR:
     return KTRR(**{"n_clusters": 3, "solver": "two_scale", "partition": "modularity", **parameters})
+
+
+def ektrr() -> EKTRR:
+    estimator = EKTRR(3, n_landmarks=100)
+    estimator._block_bytes = 2**12  # points are labelled in many tasks
+    return estimator
 
 
 def here(X, folder=None, **parameters) -> np.ndarray:
@@ -261,11 +268,41 @@ def test_pendants_stand_for_loops(rng):
     assert modularity(both, np.tile(labels, 2)) == pytest.approx(modularity(W, labels))
 
 
+def touching_boxes(rng, k=6, size=500) -> tuple[sparse.csr_array, np.ndarray, np.ndarray]:
+    """A graph between groups that fill boxes, each with its nearest; neighbouring boxes touch on a side."""
+    box, places = np.repeat(np.arange(k), size), rng.uniform(size=(k * size, 3))
+    T = sparse.block_diag([kneighbors_graph(places[box == c], 6) for c in range(k)]).tolil()
+    for c in range(k):
+        a = np.flatnonzero((box == c) & (places[:, 0] < 0.15))
+        b = np.flatnonzero((box == (c + 1) % k) & (places[:, 1] < 0.15))
+        for i, j in zip(a, b, strict=False):
+            T[i, j] = 1
+    W = sparse.csr_array(T + T.T)
+    W.setdiag(20.0)  # edges inside groups
+    return W, box, places + 3 * box[:, None]
+
+
+def test_many_communities_become_few_clusters(rng, balls):
+    """Modularity finds ten communities in each box; merged pair by pair these join boxes and leave others halved."""
+    W, box, places = touching_boxes(rng)
+    plan = ktrr(n_clusters=6).plan(balls)
+    labels = _cut.cut_groups(plan, RBF(), W, lambda: W, np.ones(len(box)), places)
+    assert accuracy(box, labels) > 0.98
+    communities = cut_by_modularity(_cut.with_pendants(W), iterations=10)[: len(box)]
+    assert communities.max() > 40
+    merged = merge_communities(W, communities, 6)
+    assert accuracy(box, merged) < 0.9
+    assert modularity(W, labels) > modularity(W, merged)
+
+
 # ---------------------------------------------------------------- runs that die
 
 
-def test_a_killed_worker_changes_nothing(client, rings, tmp_path):
+@pytest.mark.parametrize("make", [ktrr, ektrr])
+def test_a_killed_worker_changes_nothing(client, rings, tmp_path, monkeypatch, make):
     import dask.array as da
+
+    monkeypatch.setattr(_sampled, "TASK_BYTES", 2**12)
 
     client.wait_for_workers(2, timeout=60)
     pids = set(client.run(os.getpid).values())
@@ -277,16 +314,16 @@ def test_a_killed_worker_changes_nothing(client, rings, tmp_path):
             left.append(total - done)
 
     X = da.from_array(rings, chunks=(700, 4))
-    labels = fit_predict(ktrr(), X, client=client, checkpoint=tmp_path, progress=kill_one)
+    labels = fit_predict(make(), X, client=client, checkpoint=tmp_path, progress=kill_one)
     client.wait_for_workers(2, timeout=60)
     assert left[0] > 0
     assert min(pids) not in client.run(os.getpid).values()
-    np.testing.assert_array_equal(labels, here(rings))
+    np.testing.assert_array_equal(labels, fit_predict(make(), rings, client="here"))
 
 
 KILLED_RUN = """
     import os, signal, sys
-    from subspaces import KTRR
+    from subspaces import EKTRR, KTRR
     from subspaces.distributed import _cut, _sharded, _shards, connect, fit_predict
 
     def kill_all(*_):
