@@ -13,7 +13,7 @@ SIZES = [1, 2, 3, 4, 5, 9, 10, 17, 22]
 
 @pytest.fixture(params=SIZES)
 def A(request, rng, monkeypatch):
-    monkeypatch.setattr(module, "TILE", 3)  # several blocks
+    monkeypatch.setattr(module, "_SIDE", 3)  # several blocks
     Z = rng.standard_normal((request.param, request.param))
     return Z @ Z.T + np.eye(request.param)
 

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from subspaces.numerics.blocks import TILE, map_blocks, row_blocks
+from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.types import Array
 
 LARGEST = 65_535
 """Points whose half matrix LAPACK can count: there are fewer than 2³¹ entries."""
+_SIDE = 128
+"""Of a square tile: every thread holds a few beside its part of the matrix."""
 _FORMAT = {"transr": "N", "uplo": "L"}
 
 
@@ -136,26 +138,30 @@ class Packed:
         def strip(start: int, stop: int) -> Array:
             found = np.zeros((self.n, V.shape[1] + 1))
             for block, rows, columns in self._beside(start, stop):
-                _add_products(found[rows], block, V[columns])
-                _add_products(found[columns], block.T, V[rows])
+                magnitudes = np.abs(block)
+                found[rows, :-1] += block @ V[columns]
+                found[rows, -1] += magnitudes.sum(axis=1, dtype=np.float64)
+                found[columns, :-1] += block.T @ V[rows]
+                found[columns, -1] += magnitudes.sum(axis=0, dtype=np.float64)
             for block, rows in self._about(start, stop):
-                _add_products(found[rows], block, V[rows])
+                found[rows, :-1] += block @ V[rows]
+                found[rows, -1] += np.abs(block).sum(axis=1, dtype=np.float64)
             return found
 
         found: Array = np.add.reduce(map_blocks(strip, self._strips()))
         return found[:, :-1], found[:, -1]
 
     def _strips(self) -> list[tuple[int, int]]:
-        return row_blocks(len(self.half), 1, TILE)
+        return row_blocks(len(self.half), 1, _SIDE)
 
     def _beside(self, start: int, stop: int) -> Iterator[tuple[Array, slice, slice]]:
         """Of rows ``start:stop`` of the half: tiles off the diagonals, and the rows and columns of A that they are."""
         k, right, down = self._places
-        for first, last in row_blocks(self.n - stop, 1, TILE):
+        for first, last in row_blocks(self.n - stop, 1, _SIDE):
             columns = slice(stop + first, stop + last)
             yield self.half[start:stop, columns.start + right : columns.stop + right], slice(start, stop), columns
         above = max(start, down)
-        for first, last in row_blocks(above - down, 1, TILE):
+        for first, last in row_blocks(above - down, 1, _SIDE):
             rows, columns = slice(k + above - down, k + stop - down), slice(k + first, k + last)
             yield self.half[above:stop, first:last], rows, columns
 
@@ -195,11 +201,6 @@ class Packed:
         (pftri,) = get_lapack_funcs(("pftri",), (self.half,))
         _, info = pftri(self.n, self.half.reshape(-1), overwrite_a=1, **_FORMAT)
         return bool(info == 0 and np.isfinite(self.diagonal()).all())
-
-
-def _add_products(found: Array, block: Array, V: Array) -> None:
-    found[:, :-1] += block @ V
-    found[:, -1] += np.abs(block).sum(axis=1, dtype=np.float64)
 
 
 def packed(n: int, dtype: Any, fill: Callable[[Packed], None]) -> Packed:
