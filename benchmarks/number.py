@@ -2,7 +2,7 @@
 
     SUBSPACES_DATA=folder python benchmarks/number.py --more folder           # features, fit, table, constants
     python benchmarks/number.py --more folder --write                         # writes src/subspaces/selection/fitted.py
-    python benchmarks/number.py --drills 100                                  # one piece, or two, a hundred times each
+    python benchmarks/number.py --drills 100                                  # one piece, two or many subspaces
     python benchmarks/number.py --rivals --more folder                        # the table with rivals beside
 
 Features are kept in benchmarks/results/number and not computed again. Everything printed about "left out" was computed
@@ -73,10 +73,11 @@ def main() -> None:
     parser.add_argument("--more", type=Path, help="folder of NAME.npz with X and y, and INDEX.csv with family")
     parser.add_argument("--write", action="store_true", help="write the weights fitted to all sets into the package")
     parser.add_argument("--rivals", action="store_true", help="eigengap, HDBSCAN, Leiden, silhouette and gap beside")
-    parser.add_argument("--drills", type=int, help="only so many draws of data that are one piece, or two")
+    parser.add_argument("--drills", type=int, help="only so many draws of data that are one piece, or two, or many")
+    parser.add_argument("--kinds", nargs="*", default=(), help="of the drills: these only")
     arguments = parser.parse_args()
     if arguments.drills:
-        return drills.print_table(arguments.drills, lambda line: print(line, flush=True))
+        return drills.print_table(arguments.drills, arguments.kinds, lambda line: print(line, flush=True))
     warnings.simplefilter("ignore")
     data = [*all_sets(FOLDER, arguments.more), *nulls.draws()]
     fit.read_index(arguments.more)

@@ -1,8 +1,9 @@
-"""Drills: data that are one piece, and data that are two, drawn a hundred times each."""
+"""Drills: data that are one piece, two, or many subspaces, drawn a hundred times each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -16,6 +17,7 @@ ONE = {
     "one curved sheet": ("sheet", "roll", "scurve", "sphere"),
     "one subspace": ("subspace2", "subspace4", "subspace8", "noisy3", "noisy6"),
 }
+MANY = "10 to 120 subspaces"
 FIRST = 10_000
 """Seeds of the drills: none of them was seen by a fit."""
 
@@ -31,21 +33,30 @@ def two_pieces(rng: np.random.Generator, draw: int) -> np.ndarray:
     return np.vstack([rng.normal(size=(n[0], m)), rng.normal(size=(n[1], m)) + away])
 
 
-def drawn(kind: str, n_draws: int) -> Iterator[np.ndarray]:
+def many_subspaces(rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    """Ten to 120 subspaces of two to four dimensions, 20 to 60 points each, with little noise."""
+    k, dimension = int(rng.choice([10, 15, 25, 40, 60, 80, 120])), int(rng.integers(2, 5))
+    ambient, n, noise = int(rng.choice([30, 60, 120])), int(rng.integers(20, 60)), float(rng.choice([0.01, 0.03, 0.06]))
+    return make_subspaces(k, dimension, ambient, n, noise=noise, random_state=int(rng.integers(2**31)))[0], k
+
+
+def drawn(kind: str, n_draws: int) -> Iterator[tuple[np.ndarray, int]]:
+    """Points and the number of their clusters."""
     for draw in range(n_draws):
         rng = np.random.default_rng(FIRST + draw)
         if kind == "two pieces":
-            yield two_pieces(rng, draw)
+            yield two_pieces(rng, draw), 2
+        elif kind == MANY:
+            yield many_subspaces(rng)
         else:
-            yield MAKERS[ONE[kind][draw % len(ONE[kind])]](rng, int(rng.choice([60, 120, 250, 500, 900])))
+            yield MAKERS[ONE[kind][draw % len(ONE[kind])]](rng, int(rng.choice([60, 120, 250, 500, 900]))), 1
 
 
-def print_table(n_draws: int, say: Callable[[str], None] = print) -> None:
+def print_table(n_draws: int, kinds: Sequence[str] = (), say: Callable[[str], None] = print) -> None:
     """How often the right answer is given, nothing set."""
     say("| data | draws | right | found otherwise |\n|---|---|---|---|")
-    for kind in (*ONE, "two pieces"):
-        found = np.array([SubspaceClustering().fit(X).n_clusters_ for X in drawn(kind, n_draws)])
-        right = 2 if kind == "two pieces" else 1
-        wrong = np.unique(found[found != right], return_counts=True)
-        others = ", ".join(f"{k}: {count}" for k, count in zip(*wrong, strict=True)) or "none"
-        say(f"| {kind} | {n_draws} | {int((found == right).sum())} | {others} |")
+    for kind in kinds or (*ONE, "two pieces", MANY):
+        found = [(SubspaceClustering().fit(X).n_clusters_, k) for X, k in drawn(kind, n_draws)]
+        wrong = Counter(f"{got}" if kind != MANY else f"{got} of {k}" for got, k in found if got != k)
+        others = ", ".join(f"{what}: {count}" for what, count in sorted(wrong.items())) or "none"
+        say(f"| {kind} | {n_draws} | {sum(got == k for got, k in found)} | {others} |")

@@ -11,6 +11,7 @@ from sklearn.preprocessing import normalize
 from subspaces import KTRR, SubspaceClustering
 from subspaces.datasets import make_subspaces
 from subspaces.hierarchy import Merged
+from subspaces.metrics import accuracy
 from subspaces.selection import choose, count, fitted
 from subspaces.selection.candidates import Setting, Tried
 from subspaces.selection.count import count_clusters
@@ -43,6 +44,23 @@ def test_unions_are_counted(k):
     assert 0 <= found.sureness <= 1
 
 
+def test_many_subspaces_are_counted():
+    X, y = make_subspaces(20, 3, 50, 40, noise=0.05, random_state=0)
+    found = SubspaceClustering().fit(X)
+    count_ = found.selection_.n_clusters
+    assert (found.n_clusters_, count_.low >= 18, count_.high <= 24) == (20, True, True)
+    assert accuracy(y, found.labels_) == 1
+
+
+def test_agreement_decides_alone_only_where_it_is_nearly_full_and_new():
+    candidates = np.arange(2, 22)
+    rising = np.linspace(0.1, 1.0, 20)
+    assert count._agreed_on(candidates, rising)
+    assert not count._agreed_on(candidates, 0.85 * rising)
+    assert not count._agreed_on(candidates, 0.8 + 0.2 * rising)
+    assert not count._agreed_on(candidates[:1], np.ones(1))
+
+
 def test_an_estimate_at_the_edge_extends_the_search(monkeypatch):
     X, _ = make_subspaces(4, 2, 12, 40, noise=0.01, random_state=0)
     seen, judged = [], count._judged_numbers
@@ -56,6 +74,7 @@ def test_an_estimate_at_the_edge_extends_the_search(monkeypatch):
     choose(X)
     assert len(seen) == 1
     seen.clear()
+    monkeypatch.setattr(count, "_agreed_on", lambda candidates, agreement: False)
     monkeypatch.setattr(count, "_best", lambda candidates, probability: len(candidates) - 1)
     choose(X)
     assert [resolution for resolution, _ in seen] == [3.0, 6.0, 12.0, 24.0][: len(seen)]

@@ -10,10 +10,11 @@ Three things are known of a number k.
    divide two classes, from the cut, the return, the sizes and whether the settings' own communities respect it. At
    the right k the weakest split made is still probable, and the strongest one not made is improbable.
 
-Logistic regression puts them together: one for splits, one for numbers, a choice among all that are looked at
-(conditional logit). Their weights were fitted to labelled data sets by ``benchmarks/number.py``,
-which also says how well they do on families of sets that were left out, and chooses how much probability the range
-has, so that it holds the number of classes in 85 % of those. One cluster is another question:
+Where nearly all settings agree on one number and far less on smaller ones, agreement decides alone: so it is with many
+subspaces, of which labelled sets have few. Else logistic regression puts the three together: one for splits, one for
+numbers, a choice among all that are looked at (conditional logit). Their weights were fitted to labelled data sets by
+``benchmarks/number.py``, which also says how well they do on families of sets that were left out, and chooses how much
+probability the range has, so that it holds the number of classes in 85 % of those. One cluster is another question:
 :mod:`subspaces.selection.splits`.
 """
 
@@ -21,7 +22,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,6 +51,8 @@ _EXTENSIONS = 3
 _MOST_EIGENVALUES = 120
 _EVERY, _LEAST_POINTS, _MOST_CLUSTERS = 40, 4, 1000  # which numbers are looked at, see _spread
 _LOWEST = 1e-3  # of a share whose logarithm is taken
+_AGREED, _FEWER, _RISE, _STEP = 0.9, 1.5, 0.2, 0.02  # see _levels and _agreed_on
+_VOICES = 6  # graphs whose agreement may decide alone: at least three of them have as many communities
 
 
 def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) -> ClusterCount:
@@ -62,30 +67,65 @@ def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) 
     free = [np.maximum(graph.communities, 0) for graph in graphs]
     deciding = most_supported(graphs)
     chosen, own = [graphs[i] for i in deciding], [free[i] for i in deciding]
-    n = chosen[0].W.shape[0]
-    resolution = _FINE
-    for _ in range(_EXTENSIONS + 1):
-        candidates, agreement, separation, border = _judged_numbers(chosen, seed, resolution)
-        splits = _split_probabilities(chosen, own, n_features, seed)
-        features = level_features(candidates, agreement, separation, border, splits)
-        probability = _softmax(features @ np.array(fitted.WIDE if n_features >= WIDE else fitted.NARROW))
-        estimate = int(candidates[_best(candidates, probability)])
-        if estimate < _EDGE * candidates[-1] or candidates[-1] >= min(n // _LEAST_POINTS, _MOST_CLUSTERS):
+    n, splits = chosen[0].W.shape[0], _split_probabilities(chosen, own, n_features, seed)
+    levels_of = partial(_levels, chosen, splits, n_features, seed)
+    found = levels_of(_FINE)
+    for step in range(1, _EXTENSIONS + 1):
+        largest = found.candidates[-1]
+        if found.estimate < _EDGE * largest or largest >= min(n // _LEAST_POINTS, _MOST_CLUSTERS):
             break
-        resolution *= 2
-    low, high = _range(candidates, probability)
+        finer = levels_of(_FINE * 2**step)
+        if found.agreed and not finer.agreed:
+            break
+        found = finer
+    candidates, agreement, estimate = found.candidates, found.agreement, found.estimate
+    low, high = _range(candidates, found.probability)
     n_values = min(max(2 * estimate, estimate + 10), _MOST_EIGENVALUES, n - 1)
     return ClusterCount(
         estimate=estimate,
         low=min(low, estimate),
         high=max(high, estimate),
         candidates=candidates,
-        probability=probability,
+        probability=found.probability,
         agreement=agreement,
-        score=np.maximum(agreement, 0) * separation,
+        score=np.maximum(agreement, 0) * found.separation,
         communities=np.array([int(labels.max()) + 1 for labels in free]),
         eigenvalues=spectral_embedding(chosen[0].W, max(1, n_values)).eigenvalues,
     )
+
+
+class _Levels(NamedTuple):
+    """Numbers of clusters that are looked at, and what is known of each."""
+
+    candidates: Labels
+    agreement: Array
+    separation: Array
+    probability: Array
+    agreed: bool
+
+    @property
+    def estimate(self) -> int:
+        """The number agreed on, or the one that is expected to be nearest."""
+        best = first_largest(self.agreement) if self.agreed else _best(self.candidates, self.probability)
+        return int(self.candidates[best])
+
+
+def _levels(graphs: Sequence[Candidate], splits: Array, n_features: int, seed: int, resolution: float) -> _Levels:
+    """All numbers up to that of the communities at a resolution."""
+    candidates, agreement, separation, border = _judged_numbers(graphs, seed, resolution)
+    agreed = len(graphs) >= _VOICES and _agreed_on(candidates, agreement)
+    if agreed:
+        utility = (agreement - agreement.max()) / _STEP
+    else:
+        features = level_features(candidates, agreement, separation, border, splits)
+        utility = features @ np.array(fitted.WIDE if n_features >= WIDE else fitted.NARROW)
+    return _Levels(candidates, agreement, separation, _softmax(utility), agreed)
+
+
+def _agreed_on(candidates: Labels, agreement: Array) -> bool:
+    """Whether nearly all settings give the same partition into one number of clusters, and into fewer they do not."""
+    fewer = agreement[candidates * _FEWER <= candidates[agreement.argmax()]]
+    return bool(len(fewer) and agreement.max() >= _AGREED and agreement.max() - fewer.max() >= _RISE)
 
 
 def _best(candidates: Labels, probability: Array) -> int:
