@@ -111,15 +111,11 @@ class Rows(Points):
 def fit_sampled(estimator: Sampled, source: Source, workers: Workers, folder: Path | None, output: Output) -> None:
     """Fit an estimator as its own ``fit`` does, with points that stay where they are."""
     estimator._validate_params()
-    estimator._forget()
-    try:
+    with estimator.fitting():
         found = _run(estimator, Rows(source, estimator._block_bytes, workers, folder))
         estimator.n_features_in_ = source.shape[1]
         estimator._keep(found)
         output.keep(estimator)
-    except BaseException:
-        estimator._forget()
-        raise
 
 
 def _run(estimator: Sampled, points: Rows) -> Outcome:

@@ -52,23 +52,19 @@ def fit_graph(estimator: KTRR, source: Source, workers: Workers, folder: Path, o
         output.keep(estimator)
         return
     estimator._validate_params()
-    estimator._forget()
-    try:
+    with estimator.fitting():
         run = _Run.begin(estimator, source, workers, folder)
         if run is None:  # another solver or graph: it sees all points
             estimator.fit(source.whole(workers))
         else:
             run.fit(estimator, output)
-    except BaseException:
-        estimator._forget()
-        raise
     if run is None:
         output.keep(estimator)
 
 
 def _planned(estimator: KTRR, sample: Array, n: int) -> tuple[KTRR, Plan]:
     """The estimator with everything chosen, and its plan, from a sample; it never embeds points."""
-    settled = estimator._settled(sample)
+    settled = estimator.settled(sample)
     if settled.spectral == "full" and settled.partition != "modularity":
         raise ValueError(
             f'spectral="full" embeds every point, which {n} points on workers are too many for: use spectral="auto".'
@@ -77,7 +73,7 @@ def _planned(estimator: KTRR, sample: Array, n: int) -> tuple[KTRR, Plan]:
     asked = settled.spectral
     try:
         settled.spectral = coarse
-        plan = settled._plan(sample)
+        plan = settled.plan(sample)
     finally:
         settled.spectral = asked
     return settled, replace(plan, shape=Shape(n, sample.shape[1], sample.dtype, False))

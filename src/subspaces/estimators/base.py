@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from os import PathLike
@@ -119,15 +120,20 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         return self._safely(X, self._fit)
 
     def _safely(self, X: Any, fit: Callable[[Data], None]) -> Self:
-        """Fit to validated points; an error or Ctrl-C leaves an unfitted estimator, not half of one."""
+        """Fit to validated points."""
+        with self.fitting(), shown(self.verbose, lines=True), computing_at(place_of(X)):
+            fit(self._validated(X))
+        return self
+
+    @contextmanager
+    def fitting(self) -> Iterator[None]:
+        """Forget an earlier fit; an error or Ctrl-C inside leaves an unfitted estimator, not half of one."""
         self._forget()
         try:
-            with shown(self.verbose, lines=True), computing_at(place_of(X)):
-                fit(self._validated(X))
+            yield
         except BaseException:
             self._forget()
             raise
-        return self
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> Labels:
         """Cluster the rows of X and return their labels."""

@@ -80,7 +80,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         return self._safely(X, lambda points: self._fit_by(points, run))
 
     def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
-        settled = self._settled(X)
+        settled = self.settled(X)
         plan = settled._plan(X)
         with announced(self, len(STAGES)) as listen:
             journey = run(plan, X, listen=listen)
@@ -96,8 +96,13 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         self._validate_params()
         return self._plan(X)
 
-    def _settled(self, X: Data) -> Self:
-        """The estimator whose parameters are used: this one, or a copy with what was left to be chosen."""
+    def settled(self, X: Data) -> Self:
+        """The estimator whose parameters are used: this one, or a copy with what was left to be chosen.
+
+        Parameters
+        ----------
+        X : array of shape (n, m), dense or CSR
+        """
         return self
 
     def _plan(self, X: Data) -> Plan:

@@ -35,7 +35,8 @@ class ByRidge:
     _chooses: ClassVar[bool] = False
     """Whether parameters may be ``"auto"``."""
 
-    def _settled(self: Any, X: Data) -> Any:
+    def settled(self: Any, X: Data) -> Any:
+        """Itself, or a copy with what was left to be chosen for the points X."""
         if not self._chooses:
             return self
         settled, self.selection_ = settle(self, X)
