@@ -262,7 +262,7 @@ def fidelity() -> None:
     for name, X in sets.items():
         for reg in (1.0, 10.0):
             kernel = as_kernel("rbf").fit(X)
-            D = ridge(kernel.gram(X.astype(np.float64)), reg=reg).columns(0, len(X))
+            D = ridge(kernel.packed_gram(X.astype(np.float64)), reg=reg).columns(0, len(X))
             best = np.argsort(-np.abs(D), axis=1)[:, :10]
             dense = cut_by_modularity(affinity(truncate_symmetric(from_dense(D.T), 5, keep=False).symmetric), 10)
             for r, s in ((64, 20), (128, 20), (256, 20), (512, 50)):

@@ -23,12 +23,11 @@ from scipy.linalg import get_lapack_funcs
 from limit import FEATURES
 from subspaces import KTRR, datasets
 from subspaces.metrics import accuracy
-from subspaces.numerics.blocks import mirror_lower
+from subspaces.numerics.packed import Packed
 from subspaces.representation import ridge as module
 
 PAGE = Path(__file__).parents[1] / "docs" / "speed" / "single.md"
 SETS = ("mnist", "usps", "coil100", "yaleb")
-Inverse = Callable[[np.ndarray, float], tuple[np.ndarray, float, float, float]]
 
 
 def main() -> None:
@@ -96,11 +95,11 @@ def compared(name: str, X: np.ndarray, k: int, reg: float, found: dict[str, Any]
     """A row: the fit with both inverses, and beside the same fit on another processor."""
     fits = {}
     for dtype, invert in (("float64", PLAIN), ("float32", invert_in_single)):
-        module._invert = invert
+        module.inverse = invert
         try:
             fits[dtype] = KTRR(k, reg=reg, solver="dense").fit(X)
         finally:
-            module._invert = PLAIN
+            module.inverse = PLAIN
         found[f"{name} {reg} {dtype}"] = fits[dtype].labels_
     plain, single = fits["float64"], fits["float32"]
     same = np.mean(np.all(neighbours(plain) == neighbours(single), axis=1))
@@ -130,20 +129,13 @@ def differ(labels: np.ndarray, others: np.ndarray) -> str:
     return str(round(len(labels) * (1 - accuracy(labels, others))))
 
 
-def invert_in_single(K: np.ndarray, lam: float) -> tuple[np.ndarray, float, float, float]:
+def invert_in_single(K: Packed, reg: float, affine: bool, overwrite: bool) -> module.Inverse:
     """U in float32, its numbers in float64."""
-    A = K.astype(np.float32)
-    A.flat[:: len(A) + 1] += np.float32(lam)
-    potrf, potri = get_lapack_funcs(("potrf", "potri"), (A,))
-    _, info = potrf(A.T, lower=0, clean=0, overwrite_a=1)
-    if info:
-        raise ValueError("not positive definite in float32")
-    potri(A.T, lower=0, overwrite_c=1)
-    mirror_lower(A)
-    return A.astype(np.float64), lam, np.nan, np.nan
+    found = PLAIN(Packed(K.half.astype(np.float32), K.n, K.fill), reg, affine, overwrite)
+    return found._replace(U=Packed(found.U.half.astype(np.float64), K.n, K.fill))
 
 
-PLAIN: Inverse = module._invert
+PLAIN = module.inverse
 
 
 def ways(n: int) -> dict[str, Callable[[], object]]:

@@ -34,7 +34,7 @@ print(f"solver {plan.solver}: {plan.solver_reason}")
 # nothing; at the end labels go back to their rows, and clusters are numbered by their first points.
 order = canonical_order(X, fingerprints(X))
 points, scaling = stages.scaled(X[order], plan)
-seen = stages.see(points, scaling, plan)  # bandwidth settled, kernel matrix K (3.8)
+seen = stages.see(points, scaling, plan)  # bandwidth settled, half of the kernel matrix K (3.8)
 C = plan.represent(seen.source, Context(seen.kernel, plan.seed, False))  # coefficients of all points (3.9)
 graph = stages.graph(C, Evidence(scaling, seen.kernel), plan)  # the eight strongest of each point, W (3.11 to 3.13)
 if stages.falls_apart(graph, plan):  # more pieces than clusters?
@@ -53,7 +53,7 @@ place = inverse_of(order)
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 axes[0].scatter(*X.T, c=y, cmap="cividis", s=8)
 axes[0].set_title("points")
-axes[1].imshow(seen.source[np.ix_(place, place)], cmap="cividis")
+axes[1].imshow(seen.source.whole()[np.ix_(place, place)], cmap="cividis")
 axes[1].set_title("kernel matrix K")
 
 # %%

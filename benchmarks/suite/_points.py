@@ -31,7 +31,7 @@ class Legs:
 
     X: np.ndarray
     kernel: Any
-    K: np.ndarray
+    K: Any
     coefficients: Any
     truncated: Any
     W: Any
@@ -42,7 +42,7 @@ def legs(n: int, dtype: str) -> Legs:
     """Run the journey once and keep every stop."""
     X = points(n, dtype)
     kernel = as_kernel("rbf").fit(X)
-    K = kernel.gram(X)
+    K = kernel.packed_gram(X)
     coefficients = ridge(K)
     truncated = truncate_symmetric(coefficients, 5).symmetric
     W = affinity(truncated)

@@ -27,7 +27,7 @@ def nothing_computed(monkeypatch):
         pytest.fail("something was computed before everything was checked")
 
     for kind in KERNELS.values():
-        for name in ("gram", "cross", "features", "fit"):
+        for name in ("gram", "packed_gram", "cross", "features", "fit"):
             monkeypatch.setattr(kind, name, forbidden)
     for name in ("scaled", "see", "graph", "embed", "embed_coarsely", "cut"):
         monkeypatch.setattr(stages, name, forbidden)

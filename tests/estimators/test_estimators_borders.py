@@ -75,8 +75,8 @@ def test_refuses_what_does_not_fit_in_memory(monkeypatch):
     from subspaces.datasets import make_subspaces
     from subspaces.numerics import memory
 
-    X = make_subspaces(3, 2, 10, 600, random_state=0)[0]  # K takes 26 MB, everything else far less
-    monkeypatch.setattr(memory, "available_bytes", lambda: 20 * 2**20)
+    X = make_subspaces(3, 2, 10, 600, random_state=0)[0]  # half of K takes 13 MB
+    monkeypatch.setattr(memory, "available_bytes", lambda: 14 * 2**20)
     with pytest.raises(MemoryError, match=r"1800 × 1800 matrix of KTRR needs .*low_rank"):
         KTRR(3, solver="dense").fit(X)
     assert KTRR(3, n_init=1).fit(X).solver_ == "two_scale"  # left to itself it takes the route that fits
@@ -84,6 +84,19 @@ def test_refuses_what_does_not_fit_in_memory(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
     with pytest.raises(MemoryError, match=r"two-scale graph of 1800 points needs .*EKTRR"):
         KTRR(3).fit(X)  # where none fits, that is said
+
+
+def test_half_of_the_kernel_matrix_is_asked_for_where_that_is_all(monkeypatch):
+    from subspaces.numerics import memory
+
+    X, asked = np.random.default_rng(0).standard_normal((500, 4)), []
+    monkeypatch.setattr(memory, "require", lambda n_bytes, *_: asked.append(n_bytes / (8 * 500**2)))
+    for kernel, expected in (("rbf", 0.6), ("cubic", 0.6), (lambda A, B: A @ B.T + 20, 1.1)):
+        asked.clear()
+        KTRR(3, kernel=kernel, solver="dense").plan(X)
+        assert max(asked) == pytest.approx(expected + 4 / 500)  # and the points in order
+    with pytest.raises(ValueError, match="at most 65535 points; got 65536"):
+        KTRR(3, solver="dense").plan(np.zeros((65_536, 1), dtype=np.float32))
 
 
 def test_all_points_equal():

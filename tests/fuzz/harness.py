@@ -15,13 +15,15 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from subspaces.io import Dataset, FileError
+from subspaces.numerics.memory import limited
 
 try:
     import resource
@@ -157,6 +159,11 @@ def watched(watch: Watch, n_bytes: int) -> Iterator[None]:
         raise Finding(f"slow: {seconds:.1f} s for {n_bytes} bytes")
     if growth > MAX_GROWTH:
         raise Finding(f"memory: {growth / 2**20:.0f} MB for {n_bytes} bytes")
+
+
+def bounded() -> AbstractContextManager[None]:
+    """Where a reader cannot be told what it may take: a limit for the process."""
+    return limited(int(psutil.Process().memory_info().rss) + 2 * ALLOWED)
 
 
 def _peak() -> int:

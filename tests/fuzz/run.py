@@ -185,7 +185,7 @@ def fuzz_all(options: argparse.Namespace) -> None:
     names = options.target or list(TARGETS)
     if unknown := set(names) - set(TARGETS):
         raise SystemExit(f"there is no target {', '.join(sorted(unknown))}; known: {', '.join(TARGETS)}")
-    instrument([*MODULES, "fuzz.targets", "fuzz.packing"])
+    instrument([*MODULES, "fuzz.targets", "fuzz.targets_of_runs", "fuzz.packing"])
     rows = []
     for name in names:
         rows.append(fuzz_one(name, options.work, 60 * options.minutes / len(names)))

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from fuzz.packing import joined, workbook, zipped
-from fuzz.targets import CELL, SUFFIXES
+from fuzz.targets import SUFFIXES
+from fuzz.targets_of_runs import CELL
 
 X = np.arange(12, dtype=np.float64).reshape(4, 3) / 8
 Y = np.array([0, 1, 1, 0])

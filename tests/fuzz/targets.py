@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fuzz.harness import ALLOWED, Watch, check_dataset, check_error, check_texts, outcome, sound, watched
+from fuzz.harness import ALLOWED, Watch, bounded, check_dataset, check_error, outcome, sound, watched
 from fuzz.packing import exactly, parts_of, png_of, workbook, zipped
+from fuzz.targets_of_runs import TARGETS_OF_RUNS
 from subspaces import datasets
 from subspaces.io import FileError, read_table
-from subspaces.numerics.memory import limited
 
 Target = Callable[[Watch, bytes], None]
 MISSING = ("error", "drop", "mean", "median")
@@ -218,7 +216,7 @@ def _loaded(watch: Watch, loader: Callable[..., Any], files: dict[str, bytes], n
     home.mkdir()
     for name, content in files.items():
         (home / name).write_bytes(content)
-    with limited(_rss() + 2 * ALLOWED), watched(watch, sum(map(len, files.values()))):
+    with bounded(), watched(watch, sum(map(len, files.values()))):
         try:
             bunch = loader(data_home=home, download_if_missing=False)
         except FileError as error:
@@ -229,12 +227,6 @@ def _loaded(watch: Watch, loader: Callable[..., Any], files: dict[str, bytes], n
         sound(X.ndim == 2 and X.shape[1] == n_features and len(X) == len(y), f"shapes {X.shape} {y.shape}")
         sound(X.dtype.kind == "f" and bool(np.isfinite(X).all()), "points that are not finite")
         sound(len(y) > 0 and y.min() >= 0 and y.max() < len(bunch.target_names), "labels out of range")
-
-
-def _rss() -> int:
-    import psutil
-
-    return int(psutil.Process().memory_info().rss)
 
 
 COIL_NAMES = ("coil-20-proc/obj1__0.png", "../../obj2__0.png", "/obj10__3.png", "C:\\obj1__5.png")
@@ -287,132 +279,12 @@ def arrays(watch: Watch, data: bytes) -> None:
         _loaded(watch, datasets.load_yaleb, {"YaleB_32x32.mat": data[1:]}, 1024)
 
 
-# ------------------------------------------------------------------ what our own runs leave behind: still untrusted
-
-
-def checkpoint(watch: Watch, data: bytes) -> None:
-    """Arrays of a distributed run's checkpoint."""
-    from subspaces.distributed import _files
-
-    flags = data[0] if data else 0
-    path = watch.put("x.npz" if flags & 1 else "x.npy", data[1:])
-    with limited(_rss() + 2 * ALLOWED), watched(watch, len(data)):
-        if flags & 1:
-            several = _files.load_several(path)
-            sound(several is None or all(isinstance(part, np.ndarray) for part in several.values()), "not arrays")
-        elif flags & 2:
-            array, _ = outcome(path, lambda: _files.mapped(path))
-            sound(array is None or array.dtype.kind != "O", "objects")
-        else:
-            array = _files.load(path)
-            sound(array is None or (isinstance(array, np.ndarray) and array.dtype.kind != "O"), "not an array")
-
-
-def dask_npy(watch: Watch, data: bytes) -> None:
-    """A ``.npy`` file that workers read piece by piece."""
-    path = watch.put("x.npy", data[1:])
-    _streamed(watch, path, len(data))
-
-
-def zarr(watch: Watch, data: bytes) -> None:
-    """A Zarr folder: its metadata and one chunk."""
-    meta, chunk = exactly(2, data[1:])
-    path = watch.fresh() / "x.zarr"
-    new = data[:1] == b"\x01"
-    (path / "c" / "0").mkdir(parents=True)
-    (path / ("zarr.json" if new else ".zarray")).write_bytes(meta)
-    (path / "c" / "0" / "0" if new else path / "0.0").write_bytes(chunk)
-    _streamed(watch, path, len(data))
-
-
-def _streamed(watch: Watch, path: Path, n_bytes: int) -> None:
-    from subspaces.distributed._input import as_source
-    from subspaces.distributed._tasks import ThisProcess
-
-    def read() -> Any:
-        points = as_source(str(path), ThisProcess())
-        if points.shape[0] * points.shape[1] * points.dtype.itemsize > ALLOWED:  # a run would take it piece by piece
-            return None
-        try:
-            return points.whole(ThisProcess())
-        except Exception:  # a chunk that cannot be unpacked, on a worker: Dask reports which
-            if path.suffix != ".zarr":
-                raise
-            return None
-
-    with watched(watch, n_bytes):
-        X, _ = outcome(path, read, (FileError,))
-        sound(X is None or (X.ndim == 2 and X.dtype.kind == "f" and X.dtype.isnative), "not rows of floats")
-
-
-CELL = {"points": {"name": "yaleb"}, "method": "ktrr", "parameters": {"reg": 1.0}, "cuts": [], "code": 1}
-
-
-def cells(watch: Watch, data: bytes) -> None:
-    """Results kept as JSON, and the marker of a sorted folder."""
-    from subspaces.io.image_files import MARKER
-    from subspaces.io.sorting import check_target
-    from subspaces.reproduce.entries import cell_path, read_result
-
-    folder = watch.fresh()
-    cell_path(folder, CELL).write_bytes(data[1:])
-    target = folder / "sorted"
-    target.mkdir()
-    (target / MARKER).write_bytes(data[1:])
-    with watched(watch, len(data)):
-        result = read_result(folder, CELL)
-        sound(result is None or json.dumps(result) is not None, "a result that JSON cannot hold")
-        outcome(target, lambda: check_target(target, source=folder / "photos"))
-
-
-def toml(watch: Watch, data: bytes) -> None:
-    """An experiment and the table of parameters."""
-    from subspaces.reproduce.schedule import load_experiment, load_parameters, plan
-
-    experiment, table = exactly(2, data[1:])
-    folder = watch.fresh()
-    (folder / "wild.toml").write_bytes(experiment)
-    (folder / "parameters.tml").write_bytes(table)
-    with watched(watch, len(data)):
-        path = folder / "wild.toml"
-        found, _ = outcome(path, lambda: load_experiment("wild", folder, quick=bool(data[:1] and data[0] & 1)))
-        rows, _ = outcome(folder / "parameters.tml", lambda: load_parameters(folder / "parameters.tml"))
-        if found is not None and rows is not None:
-            outcome(Path("wild"), lambda: plan(found, rows), (ValueError,))
-
-
-def results_csv(watch: Watch, data: bytes) -> None:
-    """The table of results that the page of the reproduction is made from."""
-    from subspaces.reproduce.statistics import from_csv
-
-    with watched(watch, len(data)):
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            return
-        try:
-            from_csv(text)
-        except ValueError as error:
-            check_texts([str(error)], "error")
-
-
-def torch_checkpoint(watch: Watch, data: bytes) -> None:
-    """The file of a deep method's training."""
-    from subspaces.deep.checkpoint import Checkpoint
-
-    kept = Checkpoint(watch.fresh(), "dsc_net", {"a": "1"})
-    kept.path.write_bytes(data[1:])
-    with watched(watch, len(data)):
-        state, _ = outcome(kept.path, kept.load, (ValueError,))
-        sound(state is None or isinstance(state, dict), "a state that is no dictionary")
-
-
 TARGETS: dict[str, Target] = {
     target.__name__: target
     for target in (
         *(csv, csv_gz, csv_gz_raw, npy, npz, npz_raw, mat5, mat5_packed, mat73, parquet, images, png),
         *(xlsx, xlsx_raw, model, model_raw, labels_json),
         *(coil, coil_raw, idx, numbers, arrays),
-        *(checkpoint, dask_npy, zarr, cells, toml, results_csv, torch_checkpoint),
+        *TARGETS_OF_RUNS,
     )
 }

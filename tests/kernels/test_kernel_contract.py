@@ -9,6 +9,7 @@ from dataclasses import FrozenInstanceError, dataclass
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics.pairwise import laplacian_kernel
 
@@ -108,6 +109,39 @@ def test_gram_cross_and_diagonal_agree(kernel, dtype, X):
     assert_allclose(kernel.cross(X[:7], X[30:]), K[:7, 30:], rtol=1e-4, atol=atol)
     assert kernel.diagonal(X).dtype == dtype
     assert_allclose(kernel.diagonal(X), K.diagonal(), rtol=1e-5)
+
+
+@every_kernel
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [90, 89])
+def test_half_of_the_gram_matrix_is_the_same(kernel, dtype, n, X):
+    X = X[:n].astype(dtype) + 3
+    kernel = kernel.fit(X)
+    K, half = kernel.gram(X), kernel.packed_gram(X)
+    assert half.dtype == dtype
+    for _ in range(2):  # also what is made again
+        assert_allclose(half.whole(), K, rtol=1e-10 if dtype == np.float64 else 1e-3)
+        half.refill()
+    in_a_whole_one = half.half.base is not None and half.half.base.size == n**2
+    assert kernel.has_packed_gram() != in_a_whole_one
+    assert not kernel.has_packed_gram(is_sparse=True)
+
+
+def test_a_gram_matrix_of_ones_own_is_the_one_that_is_packed(X):
+    class Shifted(RBF):
+        def gram(self, X):
+            return super().gram(X) + 1
+
+    kernel = Shifted().fit(X)
+    assert not kernel.has_packed_gram()
+    assert_array_equal(kernel.packed_gram(X).whole(), kernel.gram(X))
+
+
+def test_half_of_the_gram_matrix_of_sparse_points(X):
+    X[X < 0.5] = 0
+    for kernel in (RBF(), Linear(), Polynomial()):
+        kernel = kernel.fit(X)
+        assert_allclose(kernel.packed_gram(sparse.csr_array(X)).whole(), kernel.gram(X), rtol=1e-10)
 
 
 @every_kernel

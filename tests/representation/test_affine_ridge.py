@@ -15,9 +15,9 @@ from subspaces.datasets import make_subspaces
 from subspaces.kernels import as_kernel
 from subspaces.metrics import accuracy
 from subspaces.new_points import neighbor_codes, residual_scores
+from subspaces.numerics.packed import packed_copy
 from subspaces.representation.ridge import (
     affine_inverse,
-    from_inverse,
     ridge,
     ridge_low_rank,
     ridge_unconstrained,
@@ -97,15 +97,17 @@ def test_any_inverse_will_do(rng):
     expected = ridge(K, reg=0.05, affine=True)
     U = np.linalg.inv(K + expected.penalty * np.eye(30))
     U = (U + U.T) / 2
-    V = affine_inverse(U.copy())
+    half = packed_copy(U)
+    affine_inverse(half, U.sum(axis=1))
+    V = half.whole()
     assert_allclose(V.sum(axis=0), 0, atol=1e-10 * np.abs(V).max())
     assert_array_equal(V, V.T)
-    assert_allclose(from_inverse(U.copy(), expected.penalty, affine=True).dense(), expected.dense(), atol=1e-10)
+    assert_allclose(np.eye(30) - V / V.diagonal(), expected.dense(), atol=1e-10)
 
 
 def test_what_is_no_inverse_is_refused():
     with pytest.raises(ValueError, match="affine=True needs a positive definite K"):
-        affine_inverse(-np.eye(3))
+        affine_inverse(packed_copy(-np.eye(3)), np.full(3, -1.0))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -128,7 +128,7 @@ def unlisted(function: Callable[..., Coefficients]) -> Method:
     return Method(function, options, first.name == "K", None, iterative, None, None)
 
 
-HELPERS = {"from_inverse", "sparse_coefficients"}
+HELPERS = {"sparse_coefficients"}
 GIVEN = {"n_blocks": 3, "n_neighbors": 8, "n_nonzero": 3, "reg": 0.1, "place": Place(array_api_compat.numpy, "cpu")}
 """What representations ask for without a default."""
 METHODS = KNOWN | {

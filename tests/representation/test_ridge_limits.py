@@ -73,8 +73,7 @@ def test_penalty_of_whitened_points_is_summed_in_double(rng):
 
 def test_sums_have_a_value_where_single_precision_has_none():
     large = np.full(10, 2e38, dtype=np.float32)
-    assert module._extreme_exponent(np.diag(large), 0.0) == 128
-    assert module._one_norm(np.diag(large) + large[0] * np.eye(10, k=1, dtype=np.float32)) == pytest.approx(4e38)
+    assert module._exponent_of(large, 0.0) == 128
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

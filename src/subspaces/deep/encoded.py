@@ -18,7 +18,7 @@ from subspaces.deep.training import Training
 from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import WithKernel
 from subspaces.graphs.truncation import truncate
-from subspaces.kernels import KERNELS, Kernel, as_kernel
+from subspaces.kernels import KERNELS, Kernel, Linear, as_kernel
 from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
@@ -126,13 +126,13 @@ class AEKTRR(WithKernel, OnCodes, DeepClusterer):
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, Kernel]
     }
-    _n_squares = 1.25
+    _n_squares = 0.7
     cost = "an autoencoder, O(n) per epoch, then one Cholesky inverse"
     reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
     def _represent_codes(self, codes: Array) -> Coefficients:
         kernel = as_kernel(self.kernel, self.bandwidth, self.kernel_params).fit(codes)
-        return ridge(kernel.gram(codes), reg=self.reg, overwrite=True)
+        return ridge(kernel.packed_gram(codes), reg=self.reg, overwrite=True)
 
 
 class StructuredAutoencoder(nn.Module):
@@ -264,4 +264,4 @@ class StructAE(OnCodes, DeepClusterer):
         return truncate(self._represent_codes(self._scaled(points)), self.n_prior)
 
     def _represent_codes(self, codes: Array) -> Coefficients:
-        return ridge(codes @ codes.T, reg=self.reg, overwrite=True)
+        return ridge(Linear().packed_gram(codes), reg=self.reg, overwrite=True)

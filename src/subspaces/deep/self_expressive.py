@@ -301,4 +301,4 @@ class KTRRNet(DeepClusterer):
         training.stage("closed form", lambda _: network.loss(rows, self.self_expression), self.epochs)
         with torch.no_grad():
             codes = unit_rows(network.autoencoder.encode(rows)).cpu().numpy()
-        return ridge(as_kernel(self.kernel).fit(codes).gram(codes), reg=self.reg, overwrite=True)
+        return ridge(as_kernel(self.kernel).fit(codes).packed_gram(codes), reg=self.reg, overwrite=True)

@@ -91,7 +91,8 @@ class Plan:
     n_clusters : L; None lets the modularity cut find it
     scaling : rule for the points (:mod:`subspaces.scaling`)
     kernel : the kernel, not yet fitted; the linear one for methods that see the points themselves
-    source : what the representation starts from: ``"points"``, ``"gram"`` (kernel matrix) or ``"features"`` (its map)
+    source : what the representation starts from: ``"points"``, ``"gram"`` (kernel matrix), ``"packed"`` (half of it,
+        :mod:`subspaces.numerics.packed`) or ``"features"`` (its map)
     represent : source → :class:`~subspaces.representation.coefficients.Coefficients`; None for a method without
     affinity : scaled points and the exponent of their scaling → graph W, where no point is represented by others
     graph : what is done to the coefficients (:class:`~subspaces.graphs.rules.GraphRule`)

@@ -31,7 +31,7 @@ class Seen(NamedTuple):
     Attributes
     ----------
     scaling, kernel : settled on the points
-    source : the scaled points, their kernel matrix or its feature map
+    source : the scaled points, their kernel matrix (or half of it) or its feature map
     """
 
     scaling: Scaling
@@ -109,6 +109,8 @@ def scaled(X: Data, plan: Plan) -> tuple[Data, Scaling]:
 def see(points: Data, scaling: Scaling, plan: Plan) -> Seen:
     """Points → what the representation starts from (K of eq. 3.8, its feature map, or the points)."""
     kernel = plan.kernel.scaled(scaling.exponent).fit(points)
+    if plan.source == "packed":
+        return Seen(scaling, kernel, kernel.packed_gram(points))
     if plan.source == "gram":
         found = kernel.gram(points) if plan.place is None else gram_at(kernel, points, plan.place)
         return Seen(scaling, kernel, found)

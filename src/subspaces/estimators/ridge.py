@@ -17,6 +17,7 @@ from subspaces.kernels import Kernel
 from subspaces.numerics import memory
 from subspaces.numerics.components import N_COMPONENTS, OVERSAMPLING
 from subspaces.numerics.namespace import Place, current_place
+from subspaces.numerics.packed import LARGEST
 from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation import ridge_search, two_scale
 from subspaces.representation.coefficients import Coefficients
@@ -34,11 +35,12 @@ DENSE_SIZE = 10_000
 COARSE_SIZE = 30_000
 """Points from which ``spectral="auto"`` embeds micro-clusters instead of points."""
 _POINTS_PER_CLUSTER = 64
-_DENSE_SQUARES = 1.1
+_SQUARES = {True: 0.6, False: 1.1}
+"""How many n × n arrays the dense route takes: where half the kernel matrix is made at once, and where it is not."""
 _SEARCHED = 5  # copies of candidates and values that a search holds, measured
 _WORK = 2**23
 """Bytes of a route's blocks, which do not grow with n."""
-_SOURCES = {"dense": "gram", "low_rank": "features", "two_scale": "points"}
+_SOURCES = {"dense": "packed", "low_rank": "features", "two_scale": "points"}
 
 
 def ridge_plan(
@@ -52,7 +54,7 @@ def ridge_plan(
     elif chosen == "low_rank":
         _require_features(plan, kernel, n_nonzero, affine)
     else:
-        require_squares(shape, plan.method, _DENSE_SQUARES, plan.n_inputs)
+        _require_dense(plan, kernel)
     plan.graph.require_memory(shape.n, shape.dtype, chosen == "two_scale")
     searches = chosen == "low_rank" and shape.n > ridge_search.EXACT_SIZE
     reduced = chosen == "two_scale" and shape.is_sparse
@@ -63,7 +65,7 @@ def ridge_plan(
     route: dict[str, Any] = {"solver": chosen, "n_nonzero": n_nonzero, "constrained": constrained, "place": place}
     return replace(
         plan,
-        source=_SOURCES[chosen],
+        source="gram" if place is not None else _SOURCES[chosen],
         represent=partial(represent, **route, **problem),
         between=partial(between, **problem) if coarse else None,
         n_components=N_COMPONENTS if reduced else None,
@@ -111,7 +113,7 @@ def represent(
 
 def between(centroids: Array, kernel: Kernel, *, reg: float, affine: bool = False) -> Sparse:
     """The graph of the same method between the centroids of micro-clusters."""
-    K = kernel.gram(centroids.astype(np.float64))
+    K = kernel.packed_gram(centroids.astype(np.float64))
     found = ridge(K, reg=reg, affine=affine, overwrite=True)
     return affinity(truncate_symmetric(found, two_scale.N_CANDIDATES).symmetric)
 
@@ -134,7 +136,7 @@ def choose_solver(solver: str, kernel: Kernel, shape: Shape) -> tuple[str, str]:
         return solver, "as asked"
     if r is not None and 2 * r <= n:
         return "low_rank", f"the kernel has an exact map of {r} features, fewer than half of {n} points"
-    needed, free = int(_DENSE_SQUARES * n * n * shape.dtype.itemsize), memory.available_bytes()
+    needed, free = int(_dense_squares(kernel, shape) * n * n * shape.dtype.itemsize), memory.available_bytes()
     by = f"; sparse points by their {min(N_COMPONENTS, shape.m)} leading components" if shape.is_sparse else ""
     if kernel.of_distances and n > DENSE_SIZE:
         return "two_scale", f"{n} points are more than {DENSE_SIZE}, where a dense inverse takes long{by}"
@@ -157,6 +159,21 @@ def is_coarse(spectral: str, plan: Plan, solver: str) -> bool:
     if spectral != "auto":
         return spectral == "coarse"
     return shape.n >= COARSE_SIZE and has_points
+
+
+def _dense_squares(kernel: Kernel, shape: Shape) -> float:
+    """How many n × n arrays the dense route takes; other libraries make the whole kernel matrix, too."""
+    return _SQUARES[kernel.has_packed_gram(shape.is_sparse) and current_place() is None]
+
+
+def _require_dense(plan: Plan, kernel: Kernel) -> None:
+    """Refuse a kernel matrix that does not fit, or that LAPACK cannot count."""
+    if plan.shape.n > LARGEST:
+        raise ValueError(
+            f'solver="dense" takes at most {LARGEST} points; got {plan.shape.n}. Use solver="two_scale" or "low_rank", '
+            "or fit a sample and let predict label the rest."
+        )
+    require_squares(plan.shape, plan.method, _dense_squares(kernel, plan.shape), plan.n_inputs)
 
 
 def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine: bool) -> None:

@@ -20,6 +20,7 @@ from scipy import sparse
 
 from subspaces.numerics.blocks import mirror_lower, row_blocks
 from subspaces.numerics.distances import check_bandwidth, resolve_bandwidth
+from subspaces.numerics.packed import Packed, packed_in_place
 from subspaces.numerics.types import Array, Data
 
 _DIAGONAL_ROWS = 64  # rows of a block whose kernel values give its diagonal
@@ -111,6 +112,14 @@ class Kernel(ABC):
     @abstractmethod
     def gram(self, X: Data) -> Array:
         """Gram matrix K (eq. 3.8) of the rows of X: exactly symmetric, in X's dtype, one n × n array in all."""
+
+    def packed_gram(self, X: Data) -> Packed:
+        """The same as half a matrix (:mod:`subspaces.numerics.packed`)."""
+        return packed_in_place(self.gram(X))
+
+    def has_packed_gram(self, is_sparse: bool = False) -> bool:
+        """Whether :meth:`packed_gram` never holds more than that half."""
+        return False
 
     @abstractmethod
     def cross(self, X: Data, Y: Data) -> Array:

@@ -11,7 +11,7 @@ infinite on the diagonal as printed, so no Gram matrix of them exists. The print
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import comb, factorial
@@ -27,6 +27,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from subspaces.kernels.base import Kernel
 from subspaces.numerics.blocks import map_blocks, mirror_lower, row_blocks
 from subspaces.numerics.distances import origin_of, squared_norms_of, to_squared_distances, warn_if_blind
+from subspaces.numerics.packed import Packed, packed
 from subspaces.numerics.types import Array, Data
 
 _PRODUCT_COLUMNS = 256  # features whose products are summed at once
@@ -39,17 +40,21 @@ def lower_products(X: Data, origin: Array | None = None) -> Array:
     """
     if sparse.issparse(X):
         return np.ascontiguousarray((X @ X.T).toarray())
-    if origin is None:
-        parts = iter([X])
-    else:
-        starts = range(0, X.shape[1], _PRODUCT_COLUMNS)
-        parts = (X[:, i : i + _PRODUCT_COLUMNS] - origin[i : i + _PRODUCT_COLUMNS] for i in starts)
     K: Array = np.zeros((X.shape[0], X.shape[0]), dtype=X.dtype)
     syrk = get_blas_funcs("syrk", (X,))
-    for part in parts:
+    for part in _parts(X, origin):
         # K.T is K's memory in Fortran's order: upper there is lower here
         syrk(1.0, np.ascontiguousarray(part).T, beta=1.0, c=K.T, trans=1, lower=0, overwrite_c=1)
     return K
+
+
+def _parts(X: Array, origin: Array | None) -> Iterator[Array]:
+    """X − origin, some columns at a time; X itself where there is no origin."""
+    if origin is None:
+        yield X
+        return
+    for i in range(0, X.shape[1], _PRODUCT_COLUMNS):
+        yield X[:, i : i + _PRODUCT_COLUMNS] - origin[i : i + _PRODUCT_COLUMNS]
 
 
 def cross_products(X: Data, Y: Data, transform: Callable[[Array, slice], None]) -> Array:
@@ -82,6 +87,22 @@ class DotKernel(Kernel):
         K = lower_products(self.points(X))
         mirror_lower(K, lambda block, rows, columns: self.profile(block))
         return K
+
+    def packed_gram(self, X: Data) -> Packed:
+        """The same in half the memory."""
+        if not self.has_packed_gram(sparse.issparse(X)):
+            return super().packed_gram(X)
+        points = self.points(X)
+
+        def fill(K: Packed) -> None:
+            K.set_products(_parts(points, None))
+            K.transform(lambda block, i, j: self.profile(block))
+
+        return packed(len(points), points.dtype, fill)
+
+    def has_packed_gram(self, is_sparse: bool = False) -> bool:
+        """Of dense points, and where no subclass has a ``gram`` of its own."""
+        return not is_sparse and type(self).gram is DotKernel.gram
 
     def cross(self, X: Data, Y: Data) -> Array:
         """Kernel values between the rows of X and those of Y."""
@@ -263,13 +284,34 @@ class DistanceKernel(Kernel):
         squared_norms = K.diagonal().copy()
 
         def transform(block: Array, rows: slice, columns: slice) -> None:
-            to_squared_distances(block, squared_norms[rows], squared_norms[columns])
+            to_squared_distances(block, squared_norms[rows, None], squared_norms[columns])
             if rows == columns:
                 np.fill_diagonal(block, 0)
             self.profile(block)
 
         mirror_lower(K, transform)
         return K
+
+    def packed_gram(self, X: Data) -> Packed:
+        """The same in half the memory."""
+        if not self.has_packed_gram(sparse.issparse(X)):
+            return super().packed_gram(X)
+
+        def fill(K: Packed) -> None:
+            K.set_products(_parts(X, origin_of(X)))
+            squared_norms = K.diagonal()
+
+            def transform(block: Array, i: Array, j: Array) -> None:
+                to_squared_distances(block, squared_norms[i], squared_norms[j])
+                self.profile(block)
+
+            K.transform(transform)
+
+        return packed(len(X), X.dtype, fill)
+
+    def has_packed_gram(self, is_sparse: bool = False) -> bool:
+        """Of dense points, and where no subclass has a ``gram`` of its own."""
+        return not is_sparse and type(self).gram is DistanceKernel.gram
 
     def cross(self, X: Data, Y: Data) -> Array:
         """Kernel values between the rows of X and those of Y."""
@@ -279,7 +321,7 @@ class DistanceKernel(Kernel):
         x_norms, y_norms = squared_norms_of(X), squared_norms_of(Y)
 
         def transform(block: Array, rows: slice) -> None:
-            to_squared_distances(block, x_norms[rows], y_norms)
+            to_squared_distances(block, x_norms[rows, None], y_norms)
             self.profile(block)
 
         return cross_products(X, Y, transform)

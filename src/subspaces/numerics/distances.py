@@ -93,10 +93,10 @@ def warn_if_blind(X: Data, bandwidth: float, power: int) -> None:
 
 
 def to_squared_distances(products: Array, row_norms: Array, column_norms: Array) -> None:
-    """‖x‖² + ‖y‖² − 2 xᵀy in place; rounding below zero is clipped."""
+    """‖x‖² + ‖y‖² − 2 xᵀy in place, from norms that broadcast; rounding below zero is clipped."""
     products *= -2
     products += column_norms
-    products += row_norms[:, None]
+    products += row_norms
     np.maximum(products, 0, out=products)
 
 
@@ -121,7 +121,7 @@ def _distance_blocks(X: Data, reduce: Callable[[Array, int], Any]) -> list[Any]:
 
     def block_value(start: int, stop: int) -> Any:
         products = np.ascontiguousarray(safe_sparse_dot(X[start:stop], X.T, dense_output=True))
-        to_squared_distances(products, norms[start:stop], norms)
+        to_squared_distances(products, norms[start:stop, None], norms)
         products[np.arange(stop - start), np.arange(start, stop)] = 0
         return reduce(np.sqrt(products, out=products), start)
 

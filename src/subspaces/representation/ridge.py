@@ -5,9 +5,10 @@ U = (K + λI)⁻¹ the printed solution (eq. 3.9) collapses, because UK = I − 
 
     C = I − U diag(U)⁻¹,   that is   c_ji = −U_ji / U_ii,  c_ii = 0:
 
-no product with K, no second n × n array. With 1ᵀc = 1 as well (`affine`: subspaces need not contain the origin) U is
-replaced by V = U − U11ᵀU / (1ᵀU1). Only differences of points count then, so K is taken about the mean of the points,
-JKJ with J = I − 11ᵀ/n, and λ is relative to its mean diagonal: a shift of all points changes nothing.
+no product with K, and one half of an n × n array for K, then its factor, then U (:mod:`subspaces.numerics.packed`).
+With 1ᵀc = 1 as well (`affine`: subspaces need not contain the origin) U is replaced by V = U − U11ᵀU / (1ᵀU1). Only
+differences of points count then, so K is taken about the mean of the points, JKJ with J = I − 11ᵀ/n, and λ is relative
+to its mean diagonal: a shift of all points changes nothing.
 
 How far an ill-conditioned K is followed (small λ, copies of points, wide kernels):
 
@@ -24,14 +25,14 @@ Kernels and penalties of extreme size are brought near one by a power of two fir
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, get_lapack_funcs
+from scipy.linalg import LinAlgError
 
-from subspaces.numerics.blocks import mirror_lower, row_blocks
 from subspaces.numerics.decompositions import eigh, lanczos, smallest_eigenvalue
+from subspaces.numerics.packed import Packed, packed_copy, packed_in_place
 from subspaces.numerics.types import Array, Data
 from subspaces.representation.coefficients import Blocks, Coefficients, Draft
 
@@ -43,15 +44,15 @@ class IndefiniteKernelWarning(UserWarning):
     """The kernel matrix has negative eigenvalues; λ was raised by the most negative one."""
 
 
-def ridge(K: Array, *, reg: float = 1.0, affine: bool = False, overwrite: bool = False) -> Coefficients:
+def ridge(K: Array | Packed, *, reg: float = 1.0, affine: bool = False, overwrite: bool = False) -> Coefficients:
     """Coefficients of the closed form (eq. 3.9) from a Gram matrix.
 
     Parameters
     ----------
-    K : array of shape (n, n), symmetric
+    K : array of shape (n, n), symmetric; or half of it, packed
     reg : λ divided by the mean diagonal entry of K, so that it means the same for every kernel
     affine : ask for columns that sum to one; λ is then divided by the mean diagonal entry of K about the mean point
-    overwrite : let the inverse take K's memory (the whole computation then needs one n × n array)
+    overwrite : let the inverse take K's memory (the whole computation then needs no other)
 
     Returns
     -------
@@ -75,64 +76,38 @@ def ridge(K: Array, *, reg: float = 1.0, affine: bool = False, overwrite: bool =
            [0.  , 0.  , 0.  , 2.89],
            [0.  , 0.  , 0.33, 0.  ]])
     """
-    K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
-    exponent = _extreme_exponent(K, reg)
-    if exponent:
-        np.ldexp(K, -exponent, out=K)
-    U, lam, condition, residual = _invert(K, _penalty_of(K, reg, affine))
-    found = from_inverse(U, float(np.ldexp(lam, exponent)), affine=affine)
-    return replace(found, condition=condition, residual=residual)
-
-
-def affine_inverse(U: Array) -> Array:
-    """V = U − U11ᵀU / (1ᵀU1) in the memory of U, for any U = (K + λI)⁻¹, of K about the mean point or not.
-
-    What is read off U is read off V for columns that sum to one: C = I − V diag(V)⁻¹, Z = I − λV (no zero diagonal).
-    """
-    sums = U.sum(axis=1, dtype=np.float64)
-    total, diagonal = float(sums.sum()), U.diagonal().copy()
-    if not total > 0:
-        raise ValueError(
-            f"affine=True needs a positive definite K + λI; its inverse sums to {total:.3g}: increase reg."
-        )
-    root = (sums / np.sqrt(total)).astype(U.dtype)
-    for start, stop in row_blocks(U.shape[0], U.shape[1] * U.itemsize):
-        U[start:stop] -= root[start:stop, None] * root
-    # V_ii > 0, but rounding may forget it
-    np.fill_diagonal(U, np.maximum(U.diagonal(), np.finfo(U.dtype).eps * diagonal))
-    return U
-
-
-def from_inverse(U: Array, lam: float, *, affine: bool = False) -> Coefficients:
-    """Coefficients C = I − U diag(U)⁻¹ read off U, whose diagonal is overwritten; with `affine` U becomes V."""
-    if affine:
-        affine_inverse(U)
+    found = inverse(K, reg, affine, overwrite)
+    U = found.U
     scale = -1 / U.diagonal()
-    np.fill_diagonal(U, 0)  # c_ii = 0, once for all blocks
+    U.set_diagonal(0)  # c_ii = 0, once for all blocks
     return Coefficients(
-        n_points=U.shape[0],
+        n_points=U.n,
         dtype=U.dtype,
-        columns=lambda start, stop: U[start:stop] * scale[start:stop, None],
-        rows=lambda start, stop: U[start:stop] * scale,
-        penalty=lam,
-        core=lambda start, stop: U[start:stop],
+        columns=lambda start, stop: U.rows(start, stop) * scale[start:stop, None],
+        rows=lambda start, stop: U.rows(start, stop) * scale,
+        penalty=found.penalty,
+        condition=found.condition,
+        residual=found.residual,
+        core=U.rows,
         of_core=lambda values, points: values * scale[points],
     )
 
 
-def ridge_unconstrained(K: Array, *, reg: float = 1.0, affine: bool = False, overwrite: bool = False) -> Coefficients:
+def ridge_unconstrained(
+    K: Array | Packed, *, reg: float = 1.0, affine: bool = False, overwrite: bool = False
+) -> Coefficients:
     """Ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, with `affine` I − λV; eigenvalues ≤ 1."""
-    K = np.array(K, dtype=np.result_type(K, np.float32), copy=not overwrite or None, order="C")
-    U, lam, condition, residual = _invert(K, _penalty_of(K, reg, affine))
-    if affine:
-        affine_inverse(U)
+    found = inverse(K, reg, affine, overwrite)
+    U = found.U
 
     def columns(start: int, stop: int) -> Array:
-        block = U[start:stop] * U.dtype.type(-lam)
+        block = U.rows(start, stop)
+        block *= U.dtype.type(-found.lam)
         block[np.arange(stop - start), np.arange(start, stop)] += 1
         return block
 
-    return Coefficients(U.shape[0], U.dtype, columns, columns, penalty=lam, condition=condition, residual=residual)
+    _, _, lam, condition, residual = found
+    return Coefficients(U.n, U.dtype, columns, columns, penalty=lam, condition=condition, residual=residual)
 
 
 def ridge_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = False) -> Coefficients:
@@ -241,18 +216,6 @@ def penalty(diagonal: Array, reg: float) -> float:
     return lam
 
 
-def _penalty_of(K: Array, reg: float, affine: bool) -> float:
-    """λ; with `affine` K is taken about the mean of the points first, in place, and λ is relative to that."""
-    if not affine:
-        return penalty(K.diagonal(), reg)
-    size = float(np.mean(K.diagonal(), dtype=np.float64))
-    means = K.mean(axis=1, dtype=np.float64)
-    offset = (means - means.mean() / 2).astype(K.dtype)
-    for start, stop in row_blocks(K.shape[0], K.shape[1] * K.itemsize):
-        K[start:stop] -= offset[start:stop, None] + offset  # one rounding for both, or K were not symmetric
-    return above_rounding(penalty(np.maximum(K.diagonal(), 0), reg), size, K.dtype)
-
-
 def above_rounding(lam: float, diagonal: float, dtype: Any, factor: float = 1.0) -> float:
     """λ, raised to `factor` times the rounding of K's diagonal if it is below: there rounding would be the answer."""
     rounding = factor * float(np.finfo(dtype).eps) * diagonal
@@ -267,57 +230,107 @@ def above_rounding(lam: float, diagonal: float, dtype: Any, factor: float = 1.0)
     return rounding
 
 
-def _extreme_exponent(K: Array, reg: float) -> int:
-    """Power of two of K + λI where that is beyond 2^±40: U holds its inverse square, which must not vanish."""
-    return _exponent_of(K.diagonal(), reg)
-
-
 def _exponent_of(diagonal: Array, reg: float) -> int:
+    """Power of two of K + λI where that is beyond 2^±40: U holds its inverse square, which must not vanish."""
     scale = (1 + reg) * float(np.mean(np.abs(diagonal), dtype=np.float64))
     exponent = int(np.frexp(scale)[1]) if 0 < scale < np.inf else 0
     # even: the square roots of the factorisation then are exactly scaled too
     return exponent - exponent % 2 if abs(exponent) > _FAR else 0
 
 
-def _invert(K: Array, lam: float) -> tuple[Array, float, float, float]:
-    """U = (K + λI)⁻¹ in the memory of K, the λ that made it possible, and the evidence.
+class Inverse(NamedTuple):
+    """U = (K + λI)⁻¹, or V, and how it was reached.
 
-    That is the condition number of K + λI (1-norm), and ‖U(K + λI)v − v‖/‖v‖ for one random v: the error of
-    U as it is.
+    Attributes
+    ----------
+    U : in the memory of K, and of K over a power of two where that is of extreme size
+    lam : the λ that made it possible, over that power of two
+    penalty : λ
+    condition : condition number of K + λI (1-norm)
+    residual : ‖U(K + λI)v − v‖/‖v‖ for one random v: the error of U as it is
     """
-    n = K.shape[0]
-    original = K.diagonal().copy()
-    probe = _probe(n, K.dtype)
-    image, norm = K @ probe, _one_norm(K)
-    K.flat[:: n + 1] += lam
-    potrf, potri = get_lapack_funcs(("potrf", "potri"), (K,))
-    # K.T is K's memory in Fortran's order; only its upper triangle (lower here) is touched, so that a failed
-    # attempt can be undone from the other half
-    _, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
-    for smallest_of in (_smallest_by_lanczos, smallest_eigenvalue):
-        if info > 0:
-            mirror_lower(K.T)
-            np.fill_diagonal(K, original)
-            lam = _raised_penalty(K, lam, smallest_of(K))
-            K.flat[:: n + 1] += lam
-            _, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
-    if info == 0:
-        _warn_if_ill_conditioned(K.diagonal())
-        _, info = potri(K.T, lower=0, overwrite_c=1)
-    if info != 0 or not np.isfinite(K.diagonal()).all():
+
+    U: Packed
+    lam: float
+    penalty: float
+    condition: float
+    residual: float
+
+
+def inverse(K: Array | Packed, reg: float, affine: bool, overwrite: bool) -> Inverse:
+    """U, or V with `affine`; `overwrite` lets it take the memory of K."""
+    if not isinstance(K, Packed):
+        K = packed_in_place(K) if overwrite else packed_copy(K)
+    elif not overwrite:
+        K = K.copy()
+    exponent = _exponent_of(K.diagonal(), reg)
+    size = _prepare(K, exponent, affine)
+    if affine:
+        lam = above_rounding(penalty(np.maximum(K.diagonal(), 0), reg), size, K.dtype)
+    else:
+        lam = penalty(K.diagonal(), reg)
+    probe = _probe(K.n, K.dtype)[:, None]
+    image, sums = K.times(probe)
+    lam = _factorise(K, lam, lambda: _prepare(K, exponent, affine))
+    _warn_if_ill_conditioned(K.diagonal())
+    if not K.invert_factor():
+        raise _no_inverse(lam, K.dtype)
+    there = (image + lam * probe).astype(K.dtype)
+    # both norms are one pass each; LAPACK's estimate from the factor takes four times as long
+    (back, totals), inverse_sums = (found.T for found in K.times(np.column_stack([there, np.ones_like(there)])))
+    condition, residual = float((sums.max() + lam) * inverse_sums.max()), _error(back, probe[:, 0])
+    if affine:
+        affine_inverse(K, totals)
+    return Inverse(K, lam, float(np.ldexp(lam, exponent)), condition, residual)
+
+
+def _prepare(K: Packed, exponent: int, affine: bool) -> float:
+    """K over a power of two, in place, and with `affine` about the mean point; its mean diagonal before that."""
+    if exponent:
+        np.ldexp(K.half, -exponent, out=K.half)
+    size = float(np.mean(K.diagonal(), dtype=np.float64))
+    if affine:
+        means = K.times(np.ones((K.n, 1), dtype=K.dtype))[0][:, 0] / K.n
+        offset = (means - means.mean() / 2).astype(K.dtype)
+        K.subtract(lambda i, j: offset[i] + offset[j])
+    return size
+
+
+def affine_inverse(U: Packed, sums: Array) -> None:
+    """V = U − U11ᵀU / (1ᵀU1) in the memory of U with these sums of rows, for any U = (K + λI)⁻¹.
+
+    What is read off U is read off V for columns that sum to one: C = I − V diag(V)⁻¹, Z = I − λV (no zero diagonal).
+    """
+    total, diagonal = float(sums.sum()), U.diagonal()
+    if not total > 0:
         raise ValueError(
-            f"K + λI (λ = {lam:.3g}) cannot be inverted in {K.dtype}: increase reg, or check the kernel's values."
+            f"affine=True needs a positive definite K + λI; its inverse sums to {total:.3g}: increase reg."
         )
-    mirror_lower(K)
-    # both norms are one pass each; LAPACK's estimate from the factor (pocon) takes four times as long
-    condition = (norm + lam) * _one_norm(K)
-    return K, lam, condition, _error(K @ (image + K.dtype.type(lam) * probe), probe)
+    root = (sums / np.sqrt(total)).astype(U.dtype)
+    U.subtract(lambda i, j: root[i] * root[j])
+    # V_ii > 0, but rounding may forget it
+    U.set_diagonal(np.maximum(U.diagonal(), np.finfo(U.dtype).eps * diagonal))
 
 
-def _one_norm(K: Array) -> float:
-    """Largest sum of magnitudes of a row, block by block."""
-    blocks = row_blocks(K.shape[0], K.shape[1] * K.itemsize)
-    return max(float(np.abs(K[start:stop]).sum(axis=1, dtype=np.float64).max()) for start, stop in blocks)
+def _factorise(K: Packed, lam: float, prepare: Callable[[], float]) -> float:
+    """K becomes the Cholesky factor of K + λI; the λ that made it possible."""
+    K.set_diagonal(K.diagonal() + K.dtype.type(lam))
+    for smallest_of in (_smallest_by_lanczos, _smallest):
+        if K.factorise():
+            return lam
+        K.refill()
+        prepare()
+        lam = _raised_penalty(K, lam, smallest_of(K))
+        K.set_diagonal(K.diagonal() + K.dtype.type(lam))
+    if not K.factorise():
+        raise _no_inverse(lam, K.dtype)
+    return lam
+
+
+def _no_inverse(lam: float, dtype: Any) -> ValueError:
+    return ValueError(
+        f"K + λI (λ = {lam:.3g}) cannot be inverted in {dtype}: increase reg, or check the kernel's values."
+    )
 
 
 def _probe(n: int, dtype: Any) -> Array:
@@ -347,7 +360,7 @@ def _low_rank_evidence(Z: Data, H: Array, lam: float, affine: bool = False) -> t
     return 1 / (1 - share), _error(found, probe)
 
 
-def _raised_penalty(K: Array, lam: float, smallest: float) -> float:
+def _raised_penalty(K: Array | Packed, lam: float, smallest: float) -> float:
     """λ plus the most negative eigenvalue's size, with a margin for rounding."""
     rounding = 10 * np.finfo(K.dtype).eps * K.shape[0] * float(np.abs(K.diagonal()).mean())
     raised = lam + max(-smallest, 0.0) * 1.001 + rounding
@@ -355,7 +368,7 @@ def _raised_penalty(K: Array, lam: float, smallest: float) -> float:
         f"K + λI is not positive definite: the smallest eigenvalue of K is about {smallest:.3g} and λ = {lam:.3g}. "
         f"λ is raised to {raised:.3g}. Use a positive definite kernel or a larger reg to avoid this.",
         IndefiniteKernelWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return raised
 
@@ -372,13 +385,17 @@ def warn_if_indefinite(K: Array) -> None:
         )
 
 
-def _smallest_by_lanczos(K: Array) -> float:
+def _smallest(K: Array | Packed) -> float:
+    return smallest_eigenvalue(K.whole() if isinstance(K, Packed) else K)
+
+
+def _smallest_by_lanczos(K: Array | Packed) -> float:
     if K.shape[0] < 100:
-        return smallest_eigenvalue(K)
+        return _smallest(K)
     try:
         values, _ = lanczos(K, 1, which="SA", ncv=40, tol=1e-3)
     except LinAlgError:  # many eigenvalues close to the smallest: LAPACK does not mind
-        return smallest_eigenvalue(K)
+        return _smallest(K)
     # a Ritz value lies above the eigenvalue: allow for its tolerance
     return float(values[0]) - 1e-3 * abs(float(values[0]))
 

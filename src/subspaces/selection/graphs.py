@@ -18,6 +18,7 @@ from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import DistanceKernel, DotKernel, Kernel, Linear, Precomputed, as_kernel
 from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks
+from subspaces.numerics.packed import Packed
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity
 from subspaces.progress import phase
@@ -118,7 +119,7 @@ def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator
             shape=Shape.of(points),
             n_clusters=method.n_clusters if setting.graph else None,
             kernel=kernel,
-            source="points" if plain else "gram",
+            source="points" if plain else "packed",
             represent=None if plain else partial(_represent, reg=setting.reg, affine=setting.affine),
             affinity=partial(_neighbors, n_neighbors=setting.n_nonzero) if plain else None,
             graph=GraphRule(setting.graph or method.graph, setting.n_nonzero, method.by, dict(setting.graph_params)),
@@ -140,9 +141,9 @@ def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator
             yield Candidate(setting, plan, found.W, communities, found.n_components, again, cache)
 
 
-def _represent(K: Array, context: Context, *, reg: float, affine: bool) -> Coefficients:
+def _represent(K: Packed, context: Context, *, reg: float, affine: bool) -> Coefficients:
     """The closed form; refuses a kernel matrix without finite values before LAPACK sees it."""
-    if not (np.isfinite(K.min()) and np.isfinite(K.max()) and np.any(K)):
+    if not (np.isfinite(K.half.min()) and np.isfinite(K.half.max()) and np.any(K.half)):
         raise ValueError("the kernel has no finite values on these points.")
     return ridge(K, reg=reg, affine=affine, overwrite=context.overwrite)
 
