@@ -15,7 +15,8 @@ BEGIN, END = "<!-- measured: benchmarks/shards.py page -->\n", "<!-- end -->"
 
 
 def write_page(rows: list[Row], docs: Path) -> None:
-    """Replace what stands between the marks of the page, and draw the plot."""
+    """Replace what stands between the marks of the page, and draw the plot; of runs of one kind the last counts."""
+    rows = list({(row["kind"], row["n"], row["how"]): row for row in rows}.values())
     page = docs / "distributed.md"
     text = page.read_text(encoding="utf-8")
     parts = [table(rows), growth(rows, docs), speed_up(rows), model(rows)]
@@ -96,6 +97,7 @@ def speed_up(rows: list[Row]) -> str:
         if one is not None:
             seen = one["wall"] / two["wall"]
             said += f"; {one['wall']:.0f} s on one worker and {two['wall']:.0f} s on two were seen, {seen:.2f}"
+            said += f" (at loads of {one['load']:.0f} and {two['load']:.0f})"
         lines.append(said + ".")
     return " ".join(lines)
 
