@@ -25,6 +25,7 @@ from subspaces import KTRR, datasets
 from subspaces.metrics import accuracy
 from subspaces.numerics.packed import Packed
 from subspaces.representation import ridge as module
+from subspaces.representation.inverse import Inverse
 
 PAGE = Path(__file__).parents[1] / "docs" / "speed" / "single.md"
 SETS = ("mnist", "usps", "coil100", "yaleb")
@@ -129,7 +130,7 @@ def differ(labels: np.ndarray, others: np.ndarray) -> str:
     return str(round(len(labels) * (1 - accuracy(labels, others))))
 
 
-def invert_in_single(K: Packed, reg: float, affine: bool, overwrite: bool) -> module.Inverse:
+def invert_in_single(K: Packed, reg: float, affine: bool, overwrite: bool) -> Inverse:
     """U in float32, its numbers in float64."""
     found = PLAIN(Packed(K.half.astype(np.float32), K.n, K.fill), reg, affine, overwrite)
     return found._replace(U=Packed(found.U.half.astype(np.float64), K.n, K.fill))

@@ -149,6 +149,15 @@ def test_fence_is_one_and_a_half_ranges_above_the_third_quartile_of_the_logarith
         assert flagged[-1]
 
 
+def test_of_a_noisy_graph_not_all_points_fit_nowhere():
+    """Each point has a third of its weight in its own of five clusters: more than in any other, and less than half."""
+    labels = np.repeat(np.arange(5), 12)
+    W = np.where(labels[:, None] == labels, 0.4, 0.2)
+    np.fill_diagonal(W, 0)
+    summary = summarize_graph(sparse.csr_array(W), labels)
+    assert not summary.fits_nowhere.any()
+
+
 @pytest.mark.parametrize("share", [0.35, 0.45, 0.49, 0.51, 0.6])
 def test_point_without_half_of_its_ties_in_one_cluster_fits_nowhere(share):
     W = block_diag(*[1000 * (np.ones((6, 6)) - np.eye(6))] * 3, [[0]])

@@ -17,9 +17,10 @@ ONE = {
     "one curved sheet": ("sheet", "roll", "scurve", "sphere"),
     "one subspace": ("subspace2", "subspace4", "subspace8", "noisy3", "noisy6"),
 }
+UNIONS = "2 to 60 subspaces"
 MANY = "10 to 120 subspaces"
-FIRST = 10_000
-"""Seeds of the drills: none of them was seen by a fit."""
+FIRST, FIRST_UNION = 10_000, 15_000
+"""Seeds of the drills: none of them was seen by a fit, and unions of the first of them were looked at."""
 
 
 def two_pieces(rng: np.random.Generator, draw: int) -> np.ndarray:
@@ -40,14 +41,25 @@ def many_subspaces(rng: np.random.Generator) -> tuple[np.ndarray, int]:
     return make_subspaces(k, dimension, ambient, n, noise=noise, random_state=int(rng.integers(2**31)))[0], k
 
 
+def unions(rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    """Two to 60 subspaces of two to five dimensions, 20 to 70 points each, without noise or with much."""
+    k, dimension = int(rng.choice([2, 3, 4, 5, 8, 10, 12, 15, 20, 25, 30, 40, 60])), int(rng.integers(2, 6))
+    ambient, n, noise = (
+        int(rng.choice([20, 30, 60, 120])),
+        int(rng.integers(20, 70)),
+        float(rng.choice([0, 0.02, 0.05, 0.1])),
+    )
+    return make_subspaces(k, dimension, ambient, n, noise=noise, random_state=int(rng.integers(2**31)))[0], k
+
+
 def drawn(kind: str, n_draws: int) -> Iterator[tuple[np.ndarray, int]]:
     """Points and the number of their clusters."""
     for draw in range(n_draws):
-        rng = np.random.default_rng(FIRST + draw)
+        rng = np.random.default_rng((FIRST_UNION if kind == UNIONS else FIRST) + draw)
         if kind == "two pieces":
             yield two_pieces(rng, draw), 2
-        elif kind == MANY:
-            yield many_subspaces(rng)
+        elif kind in (UNIONS, MANY):
+            yield unions(rng) if kind == UNIONS else many_subspaces(rng)
         else:
             yield MAKERS[ONE[kind][draw % len(ONE[kind])]](rng, int(rng.choice([60, 120, 250, 500, 900]))), 1
 
@@ -55,8 +67,8 @@ def drawn(kind: str, n_draws: int) -> Iterator[tuple[np.ndarray, int]]:
 def print_table(n_draws: int, kinds: Sequence[str] = (), say: Callable[[str], None] = print) -> None:
     """How often the right answer is given, nothing set."""
     say("| data | draws | right | found otherwise |\n|---|---|---|---|")
-    for kind in kinds or (*ONE, "two pieces", MANY):
+    for kind in kinds or (*ONE, "two pieces", UNIONS, MANY):
         found = [(SubspaceClustering().fit(X).n_clusters_, k) for X, k in drawn(kind, n_draws)]
-        wrong = Counter(f"{got}" if kind != MANY else f"{got} of {k}" for got, k in found if got != k)
+        wrong = Counter(f"{got}" if kind not in (UNIONS, MANY) else f"{got} of {k}" for got, k in found if got != k)
         others = ", ".join(f"{what}: {count}" for what, count in sorted(wrong.items())) or "none"
         say(f"| {kind} | {n_draws} | {sum(got == k for got, k in found)} | {others} |")

@@ -15,10 +15,11 @@ another cluster suits as well or better (then the margin is negative). Nothing b
 needed, so every method has it; no n × n array is made. It can know no more than the graph: where the clusters are its
 components, it is 1 for every label, right or wrong. So it is one of several signs, none of which is a probability.
 
-A point *fits nowhere* if it has no edge, if no cluster receives half of its weight within one and two steps, or if it
-lies further from the points it is tied to than Tukey's fence allows: with the logarithms of these distances, third
-quartile plus 1.5 times the distance between the quartiles, over all points. (Noise put among digits, faces and objects
-is caught so, nearly always, at the price of one good point in a hundred; without logarithms it would be three.)
+A point *fits nowhere* if it has no edge, if no cluster receives half of its weight within one and two steps (where that
+is so of most points, half of what the median point has: the graph is noisy, not they), or if it lies further from the
+points it is tied to than Tukey's fence allows: with the logarithms of these distances, third quartile plus 1.5 times
+the distance between the quartiles, over all points. (Noise put among digits, faces and objects is caught so, nearly
+always, at the price of one good point in a hundred; without logarithms it would be three.)
 """
 
 from __future__ import annotations
@@ -202,7 +203,9 @@ def summarize_graph(
     clusters, codes = np.unique(labels, return_inverse=True)
     found = memberships(W, codes)
     sure = graph_confidence(W, codes, found) if confidence is None else confidence
-    flagged = (found.support < 0.5) & (W.nnz > 0)  # without any edge nothing is known of any point
+    typical = float(np.median(found.support))
+    least = 0.5 if typical >= 0.5 else typical / 2
+    flagged = (found.support < least) & (W.nnz > 0)  # without any edge nothing is known of any point
     if X is not None:
         flagged |= far_points(edge_distances(W, X))
     inside, total = _weights(W, codes)

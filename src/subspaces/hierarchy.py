@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,13 @@ class ClusterTree:
         if not 1 <= n_clusters <= self.n_leaves:
             raise ValueError(f"n_clusters={n_clusters} must be from 1 to {self.n_leaves}, the leaves of this tree.")
         return in_order(self._pieces(n_clusters)[self.leaves])
+
+    def of_points(self, leaves: Labels) -> ClusterTree:
+        """The same tree of other points, whose leaves these are."""
+        sizes = [*np.bincount(leaves, minlength=self.n_leaves)]
+        for one, other in self.merges:
+            sizes.append(sizes[one] + sizes[other])
+        return replace(self, leaves=leaves, sizes=np.array(sizes, dtype=self.sizes.dtype))
 
     def _pieces(self, n_clusters: int) -> Labels:
         """The piece that each leaf belongs to at a level."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 
 import graspologic_native
@@ -11,19 +11,21 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import discretize
 
+from subspaces.embedding.coarse import embed_contracted
+from subspaces.graphs.merging import join_crumbs, join_neighbours, join_rest
 from subspaces.numerics.decompositions import svd
 from subspaces.numerics.kmeans import kmeans
 from subspaces.numerics.process import one_thread
-from subspaces.numerics.ties import tolerance
+from subspaces.numerics.ties import first_largest
 from subspaces.numerics.types import Array, Labels, Sparse
 
 PARTITIONS = ("kmeans", "qr", "discretize", "modularity")
 
 _MAX_RESOLUTION = 1e4
-_CRUMB = 50  # a community with less than this part of a typical one is a crumb
-_LEAST_DEGREE = 1e-200  # in place of 0, to divide by
 _WEIGHT_BITS = 16
 _MANY_POINTS = 20_000  # above, Leiden's rounds are dear and gain little after the second
+_SURPLUS = 2  # times the clusters: with fewer communities merging them was never the worse cut of a graph of points
+_PARTS, _PART_ROUNDS = 64.0, 2  # resolution and rounds of the communities that are embedded: some thousand
 
 
 def cut_embedding(
@@ -103,11 +105,12 @@ def cut_by_modularity(
     """Communities of the graph by the Leiden algorithm, merged to `n_clusters` when that is given.
 
     Without `n_clusters` it is the partition of largest modularity, of which :func:`distinct_communities` makes the
-    clusters of a fit whose number is not given. With it the resolution is raised
-    until at least that many communities come out; the surplus is merged pair by pair
-    (:func:`merge_communities`). `iterations` of Leiden: by default 10 up to 20,000 points, 2 above: on the graph of
-    MNIST's 60,000 digits 2 come within 0.0003 of the modularity of 3, and 3 within 0.0002 of that of 10.
-    `communities` of this resolution, where they are known, are not looked for again.
+    clusters of a fit whose number is not given. With it :func:`cut_to_number` raises the resolution until at least that
+    many come out and merges the surplus; above 20,000 points, where more than twice as many come out, the embedding
+    of small communities is cut as well.
+    `iterations` of Leiden: by default 10 up to 20,000 points, 2 above: on the graph of MNIST's 60,000 digits 2 come
+    within 0.0003 of the modularity of 3, and 3 within 0.0002 of that of 10. `communities` of this resolution, where
+    they are known, are not looked for again.
 
     References
     ----------
@@ -116,14 +119,74 @@ def cut_by_modularity(
     W = sparse.csr_array(W)
     if not W.sum() > 0:
         raise ValueError("the affinity graph has no edge, so it has no communities.")
-    iterations = iterations or (10 if W.shape[0] <= _MANY_POINTS else 2)
-    labels = _leiden(W, resolution, seed, iterations) if communities is None else communities
-    if n_clusters is None:
-        return in_order(labels)
-    while labels.max() + 1 < n_clusters and resolution < _MAX_RESOLUTION:
+    many = W.shape[0] > _MANY_POINTS
+    iterations = iterations or (2 if many else 10)
+
+    def find(resolution: float, rounds: int) -> Labels:
+        return _leiden(W, resolution, seed, rounds)
+
+    found = find(resolution, iterations) if communities is None else communities
+    if n_clusters is not None:
+        embed = many and found.max() + 1 > _SURPLUS * n_clusters
+        found = cut_to_number(
+            W, found, n_clusters, find, resolution=resolution, iterations=iterations, seed=seed, embed=embed
+        )
+    return in_order(found)
+
+
+def cut_to_number(
+    W: Sparse,
+    communities: Labels,
+    n_clusters: int,
+    find: Callable[[float, int], Labels],
+    *,
+    resolution: float = 1.0,
+    iterations: int = 10,
+    seed: int = 0,
+    embed: bool = True,
+    sizes: Array | None = None,
+) -> Labels:
+    """Communities of a resolution → `n_clusters` clusters; ``find(resolution, iterations)`` gives those of another.
+
+    The resolution is raised until there are enough; the surplus is merged (:func:`merge_communities`). The more points,
+    the more communities: of ten pieces 10 in 100,000 points, 24 in a million, 62 in ten million. Merging many pair by
+    pair goes astray: it joins two pieces and leaves a third in halves. So with `embed` the embedding of some thousand
+    small communities is cut as well, and the partition of larger modularity is taken: for the pieces from a million
+    points on that of the embedding (98.3 % for 94.3), for MNIST the merged one (94 % for 77). `sizes`: points of each
+    node, one unless given.
+    """
+    while communities.max() + 1 < n_clusters and resolution < _MAX_RESOLUTION:
         resolution *= 1.5
-        labels = _leiden(W, resolution, seed, iterations)
-    return in_order(merge_communities(W, labels, n_clusters))
+        communities = find(resolution, iterations)
+    merged = merge_communities(W, communities, n_clusters)
+    if not embed or communities.max() + 1 <= n_clusters:
+        return merged
+    parts = find(_PARTS * resolution, _PART_ROUNDS)
+    return better_cut(W, [merged, _cut_of_parts(W, parts, n_clusters, seed, sizes)], n_clusters, resolution)
+
+
+def _cut_of_parts(W: Sparse, parts: Labels, n_clusters: int, seed: int, sizes: Array | None) -> Labels:
+    """Clusters of small communities by their embedding; small pieces apart join the largest, as crumbs do.
+
+    The edges inside a community count here: without them crumbs would decide.
+    """
+    of_parts = np.bincount(parts, weights=sizes)
+    found = embed_contracted(sparse.csr_array(contracted(W, parts)), of_parts, None, n_clusters)
+    if found.kept.sum() <= n_clusters:
+        return parts
+    labels = cut_embedding(found.rows[found.kept], n_clusters, seed=seed)
+    all_labels = np.full(len(of_parts), np.bincount(labels, weights=of_parts[found.kept]).argmax(), dtype=np.intp)
+    all_labels[found.kept] = labels
+    return np.unique(all_labels, return_inverse=True)[1][parts].astype(np.intp)
+
+
+def better_cut(W: Sparse, cuts: list[Labels], n_clusters: int, resolution: float = 1.0) -> Labels:
+    """The partition of largest modularity, of those with `n_clusters` if there are any; of equal ones the first."""
+    between = [contracted(W, labels) for labels in cuts]
+    of_size = [i for i, graph in enumerate(between) if graph.shape[0] == n_clusters] or list(range(len(cuts)))
+    found = [modularity(between[i], np.arange(between[i].shape[0]), resolution) for i in of_size]
+    # modularity is a difference of shares, never below −resolution: rounding is relative to the shares
+    return cuts[of_size[first_largest(resolution + np.array(found))]]
 
 
 def in_order(labels: Labels) -> Labels:
@@ -175,7 +238,7 @@ def distinct_communities(W: Sparse, labels: Labels, share: float = 0.5, tie: flo
     after, degree, _ = _between(W, labels)
     for a, row in enumerate(after):
         after[a] = {b: weight for b, weight in row.items() if weight >= tie * min(degree[a], degree[b])}
-    steps = list(_join_neighbours(after, [share**0.5 * part for part in degree], least=0.0))
+    steps = list(join_neighbours(after, [share**0.5 * part for part in degree], least=0.0))
     return in_order(_joined(labels, steps))
 
 
@@ -188,7 +251,7 @@ def merge_steps(W: Sparse, labels: Labels, n_clusters: int = 1) -> Iterator[tupl
     if n_found <= n_clusters:
         return
     after, degree, alone = _between(W, labels)
-    steps = chain(_join_crumbs(degree, alone, np.bincount(labels)), _join_neighbours(after, degree), _join_rest(degree))
+    steps = chain(join_crumbs(degree, alone, np.bincount(labels)), join_neighbours(after, degree), join_rest(degree))
     yield from islice(steps, n_found - n_clusters)
 
 
@@ -219,132 +282,6 @@ def contracted(W: Sparse, labels: Labels) -> sparse.coo_array:
     between = sparse.coo_array(indicator.T @ W.astype(np.float64) @ indicator)
     between.eliminate_zeros()
     return between
-
-
-# The three kinds of merges, in their order. Each changes the degrees: that of a community that has gone is infinite.
-
-
-def _join_crumbs(degree: list[float], alone: Array, sizes: Array) -> Iterator[tuple[int, int]]:
-    """Communities without an edge to the rest, small beside that of a typical point; the smallest first."""
-    by_size = np.sort(sizes)
-    typical = by_size[np.searchsorted(np.cumsum(by_size), sizes.sum() / 2)]
-    found = np.flatnonzero(alone & (_CRUMB * sizes < typical))
-    largest = int(sizes.argmax())
-    for crumb in found[np.argsort(sizes[found], kind="stable")].tolist():
-        degree[largest] += degree[crumb]
-        degree[crumb] = np.inf
-        yield largest, crumb
-
-
-def _join_neighbours(
-    after: list[dict[int, float]], degree: list[float], least: float = -np.inf
-) -> Iterator[tuple[int, int]]:
-    """Connected pairs by their change e_ab − d_a d_b; of those that tie with the largest the first in row-major order.
-
-    ``after[a]`` holds e_ab of the neighbours b > a. A step goes through the neighbours of a few communities, not
-    through all pairs: a merge lowers the changes of the pairs beside it, except with a neighbour of both. So each row
-    has a bound from above of its largest change, which is computed again only when it stands out. It ends where no
-    change is above `least`, ties with it included.
-    """
-
-    def largest(a: int) -> float:
-        share = degree[a]
-        changes = [weight - share * degree[b] for b, weight in after[a].items()]
-        return max(changes, default=-np.inf) + 4  # all above 0, and ties as wide for all
-
-    before: list[set[int]] = [set() for _ in after]
-    for a, row in enumerate(after):
-        for b in row:
-            before[b].add(a)
-    bounds = _Tournament([largest(a) for a in range(len(after))])
-    while True:
-        while (exact := largest(a := bounds.first(bounds.largest))) < bounds.largest:
-            bounds[a] = exact
-        if exact <= max(least + 4, 0.0) * (1 + tolerance(np.float64)):
-            return
-        level = exact - exact * tolerance(np.float64)
-        while (exact := largest(a := bounds.first(level))) < level:
-            bounds[a] = exact
-        b = min(x for x, weight in after[a].items() if weight - degree[a] * degree[x] + 4 >= level)
-        degree[a], degree[b] = degree[a] + degree[b], np.inf
-        for x in _contract(after, before, a, b):
-            bounds[x] = max(bounds[x], after[x][a] - degree[x] * degree[a] + 4)
-        bounds[a], bounds[b] = np.inf, -np.inf  # any change may be in row a now
-        yield a, b
-
-
-def _contract(after: list[dict[int, float]], before: list[set[int]], a: int, b: int) -> list[int]:
-    """Give the edges of b to a, which stands before it; returns the neighbours of both that stand before a."""
-    del after[a][b]
-    before[b].remove(a)
-    both = []
-    for x, weight in after[b].items():
-        before[x].remove(b)
-        before[x].add(a)
-        after[a][x] = after[a].get(x, 0.0) + weight
-    for x in before[b]:
-        low, high = min(a, x), max(a, x)
-        weight = after[x].pop(b)
-        if x in before[a]:
-            both.append(x)
-        before[high].add(low)
-        after[low][high] = after[low].get(high, 0.0) + weight
-    after[b], before[b] = {}, set()
-    return both
-
-
-def _join_rest(degree: list[float]) -> Iterator[tuple[int, int]]:
-    """Pairs without an edge by their change −d_a d_b; of those that tie with the largest the first in row-major order.
-
-    The smallest d_a d_b is that of the two smallest degrees. A pair that ties has a community that ties beside the
-    smallest degree; the first such community comes first, and its partner is the first that ties beside it.
-    """
-    order = _Tournament([-share for share in degree])  # the smallest degree is the largest here
-    while True:
-        smallest = order.first(order.largest)
-        least, order[smallest] = degree[smallest], -np.inf
-        if order.largest == -np.inf:
-            return
-        product = -least * order.largest
-        most = product + (2 - product) * tolerance(np.float64)  # the tie of 4 − 2 − d_a d_b
-        a = min(smallest, order.first(-most / max(least, _LEAST_DEGREE)))
-        order[smallest] = -least
-        order[a] = -np.inf
-        b = order.first(min(-most / max(degree[a], _LEAST_DEGREE), order.largest))
-        degree[a], degree[b] = degree[a] + degree[b], np.inf
-        order[a], order[b] = -degree[a], -np.inf
-        yield a, b
-
-
-class _Tournament:
-    """Numbers that change: the largest of them, and the first that reaches a level, in logarithmic time."""
-
-    def __init__(self, values: list[float]) -> None:
-        self.n_leaves = 1 << (len(values) - 1).bit_length()
-        self.nodes = [-np.inf] * self.n_leaves + values + [-np.inf] * (self.n_leaves - len(values))
-        for i in range(self.n_leaves - 1, 0, -1):  # the children of node i are 2i and 2i + 1
-            self.nodes[i] = max(self.nodes[2 * i], self.nodes[2 * i + 1])
-
-    @property
-    def largest(self) -> float:
-        return self.nodes[1]
-
-    def __getitem__(self, place: int) -> float:
-        return self.nodes[self.n_leaves + place]
-
-    def __setitem__(self, place: int, value: float) -> None:
-        i = self.n_leaves + place
-        self.nodes[i] = value
-        while i > 1:
-            i //= 2
-            self.nodes[i] = max(self.nodes[2 * i], self.nodes[2 * i + 1])
-
-    def first(self, level: float) -> int:
-        """The place of the first number that is not below the level; there must be one."""
-        i = 1
-        while i < self.n_leaves:
-            i = 2 * i if self.nodes[2 * i] >= level else 2 * i + 1
-        return i - self.n_leaves
 
 
 def modularity(W: Sparse, labels: Labels, resolution: float = 1.0) -> float:

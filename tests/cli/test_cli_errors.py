@@ -27,6 +27,8 @@ def test_file_errors_are_one_line(table, tmp_path):
     assert "no such file" in fails("cluster", tmp_path / "nothing.csv", "-k", 3)
     assert ".parquet" in fails("cluster", Path(__file__), "-k", 3)
     assert "did you mean 'species'" in fails("cluster", table, "-k", 3, "--label", "specis")
+    (tmp_path / "one.csv").write_text("a,b\n1,2\n")
+    assert "one.csv: there is one point in it" in fails("cluster", tmp_path / "one.csv")
 
 
 def test_markup_and_control_characters_do_nothing(tmp_path):

@@ -16,14 +16,12 @@ import numpy as np
 import psutil
 import pytest
 from scipy import sparse
-from sklearn.neighbors import kneighbors_graph
 
 from subspaces import EKTRR, KTRR
-from subspaces.distributed import _blocks, _cut, _files, _sample, _sampled, _sharded, _shards, connect, fit_predict
+from subspaces.distributed import _blocks, _files, _sample, _sampled, _sharded, _shards, connect, fit_predict
 from subspaces.graphs.affinity import affinity
 from subspaces.kernels import RBF, DistanceKernel
-from subspaces.metrics import accuracy, adjusted_rand
-from subspaces.partition import cut_by_modularity, merge_communities, modularity
+from subspaces.metrics import adjusted_rand
 
 
 @pytest.fixture(scope="module")
@@ -257,42 +255,6 @@ def test_standard_units_are_those_of_all_points(rings):
     np.testing.assert_array_equal(one.factor, three.factor)
     np.testing.assert_allclose(one.offset, rings.mean(axis=0, dtype=np.float64), atol=1e-7)
     np.testing.assert_allclose(one.factor, 1 / rings.std(axis=0, dtype=np.float64), rtol=1e-6)
-
-
-def test_pendants_stand_for_loops(rng):
-    W = rng.random((12, 12)) * (rng.random((12, 12)) < 0.4)
-    W = sparse.csr_array(W + W.T + np.diag(rng.random(12) * 3))
-    labels = rng.integers(0, 4, 12)
-    both = _cut.with_pendants(W)
-    assert both.diagonal().sum() == 0
-    assert modularity(both, np.tile(labels, 2)) == pytest.approx(modularity(W, labels))
-
-
-def touching_boxes(rng, k=6, size=500) -> tuple[sparse.csr_array, np.ndarray, np.ndarray]:
-    """A graph between groups that fill boxes, each with its nearest; neighbouring boxes touch on a side."""
-    box, places = np.repeat(np.arange(k), size), rng.uniform(size=(k * size, 3))
-    T = sparse.block_diag([kneighbors_graph(places[box == c], 6) for c in range(k)]).tolil()
-    for c in range(k):
-        a = np.flatnonzero((box == c) & (places[:, 0] < 0.15))
-        b = np.flatnonzero((box == (c + 1) % k) & (places[:, 1] < 0.15))
-        for i, j in zip(a, b, strict=False):
-            T[i, j] = 1
-    W = sparse.csr_array(T + T.T)
-    W.setdiag(20.0)  # edges inside groups
-    return W, box, places + 3 * box[:, None]
-
-
-def test_many_communities_become_few_clusters(rng, balls):
-    """Modularity finds ten communities in each box; merged pair by pair these join boxes and leave others halved."""
-    W, box, places = touching_boxes(rng)
-    plan = ktrr(n_clusters=6).plan(balls)
-    labels = _cut.cut_groups(plan, RBF(), W, lambda: W, np.ones(len(box)), places)
-    assert accuracy(box, labels) > 0.98
-    communities = cut_by_modularity(_cut.with_pendants(W), iterations=10)[: len(box)]
-    assert communities.max() > 40
-    merged = merge_communities(W, communities, 6)
-    assert accuracy(box, merged) < 0.9
-    assert modularity(W, labels) > modularity(W, merged)
 
 
 # ---------------------------------------------------------------- runs that die

@@ -24,7 +24,8 @@ from subspaces.kernels import as_kernel
 from subspaces.numerics import decompositions
 from subspaces.partition import cut_embedding
 from subspaces.representation.coefficients import from_dense
-from subspaces.representation.ridge import IndefiniteKernelWarning, ridge
+from subspaces.representation.inverse import IndefiniteKernelWarning
+from subspaces.representation.ridge import ridge
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from fuzz.packing import workbook
 from io_data import refusal
 from subspaces.io import FileError, read_table, write_labels
 from subspaces.io import writing as module
+from subspaces.io.dataset import TextColumnsError
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -77,6 +78,13 @@ def test_sheets_by_name(tmp_path):
     np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
     assert data.notes == ("of 3 sheets, 'Data' was read; array=\"Cover\" would read another",)
     np.testing.assert_array_equal(read_table(path, array="More").X, [[5, 6], [7, 8]])
+    path = book(tmp_path / "y.xlsx", ("Notes", [["see the next sheet"]]), ("Data", [[1, 2], [3, 4]]))
+    assert "of 2 sheets, 'Notes' was read; array=\"Data\" would read another" in refusal(path)
+    path = book(tmp_path / "y.xlsx", ("Notes", [["who", "n"], ["Ann", 1], ["Ann", 2]]), ("Data", [[1, 2], [3, 4]]))
+    with pytest.raises(TextColumnsError, match="'Notes' was read") as error:
+        read_table(path)
+    assert error.value.remedy
+    path = tmp_path / "x.xlsx"
     assert "array 'Mor' is not a sheet; the workbook has 'Cover', 'Data', 'More'" in refusal(path, array="Mor")
     assert "the workbook is empty" in refusal(book(tmp_path / "y.xlsx", ("Cover", [])))
 

@@ -64,6 +64,17 @@ def test_names_and_labels_keep_their_commas(tmp_path):
     np.testing.assert_array_equal(data.X, [[2.5], [3.5]])
 
 
+def test_a_column_that_counts_the_rows_is_named(tmp_path):
+    rows = [f"{i},{i * i},p{i}\n" for i in range(1, 10)]
+    told = "column 'patient' only counts the rows and is clustered like the others; "
+    data = read(tmp_path, "patient,a,b\n" + "".join(row.replace("p", "0.") for row in rows))
+    assert told + 'id="patient" names the rows by it' in data.notes
+    data = read(tmp_path, "patient,a,name\n" + "".join(rows))
+    assert told + 'ignore=["patient"] leaves it out' in data.notes
+    assert not read(tmp_path, "patient,a,b\n" + "".join(row.replace("p", "0.") for row in rows), id="patient").notes
+    assert not read(tmp_path, "a,b\n" + "".join(f"{i},{i // 8}\n" for i in (1, 2, 3, 4, 5, 7, 6, 8))).notes
+
+
 # ------------------------------------------------------------------ what separates cells
 
 
@@ -93,7 +104,9 @@ def test_what_separates_cells_is_what_makes_a_table():
         ('# 3" pipes\n#\n\n% more, of it\n', "lines 1 to 4 are comments and were left out"),
         ("Ward 3\n", "line 1, above the table, was left out ('Ward 3')"),
         ("Ward 3,,\n,,\n", "lines 1 to 2, above the table, were left out ('Ward 3', ...)"),
+        ("Ward 3,,\nMay 2024,,\n,,\n", "lines 1 to 3, above the table, were left out ('Ward 3', ...)"),
         ("Ward 3\n\nmade,in May\n", None),
+        ("Ward 3,,,\n\nmade,,May,\n", None),
     ],
 )
 def test_lines_above_the_table_are_left_out(tmp_path, above, told):
@@ -129,6 +142,8 @@ def test_what_is_no_title():
     assert count_titles([["a"], ["1", "5"], ["2", "5"]]) == 0  # a column with decimal commas
     assert count_titles([["a", "", ""], ["1", "2", "3"], ["1", "2", "3"]]) == 0
     assert count_titles([["7"], ["1", "2", "3"], ["1", "2", "3"]]) == 0
+    gaps = [["Ann", "", "", ""], ["Ben", "", "", ""]]
+    assert count_titles([*gaps, ["Cem", "1", "2", "3"], ["Dee", "1", "2", "3"]]) == 0
 
 
 def test_names_in_the_last_comment(tmp_path):

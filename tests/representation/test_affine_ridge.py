@@ -16,13 +16,8 @@ from subspaces.kernels import as_kernel
 from subspaces.metrics import accuracy
 from subspaces.new_points import neighbor_codes, residual_scores
 from subspaces.numerics.packed import packed_copy
-from subspaces.representation.ridge import (
-    affine_inverse,
-    ridge,
-    ridge_low_rank,
-    ridge_unconstrained,
-    ridge_unconstrained_low_rank,
-)
+from subspaces.representation.inverse import affine_inverse
+from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstrained, ridge_unconstrained_low_rank
 from subspaces.representation.ridge_search import ridge_search
 from subspaces.representation.two_scale import TwoScale, new_coefficients, two_scale
 

@@ -24,12 +24,7 @@ from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
 from subspaces.representation.low_rank import lrr
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
-from subspaces.representation.ridge import (
-    ridge,
-    ridge_low_rank,
-    ridge_unconstrained,
-    ridge_unconstrained_low_rank,
-)
+from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstrained, ridge_unconstrained_low_rank
 from subspaces.representation.ridge_search import ridge_search
 from subspaces.representation.smce import smce
 from subspaces.representation.sparse import kssc, ssc
@@ -261,7 +256,7 @@ def test_trace_of_iterative_solvers_only(method):
 
 
 @every_method
-@pytest.mark.filterwarnings("ignore::subspaces.representation.ridge.IndefiniteKernelWarning")
+@pytest.mark.filterwarnings("ignore::subspaces.representation.inverse.IndefiniteKernelWarning")
 def test_points_without_numbers_are_refused(method):
     X = points()
     X[3, 4] = np.nan

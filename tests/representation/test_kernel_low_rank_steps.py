@@ -16,13 +16,13 @@ from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation import kernel_low_rank as module
 from subspaces.representation._nuclear import RELAXATION, LowRank, Residuals, Shrinkage, levels, squared_error_match
+from subspaces.representation.inverse import IndefiniteKernelWarning
 from subspaces.representation.kernel_low_rank import (
     kernel_lrr,
     metric_shrinkage,
     solve_l21,
     squared_error_coefficients,
 )
-from subspaces.representation.ridge import IndefiniteKernelWarning
 
 OPTIONS: dict[str, Any] = {"tol": 1e-4, "max_iter": 500}
 both_precisions = pytest.mark.parametrize("dtype", [np.float32, np.float64])

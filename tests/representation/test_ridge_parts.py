@@ -11,16 +11,14 @@ from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence
 
 from subspaces.numerics import decompositions
-from subspaces.representation import ridge as module
+from subspaces.representation import inverse as module
+from subspaces.representation.inverse import IndefiniteKernelWarning, above_rounding, penalty, warn_if_indefinite
 from subspaces.representation.ridge import (
-    IndefiniteKernelWarning,
-    above_rounding,
-    penalty,
+    _enlarged,
     ridge,
     ridge_low_rank,
     ridge_unconstrained,
     ridge_unconstrained_low_rank,
-    warn_if_indefinite,
     whitened,
 )
 
@@ -148,7 +146,7 @@ def test_points_at_the_origin_have_zero_coefficients():
 
 @pytest.mark.parametrize(("rank", "times"), [(1, 1), (39, 1), (40, 2), (159, 7), (160, 8), (5000, 8)])
 def test_blocks_grow_with_the_rank(rank, times):
-    assert module._enlarged(rank) == times
+    assert _enlarged(rank) == times
 
 
 def test_blocks_of_wide_points_are_larger(rng):
@@ -246,7 +244,7 @@ def test_low_rank_condition_number_is_that_of_the_system(rng):
 
 def test_condition_number_stays_positive_where_rounding_is_all():
     H = 1.0000001 * np.eye(4, 2)  # a column of H may be rounded to a norm above one
-    condition, _ = module._low_rank_evidence(np.eye(4, 2), H, 1e-17)
+    condition, _ = module.low_rank_evidence(np.eye(4, 2), H, 1e-17)
     assert condition == 1 / np.finfo(np.float64).eps
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -61,6 +62,40 @@ def test_agreement_decides_alone_only_where_it_is_nearly_full_and_new():
     assert not count._agreed_on(candidates[:1], np.ones(1))
 
 
+def _graphs(n_communities, kinds):
+    """Settings of so many kernels and penalties each, and how many communities of 60 points each of them finds."""
+    found = []
+    for i, k in enumerate(n_communities):
+        setting = SimpleNamespace(scaling=None, kernel="rbf", reg=float(i % kinds))
+        found.append(SimpleNamespace(setting=setting, communities=np.arange(60) * k // 60))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("n_communities", "kinds", "coinciding"),
+    [
+        ([6, 6, 6, 2, 3], 5, [0, 1, 2]),  # three of five kinds
+        ([6, 6, 2, 3, 4], 5, []),  # two
+        ([6, 6, 6, 2, 3, 4, 5, 7, 8, 9], 10, []),  # three of ten
+        ([6, 3, 6, 2, 6, 4, 6, 5, 6, 7], 2, []),  # truncations of one kernel and penalty
+        ([1, 1, 1, 2, 3], 5, []),  # one community is no answer
+    ],
+)
+def test_settings_that_find_the_same_communities(n_communities, kinds, coinciding):
+    graphs = _graphs(n_communities, kinds)
+    assert count._coinciding(graphs, [graph.communities for graph in graphs]).tolist() == coinciding
+
+
+def test_what_settings_find_by_themselves_needs_no_test():
+    """400 of the 1,300 points, 20 of each subspace, look like one cloud; yet every setting finds the same 20."""
+    X, y = make_subspaces(20, 5, 120, 65, noise=0.1, random_state=0)
+    found = SubspaceClustering().fit(X)
+    assert found.selection_.n_clusters.agreed
+    assert found.selection_.n_clusters.p_value > 0.03
+    assert found.n_clusters_ == 20
+    assert accuracy(y, found.labels_) > 0.99
+
+
 def test_an_estimate_at_the_edge_extends_the_search(monkeypatch):
     X, _ = make_subspaces(4, 2, 12, 40, noise=0.01, random_state=0)
     seen, judged = [], count._judged_numbers
@@ -75,6 +110,7 @@ def test_an_estimate_at_the_edge_extends_the_search(monkeypatch):
     assert len(seen) == 1
     seen.clear()
     monkeypatch.setattr(count, "_agreed_on", lambda candidates, agreement: False)
+    monkeypatch.setattr(count, "_KINDS", 1000)
     monkeypatch.setattr(count, "_best", lambda candidates, probability: len(candidates) - 1)
     choose(X)
     assert [resolution for resolution, _ in seen] == [3.0, 6.0, 12.0, 24.0][: len(seen)]
@@ -134,9 +170,23 @@ def test_sentences():
     assert verdict(replace(sure, estimate=1, p_value=0.4), 1) == "No groups: the data look like one cloud."
     barely = "Perhaps no groups: the data look much like one cloud. If there are any, perhaps 20."
     assert verdict(replace(sure, estimate=1, p_value=0.1), 1) == barely
-    assert verdict(None, 1) == "1 group, as asked."
-    assert verdict(None, 4, 50, 1, asked=False) == "4 groups found; 1 of 50 items is doubtful."
-    assert verdict(None, 1, asked=False) == "No groups: nothing tells the points apart."
+    untested = "5 items are too few to tell whether there are groups."
+    assert verdict(replace(sure, estimate=1, p_value=np.nan), 1, 5) == untested
+    assert verdict(None, 1, asked=1) == "1 group, as asked."
+    assert verdict(None, 3, 50, 1, asked=5) == "3 groups, where 5 were asked for; 1 of 50 items is doubtful."
+    assert verdict(None, 4, 50, 1) == "4 groups found; 1 of 50 items is doubtful."
+    assert verdict(None, 1) == "No groups: nothing tells the points apart."
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_sentence_says_more_than_was_seen(rng):
+    kinds = np.repeat(rng.normal(size=(3, 4)), 10, axis=0)
+    for model in (KTRR(5), SubspaceClustering(5)):
+        assert model.fit(kinds).verdict_ == "3 groups, where 5 were asked for."
+    few = SubspaceClustering().fit(rng.normal(size=(5, 3)))
+    assert few.verdict_ == few.selection_.verdict == "5 items are too few to tell whether there are groups."
+    assert np.isnan(few.selection_.n_clusters.p_value)
+    assert "too few to test" in few.selection_.reason
 
 
 def test_the_sentence_comes_with_every_fit(rng):

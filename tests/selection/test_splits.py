@@ -56,6 +56,22 @@ def test_two_pieces_are_two(rng):
     assert SubspaceClustering().fit(X).n_clusters_ == 2
 
 
+def test_null_model_keeps_columns_of_few_values(rng):
+    X = rng.normal(size=(120, 3))
+    X[:, 1] = X[:, 0] > 0  # tied to the first
+    X[:, 2] = np.arange(120) % 13  # one value too many
+    drawn = splits.gaussian_like(X, rng)
+    np.testing.assert_array_equal(np.sort(drawn[:, 1]), np.sort(X[:, 1]))
+    assert len(np.unique(drawn[:, 0])) == len(np.unique(drawn[:, 2])) == 120
+    assert np.corrcoef(drawn[:, :2].T)[0, 1] > 0.4
+
+
+def test_independent_answers_of_yes_and_no_are_one_piece():
+    """A Gaussian has no crowd at each combination of answers: beside it these looked like groups."""
+    X = (np.random.default_rng(1).random((400, 12)) < 0.3).astype(float)
+    assert SubspaceClustering().fit(X).n_clusters_ == 1
+
+
 def test_gaussian_has_the_mean_and_covariance_of_the_points(rng):
     X = rng.random((50, 3)) * [1, 2, 5] + [7, 0, -3]
     drawn = np.vstack([splits.gaussian_like(X, rng) for _ in range(400)])

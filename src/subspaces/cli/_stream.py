@@ -57,8 +57,11 @@ def cluster_stream(
     from time import perf_counter
 
     from subspaces.distributed import connect, fit_predict
+    from subspaces.io import FileError
     from subspaces.numerics.memory import limited
 
+    if output is not None and file.resolve() in output.resolve().parents:
+        raise FileError(output, f"would be read as a part of {file} the next time; choose another folder")
     start = perf_counter()
     left = output if output is not None and output.suffix in LEFT else None
     with ExitStack() as stack:

@@ -29,9 +29,6 @@ from subspaces.spelling import counted
 POINT_BYTES = 1000
 """What describing and writing the result takes for each point, measured."""
 
-FEW_POINTS = 6
-"""Points below which the result is an accident."""
-
 TYPED = ("kernel", "bandwidth", "reg", "n_nonzero", "effort", "scaling", "partition")
 """Parameters that have an option of their own."""
 
@@ -113,7 +110,9 @@ def _cluster(typed: Any) -> None:
     looked_at |= {name: getattr(typed, name) for name in ("image", "motion", "scheduler")}
     features = Features.checked(typed.features, looked_at)
     inputs = _checked_inputs(typed, outputs)
-    main, streamed = inputs.main, _stream.wanted(inputs.main, typed.scheduler)
+    main = inputs.main
+    with _limited(most):
+        streamed = _stream.wanted(main, typed.scheduler)
     tracks = Motion.checked(typed.motion, typed.overlay, main, typed.force, streamed)
     method = _method(typed.method, settings, typed.image or streamed, typed.motion)
     check_tree(typed.tree, method, [main, *inputs.tables[1:]], typed.output, typed.force)
@@ -122,7 +121,8 @@ def _cluster(typed: Any) -> None:
             make = partial(build, method, wanted)
             run: Run = run_image(main, typed.mask, reading, method, settings, make, show)
         elif streamed:
-            _refuse_with_stream({name: reading[name] for name in ("label", "id", "ignore", "array")})
+            unread = {name: reading[name] for name in ("label", "id", "ignore", "array", "decimal")}
+            _refuse_with_stream({**unread, "header": typed.header is not None, "missing": typed.missing != "error"})
             given = {name: getattr(typed, name.replace("-", "_")) for name in ("report", "tables", "sort-into", "tree")}
             _refuse_with_stream(given)
             estimator = build(method, wanted, None, *settings)
@@ -205,6 +205,10 @@ def _run(
     """Read, cluster and describe a file that fits in memory; a parameter out of its range is the command's fault."""
     read = tracks.read(inputs.source, reading)
     data = features.of(read)
+    if data.n_points < 2:
+        from subspaces.io import FileError
+
+        raise FileError(inputs.title, "there is one point in it; clusters are found among two or more")
     method = tracks.method(method, data.X)
     if labels is not None:
         from subspaces.io.writing import check_n_rows
@@ -248,8 +252,10 @@ def _run(
 
 def _remarks(labels: Any) -> list[str]:
     """What a person should know of a result that says nothing."""
+    from subspaces.selection.result import TOO_FEW
+
     n, n_clusters = len(labels), len(set(labels.tolist()))
-    if n < FEW_POINTS or 1 < n == n_clusters:
+    if n < TOO_FEW or 1 < n == n_clusters:
         few = counted(n, "point is", "points are")
         return [f"{few} too few to find clusters among them; do not rely on this result"]
     return []

@@ -13,13 +13,14 @@ Either way labels are the same for any chunks and any number of workers.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from subspaces.distributed._files import remove_leftovers
 from subspaces.distributed._input import as_source
 from subspaces.distributed._output import Output
 from subspaces.distributed._sampled import fit_sampled
@@ -27,6 +28,7 @@ from subspaces.distributed._sharded import fit_graph
 from subspaces.distributed._tasks import DaskWorkers, Progress, ThisProcess, Workers
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.sampled import Sampled
+from subspaces.io.writing import remove_leftovers
 from subspaces.numerics.types import Labels
 
 __all__ = ["connect", "fit_predict"]
@@ -60,7 +62,8 @@ def fit_predict(
     progress : callable or None
         Called as ``progress(done, total)`` after each task of the stage that takes longest.
     output : path of a file or None
-        Where to leave the labels: ``.npy``, ``.zarr`` or ``.parquet`` (columns ``row`` and ``cluster``).
+        Where to leave the labels: ``.npy``, ``.zarr`` or ``.parquet`` (columns ``row`` and ``cluster``). One that is
+        there is replaced, but never X.
 
     Returns
     -------
@@ -83,12 +86,11 @@ def fit_predict(
             f"estimator must be KTRR or one that samples (EKTRR, SSSC, SLSR, SLRR, SampledClusterer); "
             f"got {type(estimator).__name__}. Fit it in memory, or wrap it: SampledClusterer(clusterer=...)."
         )
-    written = Output(None if output is None else Path(output).resolve())
+    written = Output(None if output is None else Path(output).expanduser().resolve(), X)
     with ExitStack() as stack:
         workers = stack.enter_context(_computing(client, checkpoint, progress))
         if checkpoint is None and isinstance(estimator, KTRR):
-            temporary = tempfile.TemporaryDirectory(prefix="subspaces-", ignore_cleanup_errors=True)
-            checkpoint = stack.enter_context(temporary)
+            checkpoint = stack.enter_context(_temporary_folder())
         folder = None if checkpoint is None else _shared_folder(Path(checkpoint), workers)
         source = as_source(X, workers)
         if isinstance(estimator, Sampled):
@@ -102,6 +104,20 @@ def fit_predict(
         return None
     labels: Labels = estimator.labels_
     return labels
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """A folder for one run; tasks that were cancelled may still be writing to it when it is removed."""
+    folder = Path(tempfile.mkdtemp(prefix="subspaces-"))
+    try:
+        yield folder
+    finally:
+        for _ in range(50):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
+            time.sleep(0.1)
 
 
 @contextmanager
@@ -197,7 +213,7 @@ def _lost_named(client: Any, checkpoint: Any) -> Iterator[None]:
 
 
 def _shared_folder(folder: Path, workers: Workers) -> Path:
-    folder = folder.resolve()
+    folder = folder.expanduser().resolve()
     folder.mkdir(parents=True, exist_ok=True)
     blind = workers.blind(folder)
     if blind:

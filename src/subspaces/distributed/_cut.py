@@ -23,8 +23,7 @@ from subspaces.kernels import Kernel
 from subspaces.numerics.cells import build_cells
 from subspaces.numerics.ordering import label_of_most_copies
 from subspaces.numerics.types import Array, Labels, Sparse
-from subspaces.partition import contracted as between_communities
-from subspaces.partition import cut_by_modularity, cut_embedding, distinct_communities, merge_communities, modularity
+from subspaces.partition import cut_by_modularity, cut_to_number, distinct_communities
 from subspaces.representation.coefficients import from_sparse
 
 MICRO_CLUSTERS = 2000
@@ -34,8 +33,6 @@ RESOLUTION = 16.0
 _BLOCKS = 64  # above, the resolution falls
 _SMALLEST = 32  # points of such a group, about
 _CRUMB = 8  # points; smaller communities of a block join the others of their cell
-_MAX_RESOLUTION = 1e4
-_PARTS = 64.0  # resolution of the communities of groups that are embedded: some thousand
 _ROUNDS, _CUT_ROUNDS = 2, 10  # of Leiden within a block, and between all groups
 _TOGETHER = 16  # blocks whose edges between groups are added up at a time
 
@@ -141,7 +138,7 @@ def cut_groups(
     if plan.n_clusters == 1:
         return np.zeros(len(sizes), dtype=np.intp)
     if plan.cut.method == "modularity":
-        return _cut_by_modularity(plan, coarse, reserve, sizes, centroids)
+        return _cut_by_modularity(plan, coarse, reserve, sizes)
     assert plan.n_clusters is not None
     assert plan.between is not None
     coarse = coarse.copy()
@@ -151,15 +148,8 @@ def cut_groups(
     return cut_rows(found.rows, plan.n_clusters, plan.cut, plan.seed)
 
 
-def _cut_by_modularity(
-    plan: Plan, coarse: Sparse, reserve: Callable[[], Sparse], sizes: Array, centroids: Array
-) -> Labels:
-    """As in memory, where a group without any edge joins the largest cluster; pieces are tied by what was truncated.
-
-    The more points, the more communities: 18 of a million points on ten pieces, 62 of ten million. Merging so many
-    pair by pair goes astray, so a given number is also cut from the embedding of small communities, and of the two
-    the one of larger modularity is taken: on the pieces that is the embedding, on MNIST the merged communities.
-    """
+def _cut_by_modularity(plan: Plan, coarse: Sparse, reserve: Callable[[], Sparse], sizes: Array) -> Labels:
+    """As in memory, where a group without any edge joins the largest cluster; pieces are tied by what was truncated."""
     if plan.connect and plan.n_clusters is not None and components(coarse)[0] > plan.n_clusters:
         others = reserve().tocsc()
         others.setdiag(0)
@@ -168,47 +158,21 @@ def _cut_by_modularity(
     loose = np.asarray(coarse.sum(axis=1)).ravel() == 0
     kept = np.flatnonzero(~loose)
     inner = coarse[kept][:, kept] if loose.any() else coarse
-    tied, k, resolution = with_pendants(inner), plan.n_clusters, 1.0
+    tied, k = with_pendants(inner), plan.n_clusters
 
     def communities(resolution: float, rounds: int) -> Labels:
         both = cut_by_modularity(tied, resolution=resolution, seed=plan.seed, iterations=rounds)
         return np.unique(both[: len(kept)], return_inverse=True)[1].astype(np.intp)
 
     rounds = plan.cut.iterations or _CUT_ROUNDS
-    found = communities(resolution, rounds)
-    while k is not None and found.max() + 1 < k and resolution < _MAX_RESOLUTION:
-        resolution *= 1.5
-        found = communities(resolution, rounds)
+    found = communities(1.0, rounds)
     if k is None:
         found = distinct_communities(inner, found)
     else:
-        parts = communities(_PARTS, _ROUNDS)
-        cuts = [
-            merge_communities(inner, found, k),
-            _cut_by_embedding(inner, parts, k, sizes[kept], centroids[kept], plan.seed),
-        ]
-        found = max(cuts, key=lambda labels: _quality(inner, labels, k, resolution))
+        found = cut_to_number(inner, found, k, communities, iterations=rounds, seed=plan.seed, sizes=sizes[kept])
     labels = np.full(len(sizes), np.bincount(found, weights=sizes[kept]).argmax(), dtype=np.intp)
     labels[kept] = found
     return labels
-
-
-def _cut_by_embedding(W: Sparse, parts: Labels, k: int, sizes: Array, centroids: Array, seed: int) -> Labels:
-    """Clusters of the communities `parts`, whose inner edges count here: without them crumbs would decide."""
-    n_parts = int(parts.max()) + 1
-    if n_parts <= k:
-        return parts
-    indicator = sparse.csr_array((sizes, (parts, np.arange(len(parts)))), dtype=np.float64)
-    in_part = np.asarray(indicator.sum(axis=1)).ravel()
-    coarse = sparse.csr_array(between_communities(W, parts))
-    rows = embed_contracted(coarse, in_part, (indicator @ centroids) / in_part[:, None], k).rows
-    return np.unique(cut_embedding(rows, k, seed=seed), return_inverse=True)[1][parts].astype(np.intp)
-
-
-def _quality(W: Sparse, labels: Labels, k: int, resolution: float) -> tuple[bool, float]:
-    """Whether there are k clusters, and the modularity."""
-    between = between_communities(W, labels)
-    return between.shape[0] == k, modularity(between, np.arange(between.shape[0]), resolution)
 
 
 def with_pendants(W: Sparse) -> Sparse:
@@ -283,18 +247,24 @@ def finish(
     first = np.full(n_clusters, layout.n, dtype=np.int64)
     present, at = np.unique(labels, return_index=True)
     first[present] = rows[at]
-    files.save_folder(place / f"sorted-{name}-{shard}", rows=rows, labels=labels.astype(np.int32))
+    files.save_folder(_sorted_path(place, name, lost, shard), rows=rows, labels=labels.astype(np.int32))
     return np.bincount(labels, minlength=n_clusters), first
 
 
-def deliver(work: Work, folder: str, name: str, names: Array, start: int, stop: int) -> None:
+def _sorted_path(folder: Path, name: str, lost: tuple[int, ...], shard: int) -> Path:
+    """Folder of a shard's labels; another one with `lost`, because a folder that is there is not replaced."""
+    return folder / f"{'kept' if lost else 'sorted'}-{name}-{shard}"
+
+
+def deliver(work: Work, folder: str, name: str, lost: tuple[int, ...], names: Array, start: int, stop: int) -> None:
     """One task: labels of some rows as they were given, from all shards."""
     layout, place = open_layout(work.layout), Path(folder)
     out = np.empty(stop - start, dtype=np.int32)
     for shard in range(len(layout.shards)):
-        rows = files.mapped(place / f"sorted-{name}-{shard}" / "rows.npy")
+        found = _sorted_path(place, name, lost, shard)
+        rows = files.mapped(found / "rows.npy")
         a, b = np.searchsorted(rows, [start, stop])
-        out[rows[a:b] - start] = names[files.mapped(place / f"sorted-{name}-{shard}" / "labels.npy")[a:b]]
+        out[rows[a:b] - start] = names[files.mapped(found / "labels.npy")[a:b]]
     files.save(place / f"given-{name}-{start}.npy", out)
 
 

@@ -38,7 +38,7 @@ def save_several(path: Path, **arrays: Any) -> None:
 def save_folder(target: Path, **arrays: Array) -> None:
     """Write arrays as ``.npy`` files of a folder, which appears when it is complete."""
     with writing.unfinished(target) as temporary:
-        temporary.mkdir(parents=True)
+        temporary.mkdir()  # no parents: a task that outlives its run must not bring a removed folder back
         for name, array in arrays.items():
             with (temporary / f"{name}.npy").open("wb") as stream:
                 writing.write_array(stream, array)
@@ -143,7 +143,7 @@ def named_folder(folder: Path, kind: str, settings: Mapping[str, Any]) -> Path:
     text = json.dumps(known, indent=1, sort_keys=True, default=str)
     target = folder / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
     target.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(target)
+    writing.remove_leftovers(target, own=True)
     if not (target / "settings.json").exists():
         writing.write_text(target / "settings.json", text)
     return target
@@ -154,8 +154,3 @@ def identity_of(kernel: Kernel) -> str:
     if type(kernel) is KERNELS.get(kernel.name):
         return f"{kernel.name} {kernel.bandwidth!r}"
     return f"{type(kernel).__module__}.{type(kernel).__qualname__}{sorted(vars(kernel).items())!r}"
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Remove what a killed run was writing, but nothing that another run is writing at this moment."""
-    writing.remove_leftovers(folder, ".*.tmp")

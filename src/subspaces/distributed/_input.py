@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,14 +15,18 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.distributed._files import mapped
-from subspaces.distributed._readers import ArrayRows, CsvRows, NpyRows, ParquetRows, Reader, ZarrRows
+from subspaces.distributed._readers import ArrayRows, CsvRows, NpyRows, ParquetRows, Reader, Stamped, ZarrRows
 from subspaces.distributed._tasks import DaskWorkers, Workers, results
 from subspaces.io import FileError
 from subspaces.io.dataset import printable
+from subspaces.numerics.memory import require
+from subspaces.numerics.namespace import place_of
+from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array
 
 SUFFIXES = (".npy", ".zarr", ".parquet")
 _HERE = 'client="here"'
+_MASKED = "X has masked entries, whose values would be used all the same: fill or remove them first."
 PIECE_BYTES = 64 * 2**20
 """Points of a file that one task reads, about."""
 
@@ -39,8 +44,7 @@ class Block:
 def opened(block: Any) -> Array:
     """The points of a block, which Dask has made an array already or which are read here."""
     if isinstance(block, Block):
-        rows = block.reader.read(block.start, block.stop)
-        return np.ascontiguousarray(rows, dtype=block.dtype)
+        return _dense(block.reader.read(block.start, block.stop), block.dtype)
     return np.asarray(block)
 
 
@@ -77,6 +81,8 @@ class Source:
         """All points in one array."""
         if isinstance(self.reader, NpyRows | ArrayRows):  # a map, or there already
             return np.ascontiguousarray(self.reader.read(0, self.shape[0]), dtype=self.dtype)
+        size = self.shape[0] * self.shape[1] * self.dtype.itemsize
+        require(size, f"one array of {self.shape[0]} points, which this method needs,", "Let EKTRR cluster a sample.")
         bounds, blocks = self.pieces()
         out = np.empty(self.shape, dtype=self.dtype)
         for number, block in workers.run(opened, [(block,) for block in blocks]):
@@ -87,16 +93,48 @@ class Source:
 def as_source(X: Any, workers: Workers) -> Source:
     """Read what X is; only sizes that are not known are computed."""
     if isinstance(X, str | PathLike):
-        return _from_path(Path(X), workers)
+        return _from_path(Path(X).expanduser(), workers)
     if isinstance(workers, DaskWorkers):
         return _from_dask(X, workers)
     if hasattr(X, "dask"):
         raise TypeError(f"X is a {type(X).__name__} of Dask, whose tasks need a client: {_HERE} computes without Dask.")
-    names = getattr(X, "columns", None)
-    if names is not None:
-        names, X = np.asarray(names, dtype=object), np.asarray(X)
-    _check_dimensions(X.ndim)
+    X, names = _in_memory(X)
     return _of_reader(Path("X"), ArrayRows(X), X.shape, X.dtype, names)
+
+
+def _in_memory(X: Any) -> tuple[Any, Array | None]:
+    """An array or a frame of this process → an array of numbers, and names of its columns."""
+    if sparse.issparse(X):
+        raise TypeError(
+            f"X must be a dense array; got a sparse one of the shape {X.shape}. X.toarray() makes it dense."
+        )
+    names = None
+    if hasattr(X, "columns"):
+        names = _names(X.columns)
+        nullable = hasattr(X, "iloc") and bool(_checked_columns(X))
+        X = X.to_numpy(np.float64, na_value=np.nan) if nullable else np.asarray(X)
+    place = place_of(X)
+    X = place.fetch(X) if place is not None else X if hasattr(X, "ndim") else np.asarray(X)
+    if np.ma.is_masked(X):
+        raise ValueError(_MASKED)
+    _check_dimensions(X.ndim)
+    _check_type(X.dtype)
+    return X, names
+
+
+def _names(columns: Any) -> Array | None:
+    """Names of columns, if they are names."""
+    found = list(columns)
+    return np.asarray(found, dtype=object) if all(isinstance(name, str) for name in found) else None
+
+
+def _checked_columns(frame: Any) -> list[Any]:
+    """Names of the columns whose type has a missing value of its own; refuses those that hold no numbers."""
+    kinds = dict(frame.dtypes.items())
+    wrong = [str(name) for name, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"]
+    if wrong:
+        raise ValueError(f"X has columns that are not numbers: {wrong[:10]}. Drop or encode them first.")
+    return [name for name, kind in kinds.items() if not isinstance(kind, np.dtype)]
 
 
 def _from_path(path: Path, workers: Workers) -> Source:
@@ -114,7 +152,7 @@ def _from_path(path: Path, workers: Workers) -> Source:
             header = mapped(path)
             _check_numbers(path, header.dtype)
             _check_dimensions(header.ndim)
-            return _of_reader(path, NpyRows(str(path)), header.shape, header.dtype)
+            return _of_reader(path, NpyRows(Stamped.of(path)), header.shape, header.dtype)
         if path.suffix == ".zarr":
             stored = ZarrRows.opened(path)
             _check_numbers(path, stored.dtype)
@@ -122,7 +160,7 @@ def _from_path(path: Path, workers: Workers) -> Source:
             return _of_reader(path, ZarrRows(str(path)), stored.shape, stored.dtype)
         if folder_of == ".csv":
             return _from_csv(path, workers)
-        parquet, dtype = ParquetRows.of(sorted(path.rglob("*.parquet")) if path.is_dir() else [path])
+        parquet, dtype = ParquetRows.of(_in_order(tables_in(path, ".parquet")) if path.is_dir() else [path])
         shape = (parquet.starts[-1], len(parquet.columns))
         return _of_reader(path, parquet, shape, dtype, np.asarray(parquet.columns, dtype=object))
 
@@ -131,17 +169,36 @@ def _folder_of(path: Path) -> str | None:
     """What a folder holds: ``.parquet`` or ``.csv`` files, or neither."""
     if not path.is_dir() or path.suffix in (".npy", ".zarr"):
         return None
-    return next((suffix for suffix in (".parquet", ".csv") if next(path.rglob(f"*{suffix}"), None)), None)
+    return next((suffix for suffix in (".parquet", ".csv") if tables_in(path, suffix)), None)
+
+
+def tables_in(folder: Path, suffix: str) -> list[Path]:
+    """Files of a table in the order of their names, but for hidden ones and what Spark is still writing (``_...``)."""
+    found = [path for path in sorted(folder.rglob(f"*{suffix}")) if path.is_file()]
+    return [path for path in found if not any(p.startswith((".", "_")) for p in path.relative_to(folder).parts)]
+
+
+def _in_order(files: list[Path]) -> list[Path]:
+    """The same; says so where Dask would read them in another order, and labels go to the rows of this one."""
+    numbered = sorted(files, key=lambda path: [int(t) if t.isdecimal() else t for t in re.split(r"(\d+)", str(path))])
+    for first, other in zip(files, numbered, strict=True):
+        if first != other:
+            warn_caller(
+                f"files are read in the order of their names, {first.name} before {other.name}, as by pandas, and "
+                "labels are in this order; Dask reads by number: for its order give dask.dataframe.read_parquet(X)."
+            )
+            break
+    return files
 
 
 def _from_csv(path: Path, workers: Workers) -> Source:
-    files = tuple(map(str, sorted(path.rglob("*.csv"))))
+    files = tuple(map(Stamped.of, _in_order(tables_in(path, ".csv"))))
     found = results(workers, CsvRows.look, [(file,) for file in files])
     names = found[0][1]
     for file, (_, other) in zip(files, found, strict=True):
         if other != names:
             raise FileError(
-                Path(file), f"its columns {other[:10]} are not those of {Path(files[0]).name}, {names[:10]}"
+                Path(file.path), f"its columns {other[:10]} are not those of {Path(files[0].path).name}, {names[:10]}"
             )
     starts = tuple(np.cumsum([0, *(n for n, _ in found)]).tolist())
     known = np.asarray(names, dtype=object)
@@ -172,6 +229,11 @@ def _check_numbers(path: Path, dtype: Any) -> None:
         raise FileError(path, f"holds an array of type {printable(dtype)}; store numbers")
 
 
+def _check_type(dtype: Any) -> None:
+    if np.dtype(dtype).kind not in "biufO":
+        raise TypeError(f"X must hold numbers; got an array of type {printable(dtype)}. Convert it first.")
+
+
 def _check_dimensions(ndim: int) -> None:
     if ndim != 2:
         raise ValueError(f"X must have two dimensions, points as rows; got {ndim}. Reshape it.")
@@ -195,20 +257,18 @@ def _from_dask(X: Any, workers: DaskWorkers) -> Source:
 
     if hasattr(X, "to_dask_array"):
         return _from_frame(X, workers)
-    if not isinstance(X, da.Array):
-        X = da.from_array(X, chunks=getattr(X, "chunks", "auto"))  # a Zarr array has chunks of its own
-    return _whole_rows(X, workers)
+    if isinstance(X, da.Array):
+        return _whole_rows(X, workers)
+    X, names = _in_memory(X)
+    return _whole_rows(da.from_array(X, chunks=getattr(X, "chunks", "auto")), workers, names)  # Zarr has chunks
 
 
 def _from_frame(frame: Any, workers: DaskWorkers) -> Source:
-    wrong = [str(name) for name, dtype in frame.dtypes.items() if getattr(dtype, "kind", "O") not in "fiub"]
-    if wrong:
-        raise ValueError(f"X has columns that are not numbers: {wrong[:10]}. Drop or encode them first.")
+    names = _names(frame.columns)
+    frame = frame.astype(dict.fromkeys(_checked_columns(frame), np.float64))  # what is missing there becomes NaN
     found = workers.client.compute(frame.map_partitions(len, enforce_metadata=False)).result()
     lengths = tuple(map(int, np.ravel(found)))  # a number, not a list, if there is one partition
-    names = list(frame.columns)
-    known = np.asarray(names, dtype=object) if all(isinstance(name, str) for name in names) else None
-    return _whole_rows(frame.to_dask_array(lengths=lengths), workers, known)
+    return _whole_rows(frame.to_dask_array(lengths=lengths), workers, names)
 
 
 def _whole_rows(X: Any, workers: Workers, names: Array | None = None) -> Source:
@@ -216,6 +276,7 @@ def _whole_rows(X: Any, workers: Workers, names: Array | None = None) -> Source:
     import dask.array as da
 
     _check_dimensions(X.ndim)
+    _check_type(X.dtype)
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     if np.isnan(X.shape[1]):
@@ -232,4 +293,6 @@ def _whole_rows(X: Any, workers: Workers, names: Array | None = None) -> Source:
 def _dense(block: Any, kind: Any) -> Array:
     if sparse.issparse(block):
         raise TypeError("the chunks of X must be dense arrays; got sparse ones. X.map_blocks(lambda x: x.toarray())")
+    if np.ma.is_masked(block):
+        raise ValueError(_MASKED)
     return np.ascontiguousarray(np.asarray(block), dtype=kind)

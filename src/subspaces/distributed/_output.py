@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,6 +15,7 @@ from subspaces.io.writing import unfinished, write_atomically
 from subspaces.numerics.types import Array
 
 OUTPUTS = (".npy", ".parquet", ".zarr")
+_ZARR = ("zarr.json", ".zarray")  # one of them is in the folder of an array
 
 
 class Output:
@@ -22,14 +24,28 @@ class Output:
     Parameters
     ----------
     path : of a ``.npy``, ``.parquet`` or ``.zarr`` file to write; None keeps the labels in memory
+    X : the points, which are never replaced
     """
 
-    def __init__(self, path: Path | None) -> None:
-        if path is not None and path.suffix not in OUTPUTS:
-            raise ValueError(f"output={str(path)!r} must end in one of {', '.join(OUTPUTS)}.")
-        if path is not None and not path.parent.is_dir():
-            raise FileNotFoundError(f"the folder of output={str(path)!r} does not exist; make it first.")
+    def __init__(self, path: Path | None, X: Any = None) -> None:
         self.path = path
+        if path is None:
+            return
+        name = f"output={str(path)!r}"
+        if path.suffix not in OUTPUTS:
+            raise ValueError(f"{name} must end in one of {', '.join(OUTPUTS)}.")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"the folder of {name} does not exist; make it first.")
+        if not os.access(path.parent, os.W_OK):
+            raise PermissionError(f"the folder of {name} may not be written to; choose another.")
+        if path.is_dir() and not (path.suffix == ".zarr" and any((path / of).exists() for of in _ZARR)):
+            raise IsADirectoryError(f"{name} is a folder, which labels do not replace; choose another name.")
+        needed = {".parquet": "pyarrow", ".zarr": "zarr"}.get(path.suffix)
+        if needed and find_spec(needed) is None:
+            raise ImportError(f"{name} needs {needed}: pip install {needed}, or choose .npy.")
+        source = _place_of(X)
+        if source is not None and (path == source or source in path.parents or path in source.parents):
+            raise ValueError(f"{name} would replace or join the points X={str(source)!r}; choose another place.")
 
     def take(self, estimator: Any, pieces: Iterable[Array], n: int) -> None:
         """Labels of all points in order, piece by piece."""
@@ -54,6 +70,13 @@ class Output:
         if self.path is not None:
             labels = estimator.labels_
             self.take(estimator, iter([labels.astype(np.int32)]), len(labels))
+
+
+def _place_of(X: Any) -> Path | None:
+    """Where the points are: a path, or that of a memory map or an open Zarr array."""
+    place = getattr(X, "filename", None) or getattr(getattr(X, "store", None), "root", None)
+    place = X if isinstance(X, str | os.PathLike) else place
+    return Path(place).expanduser().resolve() if isinstance(place, str | os.PathLike) else None
 
 
 def _write_npy(stream: BinaryIO, pieces: Iterable[Array], n: int) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,15 +24,35 @@ class Reader(Protocol):
         """The rows from `start` to `stop`."""
 
 
+class Stamped(NamedTuple):
+    """A file as it was when a run began: what is kept in memory, or read in two passes, must not be of two files."""
+
+    path: str
+    size: int
+    changed: int
+
+    @staticmethod
+    def of(path: str | Path) -> Stamped:
+        """The file as it is now."""
+        found = os.stat(path)
+        return Stamped(str(path), found.st_size, found.st_mtime_ns)
+
+    def check(self) -> None:
+        """Refuse a file that was written again since."""
+        if Stamped.of(self.path) != self:
+            raise FileError(Path(self.path), "was changed while it was being read; run the same again")
+
+
 @dataclass(frozen=True)
 class NpyRows:
     """An array in NumPy's format."""
 
-    path: str
+    file: Stamped
 
     def read(self, start: int, stop: int) -> Array:
         """A memory map would be sent to a worker with all its bytes: so each opens the file itself."""
-        return mapped(Path(self.path))[start:stop]
+        self.file.check()
+        return mapped(Path(self.file.path))[start:stop]
 
 
 @dataclass(frozen=True)
@@ -75,47 +96,58 @@ def _spans(starts: tuple[int, ...], start: int, stop: int) -> list[tuple[int, in
 
 @dataclass(frozen=True)
 class ParquetRows:
-    """The numeric columns of Parquet files: parts are their row groups."""
+    """The numeric columns of Parquet files, found by their names: parts are their row groups."""
 
-    files: tuple[str, ...]
+    files: tuple[Stamped, ...]
     columns: tuple[str, ...]
     groups: tuple[tuple[int, int], ...]
     starts: tuple[int, ...]
 
     @staticmethod
     def of(paths: list[Path]) -> tuple[ParquetRows, np.dtype[Any]]:
-        """The files of one table, and the type that holds all columns."""
+        """The files of one table, and the type that holds all columns; files without rows may have any."""
         try:
             import pyarrow.parquet
         except ImportError:
             raise FileError(paths[0], 'reading Parquet needs pyarrow: pip install "subspaces[io]"') from None
-        schema, groups, sizes = None, [], []
+        first: Path | None = None
+        names: list[str] = []
+        groups, sizes, single = [], [], True
         for number, path in enumerate(paths):
             with pyarrow.parquet.ParquetFile(path) as file:
-                found, meta = file.schema_arrow, file.metadata
-                groups += [(number, g) for g in range(meta.num_row_groups)]
-                sizes += [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
-            schema = found if schema is None else schema
-            if found.names != schema.names or found.types != schema.types:
-                raise FileError(path, f"its columns are not those of {paths[0].name}")
-        assert schema is not None
-        index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
-        named = [name for name in schema.names if name not in index]
-        kinds = [schema.field(name).type for name in named]
-        wrong = [name for name, kind in zip(named, kinds, strict=True) if not _is_number(kind)]
-        if wrong:
-            raise FileError(paths[0], f"has columns that are not numbers: {wrong[:10]}; drop or encode them first")
-        dtype = np.dtype(np.float32 if all(str(kind) == "float" for kind in kinds) else np.float64)
+                schema, meta = file.schema_arrow, file.metadata
+            if not meta.num_rows:
+                continue
+            kinds = _columns(path, schema)
+            first, names = (path, list(kinds)) if first is None else (first, names)
+            if sorted(kinds) != sorted(names):
+                missing, more = (sorted(a - b)[:10] for a, b in ((set(names), {*kinds}), ({*kinds}, set(names))))
+                raise FileError(path, f"its columns are not those of {first.name}: {missing} missing, {more} more")
+            single = single and all(str(kind) == "float" for kind in kinds.values())
+            groups += [(number, g) for g in range(meta.num_row_groups)]
+            sizes += [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
         starts = tuple(np.cumsum([0, *sizes]).tolist())
-        return ParquetRows(tuple(map(str, paths)), tuple(named), tuple(groups), starts), dtype
+        rows = ParquetRows(tuple(map(Stamped.of, paths)), tuple(names), tuple(groups), starts)
+        return rows, np.dtype(np.float32 if single else np.float64)
 
     def read(self, start: int, stop: int) -> Array:
         """The row groups that hold these rows are unpacked; the last is kept, for whoever reads on from there."""
-        parts = [
-            _parquet_group(self.files[self.groups[i][0]], self.groups[i][1], self.columns)[a:b]
-            for i, a, b in _spans(self.starts, start, stop)
-        ]
+        parts = []
+        for i, a, b in _spans(self.starts, start, stop):
+            number, group = self.groups[i]
+            self.files[number].check()
+            parts.append(_parquet_group(self.files[number], group, self.columns)[a:b])
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def _columns(path: Path, schema: Any) -> dict[str, Any]:
+    """Types of the features, by name, without what pandas stored as its index."""
+    index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    kinds = {name: schema.field(name).type for name in schema.names if name not in index}
+    wrong = [name for name, kind in kinds.items() if not _is_number(kind)]
+    if wrong:
+        raise FileError(path, f"has columns that are not numbers: {wrong[:10]}; drop or encode them first")
+    return kinds
 
 
 def _is_number(kind: Any) -> bool:
@@ -125,10 +157,10 @@ def _is_number(kind: Any) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _parquet_group(path: str, group: int, columns: tuple[str, ...]) -> Array:
+def _parquet_group(kept: Stamped, group: int, columns: tuple[str, ...]) -> Array:
     import pyarrow.parquet
 
-    with pyarrow.parquet.ParquetFile(path) as file:
+    with pyarrow.parquet.ParquetFile(kept.path) as file:
         table = file.read_row_group(group, columns=list(columns), use_threads=False)
     dtype = np.float32 if all(str(field.type) == "float" for field in table.schema) else np.float64
     out = np.empty((table.num_rows, len(columns)), dtype=dtype)
@@ -141,22 +173,25 @@ def _parquet_group(path: str, group: int, columns: tuple[str, ...]) -> Array:
 class CsvRows:
     """A folder of CSV files with the same columns: parts are the files."""
 
-    files: tuple[str, ...]
+    files: tuple[Stamped, ...]
     starts: tuple[int, ...]
 
     @staticmethod
-    def look(path: str) -> tuple[int, list[str]]:
+    def look(file: Stamped) -> tuple[int, list[str]]:
         """Rows and columns of a file."""
-        X, names = _csv_file(path)
+        X, names = _csv_file(file)
         return len(X), names
 
     def read(self, start: int, stop: int) -> Array:
         """The files that hold these rows are parsed; the last is kept, for whoever reads on from there."""
-        parts = [_csv_file(self.files[i])[0][a:b] for i, a, b in _spans(self.starts, start, stop)]
+        parts = []
+        for i, a, b in _spans(self.starts, start, stop):
+            self.files[i].check()
+            parts.append(_csv_file(self.files[i])[0][a:b])
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 @lru_cache(maxsize=1)
-def _csv_file(path: str) -> tuple[Array, list[str]]:
-    data = read_table(path)
+def _csv_file(file: Stamped) -> tuple[Array, list[str]]:
+    data = read_table(file.path)
     return np.asarray(data.X), list(data.feature_names or [str(i + 1) for i in range(data.X.shape[1])])

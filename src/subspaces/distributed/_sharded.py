@@ -28,6 +28,7 @@ from subspaces.engine.plan import Plan, Shape
 from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.validation import warn_of_bad_numbers
 from subspaces.estimators.ktrr import KTRR
+from subspaces.numerics import memory
 from subspaces.numerics.cells import build_cells
 from subspaces.numerics.ordering import fingerprints
 from subspaces.numerics.process import one_thread, quiet, warn_caller
@@ -43,6 +44,8 @@ machine has room for."""
 _NEAR = 64  # shards around one whose cells are looked at
 _DELIVERED = 2**22  # rows whose labels are brought back into the order given by one task
 _GRAPHS = ("symmetric", "column", "mass")
+_BESIDE = 144  # numbers that a task holds for each point beside its features, measured at 10⁷ points
+_REMEDY = "Allow more, with fewer workers on a machine for instance, or let EKTRR cluster a sample and label the rest."
 
 
 def fit_graph(estimator: KTRR, source: Source, workers: Workers, folder: Path, output: Output) -> None:
@@ -63,7 +66,11 @@ def fit_graph(estimator: KTRR, source: Source, workers: Workers, folder: Path, o
 
 
 def _planned(estimator: KTRR, sample: Array, n: int) -> tuple[KTRR, Plan]:
-    """The estimator with everything chosen, and its plan, from a sample; it never embeds points."""
+    """The estimator with everything chosen, and its plan, from a sample; it never embeds points.
+
+    Where few points differ, the sample is small: the route is that of many points all the same, so they are repeated.
+    """
+    sample = np.resize(sample, (max(len(sample), min(n, _sample.SAMPLE)), sample.shape[1]))
     settled = estimator.settled(sample)
     if settled.spectral == "full" and settled.partition != "modularity":
         raise ValueError(
@@ -77,6 +84,22 @@ def _planned(estimator: KTRR, sample: Array, n: int) -> tuple[KTRR, Plan]:
     finally:
         settled.spectral = asked
     return settled, replace(plan, shape=Shape(n, sample.shape[1], sample.dtype, False))
+
+
+def _require_sample(source: Source) -> None:
+    """Refuse what this process has no room for: the sample, that of a piece, and both joined."""
+    n, m = source.shape
+    needed = 4 * min(n, _sample.SAMPLE) * m * source.dtype.itemsize
+    memory.require(needed, f"a sample of {n} points with {m} features", _REMEDY)
+
+
+def _require_tasks(source: Source, workers: Workers) -> None:
+    """Refuse what a task has no room for: a shard in two orders, or the points and features around a block."""
+    n, m = source.shape
+    shard = 3 * min(n, _shards.SHARD) * m
+    block = min(n, _blocks.AROUND) * (m + N_LANDMARKS + _BESIDE)
+    needed = max(shard, block) * source.dtype.itemsize
+    workers.require(needed, f"a task of the graph of {n} points with {m} features", _REMEDY)
 
 
 @dataclass
@@ -98,6 +121,7 @@ class _Run:
     def begin(cls, estimator: KTRR, source: Source, workers: Workers, folder: Path) -> _Run | None:
         """Look at the points and plan; None where the plan is one that must see all points."""
         bounds, pieces = source.pieces()
+        _require_sample(source)
         start = perf_counter()
         look = _sample.look_at(pieces, bounds, workers)
         timings = {"look": perf_counter() - start}
@@ -109,6 +133,7 @@ class _Run:
             settled, plan = _planned(estimator, look.points, n)
             if plan.solver != "two_scale" or plan.graph.name not in _GRAPHS:
                 return None
+            _require_tasks(source, workers)
             warn_of_bad_numbers(look.points, plan.scaling)
         return cls(estimator, settled, plan, source, workers, folder, look, pieces, bounds, timings)  # type: ignore[arg-type]
 
@@ -246,7 +271,7 @@ class _Run:
         there = np.flatnonzero(sizes)
         names[there[np.argsort(first[there])]] = np.arange(len(there))
         starts = list(range(0, layout.n, _DELIVERED))
-        tasks = [(work, to, "labels", names, a, min(a + _DELIVERED, layout.n)) for a in starts]
+        tasks = [(work, to, "labels", lost, names, a, min(a + _DELIVERED, layout.n)) for a in starts]
         self._phase(_cut.deliver, tasks, [cut / f"given-labels-{a}.npy" for a in starts], anew=True)
         return starts, names
 

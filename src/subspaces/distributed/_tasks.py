@@ -10,7 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from subspaces.numerics import memory
+
 Progress = Callable[[int, int], None]
+_LIBRARIES = 150 * 2**20  # bytes of a worker without any points, measured
 
 
 class Workers(Protocol):
@@ -26,6 +29,9 @@ class Workers(Protocol):
 
     def blind(self, folder: Path) -> list[str]:
         """Those that do not see a folder."""
+
+    def require(self, n_bytes: int, what: str, remedy: str) -> None:
+        """Refuse a task that takes more memory than those have who run it."""
 
 
 def results(workers: Workers, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -58,6 +64,10 @@ class ThisProcess:
     def blind(self, folder: Path) -> list[str]:
         """Nobody."""
         return []
+
+    def require(self, n_bytes: int, what: str, remedy: str) -> None:
+        """What this process may still take."""
+        memory.require(n_bytes, what, remedy)
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,14 @@ class DaskWorkers:
     def blind(self, folder: Path) -> list[str]:
         """Addresses of workers on machines that do not have it."""
         return [address for address, found in self.client.run(_is_folder, str(folder)).items() if not found]
+
+    def require(self, n_bytes: int, what: str, remedy: str) -> None:
+        """What Dask allows each worker, whom it would kill above, again and again."""
+        known = self.client.scheduler_info()["workers"].values()
+        least = min((worker["memory_limit"] for worker in known if worker.get("memory_limit")), default=None)
+        if least is not None and n_bytes + _LIBRARIES > least:
+            needed, given = (f"{size / 2**30:.3g} GiB" for size in (n_bytes + _LIBRARIES, least))
+            raise MemoryError(f"{what} needs {needed} of memory on a worker and one has {given}. {remedy}")
 
 
 @lru_cache(maxsize=1)

@@ -56,14 +56,14 @@ def coarse_embedding(
 
 
 def embed_contracted(
-    coarse: Sparse, sizes: Array, centroids: Array, n_vectors: int, between: Sparse = None
+    coarse: Sparse, sizes: Array, centroids: Array | None, n_vectors: int, between: Sparse = None
 ) -> CoarseEmbedding:
     """Embed micro-clusters of these numbers of points, from the graph that :func:`contract` gives.
 
     Pieces of the coarse graph with less than 0.5 % of the points are left out and take the row of the nearest
-    micro-cluster that was not. `between` is a graph between the micro-clusters themselves, added to the contracted one
-    with the same total weight: the points' own edges never leave a piece of the data (soil types of Covtype); this one
-    says which are near.
+    micro-cluster that was not, or zeros without `centroids`. `between` is a graph between the micro-clusters
+    themselves, added to the contracted one with the same total weight: the points' own edges never leave a piece of the
+    data (soil types of Covtype); this one says which are near.
     """
     dtype = coarse.dtype
     if between is not None and between.sum() > 0:
@@ -77,9 +77,10 @@ def embed_contracted(
         large[1 + in_piece[1:].argmax()] = True
     kept = large[piece + 1]
     found = spectral_embedding(coarse[kept][:, kept], n_vectors)
-    rows = np.zeros((len(centroids), found.vectors.shape[1]), dtype=dtype)
+    rows = np.zeros((len(sizes), found.vectors.shape[1]), dtype=dtype)
     rows[kept] = unit_rows(found.vectors)
-    rows[~kept] = rows[kept][nearest_cell(centroids[~kept], centroids[kept])]
+    if centroids is not None:
+        rows[~kept] = rows[kept][nearest_cell(centroids[~kept], centroids[kept])]
     return CoarseEmbedding(rows, kept, found.eigenvalues)
 
 

@@ -107,6 +107,7 @@ class Plan:
     solver, solver_reason : the route to the coefficients, and why
     place : the library and device that make and invert the kernel matrix; None: NumPy
     canonical : whether the run sees the points in their canonical order (:mod:`subspaces.numerics.ordering`)
+    copies_are_groups : whether copies that only see each other are meant to, so that nobody has to be warned
     """
 
     method: str
@@ -130,6 +131,7 @@ class Plan:
     solver_reason: str = ""
     place: Place | None = None
     canonical: bool = True
+    copies_are_groups: bool = False
 
     @property
     def pairwise(self) -> bool:

@@ -19,7 +19,7 @@ from subspaces.numerics.ordering import rows_of
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.ties import first_largest
 from subspaces.numerics.types import Array, Data, Labels, Sparse
-from subspaces.representation.ridge import penalty
+from subspaces.representation.inverse import penalty
 from subspaces.representation.two_scale import TwoScale, candidates_for
 from subspaces.scaling import Scaling, apply_scaling
 

@@ -18,6 +18,7 @@ from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
 from subspaces.numerics.listening import Listener, Timer
 from subspaces.numerics.ordering import (
+    Kept,
     canonical_order,
     fingerprints,
     inverse_of,
@@ -269,6 +270,38 @@ def as_given(found: Journey, order: Labels) -> Journey:
     return replace(found, graph=graph, embedding=embedding, labels=labels, order=order)
 
 
+def with_copies(found: Journey, kept: Kept, prints: Array) -> Journey:
+    """A journey of the kept rows as one of all: a copy is represented by the row it equals and tied to it alone."""
+    rows, place = kept
+    if len(rows) == len(place):
+        return found
+    graph, embedding = found.graph, found.embedding
+    copies = np.setdiff1d(np.arange(len(place)), rows)
+    own = place[copies]
+    strongest = graph.W.max(axis=1).toarray().ravel()[own] if graph.W.nnz else np.zeros(len(own))
+    ties = np.where(strongest > 0, strongest, 1.0)
+    size = (len(place), len(place))
+    W = graph.W.tocoo()
+    i, j = np.concatenate([rows[W.row], rows[own], copies]), np.concatenate([rows[W.col], copies, rows[own]])
+    joined = sparse.csr_array((np.concatenate([W.data, ties, ties]).astype(W.dtype), (i, j)), shape=size)
+    C, model = graph.coefficients, graph.evidence.model
+    if isinstance(C, Placed):
+        C = C._replace(place=C.place[place])
+    elif isinstance(C, sparse.sparray):
+        known = C.tocoo()
+        at = np.concatenate([rows[known.row], rows[own]]), np.concatenate([rows[known.col], copies])
+        C = sparse.csc_array((np.concatenate([known.data, np.ones(len(own))]).astype(C.dtype), at), shape=size)
+    evidence = graph.evidence._replace(model=None if model is None else model.reordered(rows))
+    isolated = np.setdiff1d(rows[graph.isolated], rows[own])
+    graph = graph._replace(W=joined, coefficients=C, isolated=isolated, evidence=evidence)
+    if embedding is not None:
+        name = "rows" if embedding.groups is None else "groups"
+        embedding = embedding._replace(**{name: getattr(embedding, name)[place]})
+    labels = None if found.labels is None else in_order(found.labels[place])
+    whole: dict[str, Any] = {"labels": labels, "order": rows[found.order], "prints": prints}
+    return replace(found, graph=graph, embedding=embedding, **whole)
+
+
 def _one_cluster(plan: Plan) -> Journey:
     """All points are equal: there is one cluster, and saying anything else would be an invention."""
     n = plan.shape.n
@@ -287,6 +320,8 @@ def _warn_of_bad_input(X: Data, prints: Array, plan: Plan) -> None:
     if not plan.pairwise:
         warn_of_bad_numbers(X, plan.scaling)
     kept = plan.graph.n_nonzero if plan.graph.name in ("column", "symmetric", "unit") else None
+    if plan.copies_are_groups:
+        return
     most = int(np.unique(prints, return_counts=True)[1].max())
     if kept is not None and most > kept:
         warn_caller(

@@ -18,7 +18,7 @@ from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.run import run_ordered
 from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.numerics.namespace import like
-from subspaces.numerics.ordering import canonical_order
+from subspaces.numerics.ordering import Kept, canonical_order, inverse_of
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.progress import shown
@@ -69,7 +69,7 @@ class Answers:
         if points is None:
             return tree
         used, scaling = self._used(), self._predictor.scaling
-        order = self._order()
+        rows, order = self._kept().rows, self._order_of_kept()
 
         def graphs_of(drawn: Array) -> list[Sparse]:
             few = {} if used.n_clusters is None else {"n_clusters": min(used.n_clusters, len(drawn))}
@@ -77,19 +77,21 @@ class Answers:
             found = run_ordered(plan, drawn, until="graph").graph.W
             return [found] if found.nnz else []
 
-        scaled = apply_scaling(points, scaling)
+        scaled, few = apply_scaling(points, scaling)[rows], tree.of_points(tree.leaves[rows])
         with shown(self.verbose, lines=True), quiet(), one_thread("blas"):
-            return with_p_values(tree, W, scaled, graphs_of, order=order, seed=self._drawn_seed())
+            tested = with_p_values(few, W[rows][:, rows], scaled, graphs_of, order=order, seed=self._drawn_seed())
+        return replace(tree, p_value=tested.p_value)
 
     def _bare_tree(self) -> ClusterTree:
         """The tree without tests; the same for any order of the points."""
 
         def made() -> ClusterTree:
-            order = self._order()
+            kept, place = self._kept(), self._order_of_kept()
+            order = kept.rows[place]
             tree = cluster_tree(self.affinity_matrix_[order][:, order], self.labels_[order])
             leaves = np.empty(len(order), dtype=np.intp)
-            leaves[order] = tree.leaves
-            return replace(tree, leaves=leaves)
+            leaves[place] = tree.leaves
+            return tree.of_points(leaves[kept.place])
 
         return self._once("_levels", made)
 
@@ -106,6 +108,14 @@ class Answers:
         if points is None or prints is None:
             return np.arange(len(self.labels_))
         return canonical_order(points, prints)
+
+    def _kept(self) -> Kept:
+        """The rows that were looked at, all of them unless a method leaves out copies."""
+        return Kept(np.arange(len(self.labels_)), np.arange(len(self.labels_)))
+
+    def _order_of_kept(self) -> Labels:
+        """These rows, by their place among themselves, in the order of :meth:`_order`."""
+        return np.argsort(inverse_of(self._order())[self._kept().rows])
 
     def _used(self) -> Any:
         """The estimator with the parameters of the fit: what was ``"auto"`` is settled."""
@@ -144,7 +154,9 @@ class Answers:
 
         def made() -> Array:
             W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
-            return graph_confidence(W, codes, memberships(W, codes), self._bare_tree(), self._agreement())
+            found = graph_confidence(W, codes, memberships(W, codes), self._bare_tree(), self._agreement())
+            rows, place = self._kept()
+            return found[rows][place]
 
         return self._once("_confidence", made)
 
@@ -181,7 +193,7 @@ class Answers:
         selection = getattr(self, "selection_", None)
         count = None if selection is None else selection.n_clusters
         doubtful = int((self.confidence_ < 0.5).sum()) if self.n_clusters_ > 1 else 0
-        asked = isinstance(self.n_clusters, Integral)
+        asked = int(self.n_clusters) if isinstance(self.n_clusters, Integral) else None
         return verdict(count, self.n_clusters_, len(self.labels_), doubtful, asked=asked)
 
     @property

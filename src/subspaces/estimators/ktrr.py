@@ -237,7 +237,7 @@ class LSR2(ByRidge, GraphClusterer):
     Parameters
     ----------
     reg, n_clusters, scaling, affine, n_nonzero, by, graph, graph_params, solver, partition, n_init, init, connect
-        As in :class:`LSR1`; affine, Z = I − λV (``subspaces.representation.ridge.affine_inverse``).
+        As in :class:`LSR1`; affine, Z = I − λV (``subspaces.representation.inverse.affine_inverse``).
     out_of_sample, random_state, verbose
         As in :class:`~subspaces.KTRR`.
 

@@ -22,12 +22,7 @@ from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation import ridge_search, two_scale
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.nystrom import N_LANDMARKS
-from subspaces.representation.ridge import (
-    ridge,
-    ridge_low_rank,
-    ridge_unconstrained,
-    ridge_unconstrained_low_rank,
-)
+from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstrained, ridge_unconstrained_low_rank
 from subspaces.representation.ridge_dispatched import ridge_at
 
 DENSE_SIZE = 10_000

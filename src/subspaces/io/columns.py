@@ -35,6 +35,7 @@ MISSING_RULES = ("error", "drop", "mean", "median")
 FEW = 3
 """Rows from which on texts that are all different are taken for names of the points."""
 
+_COUNTED = 8  # rows from which numbers that count up are no accident
 _SHOWN = 4
 """Rows and columns that an error lists."""
 
@@ -136,6 +137,22 @@ def text_trouble(
     given = " and ".join(argument(name, value) for name, value in remedy.items())
     problem = f"{len(names)} columns hold text, not numbers ({quoted(names)}); keep them out of the points with {given}"
     return TextColumnsError(path, problem, remedy, line=line)
+
+
+def with_note_of_counters(data: Dataset) -> Dataset:
+    """The data with a note where a column numbers its rows 1, 2, 3, ...: a name mostly, and clustered all the same."""
+    X, names = data.X, data.feature_names
+    if names is None or len(X) < _COUNTED or len(names) < 2:
+        return data
+    ends = np.isin(X[0], (0, 1)) & (X[-1] == X[0] + len(X) - 1)
+    counter = next((names[j] for j in np.flatnonzero(ends) if (X[1:, j] == X[:-1, j] + 1).all()), None)
+    if counter is None:
+        return data
+    how = argument("ignore", [counter]) + " leaves it out"
+    if data.ids is None:
+        how = argument("id", counter) + " names the rows by it"
+    note = f"column '{printable(counter)}' only counts the rows and is clustered like the others; {how}"
+    return replace(data, notes=(*data.notes, note))
 
 
 def settle_missing(

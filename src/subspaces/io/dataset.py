@@ -65,6 +65,10 @@ class FileError(ValueError):
             place += f", column '{printable(column)}'"
         super().__init__(f"{place}: {problem}")
 
+    def saying(self, problem: str) -> FileError:
+        """The same error of the same place in other words."""
+        return FileError(self.path, problem, line=self.line, column=self.column)
+
 
 class TextColumnsError(FileError):
     """Columns of text among the points.
@@ -83,6 +87,10 @@ class TextColumnsError(FileError):
     ) -> None:
         super().__init__(path, problem, line=line, column=column)
         self.remedy = remedy
+
+    def saying(self, problem: str) -> TextColumnsError:
+        """The same error of the same place in other words."""
+        return TextColumnsError(self.path, problem, self.remedy, line=self.line, column=self.column)
 
 
 @dataclass(frozen=True)

@@ -122,12 +122,16 @@ def filled(row: Sequence[str]) -> Sequence[str]:
 
 
 def count_titles(rows: Sequence[Sequence[str]]) -> int:
-    """How many rows above the table are titles or remarks: text, and at most half as long as the table is wide.
+    """How many rows above the table are titles or remarks: text, and at most half as many cells as the table is wide.
+
+    Spreadsheets fill titles up with empty cells; then the first whole row below has to be the names of the columns.
 
     Examples
     --------
     >>> count_titles([["Ward 3"], ["a", "b", "c"], ["1", "2", "3"]]), count_titles([["a", "b"], ["1", "2", "3"]])
     (1, 0)
+    >>> count_titles([["Ward 3", "", ""], ["May", "", ""], ["a", "b", "c"], ["1", "2", "3"], ["4", "5", "6"]])
+    2
     """
     ends = [filled(row) for row in rows]
     width, length = usual_width(ends)[0], usual_width(rows)[0]
@@ -138,10 +142,11 @@ def count_titles(rows: Sequence[Sequence[str]]) -> int:
         if not end:
             continue
         starts_with_text = kind_of(next(cell for cell in end if cell.strip())) == "text"
-        following = next(other for other in below if other)
-        named = len(following) == width and all(kind_of(cell) == "text" for cell in following)
+        following = next(other for other in below if len(other) == width)
+        named = all(kind_of(cell) == "text" for cell in following)
         unsure = len(row) >= length or width < 3
-        if not starts_with_text or 2 * len(end) > width or (unsure and not named):
+        n_cells = sum(bool(cell.strip()) for cell in end) if named else len(end)
+        if not starts_with_text or 2 * n_cells > width or (unsure and not named):
             return i
     return 0
 

@@ -38,17 +38,19 @@ def open_sheet(path: Path, request: Request) -> Iterator[tuple[Iterator[Row], La
     # here because openpyxl leaves it open where it fails
     with quiet(), path.open("rb") as stream:
         book = openpyxl.load_workbook(stream, read_only=True, data_only=True, keep_links=False)
+        sheets, name = {sheet.title: sheet for sheet in book.worksheets}, ""
         try:
-            sheets = {sheet.title: sheet for sheet in book.worksheets}
             name, rows = _choose(path, sheets, request)
             yield rows, Layout(notes=_told(sheets, name), is_sheet=True)
         except FileError as error:
-            if not found.n_unstored or "missing" not in error.problem:
-                raise
-            formulas = counted(found.n_unstored, "formula has", "formulas have")
-            why = f"{formulas} no stored result, the first in cell {printable(found.unstored)}"
-            remedy = "open the workbook in a spreadsheet program and save it"
-            raise FileError(path, f"{error.problem} ({why}; {remedy})", line=error.line, column=error.column) from None
+            problem = error.problem
+            if found.n_unstored and "missing" in problem:
+                formulas = counted(found.n_unstored, "formula has", "formulas have")
+                why = f"{formulas} no stored result, the first in cell {printable(found.unstored)}"
+                problem += f" ({why}; open the workbook in a spreadsheet program and save it)"
+            if request.array is None and name:
+                problem = "; ".join([problem, *_told(sheets, name)])
+            raise error.saying(problem) from None
         finally:
             book.close()
 

@@ -34,8 +34,8 @@ PARTS = (
 )
 """Parts of the package whose classes a fitted model is made of."""
 
-OTHERS = ("scipy.sparse._csc.csc_array", "scipy.sparse._csr.csr_array")
-"""Classes of other packages that models hold and that skops does not know."""
+OTHERS = ("scipy.sparse._csc.csc_array", "scipy.sparse._csr.csr_array", "subspaces.numerics.cells.Cells")
+"""Classes of other parts and packages that models hold and that skops does not know."""
 
 _ENTRY = 60
 """Bytes that a byte of the list of parts may take while it is read: 5 in models, 25 in lists of empty lists."""

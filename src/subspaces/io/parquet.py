@@ -17,6 +17,7 @@ from subspaces.io.columns import (
     named_by,
     settle_missing,
     text_trouble,
+    with_note_of_counters,
 )
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, encode, printable
 from subspaces.io.dialect import SAMPLE, SAMPLE_CHARACTERS
@@ -129,6 +130,7 @@ def _read(path: Path, file: Any, columns: Columns, request: Request) -> Dataset:
         y, classes = encode(path, np.asarray(labels, dtype=object if is_text else None), names[columns.label])
     features, known = [names[i] for i in columns.features], None if columns.id is None else ids
     data = Dataset(X, path, y=y, classes=classes, ids=known, feature_names=features, notes=columns.notes)
+    data = with_note_of_counters(data)
     return settle_missing(data, request.missing, lambda i: f"row {i}", features)
 
 

@@ -12,7 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from subspaces.io.columns import FEW, Columns, choose_columns, keep_out, named_by, settle_missing, text_trouble
+from subspaces.io.columns import (
+    FEW,
+    Columns,
+    choose_columns,
+    keep_out,
+    named_by,
+    settle_missing,
+    text_trouble,
+    with_note_of_counters,
+)
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, printable
 from subspaces.io.dialect import (
     DELIMITERS,
@@ -164,6 +173,7 @@ def _dataset(path: Path, request: Request, table: _Table, head: _Head, notes: tu
             found = {head.names[columns.id]: table.ids}
             raise text_trouble(path, found, request, table.ids[0], table.lines[0])
         data = replace(data, ids=table.ids)
+    data = with_note_of_counters(data)
     return settle_missing(data, request.missing, lambda i: f"line {table.lines[i]}", features, table.first_missing)
 
 

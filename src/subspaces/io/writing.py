@@ -79,15 +79,16 @@ def unfinished(path: Path) -> Iterator[Path]:
         _remove(temporary)
 
 
-def remove_leftovers(folder: Path, pattern: str = ".*.????-*-??????.tmp") -> None:
-    """Remove what killed processes were writing; nothing under such a name is ever read.
+def remove_leftovers(folder: Path, *, own: bool = False) -> None:
+    """Remove what killed processes of ours were writing; nothing under such a name is ever read.
 
-    What a living process writes stays, and what was written on another machine, whose processes cannot be asked.
+    What a living process writes stays, and what was written on another machine, whose processes cannot be asked. In a
+    folder of our own every ``.*.tmp`` that names no process goes; elsewhere it is somebody else's.
     """
     with suppress(OSError):
-        for path in list(folder.glob(pattern)):
+        for path in list(folder.glob(".*.tmp")):
             owner = re.search(r"\.([0-9a-f]{4})-(\d+)-[0-9a-f]{6}\.tmp$", path.name)
-            if owner is None or (owner[1] == _host() and not _is_alive(int(owner[2]))):
+            if own if owner is None else owner[1] == _host() and not _is_alive(int(owner[2])):
                 _remove(path)
 
 

@@ -9,6 +9,8 @@ all copies of a point get one label.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import sparse
 
@@ -18,6 +20,10 @@ from subspaces.numerics.types import Array, Data, Labels, Sparse
 
 _TIE = 1e-12
 """Share of the largest key below which two keys are equal: sums of features in another order differ by less."""
+_MOST_DIFFER = 0.9  # share of the rows: where more of them differ, the copies change too few edges to matter
+_FEW_KINDS = 30
+_MANY_OF_EACH = 10
+_OFTEN = 0.05  # share of the rows from which one that occurs so often may be a group
 
 
 def canonical_order(X: Data, prints: Array, *, pairwise: bool = False) -> Labels:
@@ -154,3 +160,33 @@ def label_of_most_copies(labels: Labels, prints: Array) -> Labels:
     order = np.lexsort((-votes, pairs // span))
     first = order[np.searchsorted(pairs // span, np.arange(len(groups)))]
     return (pairs[first] % span + least)[group].astype(np.intp)
+
+
+class Kept(NamedTuple):
+    """Rows that stand for all, in their order, and for every row the place among them of the one it equals."""
+
+    rows: Labels
+    place: Labels
+
+
+def one_of_each(prints: Array, n_clusters: int | None = None) -> Kept:
+    """One row of each kind where many rows are copies; all rows where few are, or where copies say something.
+
+    Copies represent each other and nothing else: of rounded or repeated rows a graph shows the kinds, not the groups.
+    Two cases stay as they are. Few kinds with many copies of each, or no more kinds than `n_clusters`, are the groups.
+    And a row that occurs far more often than the others, such as one of zeros, is one.
+
+    Examples
+    --------
+    >>> one_of_each(np.array([5, 7, 5, 8], dtype=np.uint64))
+    Kept(rows=array([0, 1, 3]), place=array([0, 1, 0, 2]))
+    """
+    n = len(prints)
+    _, first, kind, counts = np.unique(prints, return_index=True, return_inverse=True, return_counts=True)
+    are_groups = len(first) < _FEW_KINDS and n >= _MANY_OF_EACH * len(first)
+    if n_clusters is not None:
+        are_groups = len(first) <= n_clusters
+    if are_groups or len(first) > _MOST_DIFFER * n:
+        return Kept(np.arange(n), np.arange(n))
+    often = counts > max(_MANY_OF_EACH * float(np.median(counts)), _OFTEN * n)
+    return Kept(*np.unique(np.where(often[kind], np.arange(n), first[kind]), return_inverse=True))

@@ -10,9 +10,7 @@ from pathlib import Path
 
 from subspaces.report._content import Content
 from subspaces.report._tree import tree_of
-
-FEW = 6
-"""Points below which a result says nothing, and nothing follows from it."""
+from subspaces.selection.result import TOO_FEW
 
 MOST_NUMBERS = 3
 """Other numbers of clusters that are proposed."""
@@ -54,7 +52,7 @@ def next_steps(content: Content) -> list[Step]:
     """What makes sense after this run; nothing where it did not come from a command, or its input came from a pipe."""
     typed = parsed(content.command)
     files = [value for option, value in typed if option == ""]
-    if not files or "-" in files or len(content.summary.labels) < FEW:
+    if not files or "-" in files or len(content.summary.labels) < TOO_FEW:
         return []
     given = {option for option, _ in typed}
     base = [entry for entry in typed if entry[0] not in OUTPUTS | OUTPUT_SWITCHES]

@@ -16,6 +16,7 @@ from subspaces import __version__
 from subspaces.confidence import UNSURE
 from subspaces.io.writing import write_text
 from subspaces.report._content import Content
+from subspaces.selection.result import TOO_FEW
 
 Row = tuple[str, ...]
 
@@ -35,9 +36,6 @@ MEANINGS = {
     "random_state": "seed of all random choices",
 }
 """Parameters worth a row, with what they do."""
-
-FEW = 6
-"""Points below which nothing can be said about groups."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -85,7 +83,7 @@ def plain_words(content: Content) -> list[str]:
     summary, document, noun = content.summary, content.document, content.noun
     n, k, one = len(summary.labels), len(summary.clusters), content.noun[:-1]
     doubtful, nowhere = int((summary.confidence < UNSURE).sum()), int(summary.fits_nowhere.sum())
-    if n < FEW:
+    if n < TOO_FEW:
         return [f"With only {content.counted(n)} nothing can be said about groups; take what follows as a sketch."]
     if k == 1:
         found = ": nothing speaks for splitting them" if "n_clusters_range" in document else ""

@@ -12,9 +12,7 @@ from subspaces.numerics.types import Array
 from subspaces.plots.tree import TreeDisplay, layers_sentence, p_text
 from subspaces.report._content import Content
 from subspaces.report._figures import LARGE, Picture, drawn
-
-FEW = 6
-"""Points below which a tree says nothing."""
+from subspaces.selection.result import TOO_FEW
 
 MOST_SPLITS = 12
 """Rows of the table."""
@@ -46,7 +44,7 @@ class TreeSection:
 
 def tree_section(content: Content) -> TreeSection | None:
     """The section of a run; None where there is no tree, or only its root."""
-    tree = tree_of(content) if len(content.summary.labels) >= FEW else None
+    tree = tree_of(content) if len(content.summary.labels) >= TOO_FEW else None
     if tree is None or tree.n_leaves < 2:
         return None
     sentence, table = layers_sentence(tree.layers), split_table(tree)

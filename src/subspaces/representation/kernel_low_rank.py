@@ -12,7 +12,7 @@ from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear as nuclear
 from subspaces.representation._nuclear import RELAXATION, LowRank, squared_norm
 from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_factors
-from subspaces.representation.ridge import IndefiniteKernelWarning
+from subspaces.representation.inverse import IndefiniteKernelWarning
 
 _INDEFINITE = 1e-4  # of the largest eigenvalue: more than rounding in float32, and more than the model can ignore
 

@@ -18,7 +18,7 @@ from subspaces.numerics.decompositions import eigh
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.types import Array
 from subspaces.progress import phase
-from subspaces.representation.ridge import above_rounding, penalty
+from subspaces.representation.inverse import above_rounding, penalty
 
 N_LANDMARKS = 256
 _SAMPLE = 64  # points per landmark that k-means looks at

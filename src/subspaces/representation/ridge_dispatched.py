@@ -13,15 +13,15 @@ from subspaces.numerics.decompositions import cholesky_at
 from subspaces.numerics.namespace import Place
 from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients
-from subspaces.representation.ridge import (
+from subspaces.representation.inverse import (
     _error,
     _exponent_of,
     _probe,
     _warn_if_ill_conditioned,
     above_rounding,
     penalty,
-    ridge,
 )
+from subspaces.representation.ridge import ridge
 
 
 def ridge_at(K: Any, *, place: Place, reg: float = 1.0, affine: bool = False) -> Coefficients:

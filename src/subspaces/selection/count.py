@@ -10,18 +10,19 @@ Three things are known of a number k.
    divide two classes, from the cut, the return, the sizes and whether the settings' own communities respect it. At
    the right k the weakest split made is still probable, and the strongest one not made is improbable.
 
-Where nearly all settings agree on one number and far less on smaller ones, agreement decides alone: so it is with many
+Where different kernels and penalties, each left to itself, find the same communities, these are the clusters; chance
+does not do that. Likewise where nearly all settings agree on one number and far less on smaller ones. So it is with
 subspaces, of which labelled sets have few. Else logistic regression puts the three together: one for splits, one for
 numbers, a choice among all that are looked at (conditional logit). Their weights were fitted to labelled data sets by
 ``benchmarks/number.py``, which also says how well they do on families of sets that were left out, and chooses how much
-probability the range has, so that it holds the number of classes in 85 % of those. One cluster is another question:
-:mod:`subspaces.selection.splits`.
+probability the range has, so that it holds the number of classes in 85 % of those. One cluster is another question,
+asked where the settings do not agree: :mod:`subspaces.selection.splits`.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -52,7 +53,10 @@ _MOST_EIGENVALUES = 120
 _EVERY, _LEAST_POINTS, _MOST_CLUSTERS = 40, 4, 1000  # which numbers are looked at, see _spread
 _LOWEST = 1e-3  # of a share whose logarithm is taken
 _AGREED, _FEWER, _RISE, _STEP = 0.9, 1.5, 0.2, 0.02  # see _levels and _agreed_on
+_MANY = 10  # clusters of which a test that sees 400 points sees few of each
 _VOICES = 6  # graphs whose agreement may decide alone: at least three of them have as many communities
+_SAME, _ALIKE = 0.99, 0.95  # adjusted Rand index from which communities are the same, or differ by a few points
+_KINDS, _SHARE = 3, 0.4  # kernels and penalties that must find them: in none of 480 draws of one piece they do
 
 
 def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) -> ClusterCount:
@@ -67,8 +71,41 @@ def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) 
     free = [np.maximum(graph.communities, 0) for graph in graphs]
     deciding = most_supported(graphs)
     chosen, own = [graphs[i] for i in deciding], [free[i] for i in deciding]
+    numbers = np.array([int(labels.max()) + 1 for labels in free])
     n, splits = chosen[0].W.shape[0], _split_probabilities(chosen, own, n_features, seed)
     levels_of = partial(_levels, chosen, splits, n_features, seed)
+    same = numbers[_coinciding(graphs, free)]
+    found = _coincided(levels_of(_FINE), same) if len(same) else _extended(levels_of, n)
+    agreement, estimate = found.agreement, found.estimate
+    low, high = _range(found.candidates, found.probability)
+    n_values = min(max(2 * estimate, estimate + 10), _MOST_EIGENVALUES, n - 1)
+    return ClusterCount(
+        estimate=estimate,
+        low=min(low, estimate),
+        high=max(high, estimate),
+        candidates=found.candidates,
+        probability=found.probability,
+        agreement=agreement,
+        score=np.maximum(agreement, 0) * found.separation,
+        communities=numbers,
+        eigenvalues=spectral_embedding(chosen[0].W, max(1, n_values)).eigenvalues,
+        agreed=len(same) > 0 or (found.agreed and estimate >= _MANY),
+    )
+
+
+class _Levels(NamedTuple):
+    """Numbers of clusters that are looked at, what is known of each, and the one to take."""
+
+    candidates: Labels
+    agreement: Array
+    separation: Array
+    probability: Array
+    agreed: bool
+    estimate: int
+
+
+def _extended(levels_of: Callable[[float], _Levels], n: int) -> _Levels:
+    """All numbers up to that of fine communities, and of finer ones where the estimate is among the largest."""
     found = levels_of(_FINE)
     for step in range(1, _EXTENSIONS + 1):
         largest = found.candidates[-1]
@@ -78,36 +115,7 @@ def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) 
         if found.agreed and not finer.agreed:
             break
         found = finer
-    candidates, agreement, estimate = found.candidates, found.agreement, found.estimate
-    low, high = _range(candidates, found.probability)
-    n_values = min(max(2 * estimate, estimate + 10), _MOST_EIGENVALUES, n - 1)
-    return ClusterCount(
-        estimate=estimate,
-        low=min(low, estimate),
-        high=max(high, estimate),
-        candidates=candidates,
-        probability=found.probability,
-        agreement=agreement,
-        score=np.maximum(agreement, 0) * found.separation,
-        communities=np.array([int(labels.max()) + 1 for labels in free]),
-        eigenvalues=spectral_embedding(chosen[0].W, max(1, n_values)).eigenvalues,
-    )
-
-
-class _Levels(NamedTuple):
-    """Numbers of clusters that are looked at, and what is known of each."""
-
-    candidates: Labels
-    agreement: Array
-    separation: Array
-    probability: Array
-    agreed: bool
-
-    @property
-    def estimate(self) -> int:
-        """The number agreed on, or the one that is expected to be nearest."""
-        best = first_largest(self.agreement) if self.agreed else _best(self.candidates, self.probability)
-        return int(self.candidates[best])
+    return found
 
 
 def _levels(graphs: Sequence[Candidate], splits: Array, n_features: int, seed: int, resolution: float) -> _Levels:
@@ -115,11 +123,44 @@ def _levels(graphs: Sequence[Candidate], splits: Array, n_features: int, seed: i
     candidates, agreement, separation, border = _judged_numbers(graphs, seed, resolution)
     agreed = len(graphs) >= _VOICES and _agreed_on(candidates, agreement)
     if agreed:
-        utility = (agreement - agreement.max()) / _STEP
+        probability = _softmax((agreement - agreement.max()) / _STEP)
+        best = int(first_largest(agreement))
     else:
         features = level_features(candidates, agreement, separation, border, splits)
-        utility = features @ np.array(fitted.WIDE if n_features >= WIDE else fitted.NARROW)
-    return _Levels(candidates, agreement, separation, _softmax(utility), agreed)
+        probability = _softmax(features @ np.array(fitted.WIDE if n_features >= WIDE else fitted.NARROW))
+        best = _best(candidates, probability)
+    return _Levels(candidates, agreement, separation, probability, agreed, int(candidates[best]))
+
+
+def _coincided(found: _Levels, numbers: Labels) -> _Levels:
+    """What is known where settings coincide that have found these numbers: the one that all settings agree on best."""
+    numbers = np.unique(numbers)
+    places = np.array([_nearest(found.candidates, number) for number in numbers])
+    agreement, probability = found.agreement[places], np.zeros(len(found.candidates))
+    probability[places] = np.exp((agreement - agreement.max()) / _STEP)
+    estimate = int(numbers[first_largest(agreement)])
+    return found._replace(probability=probability / probability.sum(), estimate=estimate)
+
+
+def _coinciding(graphs: Sequence[Candidate], communities: Sequence[Labels]) -> Labels:
+    """The settings, of several kernels and penalties, that give the same communities; none where they are few.
+
+    Truncations of one kernel and penalty are prefixes of each other and count once. Others that differ by a few points
+    are among them: such points may be crumbs that two or three settings count.
+    """
+    kinds = np.unique([repr(_kind(graph)) for graph in graphs], return_inverse=True)[1]
+    agreement = pairwise_agreement(communities)
+    same = agreement >= _SAME
+    n_kinds = np.array([len(np.unique(kinds[row])) for row in same])
+    if n_kinds.max() < max(_KINDS, _SHARE * (kinds.max() + 1)):
+        return np.zeros(0, dtype=np.intp)
+    most = int((n_kinds * len(graphs) + same.sum(axis=1)).argmax())
+    several = np.array([labels.max() for labels in communities]) > 0
+    return np.flatnonzero((agreement[most] >= _ALIKE) & several)
+
+
+def _kind(graph: Candidate) -> tuple[object, ...]:
+    return graph.setting.scaling, graph.setting.kernel, graph.setting.reg
 
 
 def _agreed_on(candidates: Labels, agreement: Array) -> bool:
@@ -262,8 +303,7 @@ def most_supported(graphs: Sequence[Candidate]) -> list[int]:
     first: dict[tuple[object, ...], int] = {}
     order = [int(i) for i in np.argsort(levels(-supported), kind="stable")]
     for i in order:
-        setting = graphs[i].setting
-        first.setdefault((setting.scaling, setting.kernel, setting.reg), i)
+        first.setdefault(_kind(graphs[i]), i)
     chosen = list(first.values())
     return [*chosen, *(i for i in order if i not in chosen)][:N_GRAPHS]
 

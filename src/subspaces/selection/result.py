@@ -19,6 +19,8 @@ _PROBABLY = 0.5  # probability of the number, give or take a fifth, from which i
 _UNCLEAR = 0.25  # and below which it is called unclear
 ONE_PIECE = 0.03
 """P-value above which all points are called one piece."""
+TOO_FEW = 8
+"""Points below which nothing can be said about groups: one cluster is not tested against more."""
 _BARELY = 0.2  # and below which that is said with doubt
 
 
@@ -63,13 +65,14 @@ class ClusterCount:
     estimate, low, high : the number, and a range that holds the number of classes in 85 % of the data sets that were
         left out when it was made (``docs/number.md``)
     p_value : of "all points are one piece" (:func:`subspaces.selection.splits.one_piece`); above 0.03 the estimate is
-        1; NaN where it was not asked
+        1, unless the settings agree; NaN where it was not asked
     candidates : numbers looked at, two and more
     probability : of each candidate, if there is more than one cluster
     agreement : how well the settings agree when all are cut into that many clusters, one value per candidate
     score : agreement × (1 − normalised cut)
     communities : number of communities of largest modularity, one value per graph
     eigenvalues : smallest eigenvalues of the normalised Laplacian of the graph that decided
+    agreed : whether settings of several kernels and penalties find the same clusters, as they do not of one piece
     """
 
     estimate: int
@@ -82,11 +85,17 @@ class ClusterCount:
     communities: Labels
     eigenvalues: Array
     p_value: float = float("nan")
+    agreed: bool = False
 
     @property
     def is_one(self) -> bool:
         """Whether nothing speaks for more than one cluster."""
         return self.estimate == 1
+
+    @property
+    def is_untested(self) -> bool:
+        """Whether the estimate is 1 only because the points are too few to ask."""
+        return self.is_one and bool(np.isnan(self.p_value))
 
     @property
     def otherwise(self) -> int:
@@ -175,7 +184,8 @@ class Selection:
     @property
     def verdict(self) -> str:
         """One plain sentence on the number of clusters; ``verdict_`` of the estimator also counts doubtful items."""
-        return verdict(self.n_clusters, int(self.labels.max()) + 1)
+        asked = None if "n_clusters" in self.parameters else int(self.labels.max()) + 1
+        return verdict(self.n_clusters, int(self.labels.max()) + 1, self.n_points, asked=asked)
 
     def as_rows(self) -> list[dict[str, Any]]:
         """All trials as dictionaries, best first."""
@@ -232,7 +242,7 @@ def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
 
 
 def verdict(
-    count: ClusterCount | None, n_clusters: int, n_points: int = 0, n_doubtful: int = 0, *, asked: bool = True
+    count: ClusterCount | None, n_clusters: int, n_points: int = 0, n_doubtful: int = 0, *, asked: int | None = None
 ) -> str:
     """What was found, in plain words.
 
@@ -241,25 +251,27 @@ def verdict(
     count : how the number was found, None where no search found it
     n_clusters : clusters of the answer
     n_points, n_doubtful : items, and those whose label is more probably wrong than right
-    asked : whether the number was given, where no search found it
+    asked : the number that was given, where no search found it
 
     Examples
     --------
-    >>> verdict(None, 3, 150, 1)
+    >>> verdict(None, 3, 150, 1, asked=3)
     '3 groups, as asked; 1 of 150 items is doubtful.'
+    >>> verdict(None, 3, asked=5)
+    '3 groups, where 5 were asked for.'
     >>> verdict(None, 1)
-    '1 group, as asked.'
-    >>> verdict(None, 1, asked=False)
     'No groups: nothing tells the points apart.'
     """
     doubt = ""
     if n_doubtful:
         doubt = f"; {n_doubtful} of {n_points} items {'is' if n_doubtful == 1 else 'are'} doubtful"
     groups = counted(n_clusters, "group")
-    if count is None and not asked and n_clusters == 1:
-        return "No groups: nothing tells the points apart."
+    if count is None and asked is None:
+        return f"{groups} found{doubt}." if n_clusters > 1 else "No groups: nothing tells the points apart."
     if count is None:
-        return f"{groups}{', as asked' if asked else ' found'}{doubt}."
+        return f"{groups}, {'as asked' if asked == n_clusters else f'where {asked} were asked for'}{doubt}."
+    if count.is_untested:
+        return f"{counted(n_points, 'item is', 'items are')} too few to tell whether there are groups."
     if count.is_one and count.p_value <= _BARELY:
         return f"Perhaps no groups: the data look much like one cloud. If there are any, perhaps {count.otherwise}."
     if count.is_one or n_clusters == 1:

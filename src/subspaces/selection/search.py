@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks
 from subspaces.numerics.components import N_COMPONENTS
 from subspaces.numerics.decompositions import eigh
-from subspaces.numerics.ordering import canonical_order, fingerprints, rows_of
+from subspaces.numerics.ordering import canonical_order, fingerprints, one_of_each, rows_of
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels
 from subspaces.progress import phase
@@ -49,7 +50,7 @@ from subspaces.selection.criteria import (
 )
 from subspaces.selection.cuts import cut, plan_of_cut, recut, suitable_cut
 from subspaces.selection.graphs import Candidate, Method, candidates_of
-from subspaces.selection.result import ONE_PIECE, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
+from subspaces.selection.result import ONE_PIECE, TOO_FEW, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
 from subspaces.selection.splits import MOST_POINTS, N_DRAWS, one_piece
 from subspaces.selection.stragglers import stragglers, without
@@ -119,8 +120,12 @@ def choose(
     given["partition"] = "modularity" if partition == AUTO and n_clusters is None else partition
     is_matrix = is_precomputed(kernel)
     with phase("Putting the points in order"):
-        rows = canonical_order(X, fingerprints(X), pairwise=is_matrix)
-    if len(rows) > N_SEARCHED:
+        prints = fingerprints(X)
+        rows = canonical_order(X, prints, pairwise=is_matrix)
+        if not is_matrix:
+            rows = rows[one_of_each(prints[rows], n_clusters if isinstance(n_clusters, Integral) else None).rows]
+    n_points = len(rows)
+    if n_points > N_SEARCHED:
         with phase("Taking a sample"):
             rows = rows[sample(rows_of(X, rows, pairwise=is_matrix), N_SEARCHED, seed, pairwise=is_matrix)]
     n_values = 0 if sparse.issparse(X) else len(rows) * X.shape[1]
@@ -130,9 +135,9 @@ def choose(
         "Give kernel, reg, n_nonzero, scaling and partition to KTRR instead, or fewer features.",
     )
     part = rows_of(X, rows, pairwise=is_matrix)
-    reduced = sparse.issparse(X) and not is_matrix and X.shape[0] > candidates.LARGE
+    reduced = sparse.issparse(X) and not is_matrix and n_points > candidates.LARGE
     n_components = N_COMPONENTS if reduced else None
-    sizes: dict[str, Any] = {"n_points": X.shape[0], "n_components": n_components}
+    sizes: dict[str, Any] = {"n_points": n_points, "n_components": n_components}
     to_try = partial(tried_on, part, given, effort=effort, neighbors=neighbors, **sizes)
     known = None if graph != AUTO or isinstance(n_clusters, str) else n_clusters
     tried = to_try(n_clusters=known)
@@ -157,7 +162,7 @@ def choose(
         trials, partitions = _all_cuts(graphs, tried, k)
         with phase("Comparing the answers"):
             trials = _scored(trials, partitions, None if is_matrix else part, tried, method)
-        best = _best(trials, X.shape[0])
+        best = _best(trials, n_points)
         again = partial(recut, plan=plan_of_cut(graphs[best].plan, trials[best].partition, k))
         with phase("Checking how steady the answer is"):
             steady = np.nan if effort == "fast" else stability(graphs[best].W, partitions[best], again, seed=seed)
@@ -167,11 +172,12 @@ def choose(
     asked = [
         name for name, value in {"n_clusters": n_clusters, **given, "partition": partition}.items() if value == AUTO
     ]
+    copies = f" Copies counted once: {n_points} of {X.shape[0]} rows were looked at." * (n_points < X.shape[0])
     return Selection(
         parameters={name: found[name] for name in asked} | setting.own_graph(),
         winner=winner,
         trials=tuple(trials),
-        reason=_reason(winner, graphs, tried, count),
+        reason=_reason(winner, graphs, tried, count) + copies,
         n_points=X.shape[0],
         searched=rows,
         labels=partitions[best],
@@ -185,9 +191,14 @@ def choose(
 
 
 def _counted(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> ClusterCount:
-    """The number of clusters; one where no split of the points is better than chance, however they are scaled."""
+    """The number of clusters; one where no split of the points is better than chance, however they are scaled.
+
+    The test sees a sample, with few points of each where clusters are many: what the settings agree on needs no test.
+    """
     with phase("Counting the clusters"):
         count = _count_of_rest(graphs, X.shape[1], method.seed)
+    if X.shape[0] < TOO_FEW:
+        return replace(count, estimate=1, low=1)
     views = [(X, graphs[0].setting.scaling)] if is_matrix else _views(graphs, X, method)
     p_value = 1.0
     with phase("Testing for one cluster", len(views) * (1 + 2 * N_DRAWS)) as step:
@@ -196,6 +207,8 @@ def _counted(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) 
             p_value = min(p_value, len(views) * _one_piece(points, trusted, method, is_matrix, step))
             if p_value <= ONE_PIECE:
                 return replace(count, p_value=p_value)
+    if count.agreed:
+        return replace(count, p_value=p_value)
     return replace(count, p_value=p_value, estimate=1, low=1)
 
 
@@ -250,6 +263,8 @@ def _one_piece(
 
 
 def _reason(winner: Trial, graphs: list[Candidate], tried: Tried, count: ClusterCount | None) -> str:
+    if count is not None and count.is_untested:
+        return "One cluster, because the points are too few to test for more."
     if count is not None and count.is_one:
         return (
             "One cluster, because no split of the points is clearer than in one cloud made by chance "

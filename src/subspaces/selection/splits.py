@@ -1,9 +1,10 @@
 """Is a split real? Each one is held against a null model drawn from the very points that it divides.
 
 The null model says that the points are one piece: a Gaussian with their mean and covariance, so that dimension, noise
-and unequal directions are those of the data; and where they lie on a piece of few dimensions, near a point and over
-all, a flat one of as many that is filled evenly. As many points are drawn from it, the same graphs are made of them,
-and the best splits of those graphs are what chance alone can do. Two numbers of a split are compared with theirs
+and unequal directions are those of the data, in which columns of few values, such as answers yes or no, keep these; and
+where they lie on a piece of few dimensions, near a point and over all, a flat one of as many that is filled evenly. As
+many points are drawn from it, the same graphs are made of them, and the best splits of those graphs are what chance
+alone can do. Two numbers of a split are compared with theirs
 (:mod:`subspaces.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller than
 that of a Gaussian, its return is not; so both must be smaller than chance (of the flat piece only the return, for the
 cut depends on the shape), and the larger of the two p-values is the answer. They come from Student's distribution about
@@ -51,17 +52,22 @@ _FIRST_LOOK, _HOPELESS = 5, 0.2  # after so many draws no more are made where th
 _LEAST_POINTS = 8  # of a piece that is tested
 _LOWEST = 1e-3  # a cut below is as good as none
 _FEW_DIMENSIONS = 5.5
+_FEW_VALUES, _REPEATED = 12, 10  # of a column, at most, and how often each occurs at least, on average
 _SHARE = 0.03  # of the points: a smaller piece that comes off is a straggler, not a cluster
 
 
 def gaussian_like(points: Array, rng: np.random.Generator) -> Array:
-    """As many points of a Gaussian with the mean and the covariance of these.
+    """As many points of a Gaussian with the mean and the covariance of these; columns of few values keep theirs.
 
     Mixtures of the centred points with independent normal weights have exactly their covariance on average, without
-    an m × m matrix.
+    an m × m matrix. Yes and no, grades and small counts are no Gaussian, and each of their combinations is a crowd that
+    no Gaussian has: such columns get the values of the points in the order of the draw (a Gaussian copula).
     """
     centre, n = points.mean(axis=0), len(points)
     drawn: Array = rng.normal(size=(n, n)) @ (points - centre) / np.sqrt(n) + centre
+    ordered = np.sort(points, axis=0)
+    few = 1 + (np.diff(ordered, axis=0) > 0).sum(axis=0) <= min(_FEW_VALUES, n // _REPEATED)
+    drawn[:, few] = np.take_along_axis(ordered[:, few], drawn[:, few].argsort(axis=0).argsort(axis=0), axis=0)
     return drawn
 
 

@@ -1,0 +1,242 @@
+"""K → (K + λI)⁻¹ in the memory of K, and the evidence of how it was reached.
+
+How far an ill-conditioned K is followed (small λ, copies of points, wide kernels):
+
+1. Cholesky factorisation of K + λI. The condition number is read off K and U and the error of U measured on one
+   vector; both are kept, and a warning says when no digit is left.
+2. If it fails, λ is raised by the size of the most negative eigenvalue of K, found by Lanczos, by rounding alone if K
+   has none (a jitter); :class:`IndefiniteKernelWarning` names both.
+3. If that fails too, the eigenvalue comes from LAPACK, which misses none, and λ is raised by that.
+4. What is left is refused: ValueError with λ, the precision and what to change.
+
+Kernels and penalties of extreme size are brought near one by a power of two first, which changes no digit.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from subspaces.numerics.decompositions import lanczos, smallest_eigenvalue
+from subspaces.numerics.packed import Packed, packed_copy, packed_in_place
+from subspaces.numerics.types import Array, Data
+
+_INDEFINITE = 1e-4  # of the largest entry: beyond rounding in float32
+_FAR = 40  # powers of two from 1 beyond which a kernel matrix is brought back
+
+
+class IndefiniteKernelWarning(UserWarning):
+    """The kernel matrix has negative eigenvalues; λ was raised by the most negative one."""
+
+
+class Inverse(NamedTuple):
+    """U = (K + λI)⁻¹, or V, and how it was reached.
+
+    Attributes
+    ----------
+    U : in the memory of K, and of K over a power of two where that is of extreme size
+    lam : the λ that made it possible, over that power of two
+    penalty : λ
+    condition : condition number of K + λI (1-norm)
+    residual : ‖U(K + λI)v − v‖/‖v‖ for one random v: the error of U as it is
+    """
+
+    U: Packed
+    lam: float
+    penalty: float
+    condition: float
+    residual: float
+
+
+def inverse(K: Array | Packed, reg: float, affine: bool, overwrite: bool) -> Inverse:
+    """U, or V with `affine`; `overwrite` lets it take the memory of K."""
+    if not isinstance(K, Packed):
+        K = packed_in_place(K) if overwrite else packed_copy(K)
+    elif not overwrite:
+        K = K.copy()
+    exponent = _exponent_of(K.diagonal(), reg)
+    size = _prepare(K, exponent, affine)
+    if affine:
+        lam = above_rounding(penalty(np.maximum(K.diagonal(), 0), reg), size, K.dtype)
+    else:
+        lam = penalty(K.diagonal(), reg)
+    probe = _probe(K.n, K.dtype)[:, None]
+    image, sums = K.times(probe)
+    lam = _factorise(K, lam, lambda: _prepare(K, exponent, affine))
+    _warn_if_ill_conditioned(K.diagonal())
+    if not K.invert_factor():
+        raise _no_inverse(lam, K.dtype)
+    there = (image + lam * probe).astype(K.dtype)
+    # both norms are one pass each; LAPACK's estimate from the factor takes four times as long
+    (back, totals), inverse_sums = (found.T for found in K.times(np.column_stack([there, np.ones_like(there)])))
+    condition, residual = float((sums.max() + lam) * inverse_sums.max()), _error(back, probe[:, 0])
+    if affine:
+        affine_inverse(K, totals)
+    return Inverse(K, lam, float(np.ldexp(lam, exponent)), condition, residual)
+
+
+def _prepare(K: Packed, exponent: int, affine: bool) -> float:
+    """K over a power of two, in place, and with `affine` about the mean point; its mean diagonal before that."""
+    if exponent:
+        np.ldexp(K.half, -exponent, out=K.half)
+    size = float(np.mean(K.diagonal(), dtype=np.float64))
+    if affine:
+        means = K.times(np.ones((K.n, 1), dtype=K.dtype))[0][:, 0] / K.n
+        offset = (means - means.mean() / 2).astype(K.dtype)
+        K.subtract(lambda i, j: offset[i] + offset[j])
+    return size
+
+
+def affine_inverse(U: Packed, sums: Array) -> None:
+    """V = U − U11ᵀU / (1ᵀU1) in the memory of U with these sums of rows, for any U = (K + λI)⁻¹.
+
+    What is read off U is read off V for columns that sum to one: C = I − V diag(V)⁻¹, Z = I − λV (no zero diagonal).
+    """
+    total, diagonal = float(sums.sum()), U.diagonal()
+    if not total > 0:
+        raise ValueError(
+            f"affine=True needs a positive definite K + λI; its inverse sums to {total:.3g}: increase reg."
+        )
+    root = (sums / np.sqrt(total)).astype(U.dtype)
+    U.subtract(lambda i, j: root[i] * root[j])
+    # V_ii > 0, but rounding may forget it
+    U.set_diagonal(np.maximum(U.diagonal(), np.finfo(U.dtype).eps * diagonal))
+
+
+def _factorise(K: Packed, lam: float, prepare: Callable[[], float]) -> float:
+    """K becomes the Cholesky factor of K + λI; the λ that made it possible."""
+    K.set_diagonal(K.diagonal() + K.dtype.type(lam))
+    for smallest_of in (_smallest_by_lanczos, _smallest):
+        if K.factorise():
+            return lam
+        K.refill()
+        prepare()
+        lam = _raised_penalty(K, lam, smallest_of(K))
+        K.set_diagonal(K.diagonal() + K.dtype.type(lam))
+    if not K.factorise():
+        raise _no_inverse(lam, K.dtype)
+    return lam
+
+
+def _no_inverse(lam: float, dtype: Any) -> ValueError:
+    return ValueError(
+        f"K + λI (λ = {lam:.3g}) cannot be inverted in {dtype}: increase reg, or check the kernel's values."
+    )
+
+
+def penalty(diagonal: Array, reg: float) -> float:
+    """λ = reg × mean diagonal of K. A zero kernel (all points at the origin) gets λ = reg."""
+    scale = float(np.mean(diagonal, dtype=np.float64))
+    lam = reg * scale if scale > 0 else reg
+    limits = np.finfo(np.result_type(diagonal, np.float32))
+    if not (reg < 1 / float(limits.tiny) and lam < float(limits.max)):  # K/λ would vanish, or λ has no value
+        raise ValueError(
+            f"reg={reg:.3g} times the mean diagonal of the kernel matrix, {scale:.3g}, is too large for "
+            f"{limits.dtype}: take a smaller reg, or check the kernel's values."
+        )
+    return lam
+
+
+def above_rounding(lam: float, diagonal: float, dtype: Any, factor: float = 1.0) -> float:
+    """λ, raised to `factor` times the rounding of K's diagonal if it is below: there rounding would be the answer."""
+    rounding = factor * float(np.finfo(dtype).eps) * diagonal
+    if lam >= rounding:
+        return lam
+    warnings.warn(
+        f"λ = {lam:.3g} is below the rounding of the kernel matrix in {dtype} and is raised to {rounding:.3g}. "
+        "Use a larger reg to avoid this.",
+        IndefiniteKernelWarning,
+        stacklevel=5,
+    )
+    return rounding
+
+
+def _exponent_of(diagonal: Array, reg: float) -> int:
+    """Power of two of K + λI where that is beyond 2^±40: U holds its inverse square, which must not vanish."""
+    scale = (1 + reg) * float(np.mean(np.abs(diagonal), dtype=np.float64))
+    exponent = int(np.frexp(scale)[1]) if 0 < scale < np.inf else 0
+    # even: the square roots of the factorisation then are exactly scaled too
+    return exponent - exponent % 2 if abs(exponent) > _FAR else 0
+
+
+def _probe(n: int, dtype: Any) -> Array:
+    """A vector in general position, always the same."""
+    return np.random.default_rng(0).standard_normal((n,)).astype(dtype)
+
+
+def _error(found: Array, expected: Array) -> float:
+    """Relative error of a vector, in float64."""
+    difference = found.astype(np.float64) - expected
+    return float(np.linalg.norm(difference) / np.linalg.norm(expected.astype(np.float64)))
+
+
+def low_rank_evidence(Z: Data, H: Array, lam: float, affine: bool = False) -> tuple[float, float]:
+    """Condition number of Z Zᵀ + λI (2-norm) and the error of (I − HHᵀ)/λ as its inverse, on one vector.
+
+    With `affine` on a vector of sum zero, where V is an inverse; the last column of H is none of Z's.
+    """
+    probe = _probe(H.shape[0], H.dtype)
+    if affine:
+        H, probe = H[:, :-1], probe - probe.mean()
+    image = Z @ (Z.T @ probe)
+    image = (image - image.mean() if affine else image) + lam * probe
+    found = (image - H @ (H.T @ image)) / lam
+    # the columns of H have the norms √(μ/(μ + λ)), μ the eigenvalues of K
+    share = min(float(np.einsum("ij,ij->j", H, H).max(initial=0)), 1 - np.finfo(np.float64).eps)
+    return 1 / (1 - share), _error(found, probe)
+
+
+def _raised_penalty(K: Array | Packed, lam: float, smallest: float) -> float:
+    """λ plus the most negative eigenvalue's size, with a margin for rounding."""
+    rounding = 10 * np.finfo(K.dtype).eps * K.shape[0] * float(np.abs(K.diagonal()).mean())
+    raised = lam + max(-smallest, 0.0) * 1.001 + rounding
+    warnings.warn(
+        f"K + λI is not positive definite: the smallest eigenvalue of K is about {smallest:.3g} and λ = {lam:.3g}. "
+        f"λ is raised to {raised:.3g}. Use a positive definite kernel or a larger reg to avoid this.",
+        IndefiniteKernelWarning,
+        stacklevel=5,
+    )
+    return raised
+
+
+def warn_if_indefinite(K: Array) -> None:
+    """Warn where K has negative eigenvalues: a reason for a solver that needs a kernel not to end."""
+    smallest = _smallest_by_lanczos(K)
+    if smallest < -_INDEFINITE * float(np.abs(K.diagonal()).max()):
+        warnings.warn(
+            f"the kernel matrix has the eigenvalue {smallest:.3g}: it is no kernel of inner products, and the problem "
+            "may have no minimum. Use a positive definite kernel.",
+            IndefiniteKernelWarning,
+            stacklevel=3,
+        )
+
+
+def _smallest(K: Array | Packed) -> float:
+    return smallest_eigenvalue(K.whole() if isinstance(K, Packed) else K)
+
+
+def _smallest_by_lanczos(K: Array | Packed) -> float:
+    if K.shape[0] < 100:
+        return _smallest(K)
+    try:
+        values, _ = lanczos(K, 1, which="SA", ncv=40, tol=1e-3)
+    except LinAlgError:  # many eigenvalues close to the smallest: LAPACK does not mind
+        return _smallest(K)
+    # a Ritz value lies above the eigenvalue: allow for its tolerance
+    return float(values[0]) - 1e-3 * abs(float(values[0]))
+
+
+def _warn_if_ill_conditioned(factor_diagonal: Array) -> None:
+    """Warn when the Cholesky factor alone proves that no digit of the inverse can be trusted."""
+    condition = float(factor_diagonal.max() / factor_diagonal.min()) ** 2
+    if condition > 0.1 / np.finfo(factor_diagonal.dtype).eps:
+        warnings.warn(
+            f"K + λI has a condition number of at least {condition:.1g}: in {factor_diagonal.dtype} its inverse may "
+            "have no correct digit. Increase reg or use float64.",
+            UserWarning,
+            stacklevel=4,
+        )

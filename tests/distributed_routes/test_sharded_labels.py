@@ -1,0 +1,123 @@
+"""KTRR in shards: clusters that lose their points, few different points, saved models, tasks that do not fit."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from subspaces import KTRR
+from subspaces.distributed import _blocks, _cut, _sample, _sharded, _shards, fit_predict
+from subspaces.distributed._input import Source, as_source
+from subspaces.distributed._tasks import DaskWorkers, ThisProcess
+from subspaces.estimators import ridge
+from subspaces.io.models import load_model, save_model
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch) -> None:
+    monkeypatch.setattr(_sharded, "IN_MEMORY", 500)
+    monkeypatch.setattr(_sharded, "_DELIVERED", 700)
+    monkeypatch.setattr(_shards, "SHARD", 400)
+    monkeypatch.setattr(_shards, "BLOCK", 256)
+
+
+@pytest.fixture
+def balls(rng) -> np.ndarray:
+    """Three balls in five dimensions."""
+    centres = 20 * np.eye(5)[:3]
+    return centres[rng.integers(0, 3, 1000)] + rng.normal(size=(1000, 5))
+
+
+def ktrr(n_clusters) -> KTRR:
+    return KTRR(n_clusters=n_clusters, solver="two_scale", partition="modularity")
+
+
+@pytest.mark.parametrize("lost", [0, 2])
+def test_a_cluster_that_smoothing_left_empty_is_kept(balls, monkeypatch, lost):
+    """The labels given are those in which it has its points again, numbered by their first points."""
+    expected, smooth = fit_predict(ktrr(3), balls, client="here"), _cut.smooth
+
+    def too_much(work, folder, name, number):
+        smooth(work, folder, name, number)
+        path = Path(folder) / f"{name}-{number}" / "codes.npy"
+        codes = np.load(path)
+        np.save(path, np.where(codes == lost, 1, codes))
+
+    monkeypatch.setattr(_cut, "smooth", too_much)
+    estimator = ktrr(3)
+    found = fit_predict(estimator, balls, client="here")
+    np.testing.assert_array_equal(found, expected)
+    assert estimator.n_clusters_ == 3
+
+
+@pytest.mark.parametrize(("n_clusters", "expected"), [(5, 3), (3, 3), (2, 2), (None, 3)])
+def test_fewer_different_points_than_clusters(n_clusters, expected):
+    """As in memory: a warning, not an error about a number of points that nobody gave."""
+    X = np.repeat(10 * np.eye(3), 300, axis=0)
+    told = "3 clusters found instead of n_clusters=5"
+    with pytest.warns(UserWarning, match=told) if n_clusters == 5 else nullcontext():
+        labels = fit_predict(ktrr(n_clusters), X, client="here")
+    assert len(np.unique(labels)) == expected
+    assert (labels.reshape(3, 300) == labels[::300, None]).all()
+
+
+def test_few_different_points_are_still_many(rng, monkeypatch):
+    """The route follows from the number of points: of many copies, too, no process holds all."""
+    X = rng.normal(size=(50, 5))[rng.integers(0, 50, 1000)]
+    monkeypatch.setattr(_sample, "SAMPLE", 100)
+    monkeypatch.setattr(ridge, "DENSE_SIZE", 60)
+    estimator = KTRR(n_clusters=3, partition="modularity")
+    monkeypatch.setattr(Source, "whole", lambda *_: pytest.fail("all points were read into one array"))
+    fit_predict(estimator, X, client="here")
+    assert estimator.solver_ == "two_scale"
+
+
+@pytest.mark.parametrize("in_shards", [True, False])
+def test_models_of_many_points_are_saved(balls, tmp_path, in_shards):
+    """Above 10,000 points KTRR goes by cells, which were no part of a saved model."""
+    pytest.importorskip("skops")
+    pd = pytest.importorskip("pandas")
+    frame, estimator = pd.DataFrame(balls, columns=list("abcde")), ktrr(3)
+    if in_shards:
+        fit_predict(estimator, frame, client="here", output=tmp_path / "labels.npy")
+    else:
+        estimator.fit(frame)
+    save_model(tmp_path / "m.skops", estimator)
+    found, reading = load_model(tmp_path / "m.skops")
+    assert reading.feature_names == list("abcde")
+    np.testing.assert_array_equal(found.labels_, estimator.labels_)
+    np.testing.assert_array_equal(found.predict(frame + 0.01), estimator.predict(frame + 0.01))
+
+
+def test_tasks_that_do_not_fit_are_refused_first(balls, monkeypatch):
+    """By this process under its limit, and on workers by what Dask allows them, not by a worker killed three times."""
+    gathered = []
+    monkeypatch.setattr(_shards, "split", lambda *_: gathered.append(1))
+    monkeypatch.setattr(_blocks, "AROUND", 10**9)
+    monkeypatch.setattr(_sharded, "min", lambda *sizes: max(sizes), raising=False)  # as if there were so many points
+    with pytest.raises(MemoryError, match=r"a task of the graph of 1000 points with 5 features needs .* EKTRR"):
+        fit_predict(ktrr(3), balls, client="here")
+    source = as_source(balls, ThisProcess())
+    limits = {"a": {"memory_limit": 2**40}, "b": {"memory_limit": 2**29}, "c": {"memory_limit": 0}}
+    workers = DaskWorkers(SimpleNamespace(scheduler_info=lambda: {"workers": limits}))
+    with pytest.raises(MemoryError, match=r"on a worker and one has 0\.5 GiB\. Allow more, with fewer workers"):
+        _sharded._require_tasks(source, workers)
+    limits["b"]["memory_limit"] = 2**60
+    limits["a"]["memory_limit"] = 2**60
+    _sharded._require_tasks(source, workers)
+    monkeypatch.setattr(_sample, "SAMPLE", 10**12)
+    with pytest.raises(MemoryError, match="a sample of 1000 points with 5 features"):
+        fit_predict(ktrr(3), balls, client="here")
+    assert not gathered
+
+
+def test_one_array_that_does_not_fit_is_refused(balls, tmp_path):
+    pytest.importorskip("zarr").save_array(str(tmp_path / "X.zarr"), balls)
+    source = replace(as_source(tmp_path / "X.zarr", ThisProcess()), shape=(10**12, 5))
+    with pytest.raises(MemoryError, match="one array of 1000000000000 points"):
+        source.whole(ThisProcess())
