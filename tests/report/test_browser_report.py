@@ -106,8 +106,8 @@ def test_click_opens_the_members(open_report):
     members = card.locator(".members li")
     assert members.count() == 20
     assert members.first.is_visible()
-    loaded = "images => images.every(image => image.complete && image.naturalWidth === 16)"
-    assert card.locator("img").evaluate_all(loaded)
+    card.locator("img").evaluate_all("images => Promise.all(images.map(image => image.decode()))")
+    assert card.locator("img").evaluate_all("images => images.every(image => image.naturalWidth === 16)")
     card.locator("summary").click()
     assert not members.first.is_visible()
 
@@ -148,7 +148,7 @@ def test_map_shows_what_is_under_the_pointer(open_report):
     first = tip.inner_text()
     assert "cluster 0" in first
     assert "confidence" in first
-    assert tip.locator("img").evaluate("image => image.complete && image.naturalWidth > 0")
+    assert tip.locator("img").evaluate("async image => { await image.decode(); return image.naturalWidth > 0; }")
     page.keyboard.press("ArrowDown")
     assert "cluster 1" in tip.inner_text()
     page.keyboard.press("Enter")
@@ -196,8 +196,14 @@ def test_doubtful_points_are_shown_and_lead_to_the_table(open_report):
 def test_commands_are_copied(open_report):
     page = open_report("photos.html", permissions=["clipboard-read", "clipboard-write"])
     block = page.locator("#next-steps .copied").first
+    # the clipboard answers later than the click, and the button says so for a moment only: what it says is written down
+    block.locator("button").evaluate(
+        "button => { window.said = [];"
+        " new MutationObserver(() => said.push(button.textContent)).observe(button, {childList: true}); }"
+    )
     block.locator("button").click()
-    assert block.locator("button").inner_text() == "Copied"
+    page.wait_for_function("said.length > 0")
+    assert page.evaluate("said[0]") == "Copied"
     assert page.evaluate("navigator.clipboard.readText()") == block.locator("code").inner_text()
 
 
