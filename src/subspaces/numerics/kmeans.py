@@ -106,7 +106,9 @@ class _Search:
         )
 
     def distances(self, centres: Array) -> Array:
-        D = self.points @ (-2 * centres.T)
+        # all numbers are finite and exact: where OpenBLAS's AVX-512 kernels say "invalid", it is of lanes they drop
+        with np.errstate(invalid="ignore"):
+            D = self.points @ (-2 * centres.T)
         D += np.einsum("ij,ij->i", centres, centres)
         D += self.squares[:, None]
         return np.maximum(D, 0, out=D)
