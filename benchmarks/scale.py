@@ -142,12 +142,12 @@ def _plain_graph(X: np.ndarray, k: int, seed: int, n_neighbors: int) -> np.ndarr
     points = X[cells.order]
     norms = np.einsum("ij,ij->i", points, points)
 
-    def score(rows: slice, around: np.ndarray) -> np.ndarray:
+    def scores(rows: slice, around: np.ndarray, dtype: Any) -> tuple[np.ndarray, float]:
         values = 2 * points[rows] @ points[around].T - norms[around]
         values[np.arange(rows.start, rows.stop)[:, None] == around] = -np.inf
-        return values
+        return values, 0.0
 
-    found = cells.order[search(cells, n_neighbors, score)]
+    found = cells.order[search(cells, n_neighbors, scores)]
     columns = np.repeat(cells.order, n_neighbors)
     C = sparse.csc_array((np.ones(found.size, dtype=np.float32), (found.ravel(), columns)), shape=(len(X), len(X)))
     return cut_by_modularity(affinity(C), k, seed=seed)

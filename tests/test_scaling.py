@@ -37,14 +37,13 @@ def test_rules_are_what_they_say(dtype, rng):
     assert_allclose(
         scaled(np.abs(X), "log"),
         np.log1p(np.abs(X64) * np.median(counts) / counts),
-        rtol=1e-6 if dtype == np.float32 else 1e-12,
+        rtol=1e-12,
     )
-    tolerance = 1e-12 if dtype == np.float64 else 1e-5
     for rule, value in expected.items():
         before = X.copy()
         out = scaled(X, rule)
-        assert out.dtype == dtype
-        assert_allclose(out, value, rtol=tolerance, atol=tolerance)
+        assert out.dtype == np.float64  # however points are stored
+        assert_allclose(out, value, rtol=1e-12, atol=1e-12)
         assert_array_equal(X, before)
 
 
@@ -91,17 +90,19 @@ def test_minmax_of_new_points_may_leave_the_range_but_training_points_fill_it(dt
     scaling = fit_scaling(X, "minmax")
     out = apply_scaling(X, scaling)
     assert_array_equal(out.min(axis=0), 0)
-    assert_allclose(out.max(axis=0), 1, rtol=4 * np.finfo(dtype).eps)
+    assert_allclose(out.max(axis=0), 1, rtol=1e-15)
     wide = 2 * X.max(axis=0, keepdims=True) - X.min(axis=0, keepdims=True)
-    assert_allclose(apply_scaling(wide, scaling), 2, rtol=16 * np.finfo(dtype).eps)
+    assert_allclose(apply_scaling(wide, scaling), 2, rtol=16 * np.finfo(dtype).eps)  # `wide` itself is rounded
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_minmax_of_a_feature_that_vanishes_beside_the_others(dtype, rng):
-    X = rng.standard_normal((20, 2)).astype(dtype)
-    X[:, 1] = np.finfo(dtype).smallest_subnormal * rng.permutation(20)
+def test_minmax_of_a_feature_that_vanishes_beside_the_others(rng):
+    X = rng.standard_normal((20, 2))
+    X[:, 1] = np.finfo(X.dtype).smallest_subnormal * rng.permutation(20)
     with np.errstate(all="raise", under="ignore"):
         assert_array_equal(scaled(X, "minmax")[:, 1], 0)
+        # in double precision the smallest numbers of single precision are numbers like others
+        X[:, 1] = np.finfo(np.float32).smallest_subnormal * rng.permutation(20)
+        assert_allclose(np.sort(scaled(X.astype(np.float32), "minmax")[:, 1]), np.arange(20) / 19)
 
 
 @pytest.mark.parametrize("rule", ["minmax", "standard"])
@@ -167,7 +168,7 @@ def test_extreme_magnitudes_in_float32(rule, scale):
     X = np.abs(X) if rule == "log" else X
     X = (X * 4).round() if scale < 1 else X
     out = scaled((X * scale).astype(np.float32), rule)
-    assert out.dtype == np.float32
+    assert out.dtype == np.float64
     assert np.isfinite(out).all()
     assert (out**2).sum() > 0
     if rule not in (None, "log"):

@@ -1,4 +1,9 @@
-"""Scaling of the input before the kernel sees it: part of the method, so that new points get the same."""
+"""Scaling of the input before the kernel sees it: part of the method, so that new points get the same.
+
+Points may be stored in single precision; what a method sees is in double precision, always. In single precision last
+digits decide between answers that are nearly as good, and these digits differ between processors: of 400 faces in
+float32 KTRR labelled 93 differently on another one.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +19,7 @@ from subspaces.numerics.types import Array, Data
 
 SCALINGS = ("unit", "max", "minmax", "standard", "log")
 
-# powers of two from 1 beyond which magnitudes are brought back: the cubic kernel takes their sixth power
-_FAR, _FAR_IN_FLOAT32 = 40, 15
+_FAR = 40  # powers of two from 1 beyond which magnitudes are brought back: the cubic kernel takes their sixth power
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,8 @@ class Scaling:
     ``total`` is what every row sums to before its logarithm is taken, where that is the rule.
     ``components`` are directions, shape (m, r), whose coordinates stand for sparse points; unit rows have length 1
     in these again.
-    ``exponent`` is a power of two that brings extreme magnitudes (beyond 2^±40, in float32 2^±15) near one before
-    anything is squared; it is exact, so it changes no digit, only prevents overflow.
+    ``exponent`` is a power of two that brings extreme magnitudes (beyond 2^±40) near one before anything is
+    squared; it is exact, so it changes no digit, only prevents overflow.
     """
 
     exponent: int = 0
@@ -59,51 +63,56 @@ def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
     values = X.data if sparse.issparse(X) else X
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))  # np.abs would copy all of X
     exponent = int(np.frexp(largest)[1])
-    exponent = exponent if largest > 0 and abs(exponent) > _far(X) else 0
+    exponent = exponent if largest > 0 and abs(exponent) > _FAR else 0
+    near_one = _times_power_of_two(X, -exponent) if exponent else X  # no copy otherwise
     if rule == "log":
-        return Scaling(exponent, total=_median_total(apply_scaling(X, Scaling(exponent))))
+        return Scaling(exponent, total=_median_total(near_one))
     if rule == "unit":  # each row has its own magnitude there
         return Scaling(unit_rows=True)
     if rule == "max":
         return Scaling(exponent, factor=np.asarray(1 / np.ldexp(largest, -exponent) if largest > 0 else 1.0))
     if rule == "minmax":
-        scaled = apply_scaling(X, Scaling(exponent))
-        low, high = _range(scaled)
-        if sparse.issparse(scaled):
-            return Scaling(exponent, factor=_inverse(np.maximum(high, -low), high > low, X.dtype))
-        return Scaling(exponent, low, _inverse(high - low, high > low, X.dtype))
+        low, high = _range(near_one)
+        if sparse.issparse(X):
+            return Scaling(exponent, factor=_inverse(np.maximum(high, -low), high > low))
+        return Scaling(exponent, low, _inverse(high - low, high > low))
     if rule == "standard":
-        scaled = apply_scaling(X, Scaling(exponent))
-        if sparse.issparse(scaled):
-            mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
-            variance = np.asarray(scaled.multiply(scaled).mean(axis=0), dtype=np.float64).ravel() - mean**2
-            return Scaling(exponent, factor=inverse_deviation(variance, scaled))
-        mean, variance = scaled.mean(axis=0, dtype=np.float64), scaled.var(axis=0, dtype=np.float64)
-        return Scaling(exponent, mean, inverse_deviation(variance, scaled))
+        if sparse.issparse(X):
+            values = in_double(near_one)
+            mean = np.asarray(values.mean(axis=0)).ravel()
+            variance = np.asarray(values.multiply(values).mean(axis=0)).ravel() - mean**2
+            return Scaling(exponent, factor=inverse_deviation(variance, values))
+        mean, variance = near_one.mean(axis=0, dtype=np.float64), near_one.var(axis=0, dtype=np.float64)
+        return Scaling(exponent, mean, inverse_deviation(variance, near_one))
     return Scaling(exponent)
 
 
+def in_double(X: Data) -> Data:
+    """X in double precision: itself where it is."""
+    return X.astype(np.float64, copy=False)
+
+
 def apply_scaling(X: Data, scaling: Scaling) -> Data:
-    """Scale points with what :func:`fit_scaling` found; a copy only where something changes."""
+    """Scale points with what :func:`fit_scaling` found, in double precision; a copy only where something changes."""
+    X = in_double(X)
     if scaling.components is not None:
-        found = apply_scaling(X, replace(scaling, components=None)) @ scaling.components.astype(X.dtype)
+        found = apply_scaling(X, replace(scaling, components=None)) @ scaling.components
         return normalize(found) if scaling.unit_rows else found
     if scaling.exponent:
         X = _times_power_of_two(X, -scaling.exponent)
     if scaling.total is not None:
         return _log_counts(X, scaling.total)
     if scaling.offset is not None:
-        X = X - scaling.offset.astype(X.dtype)
+        X = X - scaling.offset
     if scaling.factor is not None:
-        factor = scaling.factor.astype(X.dtype)
-        X = sparse.csr_array(X.multiply(factor)) if sparse.issparse(X) else X * factor
+        X = sparse.csr_array(X.multiply(scaling.factor)) if sparse.issparse(X) else X * scaling.factor
     if scaling.unit_rows:
         X = normalize(_rows_near_one(X))
     return X
 
 
 def _row_totals(X: Data) -> Array:
-    return np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
 
 
 def _median_total(X: Data) -> float:
@@ -125,13 +134,9 @@ def _log_counts(X: Data, total: float) -> Data:
     if sparse.issparse(X):
         X = sparse.csr_array(X, copy=True)
         scaled = X.data * np.repeat(factor, np.diff(X.indptr))
-        X.data = np.log1p(np.maximum(scaled, 0)).astype(X.dtype)
+        X.data = np.log1p(np.maximum(scaled, 0))
         return X
-    return np.log1p(np.maximum(X * factor[:, None], 0)).astype(X.dtype)
-
-
-def _far(X: Data) -> int:
-    return _FAR_IN_FLOAT32 if X.dtype == np.float32 else _FAR
+    return np.log1p(np.maximum(X * factor[:, None], 0))
 
 
 def inverse_deviation(variance: Array, X: Data) -> Array:
@@ -141,9 +146,9 @@ def inverse_deviation(variance: Array, X: Data) -> Array:
     return np.divide(1, np.sqrt(np.abs(variance)), out=np.zeros_like(variance), where=varies)
 
 
-def _inverse(size: Array, varies: Array, dtype: Any) -> Array:
+def _inverse(size: Array, varies: Array) -> Array:
     """1/size; 0 for a constant feature, and for one so small beside the others that 1/size would overflow."""
-    return np.divide(1, size, out=np.zeros_like(size), where=varies & (size >= np.finfo(dtype).tiny))
+    return np.divide(1, size, out=np.zeros_like(size), where=varies & (size >= np.finfo(np.float64).tiny))
 
 
 def _range(X: Data) -> tuple[Array, Array]:
@@ -169,5 +174,5 @@ def _rows_near_one(X: Data) -> Data:
     largest = abs(X).max(axis=1)
     largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
     exponents = np.frexp(largest)[1]
-    extreme = np.abs(exponents) > _far(X)
+    extreme = np.abs(exponents) > _FAR
     return _times_power_of_two(X, np.where(extreme, -exponents, 0)) if extreme.any() else X

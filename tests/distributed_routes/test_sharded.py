@@ -145,9 +145,9 @@ def test_a_task_holds_few_points(balls, monkeypatch):
     expected, most = here(balls, n_clusters=8), []
     monkeypatch.setattr(_blocks, "AROUND", 300)
     monkeypatch.setattr(_blocks, "PROBED_POINTS", 200)
-    prepared = _blocks.Prepared
+    prepared = _blocks.Prepared.of
     monkeypatch.setattr(
-        _blocks, "Prepared", lambda points, *rest: (most.append(len(points)), prepared(points, *rest))[1]
+        _blocks.Prepared, "of", lambda points, *rest: (most.append(len(points)), prepared(points, *rest))[1]
     )
     assert adjusted_rand(here(balls, n_clusters=8), expected) > 0.97
     assert 20 < max(most) < 800

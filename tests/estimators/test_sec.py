@@ -24,6 +24,6 @@ def test_sampled(rng, dtype):
     X = (8.0 * np.eye(3, 5)[y] + rng.normal(size=(3000, 5))).astype(dtype)
     model = SEC(3, n_landmarks=100).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.95
-    assert model.cluster_centers_.dtype == dtype
+    assert model.cluster_centers_.dtype == np.float64
     others = np.setdiff1d(np.arange(3000), model.landmarks_)
     np.testing.assert_array_equal(model.predict(X)[others], model.labels_[others])

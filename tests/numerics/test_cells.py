@@ -13,13 +13,13 @@ from subspaces.numerics.cells import build_cells, nearest_cell, nearest_cells, s
 def negative_distances(points, others=None):
     others = points if others is None else others
 
-    def score(rows, around):
-        values = -((points[rows, None] - others[around]) ** 2).sum(axis=2)
+    def scores(rows, around, dtype):
+        values = -((points[rows, None] - others[around]) ** 2).sum(axis=2).astype(dtype)
         if others is points:
             values[np.arange(rows.start, rows.stop)[:, None] == around] = -np.inf
-        return values
+        return values, 0.0
 
-    return score
+    return scores
 
 
 def brute_force(X, k):
@@ -36,10 +36,10 @@ def test_cells_hold_every_point_once_and_stay_small(seed, dtype):
     sizes = np.diff(cells.bounds)
     assert sizes.min() >= 1
     assert sizes.max() <= 75
-    assert cells.centroids.dtype == dtype
+    assert cells.centroids.dtype == np.float64
     for c in (0, cells.n_cells - 1):
         members = cells.order[cells.bounds[c] : cells.bounds[c + 1]]
-        np.testing.assert_allclose(cells.centroids[c], X[members].mean(axis=0), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(cells.centroids[c], X[members].mean(axis=0, dtype=np.float64), rtol=1e-12)
         assert (cells.labels()[members] == c).all()
 
 
@@ -48,6 +48,46 @@ def test_search_is_exact_while_all_cells_are_probed(seed):
     cells = build_cells(X, size=20, seed=seed)
     found = np.sort(cells.order[search(cells, 6, negative_distances(X[cells.order]))], axis=1)
     assert (found == brute_force(X, 6)[cells.order]).all()
+
+
+def test_cells_do_not_depend_on_how_points_are_stored(seed):
+    X = np.random.default_rng(seed).standard_normal((3000, 4)).astype(np.float32)
+    single, double = build_cells(X, size=50, seed=seed), build_cells(X.astype(np.float64), size=50, seed=seed)
+    assert (single.order == double.order).all()
+    assert (single.centroids == double.centroids).all()
+
+
+@pytest.mark.parametrize("kind", ["general", "near ties", "copies", "grid"])
+def test_a_draft_with_errors_finds_what_exact_scores_find(seed, kind):
+    """Scores of single precision, here with far larger errors, only say where to look."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((900, 3))
+    if kind == "near ties":
+        X = np.repeat(X[:90], 10, axis=0) + 1e-7 * rng.standard_normal((900, 3))
+    elif kind == "copies":
+        X = np.repeat(X[:30], 30, axis=0)
+    elif kind == "grid":
+        X = X.round(1)
+    cells = build_cells(X, size=30, seed=seed)
+    exact = negative_distances(X[cells.order])
+    size, asked = 1e-3, []
+
+    def scores(rows, around, dtype):
+        values, _ = exact(rows, around, np.float64)
+        if dtype == np.float64:
+            return values, 0.0
+        return (values + rng.uniform(-size, size, values.shape)).astype(np.float32), 1.01 * size + 1e-6
+
+    def pairs(rows, columns):
+        asked.append(columns.size)
+        points = X[cells.order]
+        values = -((points[rows, None] - points[columns]) ** 2).sum(axis=2)
+        values[columns == rows[:, None]] = -np.inf
+        return values
+
+    assert (search(cells, 7, scores, pairs) == search(cells, 7, exact)).all()
+    if kind == "general":
+        assert 0 < sum(asked) < 0.1 * len(X) ** 2
 
 
 def test_search_finds_most_neighbours_when_few_cells_are_probed(seed, monkeypatch):

@@ -163,6 +163,7 @@ def test_takes_one_array_and_keywords(method):
 @every_dtype
 def test_returns_coefficients_of_the_points_type(method, dtype):
     found = solved(method, dtype)
+    dtype = np.float64 if method.function is two_scale else dtype  # whose single precision only says where to look
     assert isinstance(found, Coefficients)
     assert (found.n_points, found.dtype) == (N_POINTS, dtype)
     for whole in (found.dense(), found.sparse()):

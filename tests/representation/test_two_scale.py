@@ -23,7 +23,14 @@ from subspaces.representation import ridge_search as low_rank
 from subspaces.representation.coefficients import from_dense, from_sparse
 from subspaces.representation.nystrom import fit_global_part
 from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.representation.two_scale import TwoScale, pair_score, prepare, two_scale
+from subspaces.representation.two_scale import (
+    TwoScale,
+    cell_scores,
+    pair_scores,
+    prepare,
+    rows_of_coefficients,
+    two_scale,
+)
 
 DISTANCE_KERNELS = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
 
@@ -67,7 +74,7 @@ def test_finds_the_dense_neighbours_of_digits(reg, least):
     D = dense_coefficients(X, kernel, reg)
     for dtype in (np.float64, np.float32):
         found = two_scale(X.astype(dtype), kernel=kernel, reg=reg)
-        assert found.matrix.dtype == dtype
+        assert found.matrix.dtype == np.float64
         assert recall(found.matrix.toarray(), D, 5) > least
 
 
@@ -96,12 +103,41 @@ def test_leverages_and_pair_scores(seed):
     np.testing.assert_allclose((H * model.spectrum) @ H.T, K, atol=1e-7)
     # all directions of 100 landmarks: the score is R_ij + λ h_iᵀh_j, a point's own −∞
     prepared = prepare(X, kernel, 0.5, n_landmarks=100, n_candidates=20, seed=seed)
-    score = pair_score(prepared)(slice(3, 8), np.arange(5, 200))
+    rows, around = slice(3, 8), np.arange(5, 200)
+    found, _ = cell_scores(prepared)(rows, around, np.float64)
+    single, error = cell_scores(prepared)(rows, around, np.float32)
+    pairs = pair_scores(prepared)(np.arange(3, 8), np.tile(around, (5, 1)))
     model, points = prepared.model, X[prepared.cells.order]
     H = model.rows(points)
     expected = kernel.gram(points) - (H * (model.spectrum - model.penalty)) @ H.T
     np.fill_diagonal(expected, -np.inf)
-    np.testing.assert_allclose(score, expected[3:8, 5:], atol=1e-7)
+    np.testing.assert_allclose(found, expected[3:8, 5:], atol=1e-7)
+    np.testing.assert_allclose(pairs, found, atol=1e-12)
+    others = np.isfinite(found)
+    assert single.dtype == np.float32
+    assert 0 < np.abs(single[others] - found[others]).max() < error < 1e-3
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "exponential", "inverse_square", "inverse_distance"])
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_candidates_are_those_of_double_precision(kernel, offset, seed, monkeypatch):
+    """Clusters that are tight beside their distances, far from the origin: all that single precision hates."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.standard_normal((30, 4)), 100, axis=0) + 0.02 * rng.standard_normal((3000, 4)) + offset
+    X[5:40] = X[4]  # copies tie
+    settled = as_kernel(kernel).fit(X)
+    prepared = prepare(X, settled, 1.0, n_landmarks=100, n_candidates=15, seed=seed)
+    found = rows_of_coefficients(prepared, 0, len(X))[0]
+    monkeypatch.setattr(type(settled), "steepest_at_zero", False)
+    assert (found == rows_of_coefficients(prepared, 0, len(X))[0]).all()
+
+
+def test_points_in_single_precision_are_seen_in_double(seed):
+    X = np.random.default_rng(seed).standard_normal((800, 6)).astype(np.float32)
+    kernel = as_kernel("rbf").fit(X.astype(np.float64))
+    single, double = (two_scale(points, kernel=kernel, n_landmarks=50).matrix for points in (X, X.astype(np.float64)))
+    assert single.dtype == np.float64
+    assert (single != double).nnz == 0
 
 
 @pytest.mark.parametrize("n_landmarks", [20, 300])

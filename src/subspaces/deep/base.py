@@ -81,7 +81,9 @@ class DeepClusterer(WithGraph, GraphClusterer):
     def _validated(self, X: Any) -> Data:
         rows, shape = flatten_images(X, self.image_shape)
         self.image_shape_: Shape | None = shape
-        return super()._validated(rows)
+        points = super()._validated(rows)
+        self._precision_ = points.dtype
+        return points
 
     def _outline(self, X: Data) -> Plan:
         """As everywhere, but a network sees the points in the order given.
@@ -99,7 +101,7 @@ class DeepClusterer(WithGraph, GraphClusterer):
     def _represent(self, X: Array, context: Context) -> Coefficients:
         seed = context.seed
         device = self._checked_device()
-        rows = torch.from_numpy(np.ascontiguousarray(X)).to(device)
+        rows = torch.from_numpy(np.ascontiguousarray(X, dtype=self._precision_)).to(device)
         shown = progress_bars() if self.progress is True else nullcontext(self.progress or None)
         with reproducible(seed), shown as progress:
             autoencoder = self._autoencoder(X).to(device=device, dtype=rows.dtype)

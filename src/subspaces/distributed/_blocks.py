@@ -18,10 +18,7 @@ from subspaces.distributed._shards import Layout, open_layout
 from subspaces.graphs.rules import GraphRule, build_graph
 from subspaces.graphs.truncation import largest_per_column
 from subspaces.kernels import Kernel
-from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.cells import PROBED_POINTS, Cells, nearest_cells
-from subspaces.numerics.distances import squared_norms_of
-from subspaces.numerics.process import one_thread
 from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.representation.coefficients import from_sparse
 from subspaces.representation.nystrom import Frame, GlobalPart, Sums
@@ -170,12 +167,7 @@ def _coefficients(
     positions = np.concatenate([np.arange(table.starts[c], table.starts[c] + table.sizes[c]) for c in chosen])
     bounds = np.concatenate([[0], np.cumsum(table.sizes[chosen])])
     cells = Cells(np.arange(len(points)), bounds, table.centroids[chosen], place[probes[:, : needed.max()]])
-    features = np.empty((len(points), len(model.spectrum)), dtype=model.landmarks.dtype)
-    with one_thread("blas"):
-        for a, b in row_blocks(len(points), 4 * features[:1].nbytes):
-            features[a:b] = model.rows(points[a:b])
-    n_candidates = min(work.n_candidates, len(points) - 1)
-    prepared = Prepared(points, cells, model, features, squared_norms_of(points), n_candidates)
+    prepared = Prepared.of(points, cells, model, min(work.n_candidates, len(points) - 1))
     candidates, values = rows_of_coefficients(prepared, 0, int(bounds[len(own)]))
     return positions[candidates], values
 
@@ -187,7 +179,7 @@ def _points_of(layout: Layout, table: _Table, chosen: Labels) -> Array:
         place = int(table.shard[c])
         start = table.starts[c] - layout.offsets[place]
         parts.append(shards[place][start : start + table.sizes[c]])
-    return np.concatenate(parts)
+    return np.concatenate(parts, dtype=np.float64)
 
 
 def magnitudes(values: Array) -> Array:

@@ -24,7 +24,7 @@ from subspaces.distributed import _files as files
 from subspaces.distributed._input import Source
 from subspaces.distributed._output import Output
 from subspaces.distributed._tasks import Workers, keep_freed_memory
-from subspaces.engine.plan import Plan, Shape
+from subspaces.engine.plan import DOUBLE, Plan, Shape
 from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.validation import warn_of_bad_numbers
 from subspaces.estimators.ktrr import KTRR
@@ -83,7 +83,7 @@ def _planned(estimator: KTRR, sample: Array, n: int) -> tuple[KTRR, Plan]:
         plan = settled.plan(sample)
     finally:
         settled.spectral = asked
-    return settled, replace(plan, shape=Shape(n, sample.shape[1], sample.dtype, False))
+    return settled, replace(plan, shape=Shape(n, sample.shape[1], False))
 
 
 def _require_sample(source: Source) -> None:
@@ -96,9 +96,9 @@ def _require_sample(source: Source) -> None:
 def _require_tasks(source: Source, workers: Workers) -> None:
     """Refuse what a task has no room for: a shard in two orders, or the points and features around a block."""
     n, m = source.shape
-    shard = 3 * min(n, _shards.SHARD) * m
-    block = min(n, _blocks.AROUND) * (m + N_LANDMARKS + _BESIDE)
-    needed = max(shard, block) * source.dtype.itemsize
+    shard = 3 * min(n, _shards.SHARD) * m * source.dtype.itemsize
+    block = min(n, _blocks.AROUND) * (m + N_LANDMARKS + _BESIDE) * DOUBLE
+    needed = max(shard, block)
     workers.require(needed, f"a task of the graph of {n} points with {m} features", _REMEDY)
 
 

@@ -62,7 +62,8 @@ def shard_path(folder: Path, shard: int) -> Path:
 def split(block: Any, start: int, stop: int, folder: str, scaling: Scaling) -> None:
     """One task: scale the points of a chunk and sort them by shard."""
     place = Path(folder)
-    X = np.asarray(apply_scaling(opened(block), scaling))
+    given = opened(block)
+    X = np.asarray(apply_scaling(given, scaling)).astype(given.dtype, copy=False)  # kept in the precision they came in
     centres = files.mapped(place / "centres.npy")
     shard = nearest_centre(X, centres)
     order = np.argsort(shard, kind="stable")

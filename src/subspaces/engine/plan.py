@@ -18,6 +18,8 @@ from subspaces.numerics.namespace import Place
 from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation.coefficients import Coefficients
 
+DOUBLE = 8
+"""Bytes of a number: everything is computed in double precision (:mod:`subspaces.scaling`)."""
 STAGES = ("kernel", "coefficients", "graph", "embedding", "cut")
 """The stages of a run, in order; what comes before them (canonical order, fingerprints) takes no parameter."""
 
@@ -37,13 +39,12 @@ class Shape(NamedTuple):
 
     n: int
     m: int
-    dtype: np.dtype[Any]
     is_sparse: bool
 
     @classmethod
     def of(cls, X: Data) -> Shape:
         """Shape of an array, dense or sparse."""
-        return cls(X.shape[0], X.shape[1], np.dtype(X.dtype), sparse.issparse(X))
+        return cls(X.shape[0], X.shape[1], sparse.issparse(X))
 
 
 class Context(NamedTuple):
@@ -140,7 +141,7 @@ class Plan:
 
     @property
     def n_inputs(self) -> int:
-        """Copies of the points that exist beside those given: in canonical order, and scaled."""
+        """Copies of the points that exist beside those given: in canonical order, and scaled or in double precision."""
         return int(self.canonical) + (self.scaling is not None)
 
     def key(self, stage: str) -> tuple[Any, ...]:
@@ -199,10 +200,10 @@ def require_squares(shape: Shape, method: str, n_squares: float, n_copies: float
     what = f"{n} × {n} matrix" if n_squares else f"{n} × {m} copies"
     copies = 0 if shape.is_sparse else n_copies * n * m  # of sparse points the dense copy is asked for
     memory.require(
-        int((n_squares * n**2 + copies) * shape.dtype.itemsize),
+        int((n_squares * n**2 + copies) * DOUBLE),
         f"the {what} of {method}",
         "Fit a sample and let predict label the rest; or use TRR, or KTRR with a linear, cosine, polynomial or "
-        'correntropy kernel and solver="low_rank", which make no such matrix; float32 input halves it.',
+        'correntropy kernel and solver="low_rank", which make no such matrix.',
     )
 
 
@@ -210,7 +211,7 @@ def require_dense_points(shape: Shape) -> None:
     """Refuse sparse points that do not fit as a dense array, where a method needs one."""
     if shape.is_sparse:
         memory.require(
-            shape.n * shape.m * shape.dtype.itemsize,
+            shape.n * shape.m * DOUBLE,
             f"the {shape.n} × {shape.m} points as a dense array",
             "Use a method that takes sparse points as they are (TRR, KTRR), or fewer features.",
         )

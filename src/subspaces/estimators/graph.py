@@ -112,7 +112,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
             require_dense_points(plan.shape)
         require_squares(plan.shape, plan.method, self._squares(), self._n_copies + plan.n_inputs)
         if plan.represent is not None:
-            plan.graph.require_memory(plan.shape.n, plan.shape.dtype, self._is_sparse)
+            plan.graph.require_memory(plan.shape.n, self._is_sparse)
         return plan
 
     def _outline(self, X: Data) -> Plan:
@@ -259,7 +259,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = is_precomputed(getattr(self, "kernel", None))
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 
 

@@ -58,7 +58,7 @@ class ByLandmarks:
     _n_squares: ClassVar[float] = 2
     """p × p arrays in float64 that a fit holds at its peak. Measured (``benchmarks/memory.py``)."""
 
-    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
+    def _work_bytes(self, n: int, p: int) -> int:
         """Memory of the method besides those and the embedding."""
         return 0
 
@@ -75,7 +75,7 @@ class ByLandmarks:
         own["n_clusters"] = k
         check_count(k, n)
         check_landmarks(k, self.n_landmarks)
-        work = 4 * n * k * X.itemsize + self._work_bytes(n, p, X.itemsize)
+        work = 4 * n * k * 8 + self._work_bytes(n, p)
         needed, what = int(self._n_squares * 8 * p**2) + work, f"the {p} × {p} matrix of {type(self).__name__}"
         memory.require(needed, what, "Take fewer landmarks (n_landmarks).")
         seed = self._drawn_seed()
@@ -175,8 +175,8 @@ class NystromSC(ByLandmarks, SubspaceClusterer):
     cost = "O(n p (m + p)), three passes, no n × p array"
     reference = "Fowlkes, Belongie, Chung, Malik: Spectral grouping using the Nyström method, IEEE TPAMI 26 (2004)"
 
-    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
-        return nystrom_features.row_bytes(n, p, itemsize)
+    def _work_bytes(self, n: int, p: int) -> int:
+        return nystrom_features.row_bytes(n, p)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -276,8 +276,8 @@ class AKK(ByLandmarks, SubspaceClusterer):
     cost = "O(n p (m + n_clusters)) per pass, no n × p array"
     reference = "Chitta, Jin, Havens, Jain: Approximate kernel k-means, KDD 2011"
 
-    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
-        return kernel_kmeans.work_bytes(n, p, itemsize)
+    def _work_bytes(self, n: int, p: int) -> int:
+        return kernel_kmeans.work_bytes(n, p)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -291,8 +291,8 @@ class Bipartite(ByLandmarks):
     _keeps = ("landmarks", "bandwidth", "cluster_centers")
     _n_squares = bipartite.SQUARES
 
-    def _work_bytes(self, n: int, p: int, itemsize: int) -> int:
-        return bipartite.work_bytes(n, self.n_neighbors, itemsize)
+    def _work_bytes(self, n: int, p: int) -> int:
+        return bipartite.work_bytes(n, self.n_neighbors)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

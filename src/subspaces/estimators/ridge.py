@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.engine import stages
-from subspaces.engine.plan import Context, Plan, Shape, require_squares
+from subspaces.engine.plan import DOUBLE, Context, Plan, Shape, require_squares
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate_symmetric
 from subspaces.kernels import Kernel
@@ -50,7 +50,7 @@ def ridge_plan(
         _require_features(plan, kernel, n_nonzero, affine)
     else:
         _require_dense(plan, kernel)
-    plan.graph.require_memory(shape.n, shape.dtype, chosen == "two_scale")
+    plan.graph.require_memory(shape.n, chosen == "two_scale")
     searches = chosen == "low_rank" and shape.n > ridge_search.EXACT_SIZE
     reduced = chosen == "two_scale" and shape.is_sparse
     coarse = plan.cut.method != "modularity" and is_coarse(spectral, plan, chosen)
@@ -131,7 +131,7 @@ def choose_solver(solver: str, kernel: Kernel, shape: Shape) -> tuple[str, str]:
         return solver, "as asked"
     if r is not None and 2 * r <= n:
         return "low_rank", f"the kernel has an exact map of {r} features, fewer than half of {n} points"
-    needed, free = int(_dense_squares(kernel, shape) * n * n * shape.dtype.itemsize), memory.available_bytes()
+    needed, free = int(_dense_squares(kernel, shape) * n * n * DOUBLE), memory.available_bytes()
     by = f"; sparse points by their {min(N_COMPONENTS, shape.m)} leading components" if shape.is_sparse else ""
     if kernel.of_distances and n > DENSE_SIZE:
         return "two_scale", f"{n} points are more than {DENSE_SIZE}, where a dense inverse takes long{by}"
@@ -178,9 +178,8 @@ def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine:
     its mean, or H without its last column, too.
     """
     shape = plan.shape
-    n, size, r = shape.n, shape.dtype.itemsize, kernel.n_features_out(shape.m, shape.is_sparse) or 0
-    is_map, is_double = kernel.name not in ("linear", "cosine"), shape.dtype == np.float64
-    n_copies = is_map + 1 + 0.5 * is_double + affine
+    n, size, r = shape.n, DOUBLE, kernel.n_features_out(shape.m, shape.is_sparse) or 0
+    n_copies = (kernel.name not in ("linear", "cosine")) + 1.5 + affine
     searched = n > ridge_search.EXACT_SIZE
     per_point = _SEARCHED * two_scale.candidates_for(n_nonzero) * (size + 4) if searched else 0
     memory.require(
@@ -193,18 +192,18 @@ def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine:
 def _input_bytes(plan: Plan) -> int:
     """Of the points in canonical order, and scaled, where they are dense."""
     shape = plan.shape
-    return 0 if shape.is_sparse else plan.n_inputs * shape.n * shape.m * shape.dtype.itemsize
+    return 0 if shape.is_sparse else plan.n_inputs * shape.n * shape.m * DOUBLE
 
 
 def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
     """Refuse what is linear in n and still does not fit: points in order of cells, features, candidates."""
-    shape, size = plan.shape, plan.shape.dtype.itemsize
+    shape, size = plan.shape, DOUBLE
     width = min(N_COMPONENTS, shape.m) if shape.is_sparse else shape.m
     directions = 3 * 8 * shape.m * (N_COMPONENTS + OVERSAMPLING) if shape.is_sparse else 0
     found = 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
-    per_point = (width * (1 + shape.is_sparse) + N_LANDMARKS) * size + found
+    per_point = (width * (1 + shape.is_sparse) + N_LANDMARKS + two_scale.LEADING // 2) * size + found
     memory.require(
         shape.n * per_point + directions + _WORK + _input_bytes(plan),
         f"the two-scale graph of {shape.n} points",
-        "Let EKTRR cluster a sample and label the rest; float32 input halves it.",
+        "Let EKTRR cluster a sample and label the rest.",
     )

@@ -84,13 +84,13 @@ class GraphRule:
         if self.name == "dscnet" and n_clusters is None:
             raise ValueError('graph="dscnet" needs n_clusters: the rank it keeps follows from it.')
 
-    def require_memory(self, n: int, dtype: Any, is_sparse: bool) -> None:
+    def require_memory(self, n: int, is_sparse: bool) -> None:
         """Refuse a graph that does not fit: one that joins (nearly) all pairs is larger than the matrix it comes from.
 
         What is sparse from the start stays so under the rules that keep single entries.
         """
         kept = min(self.n_nonzero, n) if self.truncates and self.n_nonzero is not None else n
-        needed = int(_COPIES * n * kept * (np.dtype(dtype).itemsize + 4))
+        needed = int(_COPIES * n * kept * (8 + 4))
         grows = self.name in ("row_space", "dscnet") or (self.truncates and not is_sparse)
         if grows and needed > _SMALL:
             memory.require(
@@ -130,7 +130,7 @@ def build_graph(
     that vanish beside the largest are left out.
     """
     rule.check(n_clusters)
-    rule.require_memory(coefficients.n_points, coefficients.dtype, coefficients.matrix is not None)
+    rule.require_memory(coefficients.n_points, coefficients.matrix is not None)
     params = dict(rule.params)
     if rule.name == "column":
         C = truncate(coefficients, rule.n_nonzero, by=rule.by)

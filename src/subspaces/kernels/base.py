@@ -49,6 +49,8 @@ class Kernel(ABC):
     bandwidth : σ: a number, a rule (``"rms"``, ``"mean"``, ``"median"``), or None: what the estimator's parameter
         `bandwidth` says, otherwise ``"rms"``; always None where there is no σ
     of_distances : ``profile`` acts on squared distances, so that the two-scale solver can use it
+    steepest_at_zero : that profile falls nowhere faster than at distance 0, and there not infinitely fast: then it is
+        known how far rounding of distances can move its values
     features_depend_on_data : only a fitted kernel knows how many features its map has
     sees_units : a common factor of all points is more than a factor of the kernel's values or of its bandwidth
 
@@ -73,6 +75,7 @@ class Kernel(ABC):
 
     name: ClassVar[str] = "kernel"
     of_distances: ClassVar[bool] = False
+    steepest_at_zero: ClassVar[bool] = False
     sees_units: ClassVar[bool] = True
     features_depend_on_data: ClassVar[bool] = False
 

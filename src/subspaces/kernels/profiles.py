@@ -346,6 +346,8 @@ class RBF(DistanceKernel):
            [0.368, 1.   ]])
     """
 
+    steepest_at_zero: ClassVar[bool] = True
+
     def profile(self, block: Array) -> None:
         """exp(−d²/σ²)."""
         block *= -1 / self.sigma**2
@@ -368,6 +370,7 @@ class InverseSquare(DistanceKernel):
     """Cauchy kernel 1/(1 + d²/σ²), the paper's "1/d²"."""
 
     name: ClassVar[str] = "inverse_square"
+    steepest_at_zero: ClassVar[bool] = True
 
     def profile(self, block: Array) -> None:
         """1/(1 + d²/σ²)."""

@@ -28,9 +28,9 @@ CANDIDATES = 10
 _VANISHING = 1e-6  # singular values below are rounding: their vectors have no part on the points
 
 
-def work_bytes(n: int, n_neighbors: int, itemsize: int) -> int:
+def work_bytes(n: int, n_neighbors: int) -> int:
     """Memory of the codes of n points."""
-    return 3 * n * n_neighbors * (itemsize + 4)
+    return 3 * n * n_neighbors * (8 + 4)
 
 
 def landmark_codes(

@@ -113,6 +113,6 @@ def akk(
     return KernelKMeansModel(labels, landmarks, kernel, centres, n_iter)
 
 
-def work_bytes(n: int, p: int, itemsize: int) -> int:
+def work_bytes(n: int, p: int) -> int:
     """Memory besides p × p matrices: kernel values, features and k-means' copy of the start, or a pass over all."""
-    return max(3 * min(n, _START_SAMPLE) * p * itemsize, row_bytes(n, p, itemsize))
+    return max(3 * 8 * min(n, _START_SAMPLE) * p, row_bytes(n, p))

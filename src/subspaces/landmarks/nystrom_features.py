@@ -29,18 +29,17 @@ def kernel_blocks(X: Array, landmarks: Array, kernel: Kernel) -> Iterator[tuple[
         yield slice(start, stop), kernel.cross(X[start:stop], landmarks)
 
 
-def row_bytes(n: int, p: int, itemsize: int) -> int:
-    """Memory of :class:`KernelRows` and of a pass over it in float64."""
-    block = min(n * p * itemsize, _BLOCK_BYTES)
-    kept = n * p * itemsize
-    return (kept if kept <= _KEPT_BYTES else block) + 2 * block * 8 // itemsize
+def row_bytes(n: int, p: int) -> int:
+    """Memory of :class:`KernelRows` and of a pass over it."""
+    kept, block = 8 * n * p, min(8 * n * p, _BLOCK_BYTES)
+    return (kept if kept <= _KEPT_BYTES else block) + 2 * block
 
 
 class KernelRows:
     """K(X, Z) as blocks of rows, as often as wanted: ``for part, block in KernelRows(X, Z, kernel)``.
 
     All blocks are kept if together they take at most 256 MB; otherwise each pass computes them anew, which costs less
-    than what is done with them (Covtype with 1000 landmarks in float32 would be 2.3 GB).
+    than what is done with them (Covtype with 1000 landmarks would be 4.6 GB).
     """
 
     def __init__(self, X: Array, landmarks: Array, kernel: Kernel) -> None:

@@ -69,6 +69,6 @@ class Points:
 def label_blocks(X: Array, scaling: Scaling, function: Callable[[Array], Labels], block_bytes: int) -> Labels:
     """Scale and label points block by block."""
     labels = np.empty(len(X), dtype=np.intp)
-    for start, stop in row_blocks(len(X), X.shape[1] * X.itemsize, block_bytes):
+    for start, stop in row_blocks(len(X), 8 * X.shape[1], block_bytes):  # scaled, they are in double precision
         labels[start:stop] = function(np.asarray(apply_scaling(X[start:stop], scaling)))
     return labels

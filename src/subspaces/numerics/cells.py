@@ -2,7 +2,7 @@
 
 Queries are the points themselves, so whole cells are compared with whole cells: each comparison is one matrix product,
 of distances, of inner products or of any score made of them. Several times cheaper than building and querying a
-navigable graph (HNSW), the same result for every number of threads, and no dependency.
+navigable graph (HNSW), the same result for every number of threads and type of processor, and no dependency.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -17,10 +18,11 @@ from sklearn.cluster import KMeans
 from subspaces.numerics.blocks import map_blocks, row_blocks
 from subspaces.numerics.centroids import first_centres
 from subspaces.numerics.process import one_thread
-from subspaces.numerics.ties import top_columns
+from subspaces.numerics.ties import first_smallest, top_columns
 from subspaces.numerics.types import Array, Labels
 
-Score = Callable[[slice, Array], Array]
+Scores = Callable[[slice, Array, Any], tuple[Array, float]]
+Pairs = Callable[[Labels, Array], Array]
 
 CELL_SIZE = 128
 """Points of a cell, about: a product of 128 × 4096 points stays in cache."""
@@ -31,6 +33,7 @@ PROBED_POINTS = 32 * CELL_SIZE
 _BRANCHES = 64  # cells that one cell is split into, at most
 _SAMPLE = 64  # points per branch that decide where its centre lies
 _MAX_PROBES = 256  # cells around a cell whose distances are kept
+_SPARE = 8  # of the best by a draft, more than are wanted: those from which exact scores choose
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Cells:
 
 
 def build_cells(X: Array, *, size: int = CELL_SIZE, seed: int = 0) -> Cells:
-    """Split points into cells of at most 1.5 × `size` by k-means, again and again.
+    """Split points into cells of at most 1.5 × `size` by k-means in double precision, again and again.
 
     Equal points, which k-means cannot part, are split by their index.
     """
@@ -77,17 +80,20 @@ def build_cells(X: Array, *, size: int = CELL_SIZE, seed: int = 0) -> Cells:
                 found += np.array_split(members, -(-len(members) // size))
             else:
                 waiting += parts
-    centroids = np.array([X[members].mean(axis=0) for members in found], dtype=X.dtype)
+    centroids = np.array([X[members].mean(axis=0, dtype=np.float64) for members in found])
     bounds = np.cumsum([0, *map(len, found)])
     return Cells(np.concatenate(found), bounds, centroids, nearest_cells(centroids, centroids))
 
 
-def search(cells: Cells, k: int, score: Score, *, database: Cells | None = None) -> Array:
+def search(cells: Cells, k: int, scores: Scores, pairs: Pairs | None = None, *, database: Cells | None = None) -> Array:
     """Positions of the k best points for each point of `cells`, shape (n, k), int32, increasing.
 
-    ``score(rows, around)`` compares the points at positions ``rows`` (a slice, one cell) with those at positions
-    ``around`` (an array); larger is better, −inf excludes. `database` are the cells of other points that are searched;
-    the probes of `cells` then are those of its cells that lie around.
+    ``scores(rows, around, dtype)`` compares the points at positions ``rows`` (a slice, one cell) with those at
+    positions ``around`` (an array) in single or double precision, and says how far it may be from the truth; larger is
+    better, −inf excludes. ``pairs(rows, columns)``, positions of shapes (b,) and (b, c), gives some scores in double
+    precision: with it most of the search is done in single precision, and the result is that of double precision all
+    the same. `database` are the cells of other points that are searched; the probes of `cells` then are those of its
+    cells that lie around.
     """
     database = database or cells
     out = np.empty((len(cells.order), k), dtype=np.int32)
@@ -96,11 +102,38 @@ def search(cells: Cells, k: int, score: Score, *, database: Cells | None = None)
         for cell in range(first, last):
             rows = slice(cells.bounds[cell], cells.bounds[cell + 1])
             around = probed_positions(database, cells.probes[cell], k + 1)
-            out[rows] = around[top_columns(score(rows, around), k)]
+            best = None if pairs is None else _best_by_draft(rows, around, k, scores, pairs)
+            if best is None:
+                best = top_columns(scores(rows, around, np.float64)[0], k)
+            out[rows] = around[best]
 
     with one_thread("blas"):  # many small products: threads over the blocks, not inside them
         map_blocks(one_block, row_blocks(cells.n_cells, 1, 16))
     return np.sort(out, axis=1)
+
+
+def _best_by_draft(rows: slice, around: Labels, k: int, scores: Scores, pairs: Pairs) -> Labels | None:
+    """Columns of the k best for each row by scores in single precision, None where these cannot tell.
+
+    Where the k-th and the next are further apart than the error can reach, they are the k best. Elsewhere double
+    precision chooses among some more, if these must hold the k best: many copies of a point may tie.
+    """
+    found, error = scores(rows, around, np.float32)
+    wide = top_columns(found, min(k + _SPARE, len(around)))
+    found = np.take_along_axis(found, wide, axis=1)
+    order = np.argsort(-found, axis=1, kind="stable")
+    best, falling = np.take_along_axis(wide, order[:, :k], axis=1), np.take_along_axis(found, order, axis=1)
+    if wide.shape[1] == k:
+        return best
+    least = falling[:, k - 1].astype(np.float64) - 2 * error
+    if wide.shape[1] < len(around) and (falling[:, -1] >= least).any():
+        return None
+    unsure = np.flatnonzero(falling[:, k] >= least)
+    if len(unsure):
+        some = wide[unsure]
+        places = first_smallest(-pairs(rows.start + unsure, around[some]), k)
+        best[unsure] = np.take_along_axis(some, places, axis=1)
+    return best
 
 
 def probed_positions(cells: Cells, probes: Labels, at_least: int) -> Labels:
@@ -125,7 +158,8 @@ def nearest_cell(X: Array, centroids: Array) -> Labels:
     squared_norms = np.einsum("ij,ij->i", centroids, centroids)
     out = np.empty(len(X), dtype=np.intp)
     for start, stop in row_blocks(len(X), 4 * len(centroids), 16 * 2**20):
-        out[start:stop] = (squared_norms - 2 * (X[start:stop] @ centroids.T)).argmin(axis=1)
+        block = X[start:stop].astype(centroids.dtype, copy=False)
+        out[start:stop] = (squared_norms - 2 * (block @ centroids.T)).argmin(axis=1)
     return out
 
 
@@ -137,7 +171,7 @@ def _split(X: Array, members: Labels, n_parts: int, rng: np.random.Generator) ->
     n_parts = min(n_parts, len(np.unique(X[sample], axis=0)))
     if n_parts == 1:
         return [members]
-    points = X[sample]
+    points = X[sample].astype(np.float64, copy=False)
     model = KMeans(n_parts, init=first_centres(points, n_parts, rng, spread_out=False), n_init=1, max_iter=10)
     labels = nearest_cell(X[members], model.fit(points).cluster_centers_)
     order = np.argsort(labels, kind="stable")

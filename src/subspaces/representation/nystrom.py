@@ -1,4 +1,4 @@
-"""X → landmarks and the whitened Nyström features of all points: the global part of the two-scale route.
+"""X → landmarks and the whitened Nyström features of all points, in double precision: the global part of two scales.
 
 Points may be in several places: landmarks come from a sample, sums over the points are added up.
 """
@@ -51,7 +51,7 @@ class GlobalPart:
 
     def rows(self, X: Array) -> Array:
         """Rows of H for any points, with their mean."""
-        return self.kernel.cross(X.astype(self.landmarks.dtype, copy=False), self.landmarks) @ self.whitening
+        return self.kernel.cross(X.astype(np.float64, copy=False), self.landmarks) @ self.whitening
 
 
 def fit_global_part(
@@ -82,57 +82,56 @@ class Frame:
 
     def sums(self, X: Array) -> Sums:
         """Sums over points, in blocks."""
-        dtype, landmarks, kernel = self.landmarks.dtype, self.landmarks, self.kernel
+        landmarks, kernel = self.landmarks, self.kernel
 
         def of_block(start: int, stop: int) -> tuple[Array, Array, float]:
-            Z = kernel.cross(X[start:stop].astype(dtype, copy=False), landmarks) @ self.to_features.astype(dtype)
-            diagonal = float(kernel.diagonal(X[start:stop]).sum(dtype=np.float64))
-            return (Z.T @ Z).astype(np.float64), Z.sum(axis=0, dtype=np.float64), diagonal
+            points = X[start:stop].astype(np.float64, copy=False)
+            Z = kernel.cross(points, landmarks) @ self.to_features
+            return Z.T @ Z, Z.sum(axis=0), float(kernel.diagonal(points).sum())
 
         with one_thread("blas"):
-            parts = map_blocks(of_block, row_blocks(len(X), len(landmarks) * X.itemsize))
+            parts = map_blocks(of_block, row_blocks(len(X), len(landmarks) * landmarks.itemsize))
         inner, total = np.sum([part[0] for part in parts], axis=0), np.sum([part[1] for part in parts], axis=0)
         return Sums(inner, total, sum(part[2] for part in parts), len(X))
 
 
 def choose_landmarks(X: Array, kernel: Kernel, n_landmarks: int, seed: int, affine: bool) -> Frame:
     """Landmarks among points, all of them or a sample."""
-    # what is left about the mean is small beside what was there: in single precision it would be right to three digits
-    dtype = np.dtype(np.float64) if affine else X.dtype
     with phase("Choosing landmarks"):
-        landmarks = _landmarks(X, n_landmarks, seed).astype(dtype, copy=False)
-    eigenvalues, vectors = eigh(kernel.gram(landmarks).astype(np.float64))
-    kept = eigenvalues > np.finfo(dtype).eps * eigenvalues[-1]
+        landmarks = _landmarks(X, n_landmarks, seed)
+    eigenvalues, vectors = eigh(kernel.gram(landmarks))
+    kept = eigenvalues > np.finfo(np.float64).eps * eigenvalues[-1]
     return Frame(kernel, landmarks, vectors[:, kept] / np.sqrt(eigenvalues[kept]), affine)
 
 
 def settle_global_part(frame: Frame, sums: Sums, reg: float) -> GlobalPart:
     """The whitening that the sums over all points give."""
     kernel, landmarks, to_features, affine = frame.kernel, frame.landmarks, frame.to_features, frame.affine
-    n, dtype = sums.n_points, landmarks.dtype
+    n = sums.n_points
     mean_diagonal = spread = sums.diagonal / n
     inner, mean = sums.inner, np.zeros(0)
     if affine:
         mean = sums.total / n
         inner = inner - n * np.outer(mean, mean)
         spread = max(mean_diagonal - float(mean @ mean), 0.0)
-    lam = above_rounding(penalty(np.array([spread], dtype=dtype), reg), mean_diagonal, dtype, _ROUNDING)
+    lam = above_rounding(penalty(np.array([spread]), reg), mean_diagonal, np.float64, _ROUNDING)
     spectrum, rotation = eigh(inner)
     spectrum = np.maximum(spectrum, 0)
     raised, effective_dimension = spectrum + lam, float((spectrum / (spectrum + lam)).sum())
-    whitening = ((to_features @ rotation) / np.sqrt(raised)).astype(dtype)
-    mean = ((mean @ rotation) / np.sqrt(raised) if affine else mean).astype(dtype)
-    return GlobalPart(kernel, lam, landmarks, whitening, raised.astype(dtype), effective_dimension, float(n), mean)
+    whitening = (to_features @ rotation) / np.sqrt(raised)
+    mean = (mean @ rotation) / np.sqrt(raised) if affine else mean
+    return GlobalPart(kernel, lam, landmarks, whitening, raised, effective_dimension, float(n), mean)
 
 
 def _landmarks(X: Array, n_landmarks: int, seed: int) -> Array:
     if len(X) <= n_landmarks:
-        return X
+        return X.astype(np.float64, copy=False)
     rng = np.random.default_rng(seed)
     sample = X[np.sort(rng.choice(len(X), min(len(X), _SAMPLE * n_landmarks), replace=False))]
+    sample = sample.astype(np.float64, copy=False)
     n_landmarks = min(n_landmarks, len(np.unique(sample, axis=0)))
     with one_thread("openmp"), one_thread("blas"):  # one thread, one result
         few = sample[:: max(1, len(sample) // (_STARTS * n_landmarks))]
         starts = first_centres(few, n_landmarks, rng, spread_out=True, n_trials=1)
         model = KMeans(n_landmarks, init=starts, n_init=1, max_iter=10)
-        return np.asarray(model.fit(sample).cluster_centers_, dtype=X.dtype)
+        return np.asarray(model.fit(sample).cluster_centers_)

@@ -8,6 +8,7 @@ there: then the order of inner products is the order of distances, and cells aro
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -37,12 +38,23 @@ def ridge_search(
     queries = _query_cells(H, database, seed)
     own_rows, stored_rows = H[queries.order], H[database.order]
 
-    def score(rows: slice, around: Array) -> Array:
-        values: Array = np.abs(own_rows[rows] @ stored_rows[around].T)
+    both = {
+        np.float32: (own_rows.astype(np.float32), stored_rows.astype(np.float32)),
+        np.float64: (own_rows, stored_rows),
+    }
+
+    def scores(rows: slice, around: Array, dtype: Any) -> tuple[Array, float]:
+        own, stored = both[dtype]
+        values: Array = np.abs(own[rows] @ stored[around].T)
         values[queries.order[rows, None] == database.order[around]] = -np.inf
+        return values, (H.shape[1] + 4) * float(np.finfo(dtype).eps) * float(squared_norms.max())
+
+    def pairs(rows: Labels, columns: Array) -> Array:
+        values: Array = np.abs(np.einsum("bcj,bj->bc", stored_rows[columns], own_rows[rows]))
+        values[queries.order[rows, None] == database.order[columns]] = -np.inf
         return values
 
-    candidates = database.order[search(queries, min(n_candidates, len(H) - 1), score, database=database)]
+    candidates = database.order[search(queries, min(n_candidates, len(H) - 1), scores, pairs, database=database)]
     values = _products(own_rows, H, candidates)
     values /= np.maximum(1 - squared_norms[queries.order], np.finfo(H.dtype).eps)[:, None]
     return sparse_coefficients(candidates, values, queries.order, lam)

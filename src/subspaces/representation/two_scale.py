@@ -16,15 +16,15 @@ right-hand side. R stays as it was: what the mean adds to ZZᵀ, a1ᵀ + 1aᵀ, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from subspaces.kernels import Kernel
 from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.cells import Cells, Score, build_cells, nearest_cell, probed_positions, search, stacked
+from subspaces.numerics.cells import Cells, Pairs, Scores, build_cells, nearest_cell, probed_positions, search, stacked
 from subspaces.numerics.decompositions import solve_systems
-from subspaces.numerics.distances import squared_norms_of
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.ties import top_columns
 from subspaces.numerics.types import Array, Labels
@@ -83,16 +83,30 @@ class TwoScale:
 class Prepared:
     """What the coefficients of any range of points are computed from; all arrays in the order of the cells.
 
-    ``features`` are the rows of H, which choose candidates and are the global part of every small system: a point is in
-    the systems of six batches on average, and each row is computed once.
+    ``features`` are the rows of H, the global part of every small system: a point is in the systems of six batches on
+    average, and each row is computed once. ``leading`` are their last columns in single precision, for the search.
     """
 
     points: Array
     cells: Cells
     model: GlobalPart
     features: Array
-    squared_norms: Array
+    leading: Array
     n_candidates: int
+
+    @classmethod
+    def of(cls, points: Array, cells: Cells, model: GlobalPart, n_candidates: int) -> Prepared:
+        """Rows of H of points that are in the order of the cells, in double precision."""
+        r = len(model.spectrum)
+        features, leading = np.empty((len(points), r)), np.empty((len(points), min(LEADING, r)), dtype=np.float32)
+
+        def one_block(start: int, stop: int) -> None:
+            features[start:stop] = model.rows(points[start:stop])
+            leading[start:stop] = features[start:stop, -leading.shape[1] :]
+
+        with one_thread("blas"):
+            map_blocks(one_block, row_blocks(len(points), 4 * N_LANDMARKS * features.itemsize))
+        return cls(points, cells, model, features, leading, n_candidates)
 
 
 def two_scale(
@@ -141,15 +155,7 @@ def prepare(
     """Cells and global part of the points, and what chooses candidates."""
     cells = build_cells(X, seed=seed)
     model = fit_global_part(X, kernel, reg, n_landmarks, seed, affine)
-    points = X[cells.order]
-    features = np.empty((len(X), len(model.spectrum)), dtype=model.landmarks.dtype)
-
-    def one_block(start: int, stop: int) -> None:
-        features[start:stop] = model.rows(points[start:stop])
-
-    with one_thread("blas"):
-        map_blocks(one_block, row_blocks(len(X), 4 * N_LANDMARKS * model.landmarks.itemsize))
-    return Prepared(points, cells, model, features, squared_norms_of(points), n_candidates)
+    return Prepared.of(X[cells.order].astype(np.float64, copy=False), cells, model, n_candidates)
 
 
 def rows_of_coefficients(prepared: Prepared, start: int, stop: int) -> tuple[Array, Array]:
@@ -159,7 +165,7 @@ def rows_of_coefficients(prepared: Prepared, start: int, stop: int) -> tuple[Arr
     """
     with phase("Searching for near points"):
         candidates = _candidates(prepared, start, stop)
-    values = np.empty(candidates.shape, dtype=prepared.points.dtype)
+    values = np.empty(candidates.shape)
 
     def one_block(a: int, b: int) -> None:
         rows = np.arange(start + a, start + b)
@@ -178,12 +184,14 @@ def _candidates(prepared: Prepared, start: int, stop: int) -> Labels:
     offset = int(cells.bounds[first])
     bounds = cells.bounds[first : last + 1] - offset
     own = Cells(cells.order[offset:][: bounds[-1]], bounds, cells.centroids[first:last], cells.probes[first:last])
-    score = pair_score(prepared)
+    scores, pairs = cell_scores(prepared), pair_scores(prepared)
 
-    def shifted(rows: slice, around: Array) -> Array:
-        return score(slice(rows.start + offset, rows.stop + offset), around)
+    def shifted(rows: slice, around: Array, dtype: Any) -> tuple[Array, float]:
+        return scores(slice(rows.start + offset, rows.stop + offset), around, dtype)
 
-    return search(own, prepared.n_candidates, shifted, database=cells)[start - offset : stop - offset]
+    some = (lambda rows, columns: pairs(offset + rows, columns)) if prepared.model.kernel.steepest_at_zero else None
+    found = search(own, prepared.n_candidates, shifted, some, database=cells)
+    return np.asarray(found[start - offset : stop - offset])
 
 
 def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty: float) -> Coefficients:
@@ -264,35 +272,61 @@ def _plus_penalty(systems: Array, model: GlobalPart) -> Array:
     return systems
 
 
-def pair_score(prepared: Prepared) -> Score:
-    """Coefficient of a point over one other alone, up to its column's factor: what candidates are chosen by.
+def pair_scores(prepared: Prepared) -> Pairs:
+    """Coefficients of points over one other alone, up to their column's factor: what candidates are chosen by.
 
     With T = {i, j} and small ‖h‖ the system of the module reads c_ji ∝ R_ij + λ h_iᵀh_j, and R_ij + λ h_iᵀh_j =
     k_ij − Σ_a (spectrum_a − λ) h_ia h_ja. Far more of the largest true coefficients are among its largest than among
     the nearest neighbours (Covtype, 20 candidates: 99 against 76 % of the five largest). Only the leading directions
     enter.
     """
-    points, features, squared_norms = prepared.points, prepared.features, prepared.squared_norms
-    kernel, spectrum, lam = prepared.model.kernel, prepared.model.spectrum, prepared.model.penalty
-    n_leading, m = min(LEADING, len(spectrum)), points.shape[1]
-    weights = np.maximum(spectrum[-n_leading:] - lam, 0).astype(points.dtype)
+    points, kernel, weights = prepared.points, prepared.model.kernel, _weights(prepared)
+    features = prepared.features[:, -len(weights) :]
 
-    def score(rows: slice, around: Array) -> Array:
+    def pairs(rows: Labels, columns: Array) -> Array:
+        apart = points[columns] - points[rows, None]
+        values = np.einsum("bcj,bcj->bc", apart, apart)
+        kernel.profile(values)
+        values -= np.einsum("bcj,bj->bc", features[columns], features[rows] * weights)
+        values[columns == rows[:, None]] = -np.inf  # no point represents itself
+        return values
+
+    return pairs
+
+
+def cell_scores(prepared: Prepared) -> Scores:
+    """The same of whole cells, about their middle, and how far single precision may be from the truth."""
+    points, kernel, m = prepared.points, prepared.model.kernel, prepared.points.shape[1]
+    weights, largest = _weights(prepared), float(kernel.diagonal(points[:1])[0])
+
+    def scores(rows: slice, around: Array, dtype: Any) -> tuple[Array, float]:
         # ‖x‖² + ‖y‖² − 2 xᵀy as one product: its passes over the values would take as long as it does
-        left, right = (np.ones((count, m + 2), dtype=points.dtype) for count in (rows.stop - rows.start, len(around)))
-        np.multiply(points[rows], -2, out=left[:, :m])
-        left[:, m], right[:, m + 1] = squared_norms[rows], squared_norms[around]
-        right[:, :m] = stacked(points, around)
+        left, right = (np.ones((n, m + 2), dtype=dtype) for n in (rows.stop - rows.start, len(around)))
+        middle = points[rows].mean(axis=0)
+        np.subtract(points[rows], middle, out=left[:, :m], casting="same_kind")
+        np.subtract(stacked(points, around), middle, out=right[:, :m], casting="same_kind")
+        left[:, m], right[:, m + 1] = (np.einsum("ij,ij->i", side[:, :m], side[:, :m]) for side in (left, right))
+        rounding = float(np.finfo(dtype).eps)
+        reach = np.array([(m + 4) * rounding * float(left[:, m].max() + right[:, m + 1].max())])
+        kernel.profile(reach)
+        error = largest - float(reach[0]) + (len(weights) + 4) * rounding * largest
+        left[:, :m] *= -2
         values: Array = left @ right.T
         np.maximum(values, 0, out=values)
         kernel.profile(values)
-        far = stacked(features[:, -n_leading:], around).astype(points.dtype, copy=False)
-        values -= (features[rows, -n_leading:] * weights).astype(points.dtype, copy=False) @ far.T
-        own = np.flatnonzero((around >= rows.start) & (around < rows.stop))  # no point represents itself
+        far = prepared.leading if dtype == np.float32 else prepared.features[:, -len(weights) :]
+        values -= (far[rows] * weights.astype(dtype)) @ stacked(far, around).T
+        own = np.flatnonzero((around >= rows.start) & (around < rows.stop))
         values[around[own] - rows.start, own] = -np.inf
-        return values
+        return values, error
 
-    return score
+    return scores
+
+
+def _weights(prepared: Prepared) -> Array:
+    """Spectrum − λ of the leading directions: what Z Zᵀ has more than λ H Hᵀ."""
+    model = prepared.model
+    return np.maximum(model.spectrum[-prepared.leading.shape[1] :] - model.penalty, 0)
 
 
 def _small_grams(groups: Array, kernel: Kernel) -> Array:
