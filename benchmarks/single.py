@@ -167,7 +167,6 @@ def ways(n: int) -> dict[str, Callable[[], object]]:
         "potrf + potri, float32": lambda: inverse(single),
         "potrf + trtri in float64, draft of U in float32": factor,
         "KTRR, data to labels, float64": lambda: KTRR(20).fit(X),
-        "KTRR, data to labels, float32 points": lambda: KTRR(20).fit(X.astype(np.float32)),
     }
 
 

@@ -141,3 +141,21 @@ def test_lists_and_home_folders(frame, tmp_path, monkeypatch):
     np.save(tmp_path / "X.npy", frame)
     np.testing.assert_array_equal(read("~/X.npy"), frame)
     np.testing.assert_array_equal(read(frame.to_numpy().tolist()), frame)
+
+
+def test_a_folder_of_two_kinds_is_refused(frame, folder):
+    """Reading one of them would leave points out without a word."""
+    frame.to_csv(folder / "p0.csv", index=False)
+    with pytest.raises(FileError, match="both may be the points; move one kind elsewhere"):
+        read(folder)
+
+
+def test_single_and_double_precision_have_the_same_labels(rng, tmp_path, monkeypatch):
+    """How points are stored decides the size of files, not the labels."""
+    monkeypatch.setattr("subspaces.distributed._sharded.IN_MEMORY", 500)
+    X = np.concatenate([rng.standard_normal((400, 3)) * 0.2 + c for c in np.eye(3)]).astype(np.float32)
+    found = []
+    for dtype in (np.float32, np.float64):
+        np.save(tmp_path / "points.npy", X.astype(dtype))
+        found.append(np.asarray(fit_predict(KTRR(3), tmp_path / "points.npy", client="here")))
+    np.testing.assert_array_equal(*found)

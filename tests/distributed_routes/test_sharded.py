@@ -22,6 +22,8 @@ from subspaces.distributed import _blocks, _files, _sample, _sampled, _sharded, 
 from subspaces.graphs.affinity import affinity
 from subspaces.kernels import RBF, DistanceKernel
 from subspaces.metrics import adjusted_rand
+from subspaces.numerics import cells
+from subspaces.representation.two_scale import Prepared
 
 
 @pytest.fixture(scope="module")
@@ -143,12 +145,10 @@ def test_any_chunks_workers_and_order_of_rows(client, rings, rng, tmp_path):
 def test_a_task_holds_few_points(balls, monkeypatch):
     """Where many points are around, a task takes fewer cells at a time, with the same clusters."""
     expected, most = here(balls, n_clusters=8), []
-    monkeypatch.setattr(_blocks, "AROUND", 300)
-    monkeypatch.setattr(_blocks, "PROBED_POINTS", 200)
-    prepared = _blocks.Prepared.of
-    monkeypatch.setattr(
-        _blocks.Prepared, "of", lambda points, *rest: (most.append(len(points)), prepared(points, *rest))[1]
-    )
+    monkeypatch.setattr(_sharded, "AROUND", 300)
+    monkeypatch.setattr(cells, "PROBED_POINTS", 200)
+    prepared = Prepared.of
+    monkeypatch.setattr(Prepared, "of", lambda points, *rest: (most.append(len(points)), prepared(points, *rest))[1])
     assert adjusted_rand(here(balls, n_clusters=8), expected) > 0.97
     assert 20 < max(most) < 800
 

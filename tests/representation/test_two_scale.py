@@ -18,16 +18,18 @@ from subspaces.estimators import ridge as ridge_estimator
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate, truncate_symmetric
 from subspaces.kernels import KERNELS, as_kernel
+from subspaces.numerics import cells as cells_module
 from subspaces.numerics.cells import build_cells
 from subspaces.representation import ridge_search as low_rank
+from subspaces.representation import two_scale as two_scale_module
 from subspaces.representation.coefficients import from_dense, from_sparse
 from subspaces.representation.nystrom import fit_global_part
 from subspaces.representation.ridge import ridge, ridge_low_rank
 from subspaces.representation.two_scale import (
+    Prepared,
     TwoScale,
     cell_scores,
     pair_scores,
-    prepare,
     rows_of_coefficients,
     two_scale,
 )
@@ -46,6 +48,11 @@ def recall(C, D, k):
 
 
 # ---------------------------------------------------------------- two scales
+
+
+def prepare(X, kernel, reg, n_landmarks, n_candidates):
+    cells, model = build_cells(X), fit_global_part(X, kernel, reg, n_landmarks)
+    return Prepared.of(X[cells.order], cells, model, n_candidates)
 
 
 @pytest.mark.parametrize("name", DISTANCE_KERNELS)
@@ -102,7 +109,7 @@ def test_leverages_and_pair_scores(seed):
     K = kernel.gram(X)
     np.testing.assert_allclose((H * model.spectrum) @ H.T, K, atol=1e-7)
     # all directions of 100 landmarks: the score is R_ij + λ h_iᵀh_j, a point's own −∞
-    prepared = prepare(X, kernel, 0.5, n_landmarks=100, n_candidates=20, seed=seed)
+    prepared = prepare(X, kernel, 0.5, n_landmarks=100, n_candidates=20)
     rows, around = slice(3, 8), np.arange(5, 200)
     found, _ = cell_scores(prepared)(rows, around, np.float64)
     single, error = cell_scores(prepared)(rows, around, np.float32)
@@ -126,10 +133,24 @@ def test_candidates_are_those_of_double_precision(kernel, offset, seed, monkeypa
     X = np.repeat(rng.standard_normal((30, 4)), 100, axis=0) + 0.02 * rng.standard_normal((3000, 4)) + offset
     X[5:40] = X[4]  # copies tie
     settled = as_kernel(kernel).fit(X)
-    prepared = prepare(X, settled, 1.0, n_landmarks=100, n_candidates=15, seed=seed)
-    found = rows_of_coefficients(prepared, 0, len(X))[0]
+    prepared = prepare(X, settled, 1.0, n_landmarks=100, n_candidates=15)
+    found = rows_of_coefficients(prepared)[0]
     monkeypatch.setattr(type(settled), "steepest_at_zero", False)
-    assert (found == rows_of_coefficients(prepared, 0, len(X))[0]).all()
+    assert (found == rows_of_coefficients(prepared)[0]).all()
+
+
+def test_some_cells_at_a_time_give_the_same(seed, monkeypatch):
+    monkeypatch.setattr(cells_module, "PROBED_POINTS", 400)
+    X = np.random.default_rng(seed).standard_normal((4000, 4))
+    kernel, sizes, of = as_kernel("rbf").fit(X), [], Prepared.of
+    monkeypatch.setattr(Prepared, "of", lambda points, *rest: (sizes.append(len(points)), of(points, *rest))[1])
+    at_once = two_scale(X, kernel=kernel, n_landmarks=50).matrix
+    monkeypatch.setattr(two_scale_module, "AROUND", 1500)
+    in_parts = two_scale(X, kernel=kernel, n_landmarks=50).matrix
+    assert sizes[0] == 4000
+    assert max(sizes[1:]) <= 1500
+    assert (at_once.indices == in_parts.indices).all()
+    np.testing.assert_allclose(at_once.data, in_parts.data, rtol=1e-9, atol=1e-12)
 
 
 def test_points_in_single_precision_are_seen_in_double(seed):

@@ -1,12 +1,14 @@
 """Blocks of the graph: coefficients of the points of a block, what the graph keeps of them, edges between groups.
 
 A task reads its points and, mapped from the shards around, those of the cells that its own cells probe. Coefficients
-that other blocks need are left for them in files, sorted by block. No task holds more than :data:`AROUND` points.
+that other blocks need are left for them in files, sorted by block. No task holds many more points than
+:data:`~subspaces.representation.two_scale.AROUND`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,11 @@ from subspaces.distributed._shards import Layout, open_layout
 from subspaces.graphs.rules import GraphRule, build_graph
 from subspaces.graphs.truncation import largest_per_column
 from subspaces.kernels import Kernel
-from subspaces.numerics.cells import PROBED_POINTS, Cells, nearest_cells
+from subspaces.numerics.cells import CellTable, nearest_cells
 from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.representation.coefficients import from_sparse
 from subspaces.representation.nystrom import Frame, GlobalPart, Sums
-from subspaces.representation.two_scale import Prepared, rows_of_coefficients
-
-AROUND = 3 * 2**17
-"""Points, its own and those around, whose features a task holds at a time, about."""
+from subspaces.representation.two_scale import AROUND, coefficients_of_cells
 
 _MODEL = ("penalty", "landmarks", "whitening", "spectrum", "effective_dimension", "n_points", "mean")
 
@@ -40,7 +39,7 @@ class Work:
     folder : of the coefficients
     kernel : settled
     n_candidates : of each point
-    around : :data:`AROUND`
+    around : points, its own and those around, whose features a task holds at a time, about
     """
 
     layout: str
@@ -89,13 +88,10 @@ def represent(work: Work, number: int) -> None:
     place, first, last, start, stop = layout.tasks[number]
     table = _Table.of(layout, place)
     own = table.row_of(place, np.arange(first, last))
-    probes = nearest_cells(table.centroids[own], table.centroids)
-    needed = _enough(table.sizes[probes], max(PROBED_POINTS, work.n_candidates + 1))
-    parts = [
-        _coefficients(work, layout, model, table, own[a:b], probes[a:b], needed[a:b])
-        for a, b in _batches(table.sizes, own, probes, needed, work.around)
-    ]
-    candidates, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    probes = nearest_cells(table.cells.centroids[own], table.cells.centroids)
+    candidates, values = coefficients_of_cells(
+        table.cells, own, probes, partial(_points_of, layout, table), model, work.n_candidates, work.around
+    )
     candidates = candidates.astype(layout.position_type)
     files.save_folder(
         work.path("rows", number),
@@ -107,12 +103,10 @@ def represent(work: Work, number: int) -> None:
 
 @dataclass(frozen=True)
 class _Table:
-    """All cells of the shards around one: shard, positions of their points, centroid."""
+    """All cells of the shards around one, the shard of each, and where those of a shard begin."""
 
+    cells: CellTable
     shard: Labels
-    starts: Labels
-    sizes: Labels
-    centroids: Array
     first: dict[int, int]
 
     @staticmethod
@@ -120,56 +114,16 @@ class _Table:
         places = np.unique(np.append(layout.near[place], place))
         bounds = [np.asarray(layout.shard(p, "bounds")) for p in places]
         counts = [len(b) - 1 for b in bounds]
-        return _Table(
-            np.repeat(places, counts),
+        cells = CellTable(
             np.concatenate([layout.offsets[p] + b[:-1] for p, b in zip(places, bounds, strict=True)]),
             np.concatenate([np.diff(b) for b in bounds]),
             np.concatenate([layout.shard(p, "centroids") for p in places]),
-            dict(zip(places.tolist(), np.cumsum([0, *counts[:-1]]).tolist(), strict=True)),
         )
+        first = dict(zip(places.tolist(), np.cumsum([0, *counts[:-1]]).tolist(), strict=True))
+        return _Table(cells, np.repeat(places, counts), first)
 
     def row_of(self, place: int, cells: Labels) -> Labels:
         return self.first[int(place)] + cells
-
-
-def _enough(sizes: Array, at_least: int) -> Labels:
-    """How many of the cells in each row are needed to have that many points."""
-    return np.minimum((np.cumsum(sizes, axis=1) < at_least).sum(axis=1) + 1, sizes.shape[1])
-
-
-def _batches(sizes: Array, own: Labels, probes: Labels, needed: Labels, limit: int) -> list[tuple[int, int]]:
-    """Ranges of own cells whose points, with those around, are not more than the limit."""
-    ranges, first, total = [], 0, 0
-    seen = np.zeros(len(sizes), dtype=bool)
-    for i in range(len(own)):
-        cells = np.append(probes[i, : needed[i]], own[i])
-        new = np.unique(cells[~seen[cells]])
-        if total + sizes[new].sum() > limit and i > first:
-            ranges.append((first, i))
-            first, total = i, 0
-            seen[:] = False
-            new = np.unique(cells)
-        seen[new] = True
-        total += int(sizes[new].sum())
-    return [*ranges, (first, len(own))]
-
-
-def _coefficients(
-    work: Work, layout: Layout, model: GlobalPart, table: _Table, own: Labels, probes: Labels, needed: Labels
-) -> tuple[Array, Array]:
-    """Candidates (positions) and coefficients of the points of some cells."""
-    used = np.arange(probes.shape[1]) < needed[:, None]
-    others = np.setdiff1d(probes[used], own)
-    chosen = np.concatenate([own, others])
-    place = np.full(len(table.sizes), 0, dtype=np.intp)
-    place[chosen] = np.arange(len(chosen))
-    points = _points_of(layout, table, chosen)
-    positions = np.concatenate([np.arange(table.starts[c], table.starts[c] + table.sizes[c]) for c in chosen])
-    bounds = np.concatenate([[0], np.cumsum(table.sizes[chosen])])
-    cells = Cells(np.arange(len(points)), bounds, table.centroids[chosen], place[probes[:, : needed.max()]])
-    prepared = Prepared.of(points, cells, model, min(work.n_candidates, len(points) - 1))
-    candidates, values = rows_of_coefficients(prepared, 0, int(bounds[len(own)]))
-    return positions[candidates], values
 
 
 def _points_of(layout: Layout, table: _Table, chosen: Labels) -> Array:
@@ -177,8 +131,8 @@ def _points_of(layout: Layout, table: _Table, chosen: Labels) -> Array:
     parts = []
     for c in chosen:
         place = int(table.shard[c])
-        start = table.starts[c] - layout.offsets[place]
-        parts.append(shards[place][start : start + table.sizes[c]])
+        start = table.cells.starts[c] - layout.offsets[place]
+        parts.append(shards[place][start : start + table.cells.sizes[c]])
     return np.concatenate(parts, dtype=np.float64)
 
 

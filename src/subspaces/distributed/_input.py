@@ -169,7 +169,10 @@ def _folder_of(path: Path) -> str | None:
     """What a folder holds: ``.parquet`` or ``.csv`` files, or neither."""
     if not path.is_dir() or path.suffix in (".npy", ".zarr"):
         return None
-    return next((suffix for suffix in (".parquet", ".csv") if tables_in(path, suffix)), None)
+    found = [suffix for suffix in (".parquet", ".csv") if tables_in(path, suffix)]
+    if len(found) > 1:
+        raise FileError(path, "holds .parquet and .csv files, and both may be the points; move one kind elsewhere")
+    return found[0] if found else None
 
 
 def tables_in(folder: Path, suffix: str) -> list[Path]:

@@ -34,7 +34,7 @@ from subspaces.numerics.ordering import fingerprints
 from subspaces.numerics.process import one_thread, quiet, warn_caller
 from subspaces.numerics.types import Array, Labels
 from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, choose_landmarks, settle_global_part
-from subspaces.representation.two_scale import TwoScale, candidates_for
+from subspaces.representation.two_scale import AROUND, TwoScale, candidates_for
 from subspaces.scaling import Scaling, apply_scaling
 
 IN_MEMORY = 200_000
@@ -97,7 +97,7 @@ def _require_tasks(source: Source, workers: Workers) -> None:
     """Refuse what a task has no room for: a shard in two orders, or the points and features around a block."""
     n, m = source.shape
     shard = 3 * min(n, _shards.SHARD) * m * source.dtype.itemsize
-    block = min(n, _blocks.AROUND) * (m + N_LANDMARKS + _BESIDE) * DOUBLE
+    block = min(n, AROUND) * (m + N_LANDMARKS + _BESIDE) * DOUBLE
     needed = max(shard, block)
     workers.require(needed, f"a task of the graph of {n} points with {m} features", _REMEDY)
 
@@ -207,10 +207,10 @@ class _Run:
         plan, settled = self.plan, self.settled
         n_candidates = min(candidates_for(plan.graph.n_nonzero), layout.n - 1)
         known = {"points": Path(layout.folder).name, "kernel": files.identity_of(kernel), "reg": float(settled.reg)}
-        known |= {"affine": settled.affine, "n_candidates": n_candidates, "around": _blocks.AROUND}
+        known |= {"affine": settled.affine, "n_candidates": n_candidates, "around": AROUND}
         folder = files.named_folder(self.checkpoint, "graph", known)
         layout_file = str(Path(layout.folder) / "layout.npz")
-        work = _blocks.Work(layout_file, str(folder), kernel, n_candidates, _blocks.AROUND)
+        work = _blocks.Work(layout_file, str(folder), kernel, n_candidates, AROUND)
         if files.absent([folder / "model.npz"]):
             frame = choose_landmarks(sample, kernel, N_LANDMARKS, plan.seed, settled.affine)
             places = range(len(layout.shards))

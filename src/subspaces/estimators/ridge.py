@@ -196,14 +196,14 @@ def _input_bytes(plan: Plan) -> int:
 
 
 def _require_two_scale(plan: Plan, n_nonzero: int | None) -> None:
-    """Refuse what is linear in n and still does not fit: points in order of cells, features, candidates."""
+    """Refuse what is linear in n and still does not fit: candidates, and features of some points at a time."""
     shape, size = plan.shape, DOUBLE
     width = min(N_COMPONENTS, shape.m) if shape.is_sparse else shape.m
     directions = 3 * 8 * shape.m * (N_COMPONENTS + OVERSAMPLING) if shape.is_sparse else 0
     found = 2 * two_scale.candidates_for(n_nonzero) * (size + 4)
-    per_point = (width * (1 + shape.is_sparse) + N_LANDMARKS + two_scale.LEADING // 2) * size + found
+    at_a_time = min(shape.n, two_scale.AROUND) * (width + N_LANDMARKS + two_scale.LEADING // 2) * size
     memory.require(
-        shape.n * per_point + directions + _WORK + _input_bytes(plan),
+        shape.n * (width * shape.is_sparse * size + found) + at_a_time + directions + _WORK + _input_bytes(plan),
         f"the two-scale graph of {shape.n} points",
         "Let EKTRR cluster a sample and label the rest.",
     )

@@ -62,6 +62,41 @@ class Cells:
         return out
 
 
+@dataclass(frozen=True)
+class CellTable:
+    """Cells of points that may be elsewhere: first position, size and centroid of each."""
+
+    starts: Labels
+    sizes: Labels
+    centroids: Array
+
+    def needed(self, probes: Labels, at_least: int) -> Labels:
+        """How many of the cells in each row of `probes` are looked at, to have that many points."""
+        sizes = self.sizes[probes]
+        enough = (np.cumsum(sizes, axis=1) < max(PROBED_POINTS, at_least)).sum(axis=1) + 1
+        return np.minimum(enough, probes.shape[1])
+
+    def ranges(self, own: Labels, probes: Labels, needed: Labels, limit: int) -> list[tuple[int, int]]:
+        """Ranges of the cells `own` whose points, with those around, are not more than the limit."""
+        ranges, first, total = [], 0, 0
+        seen = np.zeros(len(self.sizes), dtype=bool)
+        for i in range(len(own)):
+            cells = np.append(probes[i, : needed[i]], own[i])
+            new = np.unique(cells[~seen[cells]])
+            if total + self.sizes[new].sum() > limit and i > first:
+                ranges.append((first, i))
+                first, total = i, 0
+                seen[:] = False
+                new = np.unique(cells)
+            seen[new] = True
+            total += int(self.sizes[new].sum())
+        return [*ranges, (first, len(own))]
+
+    def positions(self, cells: Labels) -> Labels:
+        """Positions of the points of some cells."""
+        return np.concatenate([np.arange(self.starts[c], self.starts[c] + self.sizes[c]) for c in cells])
+
+
 def build_cells(X: Array, *, size: int = CELL_SIZE, seed: int = 0) -> Cells:
     """Split points into cells of at most 1.5 × `size` by k-means in double precision, again and again.
 

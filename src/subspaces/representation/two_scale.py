@@ -15,6 +15,7 @@ right-hand side. R stays as it was: what the mean adds to ZZᵀ, a1ᵀ + 1aᵀ, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +24,17 @@ from scipy import sparse
 
 from subspaces.kernels import Kernel
 from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.cells import Cells, Pairs, Scores, build_cells, nearest_cell, probed_positions, search, stacked
+from subspaces.numerics.cells import (
+    Cells,
+    CellTable,
+    Pairs,
+    Scores,
+    build_cells,
+    nearest_cell,
+    probed_positions,
+    search,
+    stacked,
+)
 from subspaces.numerics.decompositions import solve_systems
 from subspaces.numerics.process import one_thread
 from subspaces.numerics.ties import top_columns
@@ -35,6 +46,8 @@ from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, fit_global
 N_CANDIDATES = 20
 BATCH = 64
 """Points whose systems are solved together: their rows of H stay in cache."""
+AROUND = 2**18
+"""Points whose rows of H, in double precision, exist at a time, about: 700 MB with all that belongs to them."""
 LEADING = 128
 """Directions of the global part that choose candidates."""
 
@@ -81,7 +94,7 @@ class TwoScale:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the coefficients of any range of points are computed from; all arrays in the order of the cells.
+    """What coefficients are computed from; all arrays in the order of the cells, of which the first have probes.
 
     ``features`` are the rows of H, the global part of every small system: a point is in the systems of six batches on
     average, and each row is computed once. ``leading`` are their last columns in single precision, for the search.
@@ -136,62 +149,76 @@ def two_scale(
         Sparse from the start, `n_candidates` entries a column.
     """
     n_candidates = min(n_candidates, len(X) - 1)
-    prepared = prepare(X, kernel, reg, n_landmarks, n_candidates, seed, affine)
-    candidates, values = rows_of_coefficients(prepared, 0, len(X))
-    cells, model = prepared.cells, prepared.model
+    cells = build_cells(X, seed=seed)
+    model = fit_global_part(X, kernel, reg, n_landmarks, seed, affine)
+    table = CellTable(cells.bounds[:-1], np.diff(cells.bounds), cells.centroids)
+
+    def points_of(chosen: Labels) -> Array:
+        return X[cells.order[table.positions(chosen)]].astype(np.float64, copy=False)
+
+    own = np.arange(cells.n_cells)
+    candidates, values = coefficients_of_cells(table, own, cells.probes, points_of, model, n_candidates, AROUND)
     found = sparse_coefficients(cells.order[candidates], values, cells.order, model.penalty)
     return replace(found, model=TwoScale(cells, model))
 
 
-def prepare(
-    X: Array,
-    kernel: Kernel,
-    reg: float,
-    n_landmarks: int,
+def coefficients_of_cells(
+    table: CellTable,
+    own: Labels,
+    probes: Labels,
+    points_of: Callable[[Labels], Array],
+    model: GlobalPart,
     n_candidates: int,
-    seed: int,
-    affine: bool = False,
-) -> Prepared:
-    """Cells and global part of the points, and what chooses candidates."""
-    cells = build_cells(X, seed=seed)
-    model = fit_global_part(X, kernel, reg, n_landmarks, seed, affine)
-    return Prepared.of(X[cells.order].astype(np.float64, copy=False), cells, model, n_candidates)
+    around: int,
+) -> tuple[Array, Array]:
+    """Candidates (positions) and coefficients of the points of the cells `own`, some cells at a time.
 
-
-def rows_of_coefficients(prepared: Prepared, start: int, stop: int) -> tuple[Array, Array]:
-    """Candidates (positions in the order of the cells) and coefficients of the points ``start:stop``.
-
-    `start` must be a multiple of BATCH: rounding depends on which systems are solved together.
+    Parameters
+    ----------
+    table : all cells that may be looked at
+    own : rows of the table
+    probes : for each of these the cells around it, nearest first
+    points_of : cells → their points, in double precision
+    model : the global part
+    n_candidates : of each point
+    around : points whose rows of H exist at a time, about
     """
+    needed = table.needed(probes, n_candidates + 1)
+    parts = []
+    for first, last in table.ranges(own, probes, needed, around):
+        looked_at = np.arange(probes.shape[1]) < needed[first:last, None]
+        mine = own[first:last]
+        chosen = np.concatenate([mine, np.setdiff1d(probes[first:last][looked_at], mine)])
+        place = np.zeros(len(table.sizes), dtype=np.intp)
+        place[chosen] = np.arange(len(chosen))
+        bounds = np.concatenate([[0], np.cumsum(table.sizes[chosen])])
+        near = place[probes[first:last, : needed[first:last].max()]]
+        points = points_of(chosen)
+        cells = Cells(np.arange(len(points)), bounds, table.centroids[chosen], near)
+        prepared = Prepared.of(points, cells, model, min(n_candidates, len(points) - 1))
+        candidates, values = rows_of_coefficients(prepared)
+        parts.append((table.positions(chosen)[candidates], values))
+    positions, coefficients = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return positions, coefficients
+
+
+def rows_of_coefficients(prepared: Prepared) -> tuple[Array, Array]:
+    """Candidates (positions in the order of the cells) and coefficients of the points of the cells that have probes."""
+    cells, steep = prepared.cells, prepared.model.kernel.steepest_at_zero
+    n_own = len(cells.probes)
+    n = int(cells.bounds[n_own])
+    own = Cells(cells.order[:n], cells.bounds[: n_own + 1], cells.centroids[:n_own], cells.probes)
     with phase("Searching for near points"):
-        candidates = _candidates(prepared, start, stop)
+        pairs = pair_scores(prepared) if steep else None
+        candidates = search(own, prepared.n_candidates, cell_scores(prepared), pairs, database=cells)
     values = np.empty(candidates.shape)
 
-    def one_block(a: int, b: int) -> None:
-        rows = np.arange(start + a, start + b)
-        values[a:b] = local_coefficients(prepared, rows, candidates[a:b])
+    def one_block(start: int, stop: int) -> None:
+        values[start:stop] = local_coefficients(prepared, np.arange(start, stop), candidates[start:stop])
 
     with one_thread("blas"):
-        map_blocks(one_block, row_blocks(stop - start, 1, BATCH))
+        map_blocks(one_block, row_blocks(n, 1, BATCH))
     return candidates, values
-
-
-def _candidates(prepared: Prepared, start: int, stop: int) -> Labels:
-    """Candidates of the points ``start:stop``, by a search in all cells that hold any of them."""
-    cells = prepared.cells
-    first = int(np.searchsorted(cells.bounds, start, side="right")) - 1
-    last = int(np.searchsorted(cells.bounds, stop, side="left"))
-    offset = int(cells.bounds[first])
-    bounds = cells.bounds[first : last + 1] - offset
-    own = Cells(cells.order[offset:][: bounds[-1]], bounds, cells.centroids[first:last], cells.probes[first:last])
-    scores, pairs = cell_scores(prepared), pair_scores(prepared)
-
-    def shifted(rows: slice, around: Array, dtype: Any) -> tuple[Array, float]:
-        return scores(slice(rows.start + offset, rows.stop + offset), around, dtype)
-
-    some = (lambda rows, columns: pairs(offset + rows, columns)) if prepared.model.kernel.steepest_at_zero else None
-    found = search(own, prepared.n_candidates, shifted, some, database=cells)
-    return np.asarray(found[start - offset : stop - offset])
 
 
 def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty: float) -> Coefficients:
