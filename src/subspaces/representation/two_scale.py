@@ -183,12 +183,13 @@ def coefficients_of_cells(
     n_candidates : of each point
     around : points whose rows of H exist at a time, about
     """
-    needed = table.needed(probes, n_candidates + 1)
-    parts = []
-    for first, last in table.ranges(own, probes, needed, around):
+    needed, parts = table.needed(probes, n_candidates + 1), []
+    all_fit = table.sizes.sum() <= around
+    for first, last in [(0, len(own))] if all_fit else table.ranges(own, probes, needed, around):
         looked_at = np.arange(probes.shape[1]) < needed[first:last, None]
         mine = own[first:last]
-        chosen = np.concatenate([mine, np.setdiff1d(probes[first:last][looked_at], mine)])
+        others = np.arange(len(table.sizes)) if all_fit else probes[first:last][looked_at]
+        chosen = np.concatenate([mine, np.setdiff1d(others, mine)])
         place = np.zeros(len(table.sizes), dtype=np.intp)
         place[chosen] = np.arange(len(chosen))
         bounds = np.concatenate([[0], np.cumsum(table.sizes[chosen])])
