@@ -223,3 +223,20 @@ def test_parquet_columns_of_text(tmp_path):
     )
     pq.write_table(pa.table({**columns, "name": [*columns["name"][:-1], "p3"]}), tmp_path / "x.parquet")
     assert "column 'name': 'p0' is not a number" in refusal(tmp_path / "x.parquet", label="t", ignore=["d"])
+
+
+@pytest.mark.parametrize("cell", ["n.d.", "nd", "N/D", "n.a.", "<NA>", "--", "–", ".", "missing"])
+def test_what_people_write_for_nothing(tmp_path, cell):
+    """A laboratory's "not determined" is a gap to settle, not a column of text to leave out."""
+    text = f"a,b\n1,2\n{cell},3\n5,6\n"
+    assert "missing" in refusal(write(tmp_path / "x.csv", text))
+    np.testing.assert_array_equal(read(tmp_path, text, missing="mean").X, [[1, 2], [3, 3], [5, 6]])
+
+
+@pytest.mark.parametrize("text", ["a;b\n79,3%;2\n12 %;3\n", "a,b\n79.3%,2\n12 %,3\n", "a;b\n79,3 %;2\n0,12;3\n"])
+def test_per_cent_is_what_a_workbook_stores(tmp_path, text):
+    np.testing.assert_allclose(read(tmp_path, text).X, [[0.793, 2], [0.12, 3]], rtol=1e-15)
+
+
+def test_a_sign_alone_is_no_number(tmp_path):
+    assert "'%'" in refusal(write(tmp_path / "x.csv", "a,b\n1,2\n%,3\n5,6\n7,8\n"))

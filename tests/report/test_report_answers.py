@@ -260,3 +260,10 @@ def test_pictures_are_as_large_as_there_is_room():
     pictures = Pictures(Content.from_estimator(model, X, image_shape=(200, 200)))
     assert pictures.fitting_side(10**9) == 256
     assert pictures.fitting_side(1) == 64
+
+
+def test_one_cluster_has_no_range_beside_it(points):
+    """ "1 to 10 may be right" beside "nothing speaks for splitting them" says nothing."""
+    single = Content.from_estimator(TRR(1).fit(points), points)
+    single.document["n_clusters_range"] = (1, 10)
+    assert tables.key_figures(single)[1] == ("1", "cluster", "")

@@ -10,7 +10,8 @@ from itertools import islice
 from typing import Literal
 
 MISSING = frozenset(
-    {"", "na", "n/a", "nan", "null", "none", "?", "-"}
+    {"", "na", "n/a", "n.a.", "nan", "<na>", "null", "none", "missing", "?", "-", "--", "–", "—", "."}
+    | {"nd", "n/d", "n.d."}  # "not determined", as laboratories write
     | {"#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!"}  # errors that spreadsheets write
 )
 """Cells that stand for a missing value (compared in lower case)."""
@@ -24,7 +25,7 @@ SAMPLE, SAMPLE_CHARACTERS = 50, 2**20
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tabulator", " ": "blank"}
 """What may stand between cells, and what it is called; a blank means any number of them."""
 
-_WITH_COMMA = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+),\d+([eE][+-]?\d+)?")
+_WITH_COMMA = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+),\d+([eE][+-]?\d+)?(\s*%)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?")
 
@@ -38,10 +39,25 @@ def kind_of(cell: str, decimal: str = ".") -> Kind:
     if cell.strip().lower() in MISSING:
         return "missing"
     try:
-        float(with_point(cell) if decimal == "," else cell)
+        number_of(cell, decimal)
     except ValueError:
         return "text"
     return "text" if "_" in cell else "number"  # Python reads 2019_04 as 201904; in a file that is text
+
+
+def number_of(cell: str, decimal: str = ".") -> float:
+    """The number in a cell; per cent as a fraction, which is what a workbook stores.
+
+    Examples
+    --------
+    >>> number_of("75%"), number_of("-1,5", ","), number_of("12 %", ",")
+    (0.75, -1.5, 0.12)
+    """
+    plain = cell.strip()
+    percent = plain.endswith("%")
+    plain = plain[:-1] if percent else plain
+    value = float(with_point(plain) if decimal == "," else plain)
+    return value / 100 if percent else value
 
 
 def with_point(cell: str) -> str:

@@ -31,6 +31,7 @@ from subspaces.io.dialect import (
     filled,
     find_decimal,
     kind_of,
+    number_of,
     looks_like_header,
     take_rows,
     with_point,
@@ -241,8 +242,9 @@ def _with_gaps(cells: Sequence[str], decimal: str) -> list[float]:
     kinds = [kind_of(cell, decimal) for cell in cells]
     if "text" in kinds:
         return []
-    read = with_point if decimal == "," else str
-    return [float(read(cell)) if kind == "number" else math.nan for cell, kind in zip(cells, kinds, strict=True)]
+    return [
+        number_of(cell, decimal) if kind == "number" else math.nan for cell, kind in zip(cells, kinds, strict=True)
+    ]
 
 
 def _shown_gap(cells: Sequence[str]) -> str:

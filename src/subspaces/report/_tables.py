@@ -65,10 +65,11 @@ def key_figures(content: Content) -> list[Row]:
     summary, document = content.summary, content.document
     n = len(summary.labels)
     low, high = document.get("n_clusters_range", (0, 0))
-    noun = "cluster" if len(summary.clusters) == 1 else "clusters"
+    is_one = len(summary.clusters) == 1
+    noun, several = ("cluster", "") if is_one else ("clusters", f"{low} to {high} may be right" if low < high else "")
     figures: list[Row] = [
         (f"{n:,}", content.noun, f"{content.X.shape[1]:,} {'values' if content.image_shape else 'features'} each"),
-        (str(len(summary.clusters)), noun, f"{low} to {high} may be right" if low < high else ""),
+        (str(len(summary.clusters)), noun, several),
         (f"{np.median(summary.confidence):.2f}", "median confidence", "probability that a label is right"),
         (f"{int((summary.confidence < UNSURE).sum()):,}", "doubtful", f"confidence below {UNSURE}"),
         (f"{int(summary.fits_nowhere.sum()):,}", "fit nowhere", "far away or torn between clusters"),
