@@ -31,8 +31,8 @@ from subspaces.io.dialect import (
     filled,
     find_decimal,
     kind_of,
-    number_of,
     looks_like_header,
+    number_of,
     take_rows,
     with_point,
 )
@@ -242,9 +242,7 @@ def _with_gaps(cells: Sequence[str], decimal: str) -> list[float]:
     kinds = [kind_of(cell, decimal) for cell in cells]
     if "text" in kinds:
         return []
-    return [
-        number_of(cell, decimal) if kind == "number" else math.nan for cell, kind in zip(cells, kinds, strict=True)
-    ]
+    return [number_of(cell, decimal) if kind == "number" else math.nan for cell, kind in zip(cells, kinds, strict=True)]
 
 
 def _shown_gap(cells: Sequence[str]) -> str:
