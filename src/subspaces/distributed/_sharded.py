@@ -44,7 +44,7 @@ machine has room for."""
 _NEAR = 64  # shards around one whose cells are looked at
 _DELIVERED = 2**22  # rows whose labels are brought back into the order given by one task
 _GRAPHS = ("symmetric", "column", "mass")
-_BESIDE = 144  # numbers that a task holds for each point beside its features, measured at 10⁷ points
+_BESIDE = 230  # numbers that a task holds for each point beside its features, measured at 10⁷ points
 _REMEDY = "Allow more, with fewer workers on a machine for instance, or let EKTRR cluster a sample and label the rest."
 
 
