@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from subspaces import KTRR
-from subspaces.distributed import _blocks, _cut, _sample, _sharded, _shards, fit_predict
+from subspaces.distributed import _cut, _sample, _sharded, _shards, fit_predict
 from subspaces.distributed._input import Source, as_source
 from subspaces.distributed._tasks import DaskWorkers, ThisProcess
 from subspaces.estimators import ridge
@@ -98,7 +98,7 @@ def test_tasks_that_do_not_fit_are_refused_first(balls, monkeypatch):
     """By this process under its limit, and on workers by what Dask allows them, not by a worker killed three times."""
     gathered = []
     monkeypatch.setattr(_shards, "split", lambda *_: gathered.append(1))
-    monkeypatch.setattr(_blocks, "AROUND", 10**9)
+    monkeypatch.setattr(_sharded, "AROUND", 10**9)
     monkeypatch.setattr(_sharded, "min", lambda *sizes: max(sizes), raising=False)  # as if there were so many points
     with pytest.raises(MemoryError, match=r"a task of the graph of 1000 points with 5 features needs .* EKTRR"):
         fit_predict(ktrr(3), balls, client="here")
