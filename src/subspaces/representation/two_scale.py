@@ -41,7 +41,7 @@ from subspaces.numerics.ties import top_columns
 from subspaces.numerics.types import Array, Labels
 from subspaces.progress import phase
 from subspaces.representation.coefficients import Coefficients, from_sparse
-from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, fit_global_part
+from subspaces.representation.nystrom import N_LANDMARKS, ROWS, GlobalPart, fit_global_part
 
 N_CANDIDATES = 20
 BATCH = 64
@@ -118,7 +118,7 @@ class Prepared:
             leading[start:stop] = features[start:stop, -leading.shape[1] :]
 
         with one_thread("blas"):
-            map_blocks(one_block, row_blocks(len(points), 4 * N_LANDMARKS * features.itemsize))
+            map_blocks(one_block, row_blocks(len(points), 1, ROWS))
         return cls(points, cells, model, features, leading, n_candidates)
 
 
@@ -337,7 +337,7 @@ def cell_scores(prepared: Prepared) -> Scores:
         rounding = float(np.finfo(dtype).eps)
         reach = np.array([(m + 4) * rounding * float(left[:, m].max() + right[:, m + 1].max())])
         kernel.profile(reach)
-        error = largest - float(reach[0]) + (len(weights) + 4) * rounding * largest
+        error = largest - float(reach[0]) + (len(weights) / 2 + 4) * rounding * largest  # ‖z‖² ≤ k(x, x)
         left[:, :m] *= -2
         values: Array = left @ right.T
         np.maximum(values, 0, out=values)
