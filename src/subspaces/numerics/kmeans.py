@@ -106,7 +106,7 @@ class _Search:
         )
 
     def distances(self, centres: Array) -> Array:
-        # all numbers are finite and exact: where OpenBLAS's AVX-512 kernels say "invalid", it is of lanes they drop
+        # all numbers are finite and exact, so "invalid", which was seen on a machine with AVX-512, cannot be about them
         with np.errstate(invalid="ignore"):
             D = self.points @ (-2 * centres.T)
         D += np.einsum("ij,ij->i", centres, centres)
