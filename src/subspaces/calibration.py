@@ -65,9 +65,13 @@ def probability_right(features: Array, sizes_of_own: Array) -> Array:
     weights = np.array(BY_GRAPH if features.shape[1] < len(BY_SEARCH) - 1 else BY_SEARCH)
     utility = features @ weights[:-1] + weights[-1]
     probability = 1 / (1 + np.exp(-np.clip(utility, -30, 30)))
-    trust = 1 - np.exp(-sizes_of_own / FEW)
-    drawn: Array = 0.5 + (probability - 0.5) * trust
+    drawn: Array = 0.5 + (probability - 0.5) * (2 * certain(sizes_of_own) - 1)
     return drawn
+
+
+def certain(sizes_of_own: Array) -> Array:
+    """Return the largest probability that a label of a cluster of this size can have."""
+    return np.asarray(1 - np.exp(-sizes_of_own / FEW) / 2)
 
 
 def soft_memberships(walks: Array, codes: Labels, confidence: Array) -> Array:

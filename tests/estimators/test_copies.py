@@ -1,13 +1,24 @@
-"""Rows that occur often: rounded numbers, tables joined twice. Copies represent each other, and nothing else."""
-
-import warnings
+"""Rows that occur often: rounded numbers, tables joined twice, categories. Copies of a row count once."""
 
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from subspaces import SubspaceClustering
-from subspaces.numerics.ordering import fingerprints, one_of_each
+from subspaces import KTRR, SC, SSC, SubspaceClustering
+
+
+def three_groups(seed, share):
+    """Groups seven deviations apart, in each of which a share of the rows are copies of one row."""
+    rng, y = np.random.default_rng(seed), np.repeat([0, 1, 2], 80)
+    X = rng.normal(size=(240, 5)) + 7 / np.sqrt(2) * np.eye(3, 5)[y]
+    for group in range(3 if share else 0):
+        copies = rng.choice(np.flatnonzero(y == group), int(share * 80), replace=False)
+        X[copies] = X[copies[0]]
+    return X, y
+
+
+def one_hot(codes, n_levels=4):
+    return np.concatenate([np.eye(n_levels)[column] for column in codes.T], axis=1)
 
 
 @pytest.fixture(scope="module")
@@ -57,18 +68,47 @@ def test_rounding_does_not_hide_groups():
         assert adjusted_rand_score(y, SubspaceClustering(2).fit(X).labels_) > 0.95, name
 
 
-def test_copies_that_are_the_groups_stay():
-    rng = np.random.default_rng(0)
-    kinds = rng.integers(0, 5, 200)
-    cloud = rng.normal(size=(100, 3))
-    cloud[:40] = 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # "raise n_nonzero" would say nothing to a user who cannot set it
-        assert adjusted_rand_score(kinds, SubspaceClustering().fit(np.eye(5)[kinds]).labels_) == 1
-        assert adjusted_rand_score(np.arange(100) < 40, SubspaceClustering(2).fit(cloud).labels_) > 0.9
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.7])
+def test_copies_of_one_row_do_not_become_a_group(share):
+    X, y = three_groups(1, share)
+    assert adjusted_rand_score(y, SubspaceClustering(3).fit(X).labels_) == 1
+    found = SubspaceClustering().fit(X)
+    assert found.n_clusters_ == 3
+    assert adjusted_rand_score(y, found.labels_) == 1
 
 
-def test_few_copies_change_nothing():
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    X[1] = X[0]
-    assert len(one_of_each(fingerprints(X)).rows) == 50
+@pytest.mark.parametrize("method", [KTRR(3), KTRR(3, partition="modularity"), KTRR(3, kernel="linear"), SC(3), SSC(3)])
+def test_copies_change_no_method(method):
+    X, _ = three_groups(0, 0)
+    row = np.concatenate([np.arange(240), np.repeat([3, 100, 200], 90)])
+    once = method.fit_predict(X)
+    np.testing.assert_array_equal(method.fit(X[row]).labels_, once[row])
+    np.testing.assert_array_equal(method.predict(X[row]), once[row])
+
+
+def test_classes_in_one_hot_columns_are_found():
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        y, typical = rng.integers(0, 3, 400), rng.integers(0, 4, (3, 10))
+        codes = np.where(rng.random((400, 10)) < 0.8, typical[y], rng.integers(0, 4, (400, 10)))
+        assert adjusted_rand_score(y, SubspaceClustering(3).fit(one_hot(codes)).labels_) > 0.95
+
+
+@pytest.mark.parametrize(("n_columns", "n_levels"), [(3, 4), (3, 6), (6, 2), (2, 3)])
+def test_independent_categories_are_no_groups(n_columns, n_levels):
+    codes = np.random.default_rng(1).integers(0, n_levels, (400, n_columns))
+    assert SubspaceClustering().fit(one_hot(codes, n_levels)).n_clusters_ == 1
+
+
+def test_half_of_the_rows_equal_is_no_group():
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    X[:100] = X[0]
+    assert SubspaceClustering().fit(X).n_clusters_ == 1
+
+
+def test_a_few_kinds_of_rows_are_the_groups():
+    kinds = np.random.default_rng(0).integers(0, 5, 200)
+    found = SubspaceClustering().fit(np.eye(5)[kinds])
+    assert adjusted_rand_score(kinds, found.labels_) == 1
+    assert found.verdict_ == "5 groups: the rows are of 5 kinds."
+    assert found.confidence_.min() > 0.9

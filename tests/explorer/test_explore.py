@@ -242,7 +242,7 @@ def test_more_points_than_the_page_can_follow(data):
 
 
 def test_warnings_come_with_the_view(data):
-    twice = np.vstack([data[0], data[0]])  # a singular kernel matrix
+    twice = np.vstack([data[0], data[0] * (1 + 1e-14)])  # a singular kernel matrix
     view = Session(twice).compute(Settings(4, reg=1e-17))
     assert any("λ" in message for message in view.messages)
 

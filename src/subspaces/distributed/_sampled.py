@@ -18,7 +18,7 @@ from subspaces.engine.landmark_run import Outcome, one_cluster, run_points
 from subspaces.estimators.sampled import Sampled
 from subspaces.landmarks.points import Points, label_blocks
 from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.ordering import fingerprints, order_of_keys, row_keys
+from subspaces.numerics.ordering import Units, fingerprints, first_keys, order_of_keys, second_keys
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, apply_scaling, fit_scaling, inverse_deviation
 
@@ -127,7 +127,7 @@ def _run(estimator: Sampled, points: Rows) -> Outcome:
         return one_cluster(n, points.dtype, estimator.n_clusters)
     largest = float(np.abs(extremes).max()) or 1.0
     scaling = settle_scaling(points, extremes, estimator.scaling, estimator._sees_units())
-    return run_points(points.scaled(scaling, _order(points, largest)), solve, largest)
+    return run_points(points.scaled(scaling, _order(points, Units.between(*extremes))), solve, largest)
 
 
 def settle_scaling(points: Rows, extremes: Array, rule: str | None, units: bool = False) -> Scaling:
@@ -155,13 +155,13 @@ def _extremes(points: Rows) -> Array:
     return np.stack([np.min([low for low, _ in found], axis=0), np.max([high for _, high in found], axis=0)])
 
 
-def _order(points: Rows, largest: float) -> Labels:
-    """:func:`~subspaces.numerics.ordering.canonical_order` of all points, from a key and a fingerprint of each."""
-    keys, prints = np.empty((len(points), 2)), np.empty(len(points), dtype=np.uint64)
-    for number, found in points.workers.run(_keys, [(block, largest) for block in points.blocks]):
-        rows = slice(points.bounds[number], points.bounds[number + 1])
-        keys[rows], prints[rows] = found
-    return order_of_keys(keys, prints)
+def _order(points: Rows, units: Units) -> Labels:
+    """:func:`~subspaces.numerics.ordering.canonical_order` of all points, from keys and a fingerprint of each."""
+    found = results(points.workers, _keys, [(block, units) for block in points.blocks])
+    first, sums, prints = zip(*found, strict=True)
+    weights = np.sum(sums, axis=0) / len(points)
+    second = results(points.workers, _second_keys, [(block, units, weights) for block in points.blocks])
+    return order_of_keys(np.column_stack([np.concatenate(first), np.concatenate(second)]), np.concatenate(prints))
 
 
 def _total(points: Rows, mean: Array | None) -> Array:
@@ -202,9 +202,13 @@ def _rows(block: Any, rows: Labels) -> Array:
     return opened(block)[rows]
 
 
-def _keys(block: Any, largest: float) -> tuple[Array, Array]:
+def _keys(block: Any, units: Units) -> tuple[Array, Array, Array]:
     X = opened(block)
-    return row_keys(X, largest), fingerprints(X)
+    return *first_keys(X, units), fingerprints(X)
+
+
+def _second_keys(block: Any, units: Units, weights: Array) -> Array:
+    return second_keys(opened(block), units, weights)
 
 
 def _add(total: Array, block: Any, mean: Array | None, scaling: Scaling) -> Array:

@@ -179,10 +179,9 @@ class _Run:
         counts = files.load(folder / "counts.npy")
         if counts is None or files.absent([_shards.shard_path(folder, int(s)) for s in np.flatnonzero(counts)]):
             counts = self._split(folder, scaling, len(centres))
-            largest = float(np.abs(sample).max()) or 1.0
             splits = [path.name for path in self._splits(folder)]
             there = [int(s) for s in np.flatnonzero(counts)]
-            tasks = [(str(folder), splits, shard, largest, self.plan.seed) for shard in there]
+            tasks = [(str(folder), splits, shard, self.plan.seed) for shard in there]
             self._phase(_shards.gather, tasks, [_shards.shard_path(folder, shard) for shard in there])
         if files.absent([folder / "layout.npz"]):
             _shards.save_layout(_shards.make_layout(folder, counts, centres, _NEAR), folder / "layout.npz")

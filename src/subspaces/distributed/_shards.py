@@ -19,7 +19,7 @@ from subspaces.distributed import _files as files
 from subspaces.distributed._input import opened
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.cells import build_cells, nearest_cells
-from subspaces.numerics.ordering import fingerprints, order_of_keys, row_keys
+from subspaces.numerics.ordering import canonical_order, fingerprints
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, apply_scaling
 
@@ -71,7 +71,7 @@ def split(block: Any, start: int, stop: int, folder: str, scaling: Scaling) -> N
     files.save_folder(split_path(place, start, stop), points=X[order], rows=start + order, bounds=bounds)
 
 
-def gather(folder: str, splits: list[str], shard: int, largest: float, seed: int) -> None:
+def gather(folder: str, splits: list[str], shard: int, seed: int) -> None:
     """One task: bring the points of a shard together, in canonical order and sorted into cells."""
     place, points, rows = Path(folder), [], []
     for name in splits:
@@ -82,7 +82,7 @@ def gather(folder: str, splits: list[str], shard: int, largest: float, seed: int
     X, row = np.concatenate(points), np.concatenate(rows)
     del points
     prints = fingerprints(X)
-    order = order_of_keys(row_keys(X, largest), prints)
+    order = canonical_order(X, prints)
     X, row, prints = X[order], row[order], prints[order]
     cells = build_cells(X, seed=seed)
     files.save_folder(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,8 +107,8 @@ class Plan:
     n_components : leading components that stand for sparse points; None: the points themselves
     solver, solver_reason : the route to the coefficients, and why
     place : the library and device that make and invert the kernel matrix; None: NumPy
-    canonical : whether the run sees the points in their canonical order (:mod:`subspaces.numerics.ordering`)
-    copies_are_groups : whether copies that only see each other are meant to, so that nobody has to be warned
+    canonical : whether the run sees the different points in their canonical order (:mod:`subspaces.numerics.ordering`);
+        otherwise all of them, copies too, as they are given
     """
 
     method: str
@@ -132,7 +132,6 @@ class Plan:
     solver_reason: str = ""
     place: Place | None = None
     canonical: bool = True
-    copies_are_groups: bool = False
 
     @property
     def pairwise(self) -> bool:
@@ -143,6 +142,11 @@ class Plan:
     def n_inputs(self) -> int:
         """Copies of the points that exist beside those given: in canonical order, and scaled or in double precision."""
         return int(self.canonical) + (self.scaling is not None)
+
+    def of_size(self, n: int) -> Plan:
+        """Return the plan for n of the points, with no more clusters than these."""
+        n_clusters = None if self.n_clusters is None else min(self.n_clusters, n)
+        return replace(self, shape=self.shape._replace(n=n), n_clusters=n_clusters)
 
     def key(self, stage: str) -> tuple[Any, ...]:
         """What the result of a stage depends on: two plans with the same key may share it.

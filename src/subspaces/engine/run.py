@@ -18,11 +18,11 @@ from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
 from subspaces.numerics.listening import Listener, Timer
 from subspaces.numerics.ordering import (
-    Kept,
+    Distinct,
     canonical_order,
+    distinct_rows,
     fingerprints,
     inverse_of,
-    one_label_per_copy,
     reordered,
     rows_of,
 )
@@ -45,7 +45,7 @@ class Journey:
     embedding : :class:`~subspaces.engine.stages.Embedding`, or None where none was needed
     labels : cluster of each point, numbered by the first of their points; None if the run ended before
     timings : seconds of each stage that was computed
-    order, prints : rows in canonical order, and the fingerprints of all rows
+    order, prints : the different rows in canonical order, and the fingerprints of all rows
     all_equal : whether all points are, so that there was nothing to compute
     """
 
@@ -119,32 +119,39 @@ def run(
         prints = fingerprints(X)
         if all_equal(X, plan.pairwise):
             return replace(_one_cluster(plan), prints=prints)
-        n = X.shape[0]
-        order = canonical_order(X, prints, pairwise=plan.pairwise) if plan.canonical else np.arange(n)
-        _warn_of_bad_input(X, prints, plan)
+        order = kept = np.arange(X.shape[0])
+        distinct = Distinct(kept, kept)
+        if plan.canonical:
+            order = canonical_order(X, prints, pairwise=plan.pairwise)
+        if plan.canonical and not plan.pairwise:
+            distinct = distinct_rows(prints)
+            first = np.zeros(len(order), dtype=bool)
+            first[distinct.rows] = True
+            order = order[first[order]]
+            plan = plan.of_size(len(order))
+        if not plan.pairwise:
+            warn_of_bad_numbers(X, plan.scaling)
         points = rows_of(X, order, pairwise=plan.pairwise)
-    found = run_ordered(plan, points, prints[order], cache=cache, listen=listen, until=until)
-    return replace(as_given(found, order), prints=prints)
+    found = run_ordered(plan, points, cache=cache, listen=listen, until=until)
+    found = as_given(found, distinct.place[order])
+    return replace(_with_copies(found, distinct), prints=prints)
 
 
 def run_ordered(
     plan: Plan,
     points: Data,
-    prints: Array | None = None,
     *,
     cache: Cache | None = None,
     listen: Listener | None = None,
     until: str = "cut",
 ) -> Journey:
-    """:func:`run` for points that are in canonical order; without fingerprints copies may have different labels."""
+    """:func:`run` for points that all differ and are in canonical order."""
     steps = _Run(plan, points, cache, listen)
     graph = steps.joined()
     embedding = None if until == "graph" else steps.embedding(graph)
     labels = None
     if until == "cut":
-        labels = steps.labels(graph, embedding)
-        if prints is not None:
-            labels = one_label_per_copy(labels, prints)
+        labels = np.unique(steps.labels(graph, embedding), return_inverse=True)[1].astype(np.intp)
     return Journey(plan, graph, embedding, labels, steps.timer.seconds)
 
 
@@ -270,9 +277,9 @@ def as_given(found: Journey, order: Labels) -> Journey:
     return replace(found, graph=graph, embedding=embedding, labels=labels, order=order)
 
 
-def with_copies(found: Journey, kept: Kept, prints: Array) -> Journey:
-    """A journey of the kept rows as one of all: a copy is represented by the row it equals and tied to it alone."""
-    rows, place = kept
+def _with_copies(found: Journey, distinct: Distinct) -> Journey:
+    """A journey of the different rows as one of all: a copy is represented by the row it equals, tied to it alone."""
+    rows, place = distinct
     if len(rows) == len(place):
         return found
     graph, embedding = found.graph, found.embedding
@@ -298,8 +305,7 @@ def with_copies(found: Journey, kept: Kept, prints: Array) -> Journey:
         name = "rows" if embedding.groups is None else "groups"
         embedding = embedding._replace(**{name: getattr(embedding, name)[place]})
     labels = None if found.labels is None else in_order(found.labels[place])
-    whole: dict[str, Any] = {"labels": labels, "order": rows[found.order], "prints": prints}
-    return replace(found, graph=graph, embedding=embedding, **whole)
+    return replace(found, graph=graph, embedding=embedding, labels=labels, order=rows[found.order])
 
 
 def _one_cluster(plan: Plan) -> Journey:
@@ -314,17 +320,3 @@ def _one_cluster(plan: Plan) -> Journey:
     graph = Graph(sparse.csr_array((n, n)), C, 1, np.zeros(0, dtype=np.intp), evidence)
     labels = np.zeros(n, dtype=np.intp)
     return Journey(plan, graph, Embedding(np.ones((n, 1)), np.zeros(1)), labels, order=np.arange(n), all_equal=True)
-
-
-def _warn_of_bad_input(X: Data, prints: Array, plan: Plan) -> None:
-    if not plan.pairwise:
-        warn_of_bad_numbers(X, plan.scaling)
-    kept = plan.graph.n_nonzero if plan.graph.name in ("column", "symmetric", "unit") else None
-    if plan.copies_are_groups:
-        return
-    most = int(np.unique(prints, return_counts=True)[1].max())
-    if kept is not None and most > kept:
-        warn_caller(
-            f"a point occurs {most} times, more often than n_nonzero={kept}: its copies keep each other's "
-            "coefficients only and form an island in the graph. Remove copies or raise n_nonzero."
-        )

@@ -12,13 +12,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces.calibration import Agreement, soft_memberships
+from subspaces.calibration import Agreement, certain, soft_memberships
 from subspaces.confidence import graph_confidence, memberships, summarize, walk_ends
 from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.run import run_ordered
 from subspaces.hierarchy import ClusterTree, cluster_tree
 from subspaces.numerics.namespace import like
-from subspaces.numerics.ordering import Kept, canonical_order, inverse_of
+from subspaces.numerics.ordering import Distinct, canonical_order, distinct_rows, inverse_of
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.progress import shown
@@ -69,7 +69,7 @@ class Answers:
         if points is None:
             return tree
         used, scaling = self._used(), self._predictor.scaling
-        rows, order = self._kept().rows, self._order_of_kept()
+        rows, order = self._distinct().rows, self._order_of_distinct()
 
         def graphs_of(drawn: Array) -> list[Sparse]:
             few = {} if used.n_clusters is None else {"n_clusters": min(used.n_clusters, len(drawn))}
@@ -86,12 +86,12 @@ class Answers:
         """The tree without tests; the same for any order of the points."""
 
         def made() -> ClusterTree:
-            kept, place = self._kept(), self._order_of_kept()
-            order = kept.rows[place]
+            distinct, place = self._distinct(), self._order_of_distinct()
+            order = distinct.rows[place]
             tree = cluster_tree(self.affinity_matrix_[order][:, order], self.labels_[order])
             leaves = np.empty(len(order), dtype=np.intp)
             leaves[place] = tree.leaves
-            return tree.of_points(leaves[kept.place])
+            return tree.of_points(leaves[distinct.place])
 
         return self._once("_levels", made)
 
@@ -109,13 +109,14 @@ class Answers:
             return np.arange(len(self.labels_))
         return canonical_order(points, prints)
 
-    def _kept(self) -> Kept:
-        """The rows that were looked at, all of them unless a method leaves out copies."""
-        return Kept(np.arange(len(self.labels_)), np.arange(len(self.labels_)))
+    def _distinct(self) -> Distinct:
+        """The different rows, which the fit looked at."""
+        prints = self._predictor.prints
+        return distinct_rows(np.arange(len(self.labels_)) if prints is None else prints)
 
-    def _order_of_kept(self) -> Labels:
+    def _order_of_distinct(self) -> Labels:
         """These rows, by their place among themselves, in the order of :meth:`_order`."""
-        return np.argsort(inverse_of(self._order())[self._kept().rows])
+        return np.argsort(inverse_of(self._order())[self._distinct().rows])
 
     def _used(self) -> Any:
         """The estimator with the parameters of the fit: what was ``"auto"`` is settled."""
@@ -154,8 +155,10 @@ class Answers:
 
         def made() -> Array:
             W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
+            rows, place = self._distinct()
+            if 1 < len(rows) == self.n_clusters_:  # all that is equal, and nothing else, is together
+                return certain(np.bincount(codes)[codes])
             found = graph_confidence(W, codes, memberships(W, codes), self._bare_tree(), self._agreement())
-            rows, place = self._kept()
             return found[rows][place]
 
         return self._once("_confidence", made)
@@ -194,6 +197,8 @@ class Answers:
         count = None if selection is None else selection.n_clusters
         doubtful = int((self.confidence_ < 0.5).sum()) if self.n_clusters_ > 1 else 0
         asked = int(self.n_clusters) if isinstance(self.n_clusters, Integral) else None
+        if asked is None and 1 < len(self._distinct().rows) == self.n_clusters_:
+            return f"{self.n_clusters_} groups: the rows are of {self.n_clusters_} kinds."
         return verdict(count, self.n_clusters_, len(self.labels_), doubtful, asked=asked)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces.calibration import Agreement
 from subspaces.engine.plan import STAGES
-from subspaces.engine.run import Journey, run, with_copies
+from subspaces.engine.run import Journey, run
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.automatic import OTHERWISE, keep_choice
 from subspaces.estimators.base import CONSTRAINTS
@@ -22,9 +22,7 @@ from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
 from subspaces.features import Extractor, Features, fit_extractor
-from subspaces.numerics.ordering import Kept, fingerprints, one_label_per_copy, one_of_each, rows_of
 from subspaces.numerics.types import Data
-from subspaces.partition import in_order
 from subspaces.progress import shown
 from subspaces.selection import AUTO, Selection, choose
 from subspaces.selection.candidates import EFFORTS, NEIGHBORS
@@ -40,8 +38,8 @@ class SubspaceClustering(GraphClusterer):
     About twenty settings of :class:`KTRR`, affine subspaces and a plain graph of nearest neighbours are tried on (a
     sample of) the points; tracks of a film are recognised and have settings of their own. The answer is the one that
     the others confirm best and to whose clusters subspaces fit (:func:`subspaces.selection.choose`, and the manual's
-    page *Nothing to set* for how well that works). ``subspaces cluster`` does the same. Where many rows are copies,
-    as of rounded numbers or of a table joined twice, each is looked at once, and its copies get its label.
+    page *Nothing to set* for how well that works). ``subspaces cluster`` does the same. As in every method, equal rows
+    count once.
 
     Parameters
     ----------
@@ -141,19 +139,10 @@ class SubspaceClustering(GraphClusterer):
         if self.selection_ is not None and self.selection_.n_points != X.shape[0]:
             n_points = self.selection_.n_points
             raise ValueError(f"chosen must be of the same points: it is of {n_points}, and X has {X.shape[0]}.")
-        prints = fingerprints(X)
-        kept = one_of_each(prints, self.n_clusters)
-        points = rows_of(X, kept.rows)
-        plan = replace(self.estimator_._plan(points), copies_are_groups=True)
-        selection = self.selection_
-        judged = selection is not None and len(selection.searched) == len(kept.rows)  # what was judged is the answer
+        plan = self.estimator_._plan(X)
         with announced(self, len(STAGES)) as listen:
-            journey = run(plan, points, listen=listen, until="graph" if judged else "cut")
-        if judged and selection is not None:
-            labels = np.empty(len(kept.rows), dtype=np.intp)
-            labels[kept.place[selection.searched]] = selection.labels
-            journey = replace(journey, labels=in_order(one_label_per_copy(labels, journey.prints)))
-        self._keep(with_copies(journey, kept, prints), X, self.estimator_)
+            journey = run(plan, X, listen=listen)
+        self._keep(journey, X, self.estimator_)
         keep_choice(self, self.estimator_)
 
     def choose(self, X: Any) -> Chosen:
@@ -168,11 +157,6 @@ class SubspaceClustering(GraphClusterer):
         self._validate_params()
         with shown(self.verbose, lines=True):
             return self._chosen(self._validated(X))
-
-    def _kept(self) -> Kept:
-        prints = self._predictor.prints
-        assert prints is not None
-        return one_of_each(prints, self.n_clusters)
 
     def _agreement(self) -> Agreement | None:
         """What the search knows of the labels; of points it did not look at, what it knows of their clusters."""

@@ -2,14 +2,13 @@
 
 Every fit draws (starts of k-means, landmarks, Leiden's visits) and breaks ties by position. So that a shuffled table
 gives the same clusters, the points are first put into an order that is their own: by a symmetric function of their
-values, rows that tie there by a linear one. Copies are interchangeable. Neither the unit nor the memory layout nor
-sparse storage changes it, nor, but for rows that tie, the order of the features. Fingerprints find rows that are equal;
-all copies of a point get one label.
+values in units of the columns' ranges, rows that tie there by a linear one. Neither order, unit nor origin of the
+columns changes it, nor memory layout or sparse storage. Fingerprints find rows that are equal: copies count once.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -20,10 +19,6 @@ from subspaces.numerics.types import Array, Data, Labels, Sparse
 
 _TIE = 1e-12
 """Share of the largest key below which two keys are equal: sums of features in another order differ by less."""
-_MOST_DIFFER = 0.9  # share of the rows: where more of them differ, the copies change too few edges to matter
-_FEW_KINDS = 30
-_MANY_OF_EACH = 10
-_OFTEN = 0.05  # share of the rows from which one that occurs so often may be a group
 
 
 def canonical_order(X: Data, prints: Array, *, pairwise: bool = False) -> Labels:
@@ -39,34 +34,83 @@ def canonical_order(X: Data, prints: Array, *, pairwise: bool = False) -> Labels
     >>> bool((X[order] == shuffled[canonical_order(shuffled, fingerprints(shuffled))]).all())
     True
     """
-    values = X.data if sparse.issparse(X) else X
-    largest = max(float(values.max(initial=0)), -float(values.min(initial=0))) or 1.0
-    keys = row_keys(X, largest)
-    if pairwise and X.shape[0] == X.shape[1]:
-        keys[:, 1] = (X / largest) @ (keys[:, 0] / np.abs(keys[:, 0]).max())
-    return order_of_keys(keys, prints)
+    n, units = X.shape[0], Units.of_columns(X)
+    first, sums = first_keys(X, units)
+    if pairwise and n == X.shape[1]:
+        second = X @ (first / (np.abs(first).max() or 1.0)) / (abs(X).max() or 1.0)
+    else:
+        second = second_keys(X, units, sums / n)
+    return order_of_keys(np.column_stack([first, second]), prints)
 
 
-def row_keys(X: Data, largest: float) -> Array:
-    """Two numbers per row, with t = x_ij / `largest` and fixed weights w_j: Σ_j t + t² + t³, and Σ_j w_j t.
+class Units(NamedTuple):
+    """What takes each column to [0, 1]: its smallest value, and one over its range (0 for a constant column)."""
 
-    Rows of one sum, or of one length, still differ in the first, which does not know the order of the features; rows
-    with the same values in other places (of zeros and ones, say) in the second.
+    low: Array
+    factor: Array
+
+    @classmethod
+    def of_columns(cls, X: Data) -> Units:
+        """Read them off the data."""
+        low, high = X.min(axis=0), X.max(axis=0)
+        if sparse.issparse(low):
+            low, high = low.toarray().ravel(), high.toarray().ravel()
+        return cls.between(low, high)
+
+    @classmethod
+    def between(cls, low: Array, high: Array) -> Units:
+        """Make them of the smallest and the largest value of each column."""
+        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        half = high / 2 - low / 2  # the whole range may overflow
+        return cls(low, np.divide(0.5, half, out=np.zeros_like(half), where=half > np.finfo(np.float64).tiny))
+
+    def apply(self, values: Array, columns: Any = slice(None)) -> Array:
+        """Return values of some columns in units of these."""
+        values = values.astype(np.float64, copy=False)
+        half = values / 2 - self.low[columns] / 2
+        return np.asarray(2 * self.factor[columns] * half)
+
+
+def first_keys(X: Data, units: Units) -> tuple[Array, Array]:
+    """Return t + t² + t³, with t the values in units of their columns, summed over each row and over each column.
+
+    Rows of one sum, or of one length, still differ in the first. It knows neither units nor order of the columns.
     """
-    weights = np.random.default_rng(0).random(X.shape[1])
     if sparse.issparse(X):
         X = sparse.csr_array(X)
-        rows, t = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.data.astype(np.float64, copy=False) / largest
-        keys = ((t + 1) * t + 1) * t, weights[X.indices] * t
-        return np.column_stack([np.bincount(rows, key, minlength=X.shape[0]) for key in keys])
-    out = np.empty((X.shape[0], 2))
+        row, base = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), _cubic(units.apply(np.zeros(X.shape[1])))
+        more = _cubic(units.apply(X.data, X.indices)) - base[X.indices]
+        sums = np.bincount(X.indices, more, minlength=X.shape[1]) + X.shape[0] * base
+        return np.bincount(row, more, minlength=X.shape[0]) + base.sum(), sums
+    first = np.empty(X.shape[0])
+
+    def one_block(start: int, stop: int) -> Array:
+        values = _cubic(units.apply(np.ascontiguousarray(X[start:stop])))
+        first[start:stop] = values.sum(axis=1)
+        return np.asarray(values.sum(axis=0))
+
+    return first, np.sum(map_blocks(one_block, row_blocks(X.shape[0], 8 * max(1, X.shape[1]))), axis=0)
+
+
+def second_keys(X: Data, units: Units, weights: Array) -> Array:
+    """Return Σ_j w_j t for each row: with weights from :func:`first_keys`, which follow the columns wherever they are.
+
+    Rows with the same values in other places (of zeros and ones, say) differ in it.
+    """
+    factor = weights * units.factor
+    if sparse.issparse(X):
+        return np.asarray(X @ factor - units.low @ factor)
+    second = np.empty(X.shape[0])
 
     def one_block(start: int, stop: int) -> None:
-        t = np.ascontiguousarray(X[start:stop], dtype=np.float64) / largest
-        out[start:stop, 0], out[start:stop, 1] = (((t + 1) * t + 1) * t).sum(axis=1), t @ weights
+        second[start:stop] = units.apply(np.ascontiguousarray(X[start:stop])) @ weights
 
     map_blocks(one_block, row_blocks(X.shape[0], 8 * max(1, X.shape[1])))
-    return out
+    return second
+
+
+def _cubic(t: Array) -> Array:
+    return ((t + 1) * t + 1) * t
 
 
 def order_of_keys(keys: Array, prints: Array) -> Labels:
@@ -162,31 +206,23 @@ def label_of_most_copies(labels: Labels, prints: Array) -> Labels:
     return (pairs[first] % span + least)[group].astype(np.intp)
 
 
-class Kept(NamedTuple):
-    """Rows that stand for all, in their order, and for every row the place among them of the one it equals."""
+class Distinct(NamedTuple):
+    """One row of each kind, in the order given, and for every row the place among them of the one it equals."""
 
     rows: Labels
     place: Labels
 
 
-def one_of_each(prints: Array, n_clusters: int | None = None) -> Kept:
-    """One row of each kind where many rows are copies; all rows where few are, or where copies say something.
+def distinct_rows(prints: Array) -> Distinct:
+    """Find the different rows by their fingerprints.
 
-    Copies represent each other and nothing else: of rounded or repeated rows a graph shows the kinds, not the groups.
-    Two cases stay as they are. Few kinds with many copies of each, or no more kinds than `n_clusters`, are the groups.
-    And a row that occurs far more often than the others, such as one of zeros, is one.
+    Copies represent each other and nothing else: with them a graph shows which rows are equal, not which are alike.
 
     Examples
     --------
-    >>> one_of_each(np.array([5, 7, 5, 8], dtype=np.uint64))
-    Kept(rows=array([0, 1, 3]), place=array([0, 1, 0, 2]))
+    >>> distinct_rows(np.array([5, 7, 5, 8], dtype=np.uint64))
+    Distinct(rows=array([0, 1, 3]), place=array([0, 1, 0, 2]))
     """
-    n = len(prints)
-    _, first, kind, counts = np.unique(prints, return_index=True, return_inverse=True, return_counts=True)
-    are_groups = len(first) < _FEW_KINDS and n >= _MANY_OF_EACH * len(first)
-    if n_clusters is not None:
-        are_groups = len(first) <= n_clusters
-    if are_groups or len(first) > _MOST_DIFFER * n:
-        return Kept(np.arange(n), np.arange(n))
-    often = counts > max(_MANY_OF_EACH * float(np.median(counts)), _OFTEN * n)
-    return Kept(*np.unique(np.where(often[kind], np.arange(n), first[kind]), return_inverse=True))
+    _, first, kind = np.unique(prints, return_index=True, return_inverse=True)
+    rows = np.sort(first)
+    return Distinct(rows, np.searchsorted(rows, first[kind]))

@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks
 from subspaces.numerics.components import N_COMPONENTS
 from subspaces.numerics.decompositions import eigh
-from subspaces.numerics.ordering import canonical_order, fingerprints, one_of_each, rows_of
+from subspaces.numerics.ordering import canonical_order, distinct_rows, fingerprints, rows_of
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels
 from subspaces.progress import phase
@@ -61,6 +60,8 @@ N_SEARCHED = 2500
 _EXCESS_WEIGHT = 0.3
 _TIE = 1e-6  # scores that differ by less are equal: the setting tried first wins
 _FEW_GRAPHS = 4
+_OFTEN = 10  # copies of a row that make it a crowd
+_REPEATED = 1.1  # copies of a row, on average, from which values are few: ties are broken alike in all settings
 _N_TESTED = 6  # settings whose graphs tell whether there is more than one cluster
 _SAME = 0.98  # adjusted Rand index from which two partitions are one answer
 _SQUARES = 6.0  # arrays of the size of the searched points' kernel matrix, on two threads, measured
@@ -122,12 +123,15 @@ def choose(
     with phase("Putting the points in order"):
         prints = fingerprints(X)
         rows = canonical_order(X, prints, pairwise=is_matrix)
+        copies = np.ones(len(rows), dtype=np.intp)
         if not is_matrix:
-            rows = rows[one_of_each(prints[rows], n_clusters if isinstance(n_clusters, Integral) else None).rows]
+            distinct = distinct_rows(prints[rows])
+            rows, copies = rows[distinct.rows], np.bincount(distinct.place)
     n_points = len(rows)
     if n_points > N_SEARCHED:
         with phase("Taking a sample"):
-            rows = rows[sample(rows_of(X, rows, pairwise=is_matrix), N_SEARCHED, seed, pairwise=is_matrix)]
+            some = sample(rows_of(X, rows, pairwise=is_matrix), N_SEARCHED, seed, pairwise=is_matrix)
+            rows, copies = rows[some], copies[some]
     n_values = 0 if sparse.issparse(X) else len(rows) * X.shape[1]
     memory.require(
         int(8 * (_SQUARES * len(rows) ** 2 + _COPIES * n_values)),
@@ -151,7 +155,7 @@ def choose(
         count = None
         if n_clusters == AUTO:
             more = [] if len(graphs) >= _FEW_GRAPHS else candidates_of(part, neighbouring(tried, len(rows)), method)
-            count = _counted([*graphs, *more], part, method, is_matrix)
+            count = _counted([*graphs, *more], part, copies, method, is_matrix)
             counted = to_try(n_clusters=count.estimate) if graph == AUTO else tried
             if counted != tried:  # graphs that need the number
                 tried, graphs = counted, candidates_of(part, counted, replace(method, n_clusters=count.estimate))
@@ -190,24 +194,27 @@ def choose(
     )
 
 
-def _counted(graphs: list[Candidate], X: Data, method: Method, is_matrix: bool) -> ClusterCount:
+def _counted(graphs: list[Candidate], X: Data, copies: Labels, method: Method, is_matrix: bool) -> ClusterCount:
     """The number of clusters; one where no split of the points is better than chance, however they are scaled.
 
-    The test sees a sample, with few points of each where clusters are many: what the settings agree on needs no test.
+    `copies` says how often each point occurs: chance repeats points of few values as often. The test sees a sample,
+    with few points of each where clusters are many: what the settings agree on needs no test, unless points of few
+    values tie. A few points that each occur often are a cluster each.
     """
     with phase("Counting the clusters"):
         count = _count_of_rest(graphs, X.shape[1], method.seed)
     if X.shape[0] < TOO_FEW:
-        return replace(count, estimate=1, low=1)
+        n_kinds = X.shape[0] if copies.mean() >= _OFTEN else 1
+        return replace(count, estimate=n_kinds, low=n_kinds, high=n_kinds)
     views = [(X, graphs[0].setting.scaling)] if is_matrix else _views(graphs, X, method)
-    p_value = 1.0
+    p_value, rows = 1.0, np.repeat(np.arange(len(copies)), copies)
     with phase("Testing for one cluster", len(views) * (1 + 2 * N_DRAWS)) as step:
         for points, scaling in views:
             trusted = _trusted(graphs, scaling)
-            p_value = min(p_value, len(views) * _one_piece(points, trusted, method, is_matrix, step))
+            p_value = min(p_value, len(views) * _one_piece(points, rows, trusted, method, is_matrix, step))
             if p_value <= ONE_PIECE:
                 return replace(count, p_value=p_value)
-    if count.agreed:
+    if count.agreed and len(rows) < _REPEATED * len(copies):
         return replace(count, p_value=p_value)
     return replace(count, p_value=p_value, estimate=1, low=1)
 
@@ -245,21 +252,25 @@ def _trusted(graphs: list[Candidate], scaling: str | None) -> tuple[Setting, ...
 
 
 def _one_piece(
-    X: Data, settings: tuple[Setting, ...], method: Method, is_matrix: bool, drawn: Callable[[], None]
+    X: Data, rows: Labels, settings: tuple[Setting, ...], method: Method, is_matrix: bool, drawn: Callable[[], None]
 ) -> float:
     """P-value of "one piece" by the graphs of these settings; of a kernel matrix by points whose products it holds."""
 
     def graphs_of(points: Array) -> list[Any]:
-        seen = points @ points.T if is_matrix else points
+        seen = points @ points.T
+        if not is_matrix:  # what was drawn is seen as the points are: in canonical order, copies once
+            prints = fingerprints(points)
+            rows = canonical_order(points, prints)
+            seen = points[rows[distinct_rows(prints[rows]).rows]]
         found = candidates_of(seen, Tried(settings, CUTS_TRIED), method)
         drawn()
         return [graph.W for graph in found]
 
     if is_matrix:
-        rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_POINTS)).astype(int)
-        values, vectors = eigh(np.asarray(X[rows][:, rows], dtype=np.float64))
-        X = vectors * np.sqrt(np.maximum(values, 0))
-    return one_piece(X, graphs_of, seed=method.seed)
+        some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_POINTS)).astype(int)
+        values, vectors = eigh(np.asarray(X[some][:, some], dtype=np.float64))
+        X, rows = vectors * np.sqrt(np.maximum(values, 0)), np.arange(len(some))
+    return one_piece(X, rows, graphs_of, seed=method.seed)
 
 
 def _reason(winner: Trial, graphs: list[Candidate], tried: Tried, count: ClusterCount | None) -> str:

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from scipy.stats import t as student
 
@@ -61,14 +62,30 @@ def gaussian_like(points: Array, rng: np.random.Generator) -> Array:
 
     Mixtures of the centred points with independent normal weights have exactly their covariance on average, without
     an m × m matrix. Yes and no, grades and small counts are no Gaussian, and each of their combinations is a crowd that
-    no Gaussian has: such columns get the values of the points in the order of the draw (a Gaussian copula).
+    no Gaussian has: such columns get the values of the points in the order of the draw (a Gaussian copula). Columns of
+    which exactly one is high in every row, the levels of one category, stay so.
     """
     centre, n = points.mean(axis=0), len(points)
     drawn: Array = rng.normal(size=(n, n)) @ (points - centre) / np.sqrt(n) + centre
     ordered = np.sort(points, axis=0)
     few = 1 + (np.diff(ordered, axis=0) > 0).sum(axis=0) <= min(_FEW_VALUES, n // _REPEATED)
+    latent = drawn.copy()
     drawn[:, few] = np.take_along_axis(ordered[:, few], drawn[:, few].argsort(axis=0).argsort(axis=0), axis=0)
+    for levels in _categories(points > (ordered[0] + ordered[-1]) / 2, np.flatnonzero(few)):
+        share = (points[:, levels] == ordered[-1, levels]).mean(axis=0)
+        likely = (latent[:, levels] - centre[levels]) / points[:, levels].std(axis=0) + np.log(share)
+        chosen = likely.argmax(axis=1)
+        drawn[:, levels] = ordered[0, levels]
+        drawn[np.arange(n), levels[chosen]] = ordered[-1, levels[chosen]]
     return drawn
+
+
+def _categories(high: Array, columns: Labels) -> list[Labels]:
+    """Columns that are the levels of one category: in every row exactly one of them is high."""
+    counts = high[:, columns].T.astype(np.float64) @ high[:, columns]
+    label = connected_components(counts == 0, directed=False)[1]
+    groups = [columns[label == group] for group in range(label.max(initial=-1) + 1)]
+    return [levels for levels in groups if (high[:, levels].sum(axis=1) == 1).all() and len(levels) > 1]
 
 
 def box_like(points: Array, dimension: int, rng: np.random.Generator) -> Array:
@@ -94,17 +111,18 @@ def intrinsic_dimension(points: Array, n_neighbors: int = 10) -> float:
     return float(1 / growth) if growth > 0 else float("inf")
 
 
-def one_piece(X: Data, graphs_of: Graphs, *, seed: int = 0) -> float:
+def one_piece(X: Data, rows: Labels, graphs_of: Graphs, *, seed: int = 0) -> float:
     """P-value of "all points are one piece": small where a split of them is better than chance.
 
     Parameters
     ----------
     X : array of shape (n, m), the points as the graphs see them
+    rows : of X, each as often as the point occurs
     graphs_of : function that makes the graphs of points
     seed : of the draws
     """
     rng = np.random.default_rng(seed)
-    points = _dense(X, _sampled(np.arange(X.shape[0]), rng))
+    points = _dense(X, _sampled(rows, rng))
     if len(points) < _LEAST_POINTS:
         return 1.0
     observed = _best_split(graphs_of(points), n_splits=3)
