@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from subspaces import KTRR, SC, SSC, SubspaceClustering
+from subspaces import KTRR, LSR1, SC, SSC, TRR, SubspaceClustering
 
 
 def three_groups(seed, share):
@@ -92,6 +92,14 @@ def test_classes_in_one_hot_columns_are_found():
         y, typical = rng.integers(0, 3, 400), rng.integers(0, 4, (3, 10))
         codes = np.where(rng.random((400, 10)) < 0.8, typical[y], rng.integers(0, 4, (400, 10)))
         assert adjusted_rand_score(y, SubspaceClustering(3).fit(one_hot(codes)).labels_) > 0.95
+
+
+@pytest.mark.parametrize("cls", [TRR, SSC, LSR1])
+def test_orthogonal_kinds_are_clusters(cls):
+    kinds = np.random.default_rng(0).integers(0, 3, 40)
+    found = cls(3).fit(np.eye(3)[kinds])
+    assert adjusted_rand_score(kinds, found.labels_) == 1
+    np.testing.assert_array_equal(found.predict(np.eye(3)[kinds]), found.labels_)
 
 
 @pytest.mark.parametrize(("n_columns", "n_levels"), [(3, 4), (3, 6), (6, 2), (2, 3)])

@@ -13,7 +13,7 @@ from subspaces.numerics.components import leading_directions, mean_and_deviation
 from subspaces.scaling import apply_scaling, fit_components, fit_scaling
 from subspaces.selection import candidates
 
-K, N, M = 4, 480, 900
+K, N, M = 4, 1000, 900
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_sparse_points_of_few_features_are_as_dense_ones(partition):
 
 def test_route_of_many_sparse_points(topics, monkeypatch):
     X, y = topics
-    monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 400)
+    monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 900)
     model = KTRR(K, scaling="unit", partition="modularity").fit(X)
     assert "leading components" in model.solver_reason_
     assert adjusted_rand_score(y, model.labels_) > 0.95
@@ -86,8 +86,8 @@ def test_route_of_many_sparse_points(topics, monkeypatch):
 
 def test_front_door_of_many_sparse_points(topics, monkeypatch):
     X, y = topics
-    monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 400)
-    monkeypatch.setattr(candidates, "LARGE", 400)
+    monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 900)
+    monkeypatch.setattr(candidates, "LARGE", 900)
     model = SubspaceClustering().fit(X)
     assert model.estimator_.kernel in ("rbf", "exponential")  # the others have no route
     assert model.n_clusters_ == K

@@ -133,13 +133,21 @@ def test_nothing_else_is(points, rng):
     assert not are_tracks(points(rng))
 
 
-def test_what_cannot_be_told(film, rng):
+def test_what_cannot_be_told(film):
     X, _ = film
     assert not are_tracks(sparse.csr_array(X))
     assert not are_tracks(X[:, :-1])  # half a frame
     assert not are_tracks(X[:, :8])  # too few frames
     assert not are_tracks(X[:5])  # or tracks
-    assert not are_tracks(X[:, rng.permutation(X.shape[1])])
+
+
+def test_order_of_the_columns_does_not_matter(film, rng):
+    X, _ = film
+    shuffled = X[:, rng.permutation(X.shape[1])]
+    assert are_tracks(X)
+    assert are_tracks(shuffled)
+    found = [SubspaceClustering(3).fit(points) for points in (X, shuffled)]
+    np.testing.assert_array_equal(found[0].labels_, found[1].labels_)
 
 
 # ---------------------------------------------------------------- what is tried

@@ -147,7 +147,9 @@ def run_ordered(
 ) -> Journey:
     """:func:`run` for points that all differ and are in canonical order."""
     steps = _Run(plan, points, cache, listen)
-    graph = steps.joined()
+    graph, n = steps.joined(), points.shape[0]
+    if plan.n_clusters == n and not graph.W.nnz:  # as many clusters as points, nothing to cut
+        return Journey(plan, graph, Embedding(np.eye(n), np.zeros(n)), np.arange(n), steps.timer.seconds)
     embedding = None if until == "graph" else steps.embedding(graph)
     labels = None
     if until == "cut":

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from subspaces import __version__
+from subspaces.numerics import memory
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.namespace import place_of
 from subspaces.numerics.process import warn_caller
@@ -20,6 +21,7 @@ _FAR_OUT = 1e6  # largest value over that of a typical point
 _UNEVEN = 1e8  # ratio of two features' ranges: in squares, nothing of the smaller one is left in float64
 _SAMPLE = 256  # points that show what is typical
 _DATES = ("date", "time", "duration", "period", "month_day")  # how the names of such types begin, in every library
+_MANY, _FEW = 256, 0.1  # features, and share of the values that are not zero, from which points are sparse
 _SHOWN = 8  # columns that a message names
 _CONSTANT = 1e-8  # range of a feature over its size below which it is a constant with rounding
 
@@ -60,6 +62,23 @@ def validated(estimator: Any, X: Any, **rules: Any) -> Data:
             f"Input X contains {what} (the first is in row {row}, column {where}). {type(estimator).__name__} needs a "
             "finite number everywhere: remove such rows or columns, or fill them in."
         ) from error
+
+
+def stored_by_content(X: Data) -> Data:
+    """Return X as CSR where it has many features and few of them are not zero, dense otherwise.
+
+    How a caller stores the values must not decide on scaling or route, and so not on the labels.
+    """
+    if X.shape[1] == 0 or X.shape[0] == 0:
+        return X
+    n_values, is_sparse = X.shape[0] * X.shape[1], sparse.issparse(X)
+    few = X.shape[1] >= _MANY and (X.count_nonzero() if is_sparse else np.count_nonzero(X)) < _FEW * n_values
+    if few == is_sparse:
+        return X
+    if few:
+        return sparse.csr_array(X)
+    memory.require(n_values * X.dtype.itemsize, "the dense form of a sparse X with few zeros", "Fit a part of it.")
+    return X.toarray()
 
 
 def _is_date(kind: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +15,7 @@ from subspaces.engine import stages
 from subspaces.engine.plan import STAGES, Context, Cut, Plan, Shape, require_dense_points, require_squares
 from subspaces.engine.predict import by_training_points
 from subspaces.engine.run import Journey, run
+from subspaces.engine.validation import stored_by_content
 from subspaces.estimators.answers import MADE_AGAIN, Answers
 from subspaces.estimators.base import SubspaceClusterer
 from subspaces.estimators.callbacks import announced, with_callbacks
@@ -69,6 +71,16 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     """Whether the coefficients are sparse from the start."""
 
     # ---------------------------------------------------------------- plan, run, keep
+
+    def _validated(self, X: Any) -> Data:
+        points = super()._validated(X)
+        return points if is_precomputed(getattr(self, "kernel", None)) else stored_by_content(points)
+
+    def _validated_new(self, X: Any) -> Data:
+        points, train = super()._validated_new(X), self._predictor.X
+        if train is None or sparse.issparse(points) == sparse.issparse(train):
+            return points
+        return sparse.csr_array(points) if sparse.issparse(train) else points.toarray()
 
     def _fit(self, X: Data) -> None:
         self._fit_by(X, run)

@@ -67,7 +67,7 @@ class TwoScale:
     def represent(self, X: Array, train: Array, k: int) -> tuple[Array, Array]:
         """Nearest training points of new points and the coefficients over them, both of shape (n_new, k)."""
         cells = self.cells
-        k = min(k, len(train))
+        k = min(k, len(cells.order))  # copies of training points are in no cell
         candidates, values = np.empty((len(X), k), dtype=np.intp), np.empty((len(X), k), dtype=X.dtype)
         cell = nearest_cell(X, cells.centroids)
         for c in np.unique(cell):

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.spatial.distance import cdist
 
 from subspaces.numerics.decompositions import eigenvalues
 from subspaces.numerics.types import Array, Data
 
 MOST_TRACKS = 5000
-"""Tracks up to which a graph of all pairs is made."""
+"""Tracks up to which a graph of all pairs is made, and columns up to which all pairs are compared."""
 
 _LEAST_FRAMES, _LEAST_TRACKS = 5, 8  # with fewer, a low rank says nothing
-_STEP = 0.03  # squared change from frame to frame over the squared difference between x and y
+_STEP = 0.03  # mean squared change from frame to frame over the least squared difference between x and y
 _PLACE = 0.07  # share of the variance that three dimensions may leave: where a point is, and its depth
+_SAME = 1e-9  # squared difference over squared size below which two columns are one
 _RANK, _LEFT = 12, 2e-3  # dimensions of a film of a few motions, and the share of the variance that they may leave
 
 
 def are_tracks(X: Data) -> bool:
-    """Whether each row holds the places of one point in the frames of a film: x, y, x, y, ... or all x, then all y.
+    """Return whether each row holds x and y of one point in the frames of a film; columns may stand in any order.
 
-    Spectra and series are smooth from column to column. Tracks are smooth in pairs: a place is near that of the frame
-    before, but x says nothing of y. An affine camera gives all tracks of a few motions a rank of 4 a motion or less,
+    Spectra and series are smooth from column to column. Tracks are smooth in two chains: a place is near that of the
+    frame before, but x says nothing of y. An affine camera gives all tracks of a few motions a rank of 4 a motion or less,
     and three dimensions say nearly all, for a point moves less than points are apart. These three hold for all films
-    of Hopkins155 that were looked at, by a factor of 17 or more, and for no table, image, spectrum or count
+    of Hopkins155 at hand, the steps by a factor of 4 or more, and for no table, image, spectrum or count
     (docs/motion.md).
 
     Examples
@@ -35,31 +38,39 @@ def are_tracks(X: Data) -> bool:
     False
     """
     n, m = X.shape
-    if sparse.issparse(X) or m % 2 or m < 2 * _LEAST_FRAMES or n < _LEAST_TRACKS:
+    if sparse.issparse(X) or m % 2 or not 2 * _LEAST_FRAMES <= m <= MOST_TRACKS or n < _LEAST_TRACKS:
         return False
     size = max(float(X.max()), -float(X.min()))
     if size <= 0:
         return False
     points = np.asarray(X, dtype=np.float64) / size  # squares must not overflow
     points -= points.mean(axis=0)
-    in_turn = points.reshape(n, m // 2, 2)
-    one_after_other = points.reshape(n, 2, m // 2).swapaxes(1, 2)
-    joint = float(np.square(points[:, m // 2] - points[:, m // 2 - 1]).mean())  # a spectrum has none there
-    smooth = _step(in_turn) < _STEP or _step(one_after_other, joint) < _STEP
-    return smooth and _has_rank_of_motions(points)
+    return _has_rank_of_motions(points) and _are_two_chains(points)
 
 
-def _step(places: Array, unlike: float = np.inf) -> float:
-    """Mean squared change of a coordinate between frames over that between x and y, or over `unlike` if smaller."""
-    apart = min(float(np.square(places[..., 0] - places[..., 1]).mean()), unlike)
-    change = float(np.square(np.diff(places, axis=1)).mean())
-    return change / apart if apart > 0 else np.inf
+def _are_two_chains(columns: Array) -> bool:
+    """Whether the columns, in any order, are two chains of equal length: x and y, each near itself a frame before.
+
+    The shortest tree that ties the columns together has one long edge, between x and y.
+    """
+    squares = cdist(columns.T, columns.T, "sqeuclidean") + np.finfo(np.float64).tiny  # equal columns: an edge, not none
+    if squares.max() <= _SAME * np.square(columns).sum(axis=0).max():
+        return False
+    tree = minimum_spanning_tree(squares)
+    longest = tree.data.max()
+    tree.data[tree.data.argmax()] = 0
+    tree.eliminate_zeros()
+    label = connected_components(tree, directed=False)[1]
+    return bool(2 * label.sum() == len(label) and tree.data.mean() < _STEP * longest)
 
 
 def _has_rank_of_motions(centred: Array) -> bool:
     """Whether 3 dimensions hold nearly all of the variance, and 12 (or half of the columns) the rest but for noise."""
     wide = centred.shape[1] > centred.shape[0]
-    values = np.maximum(eigenvalues(centred @ centred.T if wide else centred.T @ centred), 0)[::-1]
-    total = float(values.sum())
+    products = centred @ centred.T if wide else centred.T @ centred
+    total = float(np.trace(products))
+    if total <= 0 or np.vdot(products, products) < ((1 - _PLACE) * total) ** 2 / 3:  # squares of 3 values that hold nearly all
+        return False
+    values = np.maximum(eigenvalues(products), 0)[::-1]
     rank = min(_RANK, centred.shape[1] // 2)
     return float(values[3:].sum()) <= _PLACE * total and float(values[rank:].sum()) <= _LEFT * total
