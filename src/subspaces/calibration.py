@@ -24,6 +24,9 @@ FEW = 3
 """Points of a cluster that prove little: confidence is drawn towards one half by exp(−size / FEW)."""
 
 
+_LEAD = 1e-6  # by which the own cluster is more probable than any other
+
+
 class Agreement(NamedTuple):
     """What a search knows beside the graph."""
 
@@ -74,6 +77,17 @@ def certain(sizes_of_own: Array) -> Array:
     return np.asarray(1 - np.exp(-sizes_of_own / FEW) / 2)
 
 
+def confidence_in_one(p_value: float) -> float:
+    """Return the probability that a label is right where one cluster is reported, by the p-value of "one piece".
+
+    At even odds before, the odds of one piece are at least −e p ln p (Sellke, Bayarri and Berger 2001) for p < 1/e;
+    where there are classes instead, about half of the points are in the largest.
+    """
+    p = min(max(p_value, np.finfo(float).tiny), 1 / np.e)
+    odds = -np.e * p * np.log(p)
+    return float((odds + 0.5) / (odds + 1))
+
+
 def soft_memberships(walks: Array, codes: Labels, confidence: Array) -> Array:
     """Probability of every cluster for every point: the own one its confidence, the rest as walks end there.
 
@@ -89,10 +103,10 @@ def soft_memberships(walks: Array, codes: Labels, confidence: Array) -> Array:
     if k == 1:
         return np.ones((n, 1))
     rows = np.arange(n)
-    own = np.maximum(confidence, 1 / k)
+    own = np.maximum(confidence, (1 + _LEAD) / k)
     others = np.maximum(walks, 1e-6)
     others[rows, codes] = 0
     others *= ((1 - own) / others.sum(axis=1))[:, None]
-    others = np.minimum(others, own[:, None])
+    others = np.minimum(others, (1 - _LEAD) * own[:, None])
     others[rows, codes] = 1 - others.sum(axis=1)
     return others

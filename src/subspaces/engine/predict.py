@@ -13,6 +13,7 @@ from subspaces import new_points
 from subspaces.embedding.spectral import unit_rows
 from subspaces.engine.run import Journey
 from subspaces.engine.validation import within_reach
+from subspaces.graphs.lengths import edge_distances, fence
 from subspaces.kernels import Kernel
 from subspaces.landmarks.points import BLOCK_BYTES, label_blocks
 from subspaces.numerics.ordering import rows_of
@@ -23,6 +24,7 @@ from subspaces.representation.inverse import penalty
 from subspaces.representation.two_scale import TwoScale, candidates_for
 from subspaces.scaling import Scaling, apply_scaling
 
+_BEYOND = 10.0  # times the largest training value beyond which nothing is known
 _CODED = 5  # coefficients of a new point where the method keeps all
 _PREDICT_BYTES = 64 * 2**20  # kernel values between new and training points held at a time
 _TWO_SCALE_ROWS, _SPARSE_ROWS = 8192, 2**16  # sparse training points are projected anew for each block
@@ -120,8 +122,34 @@ class ByTrainingPoints:
 
         return self._of_points(X, values, by_codes)
 
-    def _of_points(self, X: Data, known: Array, of_new: Callable[[Data], tuple[Array, Array]]) -> Array:
-        """What is known of training points; of new ones what `of_new` says, or, where lost to it, the nearest's."""
+    def nearness(self, X: Data, W: Sparse) -> Array:
+        """How near new points are to training points: 1 among them, then falling as one over the distance.
+
+        "Among them" ends at the fence of the lengths of the edges of W, the graph of the training points, and at ten
+        times their largest value, whatever the scaling makes of that.
+        """
+        if self.X is None:
+            return np.ones(X.shape[0])
+        train = self._train()
+        reach = fence(edge_distances(W, train))
+
+        def by_codes(points: Data) -> tuple[Array, Array]:
+            codes = abs(self.codes(points))
+            return edge_distances(codes, points, train), codes.sum(axis=1) == 0
+
+        distance = self._of_points(X, np.zeros(train.shape[0]), by_codes, lost=np.inf)
+        size = abs(X).max(axis=1)
+        size = size.toarray().ravel() if sparse.issparse(size) else size
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.minimum(1, reach / distance) * np.minimum(1, _BEYOND * self.largest / size))
+
+    def _of_points(
+        self, X: Data, known: Array, of_new: Callable[[Data], tuple[Array, Array]], lost: float | None = None
+    ) -> Array:
+        """What is known of training points; of new ones what `of_new` says, or, where lost to it, `lost`.
+
+        Without that the nearest training point's, with a warning.
+        """
         out = np.zeros((X.shape[0], *known.shape[1:]), dtype=known.dtype)
         n_lost = 0
         for rows, place in self._blocks(X):
@@ -130,9 +158,9 @@ class ByTrainingPoints:
             if len(new):
                 points = self._scaled(X[new])
                 out[new], is_lost = of_new(points)
-                lost = np.flatnonzero(is_lost)
-                out[new[lost]] = known[self._nearest(points[lost])]
-                n_lost += len(lost)
+                none = np.flatnonzero(is_lost)
+                out[new[none]] = known[self._nearest(points[none])] if lost is None else lost
+                n_lost += len(none) if lost is None else 0
         if n_lost:
             who = "1 new point has" if n_lost == 1 else f"{n_lost} new points have"
             warn_caller(

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces.calibration import Agreement, certain, soft_memberships
+from subspaces.calibration import Agreement, certain, confidence_in_one, soft_memberships
 from subspaces.confidence import graph_confidence, memberships, summarize, walk_ends
 from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.run import run_ordered
@@ -23,7 +23,7 @@ from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.progress import shown
 from subspaces.scaling import apply_scaling
-from subspaces.selection.result import verdict
+from subspaces.selection.result import ClusterCount, verdict
 from subspaces.selection.splits import with_p_values, with_stability
 
 T = TypeVar("T")
@@ -45,6 +45,7 @@ class Answers:
     _validated_new: Callable[[Any], Data]
     _drawn_seed: Callable[[], int]
 
+    _labels_given: bool = False  # by with_labels, so that a search knows nothing of them
     _is_quick: ClassVar[bool] = False
     """Whether a hundred graphs of 200 points take a second or two."""
 
@@ -145,6 +146,7 @@ class Answers:
         other = copy(self)  # without what is made again
         codes = np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.intp)
         other.labels_, other.n_clusters_ = codes, int(codes.max()) + 1
+        other._labels_given = True
         other._predictor = replace(self._predictor, labels=codes, n_clusters=other.n_clusters_)
         return other
 
@@ -156,9 +158,13 @@ class Answers:
         def made() -> Array:
             W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
             rows, place = self._distinct()
+            count = self._count()
+            if self.n_clusters_ == 1 and count is not None:
+                return np.full(len(codes), confidence_in_one(count.p_value))
             if 1 < len(rows) == self.n_clusters_:  # all that is equal, and nothing else, is together
                 return certain(np.bincount(codes)[codes])
-            found = graph_confidence(W, codes, memberships(W, codes), self._bare_tree(), self._agreement())
+            search = None if self._labels_given else self._agreement()
+            found = graph_confidence(W, codes, memberships(W, codes), self._bare_tree(), search)
             return found[rows][place]
 
         return self._once("_confidence", made)
@@ -172,6 +178,11 @@ class Answers:
         """What a search knows of the labels."""
         return None
 
+    def _count(self) -> ClusterCount | None:
+        """How a search found the number of clusters; None where it did not, or the labels are others."""
+        selection = getattr(self, "selection_", None)
+        return None if selection is None or self._labels_given else selection.n_clusters
+
     @property
     def membership_(self) -> Array:
         """Probability of every cluster for every point, shape (n, k); the label is the most probable one."""
@@ -179,9 +190,13 @@ class Answers:
         return soft_memberships(walk_ends(W, codes), codes, self.confidence_)
 
     def predict_membership(self, X: Any) -> Array:
-        """Probability of every cluster for new points, shape (n_new, k): the mean of the points that represent them."""
+        """Probability of every cluster for new points, shape (n_new, k): the mean of the points that represent them.
+
+        Far from all training points every cluster is equally probable.
+        """
         points = self._validated_new(X)
-        return like(X, self._predictor.mean(points, self.membership_))
+        near = self._predictor.nearness(points, self.affinity_matrix_)[:, np.newaxis]
+        return like(X, near * self._predictor.mean(points, self.membership_) + (1 - near) / self.n_clusters_)
 
     @property
     def outliers_(self) -> Array:
@@ -193,10 +208,11 @@ class Answers:
     def verdict_(self) -> str:
         """One plain sentence: how many groups, how sure, how many items are doubtful, or that there are none."""
         check_is_fitted(self, "labels_")
-        selection = getattr(self, "selection_", None)
-        count = None if selection is None else selection.n_clusters
+        count = self._count()
         doubtful = int((self.confidence_ < 0.5).sum()) if self.n_clusters_ > 1 else 0
         asked = int(self.n_clusters) if isinstance(self.n_clusters, Integral) else None
+        if self._labels_given:
+            asked = self.n_clusters_
         if asked is None and 1 < len(self._distinct().rows) == self.n_clusters_:
             return f"{self.n_clusters_} groups: the rows are of {self.n_clusters_} kinds."
         return verdict(count, self.n_clusters_, len(self.labels_), doubtful, asked=asked)

@@ -35,7 +35,7 @@ MAX_SEED = 2**31 - 1
 POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
 
-_STATE = ("_predictor", "_coefficients", "_embedding", "_tree", "_levels", "_confidence")
+_STATE = ("_predictor", "_coefficients", "_embedding", "_tree", "_levels", "_confidence", "_labels_given")
 """Private attributes of a fit."""
 
 CONSTRAINTS: Mapping[str, list[Any]] = {

@@ -20,6 +20,9 @@ from subspaces.numerics.types import Array, Data, Labels, Sparse
 _TIE = 1e-12
 """Share of the largest key below which two keys are equal: sums of features in another order differ by less."""
 
+_ROUNDING = 1e-13
+"""Range of a column over its size, or over the largest range, below which it is constant but for rounding."""
+
 
 def canonical_order(X: Data, prints: Array, *, pairwise: bool = False) -> Labels:
     """Row numbers of X, dense or sparse, in canonical order; `prints` are the fingerprints of its rows.
@@ -62,7 +65,9 @@ class Units(NamedTuple):
         """Make them of the smallest and the largest value of each column."""
         low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
         half = high / 2 - low / 2  # the whole range may overflow
-        return cls(low, np.divide(0.5, half, out=np.zeros_like(half), where=half > np.finfo(np.float64).tiny))
+        size = np.maximum(np.maximum(np.abs(low), np.abs(high)), half.max(initial=0))
+        varies = half > np.maximum(_ROUNDING * size, np.finfo(np.float64).tiny)
+        return cls(low, np.divide(0.5, half, out=np.zeros_like(half), where=varies))
 
     def apply(self, values: Array, columns: Any = slice(None)) -> Array:
         """Return values of some columns in units of these."""

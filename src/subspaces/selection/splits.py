@@ -91,7 +91,10 @@ def _categories(high: Array, columns: Labels) -> list[Labels]:
 def box_like(points: Array, dimension: int, rng: np.random.Generator) -> Array:
     """As many points spread evenly over a box along the first principal directions, with the deviations of these."""
     centre = points.mean(axis=0)
-    _, values, directions = svd(points - centre)
+    along, values, directions = svd(points - centre)
+    # signs by the points, not by the columns, whose order must not matter
+    signs = np.sign(np.take_along_axis(along, first_largest(np.abs(along), axis=0)[np.newaxis], axis=0)[0])
+    directions *= signs[: len(directions), np.newaxis]
     sides = values[:dimension] * np.sqrt(12 / len(points))
     drawn: Array = ((rng.random((len(points), len(sides))) - 0.5) * sides) @ directions[:dimension] + centre
     return drawn
