@@ -70,12 +70,15 @@ def test_one_answer(name, k):
         assert adjusted_rand_score(searched.labels, found.labels_[searched.searched]) > 0.9
 
 
-@pytest.mark.parametrize("name", ["wine", "breast_cancer", "digits", "counts", "trajectories", "categories"])
-def test_storage_and_order_of_the_columns_do_not_matter(name):
+@pytest.mark.parametrize(
+    ("name", "k"),
+    [("wine", None), ("categories", None), ("breast_cancer", 2), ("digits", 10), ("counts", 3), ("trajectories", 3)],
+)
+def test_storage_and_order_of_the_columns_do_not_matter(name, k):
     X = SETS[name]
-    expected = SubspaceClustering().fit(X)
-    for other in (sparse.csr_array(X), sparse.csc_array(X), np.asfortranarray(X), X[:, ::-1]):
-        found = SubspaceClustering().fit(other)
+    expected = SubspaceClustering(k).fit(X)
+    for other in (sparse.csc_array(X), np.asfortranarray(X), X[:, ::-1]):
+        found = SubspaceClustering(k).fit(other)
         np.testing.assert_array_equal(found.labels_, expected.labels_)
         assert found.verdict_ == expected.verdict_
         np.testing.assert_allclose(found.confidence_, expected.confidence_, atol=1e-6)

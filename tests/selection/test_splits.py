@@ -56,10 +56,36 @@ def test_two_pieces_are_two(rng):
     assert SubspaceClustering().fit(X).n_clusters_ == 2
 
 
+def test_a_small_cluster_is_not_lost(rng):
+    """One in twenty points, nine deviations away."""
+    X = np.vstack([rng.normal(size=(285, 3)), rng.normal(size=(15, 3)) + 9])
+    model = SubspaceClustering().fit(X)
+    assert model.n_clusters_ > 1
+    assert (model.labels_[285:] == model.labels_[-1]).all()
+    assert model.labels_[-1] not in model.labels_[:285]
+
+
+def test_heavy_tails_are_not_nearly_groups():
+    p_values = [
+        SubspaceClustering().fit(np.random.default_rng(seed).standard_t(3, (200, 4))).selection_.n_clusters.p_value
+        for seed in (0, 1)
+    ]
+    assert min(p_values) > 0.2  # ten times the limit
+
+
+def test_splits_of_small_pieces_need_more_evidence(monkeypatch):
+    """Meinshausen's correction: by the share of the points that the divided piece leaves out."""
+    monkeypatch.setattr(splits, "_largest_p_value", lambda *args, **keywords: 0.001)
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(n, 2)) + [at, 0] for n, at in ((40, 0), (40, 9), (120, 60))])
+    tree = KTRR(3, partition="modularity").fit(X).with_labels(np.repeat([0, 1, 2], [40, 40, 120])).tree_
+    np.testing.assert_allclose(tree.p_value[[tree.split(1), tree.split(2)]], [0.001, 0.001 * 200 / 80])
+
+
 def test_null_model_keeps_columns_of_few_values(rng):
     X = rng.normal(size=(120, 3))
     X[:, 1] = X[:, 0] > 0  # tied to the first
-    X[:, 2] = np.arange(120) % 13  # one value too many
+    X[:, 2] = np.arange(120) % 3  # one value too many
     drawn = splits.gaussian_like(X, rng)
     np.testing.assert_array_equal(np.sort(drawn[:, 1]), np.sort(X[:, 1]))
     assert len(np.unique(drawn[:, 0])) == len(np.unique(drawn[:, 2])) == 120

@@ -47,7 +47,6 @@ WIDE = 64
 
 _FINE = 3.0  # resolution of the communities that are merged down: more of them than there are clusters
 _NEARLY = 0.2  # of the logarithm
-_EDGE = 0.7  # an estimate above this share of the largest number looked at is at the edge
 _EXTENSIONS = 3
 _MOST_EIGENVALUES = 120
 _EVERY, _LEAST_POINTS, _MOST_CLUSTERS = 40, 4, 1000  # which numbers are looked at, see _spread
@@ -109,7 +108,7 @@ def _extended(levels_of: Callable[[float], _Levels], n: int) -> _Levels:
     found = levels_of(_FINE)
     for step in range(1, _EXTENSIONS + 1):
         largest = found.candidates[-1]
-        if found.estimate < _EDGE * largest or largest >= min(n // _LEAST_POINTS, _MOST_CLUSTERS):
+        if found.estimate < largest or largest >= min(n // _LEAST_POINTS, _MOST_CLUSTERS):
             break
         finer = levels_of(_FINE * 2**step)
         if found.agreed and not finer.agreed:

@@ -69,7 +69,9 @@ def _has_rank_of_motions(centred: Array) -> bool:
     wide = centred.shape[1] > centred.shape[0]
     products = centred @ centred.T if wide else centred.T @ centred
     total = float(np.trace(products))
-    if total <= 0 or np.vdot(products, products) < ((1 - _PLACE) * total) ** 2 / 3:  # squares of 3 values that hold nearly all
+    if (
+        total <= 0 or np.vdot(products, products) < ((1 - _PLACE) * total) ** 2 / 3
+    ):  # squares of 3 values that hold nearly all
         return False
     values = np.maximum(eigenvalues(products), 0)[::-1]
     rank = min(_RANK, centred.shape[1] // 2)

@@ -1,7 +1,7 @@
 """Is a split real? Each one is held against a null model drawn from the very points that it divides.
 
 The null model says that the points are one piece: a Gaussian with their mean and covariance, so that dimension, noise
-and unequal directions are those of the data, in which columns of few values, such as answers yes or no, keep these; and
+and unequal directions are those of the data, in which columns of two values, such as answers yes or no, keep these; and
 where they lie on a piece of few dimensions, near a point and over all, a flat one of as many that is filled evenly. As
 many points are drawn from it, the same graphs are made of them, and the best splits of those graphs are what chance
 alone can do. Two numbers of a split are compared with theirs
@@ -53,22 +53,21 @@ _FIRST_LOOK, _HOPELESS = 5, 0.2  # after so many draws no more are made where th
 _LEAST_POINTS = 8  # of a piece that is tested
 _LOWEST = 1e-3  # a cut below is as good as none
 _FEW_DIMENSIONS = 5.5
-_FEW_VALUES, _REPEATED = 12, 10  # of a column, at most, and how often each occurs at least, on average
 _SHARE = 0.03  # of the points: a smaller piece that comes off is a straggler, not a cluster
 
 
 def gaussian_like(points: Array, rng: np.random.Generator) -> Array:
-    """As many points of a Gaussian with the mean and the covariance of these; columns of few values keep theirs.
+    """As many points of a Gaussian with the mean and the covariance of these; columns of two values keep theirs.
 
     Mixtures of the centred points with independent normal weights have exactly their covariance on average, without
-    an m × m matrix. Yes and no, grades and small counts are no Gaussian, and each of their combinations is a crowd that
-    no Gaussian has: such columns get the values of the points in the order of the draw (a Gaussian copula). Columns of
+    an m × m matrix. Answers yes or no are no Gaussian, and each of their combinations is a crowd that no Gaussian has:
+    such columns get the values of the points in the order of the draw (a Gaussian copula). Columns of
     which exactly one is high in every row, the levels of one category, stay so.
     """
     centre, n = points.mean(axis=0), len(points)
     drawn: Array = rng.normal(size=(n, n)) @ (points - centre) / np.sqrt(n) + centre
     ordered = np.sort(points, axis=0)
-    few = 1 + (np.diff(ordered, axis=0) > 0).sum(axis=0) <= min(_FEW_VALUES, n // _REPEATED)
+    few = (np.diff(ordered, axis=0) > 0).sum(axis=0) <= 1
     latent = drawn.copy()
     drawn[:, few] = np.take_along_axis(ordered[:, few], drawn[:, few].argsort(axis=0).argsort(axis=0), axis=0)
     for levels in _categories(points > (ordered[0] + ordered[-1]) / 2, np.flatnonzero(few)):
