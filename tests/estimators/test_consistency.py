@@ -135,13 +135,13 @@ def test_memberships_fall_far_from_the_training_data(method):
     near, far = (np.median(model.predict_membership(points).max(axis=1)) for points in (new, X * 1e4))
     assert near > 0.4
     assert far == pytest.approx(1 / 3, abs=0.02)
-    beside = model.predict_membership(X + [0, 0, 40.0, 0]).max(axis=1)
+    beside = model.predict_membership(X + np.array([0, 0, 40.0, 0])).max(axis=1)
     assert (beside < np.median(model.confidence_)).all()
 
 
 def test_one_cluster_is_doubted_by_its_p_value():
     rng = np.random.default_rng(0)
-    close = np.r_[rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + [4, 0]]
+    close = np.r_[rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + np.array([4, 0])]
     sure = SubspaceClustering().fit(rng.normal(size=(120, 2)))
     unsure = SubspaceClustering().fit(close)
     assert sure.n_clusters_ == 1
