@@ -54,7 +54,7 @@ def test_sheets_are_tables(tmp_path):
     assert data.ids == ["p", "q", "r"]
     assert data.classes == ["x", "y"]
     assert data.feature_names == ["a", "b"]
-    assert "column 'name' is taken as the names of the points" in data.notes[0]
+    assert data.notes == ("left out: name (id)",)
 
 
 def test_titles_gaps_dates_and_errors_in_sheets(tmp_path):
@@ -63,7 +63,7 @@ def test_titles_gaps_dates_and_errors_in_sheets(tmp_path):
     path = book(tmp_path / "x.xlsx", ("Data", rows))
     data = read_table(path, missing="mean")
     np.testing.assert_array_equal(data.X, [[1, 1], [2, 0], [3, 0.5]])
-    assert data.ids == ["2024-05-03", "2024-05-04", "2024-05-05"]
+    assert "left out: day (date)" in data.notes
     assert "line 1, above the table, was left out ('Ward 3')" in data.notes
     assert "line 6, column 'b': missing value" in refusal(path)
     path = book(tmp_path / "y.xlsx", ("Data", [["a", "b"], [1, "#DIV/0!"], [2, 3]]))

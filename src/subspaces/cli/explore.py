@@ -57,9 +57,11 @@ def explore(
     label: options.LabelOption = None,
     id_: options.IdOption = None,
     ignore: options.IgnoreOption = None,
+    keep: options.KeepOption = None,
     array: options.ArrayOption = None,
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
+    missing: options.MissingOption = "error",
     image_shape: ShapeOption = None,
     text: options.TextOption = None,
     features: options.FeaturesOption = None,
@@ -89,8 +91,8 @@ def explore(
 
     looked_at = Features.checked(features, {})
     inputs = Inputs.of(file)
-    reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array, "text": text}
-    reading |= {"header": header, "decimal": decimal}
+    reading: dict[str, Any] = {"label": label, "id": id_, "array": array, "text": text, "missing": missing}
+    reading |= {"ignore": ignore or (), "keep": keep or (), "header": header, "decimal": decimal}
     with limited_threads(threads):
         with shown(not quiet):
             read = read_table(inputs.source, **reading)
@@ -146,6 +148,7 @@ def _shape(text: str | None) -> tuple[int, ...] | None:
 
 def _reading(given: dict[str, Any]) -> list[str]:
     """The options again that said how the file is read."""
-    words = [word for name, value in given.items() if isinstance(value, str) for word in (f"--{name}", value)]
-    words += [word for name in given["ignore"] for word in ("--ignore", name)]
+    texts = {name: value for name, value in given.items() if isinstance(value, str) and value != "error"}
+    words = [word for name, value in texts.items() for word in (f"--{name}", value)]
+    words += [word for option in ("ignore", "keep") for name in given[option] for word in (f"--{option}", name)]
     return words + ([] if given["header"] is None else ["--header" if given["header"] else "--no-header"])

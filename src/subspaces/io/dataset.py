@@ -100,6 +100,7 @@ class Request:
     label: str | None = None
     id: str | None = None
     ignore: tuple[str, ...] = ()
+    keep: tuple[str, ...] | None = ()
     array: str | None = None
     header: bool | None = None
     decimal: str | None = None
@@ -133,6 +134,7 @@ class Dataset:
     texts : the text of each point, where vectors are made of texts; `X` has no columns before they are
     pixels : the images, flattened, where `X` holds vectors made of them; None where `X` holds the pixels
     features : what made those vectors (:class:`subspaces.features.Extractor`), None where nothing did
+    left_out : names of columns that were left out unasked, each with what it holds: "id", "date" or "row names"
     lines : line of the file that each of its rows stands on, counted from 1 as editors and spreadsheets do; text tables
         and workbooks have them
     """
@@ -153,6 +155,7 @@ class Dataset:
     texts: list[str] | None = None
     features: Any = None
     lines: Labels | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
 
     @property
     def n_points(self) -> int:
