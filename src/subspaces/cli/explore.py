@@ -10,7 +10,7 @@ import typer
 
 from subspaces.cli import _options as options
 from subspaces.cli._common import Refusal, limited_threads, one_line
-from subspaces.cli._features import Features
+from subspaces.cli._features import PIXELS, Features
 from subspaces.cli._inputs import Inputs
 from subspaces.progress import shown
 from subspaces.spelling import counted
@@ -108,7 +108,7 @@ def explore(
         serve(
             session,
             title=f"subspaces: {one_line(inputs.main.name)}",
-            source=one_line(shlex.join([*file, *_reading({**reading, "features": features})])),
+            source=one_line(shlex.join([*file, *_reading({**reading, "features": _seen(features, data)})])),
             host=host,
             port=port,
             open_browser=browser,
@@ -120,7 +120,7 @@ def explore(
 
 def _session(data: Dataset, chosen: Chosen | None, **options: Any) -> Session:
     """What is explored of a file, from what was chosen for it where that is known."""
-    from subspaces.explorer import Session, Settings
+    from subspaces.explorer import Session
 
     return Session(
         data.X,
@@ -130,7 +130,7 @@ def _session(data: Dataset, chosen: Chosen | None, **options: Any) -> Session:
         texts=data.texts,
         feature_names=data.feature_names,
         lines=data.places.get("line"),
-        settings=None if chosen is None else Settings.of(chosen[0]),
+        chosen=chosen,
         **options,
     )
 
@@ -144,6 +144,13 @@ def _shape(text: str | None) -> tuple[int, ...] | None:
         problem = f"must be HEIGHTxWIDTH or HEIGHTxWIDTHx3, such as 32x32; got '{one_line(text)}'"
         raise typer.BadParameter(problem, param_hint="--image-shape")
     return tuple(int(part) for part in parts)
+
+
+def _seen(features: str | None, data: Dataset) -> str | None:
+    """What images are compared by, also where that was chosen."""
+    if features is not None or not data.is_image_folder:
+        return features
+    return PIXELS if data.features is None else str(data.features.name)
 
 
 def _reading(given: dict[str, Any]) -> list[str]:
