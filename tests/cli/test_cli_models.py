@@ -93,18 +93,20 @@ def test_ids_are_no_columns_of_a_model(folder, tmp_path):
     """Left out when the model was fitted, and so in every new file, whatever the numbers look like there."""
     frame = pd.read_csv(folder / "old.csv").drop(columns=["name", "species"])
     frame.insert(0, "any", np.arange(len(frame)))
+    frame["Ring"] = np.arange(len(frame)) ** 2
     frame["Date"] = "2024-05-03"
     frame.to_csv(tmp_path / "old.csv", index=False)
     result = run(
         "cluster", tmp_path / "old.csv", "-k", 3, "--save", tmp_path / "m.skops", "-o", tmp_path / "labels.csv"
     )
-    assert "note: left out: any (id), Date (date); --keep any uses it all the same" in result.stdout
+    assert "note: left out: any (id), Ring (id), Date (date); --keep any uses it all the same" in result.stdout
     assert "9 features" in result.stdout
     labels = pd.read_csv(tmp_path / "labels.csv")
     assert labels["id"].tolist() == list(range(60))
     frame.assign(any=0.5).to_csv(tmp_path / "new.csv", index=False)
-    result = run("predict", tmp_path / "m.skops", tmp_path / "new.csv", "--json")
-    assert json.loads(result.stdout)["cluster"] == labels["cluster"].tolist()
+    result = json.loads(run("predict", tmp_path / "m.skops", tmp_path / "new.csv", "--json").stdout)
+    assert result["cluster"] == labels["cluster"].tolist()
+    assert result["id"] == [str(i**2) for i in range(60)]  # the only column there that looks like names
     kept = run("cluster", tmp_path / "old.csv", "-k", 3, "--keep", "any", "--save", tmp_path / "k.skops")
     assert "10 features" in kept.stdout
     assert "1 column is missing: 'any'" in fails("predict", tmp_path / "k.skops", folder / "new.csv")

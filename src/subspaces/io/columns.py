@@ -20,7 +20,7 @@ from subspaces.io.dataset import (
     printable,
     quoted,
 )
-from subspaces.io.identifiers import FEW, kind_of_texts
+from subspaces.io.identifiers import FEW, is_id_name, kind_of_texts
 from subspaces.numerics.types import Array
 from subspaces.spelling import counted
 
@@ -76,6 +76,7 @@ def choose_columns(path: Path, names: Sequence[str], request: Request, texts: Ma
     features, notes = [j for j in range(len(names)) if j not in given], []
     if request.columns is not None:
         features = _picked(path, names, request.columns, features)
+        found = {j: "id" for j in free if j not in texts and is_id_name(names[j])} | found
         found = {j: kind for j, kind in found.items() if j not in features}
         if unused := [names[j] for j in free if j not in features and j not in found]:
             notes.append(f"not used: {quoted(unused)}")
@@ -84,10 +85,11 @@ def choose_columns(path: Path, names: Sequence[str], request: Request, texts: Ma
     features = [j for j in features if j not in found]
     if not features:
         raise FileError(path, f"no column is left to cluster (the file has {quoted(names)})")
-    differing = [j for j, kind in found.items() if kind == "id" and FEW <= len(texts[j]) == len(set(texts[j]))]
+    ids = [j for j, kind in found.items() if kind == "id"]
+    differing = [j for j in ids if j in texts and FEW <= len(texts[j]) == len(set(texts[j]))]
     must_differ = id_ is None and not row_names and bool(differing)
     if id_ is None:
-        id_ = next(iter([*row_names, *differing]), None)
+        id_ = next(iter([*row_names, *differing, *(j for j in ids if j not in texts)]), None)
     for i in features:
         if label is None and names[i].lower() in LABEL_NAMES:
             how = f"{argument('label', names[i])} would score against it"

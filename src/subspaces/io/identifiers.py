@@ -47,6 +47,11 @@ def kind_of_texts(name: str, cells: Sequence[str]) -> str:
     return "id" if FEW <= len(cells) == len(set(cells)) or _last_word(name) in IDS else ""
 
 
+def is_id_name(name: str) -> bool:
+    """Return whether a column of different whole numbers with this name holds identifiers."""
+    return _last_word(name) in IDS | NUMBERINGS or name.strip().lower() == "index"
+
+
 def without_ids(data: Dataset, names: Sequence[str], request: Request) -> Dataset:
     """Return the data without the columns of numbers that are identifiers, with notes of all that was left out.
 
@@ -103,7 +108,7 @@ def _kind_of_numbers(name: str, column: Array) -> str:
     if n < _COUNTED or len(np.unique(column)) < n or len(known) < n:
         return ""
     steps = np.diff(column)
-    if (steps == steps[0]).all() or _last_word(name) in NUMBERINGS or name.strip().lower() == "index":
+    if (steps == steps[0]).all() or is_id_name(name):
         return "id"
     if n < _MANY:
         return ""
