@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from io_data import refusal, write
-from subspaces.io import read_table
-from subspaces.io.dataset import TextColumnsError
+from subspaces.io import FileError, read_table
 from subspaces.io.dialect import count_titles, find_decimal, find_delimiter
 
 
@@ -172,7 +171,7 @@ ROWS = "sample,x,where,tissue,y\n" + "".join(
 
 def test_columns_of_text_are_refused_together(tmp_path):
     path = write(tmp_path / "x.csv", ROWS)
-    with pytest.raises(TextColumnsError) as caught:
+    with pytest.raises(FileError) as caught:
         read_table(path)
     expected = "2 columns hold text, not numbers ('where', 'tissue'); keep them out of the points with"
     assert f'{expected} label="tissue" and ignore=["where"]' in str(caught.value)
@@ -185,7 +184,7 @@ def test_columns_of_text_are_refused_together(tmp_path):
 
 def test_the_column_called_species_is_the_class(tmp_path):
     rows = "".join(f"{i / 7},{'ab'[i % 2]},{'xyz'[i % 3]}\n" for i in range(9))
-    with pytest.raises(TextColumnsError) as caught:
+    with pytest.raises(FileError) as caught:
         read_table(write(tmp_path / "x.csv", "size,Observer,Species\n" + rows))
     assert caught.value.remedy == {"label": "Species", "ignore": ["Observer"]}
 

@@ -10,16 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io.dataset import (
-    Dataset,
-    FileError,
-    Request,
-    TextColumnsError,
-    argument,
-    first_not_finite,
-    printable,
-    quoted,
-)
+from subspaces.io.dataset import Dataset, FileError, Request, argument, first_not_finite, printable, quoted
 from subspaces.io.identifiers import FEW, is_id_name, kind_of_texts
 from subspaces.numerics.types import Array
 from subspaces.spelling import counted
@@ -161,19 +152,18 @@ def text_remedy(found: Mapping[str, Sequence[str]], request: Request) -> dict[st
 
 def text_trouble(
     path: Path, found: Mapping[str, Sequence[str]], request: Request, first: str, line: int | None = None
-) -> TextColumnsError:
+) -> FileError:
     """All columns of text among the points in one error; `first` is the first text of the first of them."""
     remedy = {} if request.columns is not None else text_remedy(found, request)
     names = list(found)
     if len(names) == 1:
         how = f"use {keep_out(names[0])} to keep the column out of the points" if remedy else "correct the column"
-        return TextColumnsError(
-            path, f"'{printable(first)}' is not a number; {how}", remedy, line=line, column=names[0]
-        )
+        problem = f"'{printable(first)}' is not a number; {how}"
+        return FileError(path, problem, line=line, column=names[0], remedy=remedy)
     given = " and ".join(argument(name, value) for name, value in remedy.items())
     how = f"keep them out of the points with {given}" if remedy else "correct them"
     problem = f"{len(names)} columns hold text, not numbers ({quoted(names)}); {how}"
-    return TextColumnsError(path, problem, remedy, line=line)
+    return FileError(path, problem, line=line, remedy=remedy)
 
 
 def settle_missing(

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from subspaces.io.dataset import Dataset, FileError, Request, TextColumnsError, check_size, printable, quoted
+from subspaces.io.dataset import Dataset, FileError, Request, check_size, printable, quoted
 from subspaces.io.image_kinds import belongs
 from subspaces.numerics.types import Labels
 from subspaces.spelling import counted
@@ -190,10 +190,8 @@ def read_stream(stream: BinaryIO, request: Request, read: Callable[[Path, Reques
                 copy.write(chunk)
         try:
             return replace(read(plain.rename(plain.with_suffix(_suffix(plain))), request), source=PIPE)
-        except TextColumnsError as error:
-            raise TextColumnsError(PIPE, error.problem, error.remedy, line=error.line, column=error.column) from None
         except FileError as error:
-            raise FileError(PIPE, error.problem, line=error.line, column=error.column) from None
+            raise error.saying(error.problem, PIPE) from None
 
 
 def _suffix(path: Path) -> str:

@@ -12,14 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from subspaces.io.columns import (
-    Columns,
-    choose_columns,
-    keep_out,
-    settle_ids,
-    settle_missing,
-    text_trouble,
-)
+from subspaces.io.columns import Columns, choose_columns, keep_out, settle_ids, settle_missing, text_trouble
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, printable
 from subspaces.io.dialect import (
     DELIMITERS,
