@@ -11,13 +11,15 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 
 import subspaces
 from cli_data import COLUMNS, environment, fails, run, write_rings
 from method_data import METHODS
-from subspaces import KTRR, SSC, SubspaceClustering
+from subspaces import KTRR, SSC, SubspaceClustering, registry
 from subspaces.cli import _options
 
+IRIS = load_iris().data[::3]
 AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
 
 
@@ -136,7 +138,27 @@ def test_options_reach_the_estimator_and_others_are_automatic(table, monkeypatch
         "partition": "qr",
         "random_state": 9,
     }
-    assert seen == [KTRR(3, **changed).get_params(), KTRR(3, **AUTOMATIC).get_params()]
+    assert seen == [KTRR(3, **changed).get_params(), KTRR(3).get_params()]
+
+
+@pytest.mark.parametrize("name", registry.names(*registry.SHALLOW))
+def test_a_method_is_the_class_of_that_name(name, tmp_path, monkeypatch):
+    """The parameters, and so the labels, are those of the class; nothing is chosen or scaled unasked."""
+    cls = registry.load(name)
+    pd.DataFrame(IRIS, columns=list("abcd")).to_csv(tmp_path / "iris.csv", index=False)
+    seen, original = [], cls.fit
+    monkeypatch.setattr(cls, "fit", lambda self, X, y=None: seen.append(self.get_params()) or original(self, X))
+    result = run("cluster", tmp_path / "iris.csv", "-k", 3, "--method", name, "--json")
+    assert result.exit_code == 0, result.output
+    assert seen == [cls(3).get_params()]
+    assert json.loads(result.stdout)["cluster"] == cls(3).fit(IRIS).labels_.tolist()
+
+
+def test_a_method_without_the_number_finds_it_by_modularity(table):
+    parameters = json.loads(run("cluster", table, *COLUMNS, "--method", "ktrr", "--json").stdout)["parameters"]
+    assert parameters == KTRR(None, partition="modularity").get_params()
+    parameters = json.loads(run("cluster", table, *COLUMNS, "-k", "auto", "--method", "ktrr", "--json").stdout)
+    assert parameters["parameters"] == KTRR("auto").get_params()
 
 
 def test_nothing_given_is_the_front_door(table):

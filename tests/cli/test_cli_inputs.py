@@ -33,10 +33,11 @@ def test_text_columns_come_with_a_command_that_works(table, tmp_path):
     assert "3 columns hold text, not numbers ('the day', 'species', 'ward')" in line
     words = shlex.split(line.partition("; try: ")[2])
     assert words[:5] == ["subspaces", "cluster", str(table), "-k", "3"]
-    assert words[5:] == ["--label", "the day", "--ignore", "species", "--ignore", "ward"]
+    assert words[5:] == ["--label", "species", "--ignore", "the day", "--ignore", "ward"]
+    assert "--ignore 'the day'" in line
     result = run(*words[1:])
     assert result.exit_code == 0, result.output
-    assert "note: column 'name' is taken as the names of the points" in result.stdout
+    assert "note: left out: name (id)" in result.stdout
 
 
 def test_several_tables(table, tmp_path):

@@ -57,6 +57,73 @@ def test_columns_are_found_by_name(folder, tmp_path):
     assert run("predict", folder / "m.skops", folder / "new.csv", "--quiet").output == ""
 
 
+def test_the_same_columns_in_another_order_are_found_by_name(folder, tmp_path):
+    """Also where the file has just as many columns as the model."""
+    frame = pd.read_csv(folder / "new.csv").drop(columns=["name", "species"])
+    expected = json.loads(run("predict", folder / "m.skops", folder / "new.csv", "--json").stdout)["cluster"]
+    frame[frame.columns[::-1]].to_csv(tmp_path / "turned.csv", index=False)
+    result = run("predict", folder / "m.skops", tmp_path / "turned.csv", "--json")
+    assert json.loads(result.stdout)["cluster"] == expected
+    renamed = frame.rename(columns={"x1": "X1", "x4": "X4"})
+    renamed.to_csv(tmp_path / "renamed.csv", index=False)
+    line = fails("predict", folder / "m.skops", tmp_path / "renamed.csv")
+    assert "2 columns are missing: 'x1', 'x4', and 'X1', 'X4' are not known" in line
+    frame.assign(more=1.0).to_csv(tmp_path / "more.csv", index=False)
+    assert "note: not used: 'more'" in run("predict", folder / "m.skops", tmp_path / "more.csv").stdout
+    frame.to_csv(tmp_path / "bare.csv", index=False, header=False)
+    result = run("predict", folder / "m.skops", tmp_path / "bare.csv", "-o", tmp_path / "labels.csv")
+    assert "note: there are no names of columns: they are taken in the order of the model's" in result.stdout
+    assert pd.read_csv(tmp_path / "labels.csv")["cluster"].tolist() == expected
+
+
+def test_a_column_that_stands_twice_is_known_by_its_order_only(folder, tmp_path):
+    frame = pd.read_csv(folder / "old.csv").drop(columns=["name", "species"])
+    frame.columns = ["x", "x", *frame.columns[2:]]
+    frame.to_csv(tmp_path / "twice.csv", index=False)
+    run("cluster", tmp_path / "twice.csv", "-k", 3, "--save", tmp_path / "m.skops", "-o", tmp_path / "labels.csv")
+    result = run("predict", tmp_path / "m.skops", tmp_path / "twice.csv", "--json")
+    assert json.loads(result.stdout)["cluster"] == pd.read_csv(tmp_path / "labels.csv")["cluster"].tolist()
+    frame.iloc[:, ::-1].to_csv(tmp_path / "turned.csv", index=False)
+    assert "2 columns are called 'x'; give each its own name" in fails(
+        "predict", tmp_path / "m.skops", tmp_path / "turned.csv"
+    )
+
+
+def test_ids_are_no_columns_of_a_model(folder, tmp_path):
+    """Left out when the model was fitted, and so in every new file, whatever the numbers look like there."""
+    frame = pd.read_csv(folder / "old.csv").drop(columns=["name", "species"])
+    frame.insert(0, "any", np.arange(len(frame)))
+    frame["Ring"] = np.arange(len(frame)) ** 2
+    frame["Date"] = "2024-05-03"
+    frame.to_csv(tmp_path / "old.csv", index=False)
+    result = run(
+        "cluster", tmp_path / "old.csv", "-k", 3, "--save", tmp_path / "m.skops", "-o", tmp_path / "labels.csv"
+    )
+    assert "note: left out: any (id), Ring (id), Date (date); --keep any uses it all the same" in result.stdout
+    assert "9 features" in result.stdout
+    labels = pd.read_csv(tmp_path / "labels.csv")
+    assert labels["id"].tolist() == list(range(60))
+    frame.assign(any=0.5).to_csv(tmp_path / "new.csv", index=False)
+    result = json.loads(run("predict", tmp_path / "m.skops", tmp_path / "new.csv", "--json").stdout)
+    assert result["cluster"] == labels["cluster"].tolist()
+    assert result["id"] == [str(i**2) for i in range(60)]  # the only column there that looks like names
+    kept = run("cluster", tmp_path / "old.csv", "-k", 3, "--keep", "any", "--save", tmp_path / "k.skops")
+    assert "10 features" in kept.stdout
+    assert "1 column is missing: 'any'" in fails("predict", tmp_path / "k.skops", folder / "new.csv")
+
+
+def test_advice_on_new_files_can_be_followed(folder, tmp_path):
+    """A column of the model cannot be left out, so nobody is told to; others can."""
+    frame = pd.read_csv(folder / "new.csv")
+    frame.assign(x2=frame["x2"].where(frame.index > 3)).to_csv(tmp_path / "gaps.csv", index=False)
+    line = fails("predict", folder / "m.skops", tmp_path / "gaps.csv")
+    assert line.endswith("--missing mean or --missing median")
+    assert run("predict", folder / "m.skops", tmp_path / "gaps.csv", "--missing", "median").exit_code == 0
+    frame.assign(x2="a").to_csv(tmp_path / "text.csv", index=False)
+    assert "'a' is not a number; correct" in fails("predict", folder / "m.skops", tmp_path / "text.csv")
+    assert run("predict", folder / "m.skops", folder / "new.csv", "--ignore", "species").exit_code == 0
+
+
 def test_what_does_not_fit_the_model_is_refused(folder, tmp_path):
     frame = pd.read_csv(folder / "new.csv").drop(columns=["x3", "x5"])
     frame.to_csv(tmp_path / "less.csv", index=False)

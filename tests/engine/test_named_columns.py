@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from subspaces import TRR, SubspaceClustering
+from subspaces import KTRR, LSC, TRR, SubspaceClustering
 
 FRAME = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=["a", "b", "c"])
 MODELS = [TRR(2), SubspaceClustering(2)]
@@ -55,3 +55,19 @@ def test_dates_are_in_columns_with_names():
 
 def test_arrays_of_text_stay_with_numpy():
     assert "could not convert string to float" in refusal(np.array([["a", "b"]] * 20, dtype=object))
+
+
+@pytest.mark.parametrize("cls", [SubspaceClustering, KTRR, LSC])
+def test_columns_in_another_order_or_with_other_names_are_refused(cls):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "c"])
+    model = cls(2).fit(frame)
+    asked = [
+        model.predict,
+        *(getattr(model, name) for name in ("transform", "predict_membership") if hasattr(cls, name)),
+    ]
+    for ask in asked:
+        for other in (frame[["c", "b", "a"]], frame.rename(columns={"a": "A"})):
+            with pytest.raises(ValueError, match="feature names"):
+                ask(other)
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            ask(frame.to_numpy())

@@ -215,10 +215,9 @@ def test_dark_as_the_system_or_by_the_switch(browser, server):
     opened.close()
 
 
-def test_choosing_shows_how_far_it_is(page):
+def test_choosing_brings_back_the_first_answer(page):
     page.get_by_role("button", name="Choose for me").click()
-    page.locator(".work", has_text=re.compile(r"\d+ of \d+")).first.wait_for(timeout=60_000)
-    page.get_by_role("button", name="Choose for me").wait_for(timeout=120_000)
+    page.locator("pre", has_text="SubspaceClustering()").first.wait_for(timeout=60_000)
 
 
 def test_narrow_page_has_no_sideways_scroll(page):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import json
+import shlex
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_wine
 
 import subspaces.explorer.session as session_module
+from cli_data import fails, run
 from subspaces import KTRR, SC, SubspaceClustering
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES
@@ -66,21 +70,78 @@ def test_exported_line_of_a_sample_says_so(data):
     assert "50 sampled rows" in session.python(session.compute(Settings(3)))
 
 
-def test_exported_command_is_understood(data, tmp_path):
-    from typer.testing import CliRunner
+@pytest.fixture(scope="module")
+def explored(tmp_path_factory):
+    """The session of ``subspaces explore wine.csv``, and the source of its commands."""
+    pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
+    import subspaces.explorer.server as server
 
-    from subspaces.cli.main import app
+    folder, seen = tmp_path_factory.mktemp("wine"), []
+    load_wine(as_frame=True).frame.to_csv(folder / "wine.csv", index=False)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(server, "serve", lambda session, source, **_: seen.append((session, source)))
+        result = run("explore", folder / "wine.csv", "--label", "target", "--no-browser")
+    assert result.exit_code == 0, result.output
+    return seen[0]
 
-    X, _ = data
-    np.save(tmp_path / "points.npy", X)
-    settings = Settings(4, kernel="quadratic", reg=0.01)
-    for chosen in (settings, Settings(4, kernel="neighbors", n_nonzero=9, scaling="unit"), Settings(4, affine=True)):
-        command = chosen.command(str(tmp_path / "points.npy"), seed=0).replace("labels.csv", f"{tmp_path}/labels.csv")
-        result = CliRunner().invoke(app, [*command.split()[1:], "--force"])
-        assert result.exit_code == 0, result.output
-        with open(tmp_path / "labels.csv", newline="") as stream:
-            found = [int(row["cluster"]) for row in csv.DictReader(stream)]
-        assert found == chosen.estimator().fit(X).labels_.tolist()
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"n_clusters": 5},
+        {"kernel": "quadratic", "reg": 1 / 3, "scaling": "unit"},
+        {"kernel": "neighbors", "partition": "modularity"},
+        {"affine": True, "scaling": None, "partition": "qr"},
+    ],
+)
+def test_the_command_gives_labels_doubts_scores_and_verdict(explored, changed):
+    session, source = explored
+    view = session.compute(replace(session.first_settings, **changed))
+    result = run(*shlex.split(session.command(view, source))[1:-2], "--json")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert document["cluster"] == view.labels.tolist()
+    assert document["confidence"] == view.confidence.tolist()
+    assert document["verdict"] == view.verdict
+    assert document["scores"]["accuracy"] == view.quality["accuracy"]
+
+
+def test_the_page_begins_as_the_command_line_with_nothing_set(explored):
+    session, source = explored
+    view = session.compute(session.first_settings)
+    model = SubspaceClustering().fit(session.X)
+    np.testing.assert_array_equal(view.labels, model.labels_)
+    assert view.verdict == model.verdict_
+    assert session.command(view, source) == f"subspaces cluster {source} --seed 0 -o labels.csv"
+    names: dict[str, object] = {"X": session.X}
+    exec(session.python(view), names)
+    np.testing.assert_array_equal(names["labels"], view.labels)
+
+
+def test_where_no_command_does_it_there_is_none(data):
+    session = Session(data[0])
+    view = session.compute(Settings(4))
+    assert session.command(session.at_level(view, 2), "x.csv") == ""
+    assert session.command(session.edited(view, Edits.none(4).merged([0, 1])), "x.csv") == ""
+    sample = Session(data[0], max_points=50)
+    assert sample.command(sample.compute(Settings(3)), "x.csv") == ""
+
+
+def test_gaps_can_be_filled(tmp_path, monkeypatch):
+    """The advice of the error is an option of the command."""
+    server = pytest.importorskip("subspaces.explorer.server")
+    seen = []
+    monkeypatch.setattr(server, "serve", lambda session, source, **_: seen.append((session, source)))
+    frame = load_wine(as_frame=True).data
+    frame.iloc[3, 2] = np.nan
+    frame.to_csv(tmp_path / "wine.csv", index=False)
+    assert "--missing median" in fails("explore", tmp_path / "wine.csv", "--no-browser")
+    result = run("explore", tmp_path / "wine.csv", "--no-browser", "--missing", "median")
+    assert result.exit_code == 0, result.output
+    ((session, source),) = seen
+    assert session.X[3, 2] == frame.iloc[:, 2].median()
+    assert source.endswith("--missing median")
 
 
 # ---------------------------------------------------------------- what is kept

@@ -26,6 +26,7 @@ def test_widgets_move_the_page(explorer):
     explorer.widgets["n_clusters"].value = 6
     assert len(explorer.current.sizes) == 6
     assert "6 clusters" in explorer.quality.object
+    assert "6 groups, as asked" in explorer.quality.object
     assert explorer.gallery.object.count('class="card"') == 6
     assert explorer.map.points.data["label"].tolist() == explorer.current.labels.tolist()
     assert len(explorer.graph.frames.data["start"]) == 6

@@ -15,7 +15,6 @@ from fuzz.packing import workbook
 from io_data import refusal
 from subspaces.io import FileError, read_table, write_labels
 from subspaces.io import writing as module
-from subspaces.io.dataset import TextColumnsError
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -54,7 +53,7 @@ def test_sheets_are_tables(tmp_path):
     assert data.ids == ["p", "q", "r"]
     assert data.classes == ["x", "y"]
     assert data.feature_names == ["a", "b"]
-    assert "column 'name' is taken as the names of the points" in data.notes[0]
+    assert data.notes == ("left out: name (id)",)
 
 
 def test_titles_gaps_dates_and_errors_in_sheets(tmp_path):
@@ -63,7 +62,7 @@ def test_titles_gaps_dates_and_errors_in_sheets(tmp_path):
     path = book(tmp_path / "x.xlsx", ("Data", rows))
     data = read_table(path, missing="mean")
     np.testing.assert_array_equal(data.X, [[1, 1], [2, 0], [3, 0.5]])
-    assert data.ids == ["2024-05-03", "2024-05-04", "2024-05-05"]
+    assert "left out: day (date)" in data.notes
     assert "line 1, above the table, was left out ('Ward 3')" in data.notes
     assert "line 6, column 'b': missing value" in refusal(path)
     path = book(tmp_path / "y.xlsx", ("Data", [["a", "b"], [1, "#DIV/0!"], [2, 3]]))
@@ -81,7 +80,7 @@ def test_sheets_by_name(tmp_path):
     path = book(tmp_path / "y.xlsx", ("Notes", [["see the next sheet"]]), ("Data", [[1, 2], [3, 4]]))
     assert "of 2 sheets, 'Notes' was read; array=\"Data\" would read another" in refusal(path)
     path = book(tmp_path / "y.xlsx", ("Notes", [["who", "n"], ["Ann", 1], ["Ann", 2]]), ("Data", [[1, 2], [3, 4]]))
-    with pytest.raises(TextColumnsError, match="'Notes' was read") as error:
+    with pytest.raises(FileError, match="'Notes' was read") as error:
         read_table(path)
     assert error.value.remedy
     path = tmp_path / "x.xlsx"

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from io_data import refusal, write
-from subspaces.io import read_table
-from subspaces.io.dataset import TextColumnsError
+from subspaces.io import FileError, read_table
 from subspaces.io.dialect import count_titles, find_decimal, find_delimiter
 
 
@@ -62,17 +61,6 @@ def test_names_and_labels_keep_their_commas(tmp_path):
     assert data.ids == ["1,5", "2,5"]
     assert data.classes == ["x,y"]
     np.testing.assert_array_equal(data.X, [[2.5], [3.5]])
-
-
-def test_a_column_that_counts_the_rows_is_named(tmp_path):
-    rows = [f"{i},{i * i},p{i}\n" for i in range(1, 10)]
-    told = "column 'patient' only counts the rows and is clustered like the others; "
-    data = read(tmp_path, "patient,a,b\n" + "".join(row.replace("p", "0.") for row in rows))
-    assert told + 'id="patient" names the rows by it' in data.notes
-    data = read(tmp_path, "patient,a,name\n" + "".join(rows))
-    assert told + 'ignore=["patient"] leaves it out' in data.notes
-    assert not read(tmp_path, "patient,a,b\n" + "".join(row.replace("p", "0.") for row in rows), id="patient").notes
-    assert not read(tmp_path, "a,b\n" + "".join(f"{i},{i // 8}\n" for i in (1, 2, 3, 4, 5, 7, 6, 8))).notes
 
 
 # ------------------------------------------------------------------ what separates cells
@@ -176,25 +164,29 @@ def test_trailing_commas_with_something_behind_them(tmp_path):
 # ------------------------------------------------------------------ columns of text
 
 
-ROWS = "sample,x,date,tissue,y\n" + "".join(
-    f"S{i},{i},2024-01-0{i % 4 + 1},{'liver' if i % 2 else 'lung'},{i * i}\n" for i in range(9)
+ROWS = "sample,x,where,tissue,y\n" + "".join(
+    f"S{i},{i / 7},bed {i % 4 + 1},{'liver' if i % 2 else 'lung'},{i * i}\n" for i in range(9)
 )
 
 
 def test_columns_of_text_are_refused_together(tmp_path):
     path = write(tmp_path / "x.csv", ROWS)
-    with pytest.raises(TextColumnsError) as caught:
+    with pytest.raises(FileError) as caught:
         read_table(path)
-    expected = "2 columns hold text, not numbers ('date', 'tissue'); keep them out of the points with"
-    assert f'{expected} label="tissue" and ignore=["date"]' in str(caught.value)
-    assert caught.value.remedy == {"label": "tissue", "ignore": ["date"]}
+    expected = "2 columns hold text, not numbers ('where', 'tissue'); keep them out of the points with"
+    assert f'{expected} label="tissue" and ignore=["where"]' in str(caught.value)
+    assert caught.value.remedy == {"label": "tissue", "ignore": ["where"]}
     data = read_table(path, **caught.value.remedy)
     assert data.ids == [f"S{i}" for i in range(9)]
     assert data.feature_names == ["x", "y"]
-    assert (
-        "column 'sample' is taken as the names of the points, because all its texts differ; it is not clustered"
-        in data.notes
-    )
+    assert data.notes == ("left out: sample (id)",)
+
+
+def test_the_column_called_species_is_the_class(tmp_path):
+    rows = "".join(f"{i / 7},{'ab'[i % 2]},{'xyz'[i % 3]}\n" for i in range(9))
+    with pytest.raises(FileError) as caught:
+        read_table(write(tmp_path / "x.csv", "size,Observer,Species\n" + rows))
+    assert caught.value.remedy == {"label": "Species", "ignore": ["Observer"]}
 
 
 def test_text_below_a_line_that_is_short(tmp_path):
@@ -207,7 +199,6 @@ def test_names_must_differ_to_the_end(tmp_path):
     text = refusal(write(tmp_path / "y.csv", "name,x\n" + "".join(rows) + rows[3]))
     assert "line 2, column 'name': 'p0' is not a number; use label=\"name\", id=\"name\" or" in text
     assert "'name'" in refusal(write(tmp_path / "z.csv", "name,x\n" + "".join(rows[:2])))  # two prove nothing
-    assert "'name'" in refusal(write(tmp_path / "z.csv", "key,name,x\n1,a,1\n2,b,2\n3,c,3\n"), id="key")
 
 
 def test_parquet_columns_of_text(tmp_path):
@@ -217,10 +208,7 @@ def test_parquet_columns_of_text(tmp_path):
     assert "2 columns hold text, not numbers ('t', 'd')" in refusal(tmp_path / "x.parquet")
     data = read_table(tmp_path / "x.parquet", label="t", ignore=["d"])
     assert data.ids == columns["name"]
-    assert (
-        "column 'name' is taken as the names of the points, because all its texts differ; it is not clustered"
-        in data.notes
-    )
+    assert data.notes == ("left out: name (id)",)
     pq.write_table(pa.table({**columns, "name": [*columns["name"][:-1], "p3"]}), tmp_path / "x.parquet")
     assert "column 'name': 'p0' is not a number" in refusal(tmp_path / "x.parquet", label="t", ignore=["d"])
 

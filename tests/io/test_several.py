@@ -11,7 +11,6 @@ import pytest
 
 from io_data import refusal, write
 from subspaces.io import FileError, image_kinds, read_table
-from subspaces.io.dataset import TextColumnsError
 
 
 def refused(source, **options):
@@ -104,7 +103,7 @@ def test_pipes_with_mistakes(tmp_path):
     assert "standard input: the file is empty" in refused(io.BytesIO(b""))
     assert "standard input: damaged" in refused(io.BytesIO(b"PK\x03\x04nonsense"))
     assert "it holds more than" in refused(io.BytesIO(b"1,2\n" * 1000), max_bytes=1000)
-    with pytest.raises(TextColumnsError, match=r"^standard input, line 2: 2 columns hold text"):
+    with pytest.raises(FileError, match=r"^standard input, line 2: 2 columns hold text"):
         read_table(io.BytesIO(b"a,b,c\n1,x,y\n2,x,y\n"))
 
 

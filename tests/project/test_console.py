@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
@@ -51,7 +52,8 @@ def wine(tmp_path, monkeypatch):
     frame.to_excel("wine.xlsx", index=False)
     frame.drop(columns="kind").iloc[::9].to_excel("new.xlsx", index=False)
     days = [f"2024-03-{1 + i // 2:02d}" for i in range(40)]
-    cells = {"sample": [f"c{i}" for i in range(40)], "date": days, "area": range(40), "tissue": ["skin", "lung"] * 20}
+    cells = {"sample": [f"c{i}" for i in range(40)], "date": days, "area": np.sqrt(np.arange(40))}
+    cells |= {"plate": ["A", "B", "C", "D"] * 10, "tissue": ["skin", "lung"] * 20}
     pd.DataFrame(cells).to_csv("cells.csv", index=False)
 
 

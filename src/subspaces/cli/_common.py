@@ -131,7 +131,7 @@ def as_option(name: str, value: Any = None) -> str:
     """Spell an argument of the library as the option of the command line."""
     values = [] if value is None or isinstance(value, bool) else [value] if isinstance(value, str) else value
     option = "--" + name.replace("_", "-")
-    return " ".join(f"{option} {item}" for item in values) or option
+    return " ".join(f"{option} {shlex.quote(item)}" for item in values) or option
 
 
 def _report(error: Exception) -> int:
@@ -165,13 +165,8 @@ def _try(error: Exception) -> str:
     remedy = getattr(error, "remedy", None)
     if not remedy or _typed.get()[1:2] not in (("cluster",), ("explore",)):  # which have these options
         return ""
-    words = [word for name, value in remedy.items() for word in shlex.split(_options(name, value))]
+    words = [word for name, value in remedy.items() for word in shlex.split(as_option(name, value))]
     return f"; try: {shlex.join([program(), *_typed.get()[1:], *words])}"
-
-
-def _options(name: str, value: Any) -> str:
-    values = [value] if isinstance(value, str) else value
-    return " ".join(f"--{name} {shlex.quote(item)}" for item in values)
 
 
 def one_line(text: object) -> str:

@@ -130,7 +130,9 @@ def run_image(
     """
     from subspaces.io import read_cube
 
-    _refuse({name: reading[name] for name in ("text", "id", "ignore", "header", "decimal", "image_size", "color")})
+    _refuse(
+        {name: reading[name] for name in ("text", "id", "ignore", "keep", "header", "decimal", "image_size", "color")}
+    )
     if reading["missing"] != "error":
         raise typer.BadParameter("has no meaning for an image: pixels with NaN are left out", param_hint="--missing")
     cube = read_cube(file, mask=mask, array=reading["array"], label=reading["label"])

@@ -26,7 +26,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """What is taken for tracks where nothing is given, by the weight that a method has: ridge methods, and SSC as its
 authors did. See docs/motion.md."""
-_NO_MEANING = ("image_size", "color", "missing", "text")
+_NO_MEANING = ("image_size", "color", "missing", "text", "keep")
 """Options of reading that tracks have no use for, beside their defaults."""
 
 
@@ -61,8 +61,8 @@ class Motion:
 
             return read_table(file, **reading)
         for name in _NO_MEANING:
-            if reading[name] not in (None, False, "error"):
-                problem = "has no meaning for tracks: what is missing is put in"
+            if reading[name] not in (None, False, (), "error"):
+                problem = "has no meaning for tracks: every column is a place, and what is missing is put in"
                 raise typer.BadParameter(problem, param_hint="--" + name.replace("_", "-"))
         import numpy as np
 

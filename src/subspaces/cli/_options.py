@@ -126,6 +126,10 @@ IdOption = Annotated[
     data("--id", "NAME", "Column or array that names the points: kept out of them, written beside the labels."),
 ]
 IgnoreOption = Annotated[list[str] | None, data("--ignore", "NAME", "Column to leave out; may be given several times.")]
+KeepOption = Annotated[
+    list[str] | None,
+    data("--keep", "NAME", "Column to use although it looks like an id; may be given several times."),
+]
 ArrayOption = Annotated[
     str | None,
     data(

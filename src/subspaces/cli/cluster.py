@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -33,7 +34,7 @@ TYPED = ("kernel", "bandwidth", "reg", "n_nonzero", "effort", "scaling", "partit
 """Parameters that have an option of their own."""
 
 CHOSEN = ("kernel", "reg", "n_nonzero", "scaling", "partition")
-"""Options that ktrr and trr choose from the points when they are not given; like the number of clusters."""
+"""Parameters of KTRR that are chosen from the points when no method was named and others of them are given."""
 
 
 def cluster(
@@ -56,6 +57,7 @@ def cluster(
     label: options.LabelOption = None,
     id_: options.IdOption = None,
     ignore: options.IgnoreOption = None,
+    keep: options.KeepOption = None,
     array: options.ArrayOption = None,
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
@@ -82,7 +84,7 @@ def cluster(
 ) -> None:
     """Cluster the points of FILE, or the images in the folder FILE.
 
-    What is not given is chosen from the points, by the methods auto (the default), ktrr and trr; others have defaults.
+    What is not given is chosen from the points, unless --method names one: that has its own defaults, as in Python.
     The columns of a text file without a header are named 1, 2, 3 and so on.
 
     Examples: subspaces cluster faces.npz -k 38 --label y -o labels.csv;
@@ -103,6 +105,7 @@ def _cluster(typed: Any) -> None:
         "text": typed.text,
         "id": typed.id_,
         "ignore": typed.ignore or (),
+        "keep": typed.keep or (),
         "image_size": options.image_size(typed.image_size),
     }
     wanted = options.number(typed.n_clusters, "-k", int)
@@ -115,13 +118,13 @@ def _cluster(typed: Any) -> None:
         streamed = _stream.wanted(main, typed.scheduler)
     tracks = Motion.checked(typed.motion, typed.overlay, main, typed.force, streamed)
     method = _method(typed.method, settings, typed.image or streamed, typed.motion)
+    make = partial(build, chooses=typed.method == options.AUTO or typed.image or typed.motion)
     check_tree(typed.tree, method, [main, *inputs.tables[1:]], typed.output, typed.force)
     with shown(show), limited_threads(typed.threads), _limited(most):
         if typed.image:
-            make = partial(build, method, wanted)
-            run: Run = run_image(main, typed.mask, reading, method, settings, make, show)
+            run: Run = run_image(main, typed.mask, reading, method, settings, partial(make, method, wanted), show)
         elif streamed:
-            unread = {name: reading[name] for name in ("label", "id", "ignore", "array", "decimal")}
+            unread = {name: reading[name] for name in ("label", "id", "ignore", "keep", "array", "decimal")}
             _refuse_with_stream({**unread, "header": typed.header is not None, "missing": typed.missing != "error"})
             given = {name: getattr(typed, name.replace("-", "_")) for name in ("report", "tables", "sort-into", "tree")}
             _refuse_with_stream(given)
@@ -129,7 +132,7 @@ def _cluster(typed: Any) -> None:
             how = (typed.scheduler, typed.checkpoint, typed.threads, most, show, typed.output)
             run = _streamed(estimator, method, main, *how)
         else:
-            run = _run(inputs, reading, method, wanted, settings, show, tracks, typed.output, features)
+            run = _run(inputs, reading, method, wanted, settings, make, tracks, typed.output, features)
         written = outputs.write(run) + write_tree(typed.tree, run)
         written += tracks.write(run.estimator.labels_) + save(typed.save, run)
     if typed.as_json or not typed.quiet:
@@ -197,7 +200,7 @@ def _run(
     method: str,
     wanted: Any,
     settings: tuple[dict[str, Any], dict[str, Any]],
-    show: bool,
+    make: Callable[..., Any],
     tracks: Motion,
     labels: Path | None,
     features: Features,
@@ -223,7 +226,7 @@ def _run(
     remedy = "Allow more with --memory, or cluster a sample."
     require(POINT_BYTES * data.n_points, f"the confidence and the table of {data.n_points} points", remedy)
     given = tracks.settings(method, wanted, *settings)
-    estimator = build(method, wanted, data.n_points, given, settings[1])
+    estimator = make(method, wanted, data.n_points, given, settings[1])
     start = perf_counter()
     try:
         chosen = None
@@ -268,10 +271,19 @@ def _refuse_with_stream(given: dict[str, Any]) -> None:
             raise typer.BadParameter(problem, param_hint=f"--{option}")
 
 
-def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, Any], assigned: dict[str, Any]) -> Any:
+def build(
+    method: str,
+    n_clusters: Any,
+    n_points: int | None,
+    given: dict[str, Any],
+    assigned: dict[str, Any],
+    *,
+    chooses: bool = False,
+) -> Any:
     """Make the estimator called `method` with the options that were given, and check that they go together.
 
-    `assigned` are the parameters that ``--set`` gave.
+    `assigned` are the parameters that ``--set`` gave. Where `chooses`, KTRR chooses the others from the points; else
+    they are the defaults of the class, and nobody is surprised who uses the same class in Python.
     """
     methods = (options.AUTO, *registry.names(*registry.SHALLOW))
     if method not in methods:
@@ -296,10 +308,11 @@ def build(method: str, n_clusters: Any, n_points: int | None, given: dict[str, A
         given["scaling"] = None
     if cls is SubspaceClustering:
         return cls(n_clusters=None if n_clusters == options.AUTO else n_clusters, **given)
-    if n_points is not None and issubclass(cls, KTRR | TRR):  # to choose, they must have all points in memory
+    can_choose = n_points is not None and issubclass(cls, KTRR | TRR)  # that needs all points in memory
+    if chooses and can_choose:
         n_clusters = options.AUTO if n_clusters is None else n_clusters
         given = {**{name: options.AUTO for name in CHOSEN if name in known}, **given}
-    elif options.AUTO in (n_clusters, *given.values()):
+    elif options.AUTO in (n_clusters, *given.values()) and not can_choose:
         raise typer.BadParameter(f"auto has no meaning for the method {method} here", param_hint="--method")
     if n_clusters is None and "partition" not in known:
         raise typer.BadParameter(f"the method {method} needs the number of clusters", param_hint="-k")

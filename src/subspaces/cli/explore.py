@@ -10,7 +10,7 @@ import typer
 
 from subspaces.cli import _options as options
 from subspaces.cli._common import Refusal, limited_threads, one_line
-from subspaces.cli._features import Features
+from subspaces.cli._features import PIXELS, Features
 from subspaces.cli._inputs import Inputs
 from subspaces.progress import shown
 from subspaces.spelling import counted
@@ -57,9 +57,11 @@ def explore(
     label: options.LabelOption = None,
     id_: options.IdOption = None,
     ignore: options.IgnoreOption = None,
+    keep: options.KeepOption = None,
     array: options.ArrayOption = None,
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
+    missing: options.MissingOption = "error",
     image_shape: ShapeOption = None,
     text: options.TextOption = None,
     features: options.FeaturesOption = None,
@@ -89,8 +91,8 @@ def explore(
 
     looked_at = Features.checked(features, {})
     inputs = Inputs.of(file)
-    reading: dict[str, Any] = {"label": label, "id": id_, "ignore": ignore or (), "array": array, "text": text}
-    reading |= {"header": header, "decimal": decimal}
+    reading: dict[str, Any] = {"label": label, "id": id_, "array": array, "text": text, "missing": missing}
+    reading |= {"ignore": ignore or (), "keep": keep or (), "header": header, "decimal": decimal}
     with limited_threads(threads):
         with shown(not quiet):
             read = read_table(inputs.source, **reading)
@@ -106,7 +108,7 @@ def explore(
         serve(
             session,
             title=f"subspaces: {one_line(inputs.main.name)}",
-            source=one_line(shlex.join([*file, *_reading({**reading, "features": features})])),
+            source=one_line(shlex.join([*file, *_reading({**reading, "features": _seen(features, data)})])),
             host=host,
             port=port,
             open_browser=browser,
@@ -118,7 +120,7 @@ def explore(
 
 def _session(data: Dataset, chosen: Chosen | None, **options: Any) -> Session:
     """What is explored of a file, from what was chosen for it where that is known."""
-    from subspaces.explorer import Session, Settings
+    from subspaces.explorer import Session
 
     return Session(
         data.X,
@@ -128,7 +130,7 @@ def _session(data: Dataset, chosen: Chosen | None, **options: Any) -> Session:
         texts=data.texts,
         feature_names=data.feature_names,
         lines=data.places.get("line"),
-        settings=None if chosen is None else Settings.of(chosen[0]),
+        chosen=chosen,
         **options,
     )
 
@@ -144,8 +146,16 @@ def _shape(text: str | None) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts)
 
 
+def _seen(features: str | None, data: Dataset) -> str | None:
+    """What images are compared by, also where that was chosen."""
+    if features is not None or not data.is_image_folder:
+        return features
+    return PIXELS if data.features is None else str(data.features.name)
+
+
 def _reading(given: dict[str, Any]) -> list[str]:
     """The options again that said how the file is read."""
-    words = [word for name, value in given.items() if isinstance(value, str) for word in (f"--{name}", value)]
-    words += [word for name in given["ignore"] for word in ("--ignore", name)]
+    texts = {name: value for name, value in given.items() if isinstance(value, str) and value != "error"}
+    words = [word for name, value in texts.items() for word in (f"--{name}", value)]
+    words += [word for option in ("ignore", "keep") for name in given[option] for word in (f"--{option}", name)]
     return words + ([] if given["header"] is None else ["--header" if given["header"] else "--no-header"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,6 +47,7 @@ def predict(
     model: ModelArgument,
     file: options.FilesArgument,
     id_: options.IdOption = None,
+    ignore: options.IgnoreOption = None,
     array: options.ArrayOption = None,
     header: options.HeaderOption = None,
     decimal: options.DecimalOption = None,
@@ -60,7 +62,8 @@ def predict(
 ) -> None:
     """Label the points of FILE with the clusters of MODEL.
 
-    New points are read as those of the model were: images in its size and colours, of a table the columns that it had.
+    New points are read as those of the model were: images in its size and colours, of a table the columns that it had,
+    by their names where there are names.
 
     Example: subspaces predict model.skops new/ -o labels.csv
     """
@@ -70,8 +73,8 @@ def predict(
     inputs = Inputs.of(file)
     if output is not None:
         check_output(output, force=force, source=inputs.main)
-    options_of_reading = {"id": id_, "array": array, "header": header, "decimal": decimal, "missing": missing}
-    options_of_reading["text"] = text
+    options_of_reading: dict[str, Any] = {"id": id_, "array": array, "header": header, "decimal": decimal}
+    options_of_reading |= {"missing": missing, "text": text, "ignore": ignore or ()}
     with shown(not (quiet or as_json)):
         with phase("Reading the model"):
             estimator, reading = load_model(model)
@@ -99,6 +102,9 @@ def _read(inputs: Inputs, reading: Reading, given: dict[str, Any], look: Callabl
     else:
         names = reading.feature_names if all(map(has_columns, inputs.files)) else None
         data = read_table(inputs.source, **given, columns=names)
+        if reading.feature_names and not data.feature_names and data.texts is None:
+            note = "there are no names of columns: they are taken in the order of the model's"
+            data = replace(data, notes=(*data.notes, note))
     data = look(data)
     if data.X.shape[1] != reading.n_features:
         found = f"its points have {counted(data.X.shape[1], 'value')}, those of the model {reading.n_features}"

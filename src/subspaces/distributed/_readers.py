@@ -193,5 +193,5 @@ class CsvRows:
 
 @lru_cache(maxsize=1)
 def _csv_file(file: Stamped) -> tuple[Array, list[str]]:
-    data = read_table(file.path)
+    data = read_table(file.path, keep=None)
     return np.asarray(data.X), list(data.feature_names or [str(i + 1) for i in range(data.X.shape[1])])

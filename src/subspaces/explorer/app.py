@@ -239,9 +239,7 @@ class Explorer:
 
     def _command(self, view: View) -> str:
         """The command that gives these labels, where one does."""
-        if self.source is None or view.level is not None or view.has_merged:
-            return ""
-        return view.settings.command(self.source, self.session.seed)
+        return "" if self.source is None else self.session.command(view, self.source)
 
     def _moved(self, event: Any) -> None:
         self._soon(fit=True)

@@ -32,11 +32,6 @@ class Edits:
         """All clusters as they are."""
         return cls(tuple(range(n_clusters)), ("",) * n_clusters)
 
-    @property
-    def has_merged(self) -> bool:
-        """Whether clusters were joined."""
-        return len(self.names) < len(self.groups)
-
     def renamed(self, cluster: int, name: str) -> Self:
         """With a name for a cluster that is shown; an empty one is its number again.
 

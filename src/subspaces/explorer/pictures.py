@@ -20,7 +20,7 @@ from subspaces.metrics import SCORES
 from subspaces.numerics.types import Array, Labels
 from subspaces.plots.gallery import as_bytes, data_uri, profiles_of
 from subspaces.plots.style import OKABE_ITO, map_colors, readable_on
-from subspaces.plots.tree import layers_sentence, p_text
+from subspaces.plots.tree import p_text
 
 THUMB = 40
 """Most pixels of a small picture's side."""
@@ -184,7 +184,7 @@ def representers(session: Session, view: View, found: Explanation, pictures: Pic
 
 
 def quality(session: Session, view: View, seconds: float) -> str:
-    """The figures of a view in one line."""
+    """The verdict on a view, which ``subspaces cluster`` gives as well, and its figures in one line."""
     figures = view.quality
     n_components = int(figures["components"])
     parts = [
@@ -200,21 +200,21 @@ def quality(session: Session, view: View, seconds: float) -> str:
     points = f"{n:,} points" if n == n_given else f"{n:,} of {n_given:,} points (a sample)"
     parts.append(f"<span class='time'>{points}, updated in <span class='seconds'>{seconds:.2f}</span> s</span>")
     warned = "".join(f"<div class='warning'>{escape(message)}</div>" for message in view.messages)
-    return f"<div class='quality'>{' · '.join(parts)}</div>{warned}"
+    said = f"<p class='verdict'>{escape(view.verdict)}</p>"
+    return f"{said}<div class='quality'>{' · '.join(parts)}</div>{warned}"
 
 
 def level_note(view: View) -> str:
-    """What the slider of the tree shows: the level, how real the split is that made it, and which levels stand out."""
-    layers = f"<p class='note layers'>{layers_sentence(view.tree.layers)}</p>"
+    """What the slider of the tree shows: the level, and how real the split is that made it."""
     if view.level is None:
-        return f"<p class='note level'>The clusters of the fit; move to see coarser or finer ones.</p>{layers}"
+        return "<p class='note level'>The clusters of the fit; move to see coarser or finer ones.</p>"
     if view.level == 1:
-        return f"<p class='note level'><b>Level 1</b>: all points together.</p>{layers}"
+        return "<p class='note level'><b>Level 1</b>: all points together.</p>"
     i = view.tree.split(view.level - 1)
     one, other = sorted(view.tree.sizes[view.tree.merges[i]].tolist(), reverse=True)
     split = f"the last split makes {one:,} and {other:,} points and cuts {100 * view.tree.cut[i]:.1f} % of the edges"
     tested = f"<span class='p'>{_tested(view, i)}</span>"
-    return f"<p class='note level'><b>Level {view.level}</b>: {split}; {tested}</p>{layers}"
+    return f"<p class='note level'><b>Level {view.level}</b>: {split}; {tested}</p>"
 
 
 def _tested(view: View, i: int) -> str:

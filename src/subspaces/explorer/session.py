@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from subspaces.confidence import UNSURE, graph_confidence, memberships
+from subspaces.confidence import UNSURE
 from subspaces.engine.run import Cache, run
 from subspaces.estimators.explain import Explanation, explained
-from subspaces.estimators.front_door import SubspaceClustering
+from subspaces.estimators.front_door import Chosen, SubspaceClustering
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
 from subspaces.explorer.edits import Edits
@@ -35,6 +35,7 @@ from subspaces.plots.layout import cluster_means, plane
 from subspaces.plots.matrices import cells_of
 from subspaces.selection.candidates import NEIGHBORS
 from subspaces.selection.criteria import modularity, modularity_ceiling, normalized_cut
+from subspaces.selection.result import verdict
 from subspaces.spelling import first_line
 
 EXPLORED_KERNELS = tuple(name for name in KERNELS if name not in ("precomputed", "polynomial"))
@@ -77,18 +78,20 @@ class Settings:
             return SC(**shared, n_neighbors=self.n_nonzero, bandwidth="local", **more)
         return KTRR(**values, **more)
 
-    def command(self, source: str, seed: int) -> str:
-        """The command that does the same, with as many starts of k-means as KTRR has by default.
-
-        `source` is the file with the options it is read with, quoted for a shell.
-        """
+    def options(self, n_init: int) -> str:
+        """Return the options of ``subspaces cluster`` for the same method with these settings."""
         options = [f"-k {self.n_clusters}", f"--scaling {self.scaling or 'none'}", f"--partition {self.partition}"]
         if self.kernel == NEIGHBORS:
             options += ["--method sc", f"--set n_neighbors={self.n_nonzero}", "--set bandwidth=local"]
         else:
-            options += [f"--kernel {self.kernel}", f"--reg {self.reg:g}", f"--n-nonzero {self.n_nonzero}"]
+            options += [
+                "--method ktrr",
+                f"--kernel {self.kernel}",
+                f"--reg {self.reg}",
+                f"--n-nonzero {self.n_nonzero}",
+            ]
             options += ["--set affine=true"] * self.affine
-        return f"subspaces cluster {source} {' '.join(options)} --seed {seed} -o labels.csv"
+        return f"{' '.join(options)} --set n_init={n_init} "
 
 
 class View(NamedTuple):
@@ -106,6 +109,7 @@ class View(NamedTuple):
     doubtful: list[Labels]  # those more probably wrong than right, the least sure first, no more than are shown
     words: list[list[str]]  # that set each cluster apart; empty where points are neither texts nor named counts
     confidence: Array  # probability that each label is right
+    verdict: str
     quality: dict[str, float]
     messages: tuple[str, ...]  # warnings of the fit
     seconds: dict[str, float]  # of each stage, and of the drawings' data
@@ -147,7 +151,8 @@ class Session:
     max_points : of more points a random sample is taken
     seed : of the sample and of k-means
     n_init : starts of k-means: few, for the sake of speed; the exported line says how many
-    settings : where to start; None: what :class:`subspaces.SubspaceClustering` chooses for all points
+    settings : where to start; None: with the answer of :class:`subspaces.SubspaceClustering` for all points
+    chosen : what its method ``choose`` found for X, where that is known
 
     Attributes
     ----------
@@ -169,6 +174,7 @@ class Session:
         seed: int = 0,
         n_init: int = 5,
         settings: Settings | None = None,
+        chosen: Chosen | None = None,
     ) -> None:
         points: Data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=3)
         n = points.shape[0]
@@ -180,7 +186,7 @@ class Session:
         if image_shape is not None and int(np.prod(image_shape)) != seen.shape[1]:
             raise ValueError(f"image_shape={tuple(image_shape)} must hold the {seen.shape[1]} values of a point.")
         self.n_given, self.seed, self.n_init, self.image_shape = n, seed, n_init, image_shape
-        self._all, self._settings = points, settings
+        self._all, self._settings, self._chosen = points, settings, chosen
         self.rows: Labels = np.arange(n)
         if n > max_points:
             self.rows = np.sort(np.random.default_rng(seed).choice(n, max_points, replace=False))
@@ -201,7 +207,7 @@ class Session:
 
     @cached_property
     def first_settings(self) -> Settings:
-        """Where to start: with what ``subspaces cluster`` would do to the same points."""
+        """Where to start: with what ``subspaces cluster`` does to the same points."""
         return self.choose() if self._settings is None else self._at_most(self._settings)
 
     @property
@@ -211,7 +217,20 @@ class Session:
 
     def choose(self) -> Settings:
         """Parameters chosen from the points alone, all of them: takes some eight fits."""
-        return self._at_most(Settings.of(SubspaceClustering(random_state=self.seed).choose(self._all)[0]))
+        if self._chosen is None:
+            self._chosen = SubspaceClustering(random_state=self.seed).choose(self._all)
+        return self._at_most(Settings.of(self._chosen[0]))
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether only a part of the points is explored."""
+        return len(self.rows) < self.n_given
+
+    @cached_property
+    def _answer(self) -> SubspaceClustering:
+        """The fit of ``subspaces cluster`` with nothing set."""
+        assert self._chosen is not None
+        return SubspaceClustering(random_state=self.seed).fit_chosen(self._all, self._chosen)
 
     def _at_most(self, settings: Settings) -> Settings:
         """No more clusters than points are explored."""
@@ -226,7 +245,7 @@ class Session:
         Y = model.embedding_  # once: under modularity it is computed when read
         points, centres, layout = plane(Y, model.labels_)
         tree = cluster_tree(model.affinity_matrix_, model.labels_)
-        shown = self._shown(model, model.labels_, Y, tree)
+        shown = self._shown(model, model.labels_, Y)
         seconds = {**model.timings_, "prepare": time.perf_counter() - start}
         messages = tuple(dict.fromkeys(str(warning.message) for warning in caught))
         placed: dict[str, Any] = {"points": points, "centres": centres, "layout": layout}
@@ -234,7 +253,7 @@ class Session:
 
     def at_level(self, view: View, level: int) -> View:
         """The same fit with another level of its tree as labels; points stay where they are on the map."""
-        return self._relabelled(view, view.tree.labels_at(level), level=level, names=(), groups=())
+        return self._relabelled(view, view.model.labels_at(level), level=level, names=(), groups=())
 
     def edited(self, view: View, edits: Edits) -> View:
         """A view as a person wants it: clusters with names, some as one."""
@@ -255,13 +274,12 @@ class Session:
 
     def labelled(self, view: View) -> Any:
         """The model with the labels that are shown."""
-        same = np.array_equal(view.labels, view.model.labels_)
-        return view.model if same else view.model.with_labels(view.labels)
+        return _labelled(view.model, view.labels)
 
-    def _shown(self, model: Any, labels: Labels, Y: Array, tree: ClusterTree | None = None) -> dict[str, Any]:
-        """What is shown of labels, whichever level they are; `tree` is theirs, if it is known."""
-        W = model.affinity_matrix_
-        sure = graph_confidence(W, labels, memberships(W, labels), tree)
+    def _shown(self, model: Any, labels: Labels, Y: Array) -> dict[str, Any]:
+        """What is shown of labels, whichever level they are."""
+        W, labelled = model.affinity_matrix_, _labelled(model, labels)
+        sure = labelled.confidence_
         ceiling = modularity_ceiling(W, labels)
         quality = {"separation": 1 - normalized_cut(W, labels), "components": float(model.n_components_)}
         quality["modularity"] = min(1.0, modularity(W, labels) / ceiling) if ceiling > 0 else 0.0
@@ -274,7 +292,9 @@ class Session:
         cells = cells_of(W, labels, N_CELLS)
         found = {"labels": labels, "sizes": np.bincount(labels), "words": words}
         found |= {"members": members, "doubtful": doubtful}
-        return {**found, "confidence": sure, "quality": quality, "cells": cells}
+        k = len(members)  # of another level or merged by a person, so asked for
+        said = model.verdict_ if labelled is model else verdict(None, k, len(labels), len(unsure), asked=k)
+        return {**found, "confidence": sure, "verdict": said, "quality": quality, "cells": cells}
 
     def tested(self, view: View) -> View:
         """The view with the p-values of its tree, as far as the model has them: may take seconds."""
@@ -289,17 +309,39 @@ class Session:
 
     def python(self, view: View) -> str:
         """Lines that repeat this view in Python."""
-        rows = "" if len(self.rows) == self.n_given else f"  # of the {len(self.rows)} sampled rows\n"
-        model = view.settings.estimator(n_init=self.n_init, random_state=self.seed)
+        rows = f"  # of the {len(self.rows)} sampled rows\n" if self.is_sampled else ""
+        model = view.model
         defaults = type(model)().get_params()
         given = {name: value for name, value in model.get_params().items() if value != defaults[name]}
-        n_clusters = [str(given.pop("n_clusters", defaults["n_clusters"]))]
+        n_clusters = [str(given.pop("n_clusters"))] if "n_clusters" in given else []
         arguments = ", ".join(n_clusters + [f"{name}={value!r}" for name, value in given.items()])
         labels = "labels_" if view.level is None else f"labels_at({view.level})"
         found = f"model.{labels}" if not view.has_merged else f"np.take({list(view.groups)}, model.{labels})"
         imports = "import numpy as np\n" * view.has_merged + f"from subspaces import {type(model).__name__}"
         return f"{imports}\n\n{rows}model = {type(model).__name__}({arguments}).fit(X)\nlabels = {found}"
 
+    def command(self, view: View, source: str) -> str:
+        """Return the command that gives these labels; "" where none does: of a sample, a level or merged clusters.
+
+        `source` is the file with the options it is read with, quoted for a shell.
+        """
+        if self.is_sampled or view.level is not None or view.has_merged:
+            return ""
+        options = "" if isinstance(view.model, SubspaceClustering) else view.settings.options(self.n_init)
+        return f"subspaces cluster {source} {options}--seed {self.seed} -o labels.csv"
+
     def _fit(self, settings: Settings) -> Any:
+        if self._chosen is not None and not self.is_sampled and settings == Settings.of(self._chosen[0]):
+            return self._answer
         model = settings.estimator(n_init=self.n_init, random_state=self.seed)
         return model.fit_by(self.X, partial(run, cache=self._cache))
+
+
+def _labelled(model: Any, labels: Labels) -> Any:
+    """The model with other labels, where they are others; what a search knows was of its own."""
+    if np.array_equal(labels, model.labels_):
+        return model
+    other = model.with_labels(labels)
+    if isinstance(other, SubspaceClustering):
+        other.selection_ = None
+    return other

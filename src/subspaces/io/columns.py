@@ -10,21 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.io.dataset import (
-    Dataset,
-    FileError,
-    Request,
-    TextColumnsError,
-    argument,
-    first_not_finite,
-    printable,
-    quoted,
-)
+from subspaces.io.dataset import Dataset, FileError, Request, argument, first_not_finite, printable, quoted
+from subspaces.io.identifiers import FEW, is_id_name, kind_of_texts
 from subspaces.numerics.types import Array
 from subspaces.spelling import counted
 
 LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "class", "classes")
 """Names under which the true classes usually travel (compared in lower case)."""
+
+CLASS_NAMES = ("species", "kind", "type", "group", "category", "variety", "diagnosis")
+"""More names of texts that are probably the classes."""
 
 ROW_NAMES = ("", "__index_level_0__")
 """Names of the column of row names that pandas and R write unasked (CSV; Parquet)."""
@@ -32,58 +27,80 @@ ROW_NAMES = ("", "__index_level_0__")
 MISSING_RULES = ("error", "drop", "mean", "median")
 """What can be done about missing values."""
 
-FEW = 3
-"""Rows from which on texts that are all different are taken for names of the points."""
-
-_COUNTED = 8  # rows from which numbers that count up are no accident
 _SHOWN = 4
 """Rows and columns that an error lists."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Positions of the columns by their part."""
+    """Positions of the columns by their part.
+
+    Attributes
+    ----------
+    texts : features that hold text, with their first cells: somebody has to settle them
+    left_out : names of columns that were left out unasked, each with what it holds
+    must_differ : whether the id was taken because its first texts differ
+    """
 
     features: list[int]
     label: int | None
     id: int | None
     notes: tuple[str, ...]
+    texts: dict[int, Sequence[str]]
+    left_out: tuple[tuple[str, str], ...]
+    must_differ: bool
 
 
-def choose_columns(path: Path, names: Sequence[str], request: Request) -> Columns:
-    """Give every column its part.
+def choose_columns(path: Path, names: Sequence[str], request: Request, texts: Mapping[int, Sequence[str]]) -> Columns:
+    """Give every column its part; `texts` are the first cells of those that hold text.
 
-    An unnamed first column (``__index_level_0__`` in Parquet) holds row names written by pandas or R; a row
-    number is not a feature, so it becomes the identifier.
+    Left out unasked are dates, texts that are all different or called ids, and the row names that pandas and R write
+    (an unnamed column, ``__index_level_0__`` in Parquet). The first of the latter two whose cells differ is the id.
     """
     label = None if request.label is None else find_column(path, names, request.label, "label")
     id_ = None if request.id is None else find_column(path, names, request.id, "id")
-    left_out = {find_column(path, names, name, "ignore") for name in request.ignore}
-    notes = []
-    row_names = [i for i, name in enumerate(names) if name in ROW_NAMES and i in (0, len(names) - 1)]
-    if len(names) > 1 and row_names and row_names[0] not in left_out | {label, id_}:
-        left_out.add(row_names[0])
-        part = "left out" if id_ is not None else "used as the id"
-        id_ = row_names[0] if id_ is None else id_
-        notes.append(f"the column of row names is {part}, not clustered")
-    features = [i for i in range(len(names)) if i not in left_out | {label, id_}]
+    given = {find_column(path, names, name, "ignore") for name in request.ignore} | {label, id_}
+    free = [j for j in range(len(names)) if j not in given and names[j] not in (request.keep or ())]
+    row_names = [j for j in free if names[j] in ROW_NAMES and j in (0, len(names) - 1)][: len(names) > 1]
+    found = dict.fromkeys(row_names, "row names")
+    found |= {j: kind for j in free if j in texts and (kind := kind_of_texts(names[j], texts[j])) and j not in found}
+    features, notes = [j for j in range(len(names)) if j not in given], []
     if request.columns is not None:
-        features = _picked(path, names, request.columns)
+        features = _picked(path, names, request.columns, features)
+        found = {j: "id" for j in free if j not in texts and is_id_name(names[j])} | found
+        found = {j: kind for j, kind in found.items() if j not in features}
+        if unused := [names[j] for j in free if j not in features and j not in found]:
+            notes.append(f"not used: {quoted(unused)}")
+    elif set(found) >= set(features):
+        found = {}
+    features = [j for j in features if j not in found]
     if not features:
         raise FileError(path, f"no column is left to cluster (the file has {quoted(names)})")
+    ids = [j for j, kind in found.items() if kind == "id"]
+    differing = [j for j in ids if j in texts and FEW <= len(texts[j]) == len(set(texts[j]))]
+    must_differ = id_ is None and not row_names and bool(differing)
+    if id_ is None:
+        id_ = next(iter([*row_names, *differing, *(j for j in ids if j not in texts)]), None)
     for i in features:
         if label is None and names[i].lower() in LABEL_NAMES:
             how = f"{argument('label', names[i])} would score against it"
             notes.append(f"column '{printable(names[i])}' is clustered like the others; {how}")
-    return Columns(features, label, id_, tuple(notes))
+    rest = {j: texts[j] for j in features if j in texts}
+    left_out = tuple((names[j], found[j]) for j in sorted(found, key=lambda j: (j != id_, j)))
+    return Columns(features, label, id_, tuple(notes), rest, left_out, must_differ)
 
 
-def _picked(path: Path, names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+def _picked(path: Path, names: Sequence[str], wanted: Sequence[str], free: Sequence[int]) -> list[int]:
     """Positions of the columns that were asked for, in that order."""
     absent = [name for name in wanted if name not in names]
     if absent:
+        unknown = [names[j] for j in free if names[j] not in wanted]
+        also = f", and {quoted(unknown)} {'is' if len(unknown) == 1 else 'are'} not known" if unknown else ""
         one = counted(len(absent), "column is", "columns are")
-        raise FileError(path, f"{one} missing: {quoted(absent)}; the file has {quoted(names)}")
+        raise FileError(path, f"{one} missing: {quoted(absent)}{also}; rename or add what is missing")
+    same = [j for j in free if names[j] in wanted]
+    if [names[j] for j in same] == list(wanted):  # where a name stands twice, only the order tells
+        return same
     return [find_column(path, names, name, "columns") for name in wanted]
 
 
@@ -93,7 +110,7 @@ def find_column(path: Path, names: Sequence[str], wanted: str, part: str) -> int
     if count == 1:
         return list(names).index(wanted)
     if count > 1:
-        raise FileError(path, f"{count} columns are called '{printable(wanted)}'; rename them to use {argument(part)}")
+        raise FileError(path, f"{count} columns are called '{printable(wanted)}'; give each its own name")
     near = get_close_matches(wanted, names, n=1)
     hint = f"; did you mean '{printable(near[0])}'?" if near else ""
     problem = f"{argument(part)} '{printable(wanted)}' is not a column"
@@ -105,21 +122,29 @@ def keep_out(name: str) -> str:
     return f"{argument('label', name)}, {argument('id', name)} or {argument('ignore', [name])}"
 
 
-def named_by(columns: Columns, position: int, name: str) -> Columns:
-    """Make a column the identifier, and say so."""
-    reason = "is taken as the names of the points, because all its texts differ"
-    note = f"column '{printable(name)}' {reason}; it is not clustered"
-    features = [i for i in columns.features if i != position]
-    return Columns(features, columns.label, position, (*columns.notes, note))
+def settle_ids(
+    path: Path, name: str, ids: list[Any], columns: Columns, request: Request, line: int | None = None
+) -> list[Any] | None:
+    """Return the ids of all rows; of ids that nobody named, None or an error where they do not differ to the end."""
+    if not columns.must_differ or len(set(ids)) == len(ids):
+        return ids
+    texts = [str(cell) for cell in ids]
+    if kind_of_texts(name, texts):
+        return None
+    raise text_trouble(path, {name: texts}, request, texts[0], line)
 
 
 def text_remedy(found: Mapping[str, Sequence[str]], request: Request) -> dict[str, Any]:
-    """Arguments that keep columns of text out: the one with fewest different texts is scored, the others left out."""
+    """Return arguments that keep columns of text out: the one that looks most like classes is scored by.
+
+    That is one that is called so, else the one with fewest different texts.
+    """
     left = list(found)
     remedy: dict[str, Any] = {}
     if request.label is None:
-        fewest = min(left, key=lambda name: len(set(found[name])))
-        if 2 * len(set(found[fewest])) <= len(found[fewest]) or fewest.lower() in LABEL_NAMES:
+        named = [name for name in left if name.lower() in (*LABEL_NAMES, *CLASS_NAMES)]
+        fewest = min(named or left, key=lambda name: len(set(found[name])))
+        if 2 * len(set(found[fewest])) <= len(found[fewest]) or fewest in named:
             remedy["label"] = fewest
             left.remove(fewest)
     return remedy | ({"ignore": left} if left else {})
@@ -127,42 +152,33 @@ def text_remedy(found: Mapping[str, Sequence[str]], request: Request) -> dict[st
 
 def text_trouble(
     path: Path, found: Mapping[str, Sequence[str]], request: Request, first: str, line: int | None = None
-) -> TextColumnsError:
+) -> FileError:
     """All columns of text among the points in one error; `first` is the first text of the first of them."""
-    remedy = text_remedy(found, request)
+    remedy = {} if request.columns is not None else text_remedy(found, request)
     names = list(found)
     if len(names) == 1:
-        problem = f"'{printable(first)}' is not a number; use {keep_out(names[0])} to keep the column out of the points"
-        return TextColumnsError(path, problem, remedy, line=line, column=names[0])
+        how = f"use {keep_out(names[0])} to keep the column out of the points" if remedy else "correct the column"
+        problem = f"'{printable(first)}' is not a number; {how}"
+        return FileError(path, problem, line=line, column=names[0], remedy=remedy)
     given = " and ".join(argument(name, value) for name, value in remedy.items())
-    problem = f"{len(names)} columns hold text, not numbers ({quoted(names)}); keep them out of the points with {given}"
-    return TextColumnsError(path, problem, remedy, line=line)
-
-
-def with_note_of_counters(data: Dataset) -> Dataset:
-    """The data with a note where a column numbers its rows 1, 2, 3, ...: a name mostly, and clustered all the same."""
-    X, names = data.X, data.feature_names
-    if names is None or len(X) < _COUNTED or len(names) < 2:
-        return data
-    ends = np.isin(X[0], (0, 1)) & (X[-1] == X[0] + len(X) - 1)
-    counter = next((names[j] for j in np.flatnonzero(ends) if (X[1:, j] == X[:-1, j] + 1).all()), None)
-    if counter is None:
-        return data
-    how = argument("ignore", [counter]) + " leaves it out"
-    if data.ids is None:
-        how = argument("id", counter) + " names the rows by it"
-    note = f"column '{printable(counter)}' only counts the rows and is clustered like the others; {how}"
-    return replace(data, notes=(*data.notes, note))
+    how = f"keep them out of the points with {given}" if remedy else "correct them"
+    problem = f"{len(names)} columns hold text, not numbers ({quoted(names)}); {how}"
+    return FileError(path, problem, line=line, remedy=remedy)
 
 
 def settle_missing(
-    data: Dataset, how: str, row_name: Callable[[int], str], names: Sequence[str], cell: str = ""
+    data: Dataset,
+    how: str,
+    row_name: Callable[[int], str],
+    names: Sequence[str],
+    cell: str = "",
+    can_ignore: bool = True,
 ) -> Dataset:
     """Return the data without missing values (NaN), or say in one error where they are.
 
     `how` is one of `MISSING_RULES`, or ``"keep"``, which leaves them where they are. For the error, `row_name` names a
-    row for people (``"line 7"``), `names` are those of the columns, and `cell` is what stands in the file for the first
-    missing value.
+    row for people (``"line 7"``), `names` are those of the columns, `cell` is what stands in the file for the first
+    missing value, and `can_ignore` says whether columns may be left out.
     """
     if first_not_finite(data.X) is None:
         return data
@@ -171,12 +187,14 @@ def settle_missing(
     if infinite.any():
         i, j = (int(index) for index in np.unravel_index(int(np.argmax(infinite)), infinite.shape))
         problem = f"{row_name(i)}, column '{printable(names[j])}': {data.X[i, j]} is not finite"
-        raise FileError(data.source, f"{problem}; correct it or leave out the row or column ({argument('ignore')})")
+        how = f"leave out the row or column ({argument('ignore')})" if can_ignore else "leave out the row"
+        raise FileError(data.source, f"{problem}; correct it or {how}")
     if how == "keep":
         return data
     rows, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
     if how == "error":
-        raise FileError(data.source, _report(missing, rows, columns, row_name, names, cell))
+        or_else = f", or leave out the column ({argument('ignore')})" if can_ignore else ""
+        raise FileError(data.source, _report(missing, rows, columns, row_name, names, cell) + or_else)
     counts = ", ".join(f"'{printable(names[j])}' {int(missing[:, j].sum())}" for j in columns[:_SHOWN])
     more = f" and {counted(len(columns) - _SHOWN, 'more column')}" if len(columns) > _SHOWN else ""
     where = f"{counted(int(missing.sum()), 'value was', 'values were')} missing ({counts}{more})"
@@ -200,7 +218,7 @@ def _report(
         what += f", the first of {total} in {where} ({listed}{more})"
     left = f", which keeps {missing.shape[0] - len(rows)} of {missing.shape[0]} rows,"
     drop, mean, median = (argument("missing", rule) for rule in ("drop", "mean", "median"))
-    return f"{what}; fill it in, use {drop}{left} {mean} or {median}, or leave out the column ({argument('ignore')})"
+    return f"{what}; fill it in, use {drop}{left} {mean} or {median}"
 
 
 def _drop(data: Dataset, rows: Array, note: str) -> Dataset:

@@ -54,10 +54,19 @@ class FileError(ValueError):
     problem : what is wrong and what to do about it; text taken from the file must have gone through `printable`
     line : of the file, counted from 1
     column : its name
+    remedy : arguments of `read_table` with which it can be used
     """
 
-    def __init__(self, path: Path | str, problem: str, *, line: int | None = None, column: str | None = None) -> None:
-        self.path, self.problem, self.line, self.column = path, problem, line, column
+    def __init__(
+        self,
+        path: Path | str,
+        problem: str,
+        *,
+        line: int | None = None,
+        column: str | None = None,
+        remedy: dict[str, Any] | None = None,
+    ) -> None:
+        self.path, self.problem, self.line, self.column, self.remedy = path, problem, line, column, remedy or {}
         place = printable(path, limit=4096)
         if line is not None:
             place += f", line {line}"
@@ -65,32 +74,9 @@ class FileError(ValueError):
             place += f", column '{printable(column)}'"
         super().__init__(f"{place}: {problem}")
 
-    def saying(self, problem: str) -> FileError:
-        """The same error of the same place in other words."""
-        return FileError(self.path, problem, line=self.line, column=self.column)
-
-
-class TextColumnsError(FileError):
-    """Columns of text among the points.
-
-    `remedy` is how to keep them all out, as arguments of `read_table`.
-    """
-
-    def __init__(
-        self,
-        path: Path | str,
-        problem: str,
-        remedy: dict[str, Any],
-        *,
-        line: int | None = None,
-        column: str | None = None,
-    ) -> None:
-        super().__init__(path, problem, line=line, column=column)
-        self.remedy = remedy
-
-    def saying(self, problem: str) -> TextColumnsError:
-        """The same error of the same place in other words."""
-        return TextColumnsError(self.path, problem, self.remedy, line=self.line, column=self.column)
+    def saying(self, problem: str, path: Path | None = None) -> FileError:
+        """Return the same error in other words, or of a file by another name."""
+        return FileError(path or self.path, problem, line=self.line, column=self.column, remedy=self.remedy)
 
 
 @dataclass(frozen=True)
@@ -100,6 +86,7 @@ class Request:
     label: str | None = None
     id: str | None = None
     ignore: tuple[str, ...] = ()
+    keep: tuple[str, ...] | None = ()
     array: str | None = None
     header: bool | None = None
     decimal: str | None = None
@@ -133,6 +120,7 @@ class Dataset:
     texts : the text of each point, where vectors are made of texts; `X` has no columns before they are
     pixels : the images, flattened, where `X` holds vectors made of them; None where `X` holds the pixels
     features : what made those vectors (:class:`subspaces.features.Extractor`), None where nothing did
+    left_out : names of columns that were left out unasked, each with what it holds: "id", "date" or "row names"
     lines : line of the file that each of its rows stands on, counted from 1 as editors and spreadsheets do; text tables
         and workbooks have them
     """
@@ -153,6 +141,7 @@ class Dataset:
     texts: list[str] | None = None
     features: Any = None
     lines: Labels | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
 
     @property
     def n_points(self) -> int:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from subspaces.io.columns import (
-    FEW,
     Columns,
     choose_columns,
     find_column,
     keep_out,
-    named_by,
+    settle_ids,
     settle_missing,
     text_trouble,
-    with_note_of_counters,
 )
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, encode, printable
 from subspaces.io.dialect import SAMPLE, SAMPLE_CHARACTERS
+from subspaces.io.identifiers import without_ids
 from subspaces.io.text_files import dataset_of_texts
 from subspaces.numerics.types import Array
+
+A_DATE = "2000-01-01"
+"""What stands for the cells of a column of dates."""
 
 
 def read_parquet(path: Path, request: Request) -> Dataset:
@@ -38,15 +41,11 @@ def read_parquet(path: Path, request: Request) -> Dataset:
         raise FileError(path, "two columns have the same name; give every column its own")
     if request.text is not None:
         return _texts(path, schema, request)
-    columns, auto_id = _settle_texts(path, schema, choose_columns(path, schema.names, request), request)
+    columns = _chosen(path, schema, request)
     # texts stay packed (each different one once) until their size is known: a kilobyte may unpack to gigabytes
     texts = [schema.names[i] for i in (columns.label, columns.id) if i is not None and _is_text(schema.field(i).type)]
     with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
-        data = _read(path, file, columns, request)
-    if auto_id and data.ids is not None and len(set(data.ids)) < len(data.ids):  # only the first rows looked like names
-        names = [str(name) for name in data.ids]
-        raise text_trouble(path, {schema.names[columns.id or 0]: names}, request, names[0])
-    return data
+        return _read(path, file, columns, request)
 
 
 def _texts(path: Path, schema: Any, request: Request) -> Dataset:
@@ -63,23 +62,19 @@ def _texts(path: Path, schema: Any, request: Request) -> Dataset:
     return dataset_of_texts(path, request, {part: list(map(str, columns[name])) for part, name in named.items()})
 
 
-def _settle_texts(path: Path, schema: Any, columns: Columns, request: Request) -> tuple[Columns, bool]:
-    """Take a column of texts that are all different for the names of the points; refuse the other texts at once."""
-    texts = [i for i in columns.features if _is_text(schema.field(i).type)]
-    if not texts:
-        return columns, False
-    first = _first_texts(path, schema, texts, request.max_bytes)
-    found = {schema.names[i]: values for i, values in zip(texts, first, strict=True)}
-    auto_id = False
-    for i in texts:
-        name, values = schema.names[i], found[schema.names[i]]
-        if columns.id is None and len(columns.features) > 1 and FEW <= len(values) == len(set(values)):
-            columns, auto_id = named_by(columns, i, name), True
-            del found[name]
-    if found:
-        name, values = next(iter(found.items()))
-        raise text_trouble(path, found, request, values[0] if values else "")
-    return columns, auto_id
+def _chosen(path: Path, schema: Any, request: Request) -> Columns:
+    """Give every column its part; texts that nobody settled are refused at once."""
+    given = {request.label, request.id, *request.ignore}
+    at = [i for i, name in enumerate(schema.names) if name not in given and _is_text(schema.field(i).type)]
+    texts: dict[int, Sequence[str]] = dict(zip(at, _first_texts(path, schema, at, request.max_bytes), strict=True))
+    texts |= {
+        i: [A_DATE] for i, name in enumerate(schema.names) if name not in given and _is_date(schema.field(i).type)
+    }
+    columns = choose_columns(path, schema.names, request, texts)
+    if columns.texts:
+        found = {schema.names[i]: cells for i, cells in columns.texts.items()}
+        raise text_trouble(path, found, request, next((cell for cells in found.values() for cell in cells), ""))
+    return columns
 
 
 def _first_texts(path: Path, schema: Any, positions: list[int], max_bytes: int) -> list[list[str]]:
@@ -128,10 +123,12 @@ def _read(path: Path, file: Any, columns: Columns, request: Request) -> Dataset:
         # as objects: an array of texts would have room for the longest in every row
         is_text = any(isinstance(label, str | bytes) for label in labels)
         y, classes = encode(path, np.asarray(labels, dtype=object if is_text else None), names[columns.label])
-    features, known = [names[i] for i in columns.features], None if columns.id is None else ids
+    features = [names[i] for i in columns.features]
+    known = None if columns.id is None else settle_ids(path, names[columns.id], ids, columns, request)
     data = Dataset(X, path, y=y, classes=classes, ids=known, feature_names=features, notes=columns.notes)
-    data = with_note_of_counters(data)
-    return settle_missing(data, request.missing, lambda i: f"row {i}", features)
+    data = without_ids(replace(data, left_out=columns.left_out), features, request)
+    kept, can_ignore = data.feature_names or features, request.columns is None
+    return settle_missing(data, request.missing, lambda i: f"row {i}", kept, can_ignore=can_ignore)
 
 
 def read_columns(path: Path, wanted: Sequence[str], max_bytes: int) -> dict[str, list[Any]]:
@@ -181,6 +178,12 @@ def _is_text(kind: Any) -> bool:
     import pyarrow.types as types
 
     return any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_binary))
+
+
+def _is_date(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_temporal(kind))
 
 
 def _text_bytes(column: Any) -> int:

@@ -56,7 +56,7 @@ _FOLDERS = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
 _OPTIONS = {
     "array": (*_ARRAYS, ".h5ad", *_BOOKS),
     **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
-    **dict.fromkeys(("ignore", "columns"), (*_TEXT, *_BOOKS, ".parquet")),
+    **dict.fromkeys(("ignore", "keep", "columns"), (*_TEXT, *_BOOKS, ".parquet")),
     "label": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad", _FOLDER, _WRITINGS),
     "text": (*_TEXT, *_BOOKS, ".parquet"),
     "id": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad"),
@@ -72,6 +72,7 @@ def read_table(
     label: str | None = None,
     id: str | None = None,
     ignore: Sequence[str] = (),
+    keep: Sequence[str] | None = (),
     array: str | None = None,
     header: bool | None = None,
     decimal: str | None = None,
@@ -103,6 +104,7 @@ def read_table(
         In a text file without a header the columns are named ``"1"``, ``"2"``, ...
     id : column or array with an identifier of each point: kept out of `X` and returned as `ids`
     ignore : columns to leave out
+    keep : columns to use although they look like identifiers, which are left out and noted; None: all that are numbers
     array : array with the points in a ``.npz`` or ``.mat`` file, sheet of a workbook
         By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
         dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the points.
@@ -136,6 +138,7 @@ def read_table(
         label=label,
         id=id,
         ignore=tuple(ignore),
+        keep=None if keep is None else tuple(keep),
         array=array,
         header=header,
         decimal=decimal,

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from subspaces.io.dataset import Dataset, FileError, Request, TextColumnsError, check_size, printable, quoted
+from subspaces.io.dataset import Dataset, FileError, Request, check_size, printable, quoted
 from subspaces.io.image_kinds import belongs
 from subspaces.numerics.types import Labels
 from subspaces.spelling import counted
@@ -68,6 +68,8 @@ def read_several(files: Sequence[Path], request: Request, read: Callable[[Path, 
     parts: list[Dataset] = []
     for file in files:
         used = sum(part.X.nbytes for part in parts)
+        if len(parts) == 1:
+            request = _as_first(parts[0], request)
         check_size(file, used, request.max_bytes, "the files before it hold")
         parts.append(
             _in_order(parts[0], read(file, replace(request, max_bytes=request.max_bytes - used)))
@@ -79,6 +81,19 @@ def read_several(files: Sequence[Path], request: Request, read: Callable[[Path, 
     total = sum(part.X.nbytes for part in parts)
     check_size(files[-1], 2 * total, request.max_bytes, "with the other files, its values need")
     return _joined(parts)
+
+
+def _as_first(first: Dataset, request: Request) -> Request:
+    """Return the request that gives the columns of the other files the parts that those of the first have."""
+    found = dict(first.left_out)
+    named = next((name for name, kind in found.items() if kind != "date"), None) if first.ids is not None else None
+    ignore = tuple(name for name in found if name != named or request.id is not None)
+    return replace(
+        request,
+        id=request.id or named,
+        ignore=(*request.ignore, *ignore),
+        keep=None if request.keep is None else (*request.keep, *(first.feature_names or ())),
+    )
 
 
 def _in_order(first: Dataset, data: Dataset) -> Dataset:
@@ -175,10 +190,8 @@ def read_stream(stream: BinaryIO, request: Request, read: Callable[[Path, Reques
                 copy.write(chunk)
         try:
             return replace(read(plain.rename(plain.with_suffix(_suffix(plain))), request), source=PIPE)
-        except TextColumnsError as error:
-            raise TextColumnsError(PIPE, error.problem, error.remedy, line=error.line, column=error.column) from None
         except FileError as error:
-            raise FileError(PIPE, error.problem, line=error.line, column=error.column) from None
+            raise error.saying(error.problem, PIPE) from None
 
 
 def _suffix(path: Path) -> str:

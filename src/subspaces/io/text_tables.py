@@ -12,16 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from subspaces.io.columns import (
-    FEW,
-    Columns,
-    choose_columns,
-    keep_out,
-    named_by,
-    settle_missing,
-    text_trouble,
-    with_note_of_counters,
-)
+from subspaces.io.columns import Columns, choose_columns, keep_out, settle_ids, settle_missing, text_trouble
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, printable
 from subspaces.io.dialect import (
     DELIMITERS,
@@ -36,6 +27,7 @@ from subspaces.io.dialect import (
     take_rows,
     with_point,
 )
+from subspaces.io.identifiers import without_ids
 from subspaces.io.text_files import texts_from_rows
 from subspaces.spelling import counted
 
@@ -61,7 +53,6 @@ class _Head:
     line: int
     columns: Columns
     decimal: str
-    auto_id: bool = False
 
 
 def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout: Layout | None = None) -> Dataset:
@@ -121,33 +112,27 @@ def _head(path: Path, request: Request, sample: list[Row], layout: Layout) -> tu
     names = [str(i + 1) for i in range(len(first))] if given is None else [name.strip() for name in given]
     if len(names) != len(first):
         names = [str(i + 1) for i in range(len(first))]
-    columns = choose_columns(path, names, request)
-    head = _Head(names, given is not None, line, columns, decimal)
-    return _settle_texts(path, request, head, body), body
+    if given is None and not set(request.columns or ()) <= set(names):  # by position: nothing else is known
+        request = replace(request, columns=None)
+    columns = choose_columns(path, names, request, _texts(body, len(names), decimal))
+    if columns.texts:
+        j, cells = next(iter(columns.texts.items()))
+        text = next(cell for cell in cells if kind_of(cell, decimal) == "text")
+        line = next(number for number, row in body if j < len(row) and row[j].strip() == text)
+        raise text_trouble(path, {names[j]: cells for j, cells in columns.texts.items()}, request, text, line)
+    return _Head(names, given is not None, line, columns, decimal), body
 
 
-def _settle_texts(path: Path, request: Request, head: _Head, body: list[Row]) -> _Head:
-    """Take a column of texts that are all different for the names of the points; refuse the other texts at once."""
-    columns, texts = head.columns, []
-    spare = [] if request.columns is None else [j for j in range(len(head.names)) if j not in columns.features]
-    for j in [*columns.features, *(j for j in spare if j not in (columns.label, columns.id))]:
-        cells = [row[j] for _, row in body if j < len(row)]
+def _texts(body: list[Row], width: int, decimal: str) -> dict[int, list[str]]:
+    """Return the cells of the columns that hold more texts than numbers."""
+    texts = {}
+    for j in range(width):
+        cells = [row[j].strip() for _, row in body if j < len(row)]
         # a number with the other sign before its decimals is no text, and has an error of its own
         numbers = sum("number" in {kind_of(cell, sign) for sign in DECIMALS} for cell in cells)
-        if sum(kind_of(cell, head.decimal) == "text" for cell in cells) > numbers:
-            texts.append((j, [cell.strip() for cell in cells]))
-    for j, cells in texts:
-        if columns.id is None and (j in spare or len(columns.features) > 1) and FEW <= len(cells) == len(set(cells)):
-            columns = named_by(columns, j, head.names[j])
-            head = replace(head, columns=columns, auto_id=True)
-    texts = [(j, cells) for j, cells in texts if j != columns.id and j not in spare]
-    if texts:
-        found = {head.names[j]: cells for j, cells in texts}
-        j = texts[0][0]
-        first = next(cell for cell in texts[0][1] if kind_of(cell, head.decimal) == "text")
-        line = next(number for number, row in body if j < len(row) and row[j].strip() == first)
-        raise text_trouble(path, found, request, first, line)
-    return head
+        if sum(kind_of(cell, decimal) == "text" for cell in cells) > numbers:
+            texts[j] = cells
+    return texts
 
 
 def _remarks(request: Request, head: _Head, first: list[str]) -> tuple[str, ...]:
@@ -165,17 +150,17 @@ def _dataset(path: Path, request: Request, table: _Table, head: _Head, notes: tu
     columns = head.columns
     X = np.frombuffer(table.values, dtype=np.float64).reshape(len(table.lines), len(columns.features))
     features = [head.names[i] for i in columns.features]
-    lines = np.array(table.lines, dtype=np.intp)
-    data = Dataset(X, path, feature_names=features if head.has_names else None, notes=notes, lines=lines)
+    is_named = head.has_names or len(features) < len(head.names)  # else their order is all that is known of them
+    lines, kept = np.array(table.lines, dtype=np.intp), features if is_named else None
+    data = Dataset(X, path, feature_names=kept, notes=notes, lines=lines, left_out=columns.left_out)
     if columns.label is not None:
         data = replace(data, y=np.array(table.codes, dtype=np.intp), classes=list(table.classes))
     if columns.id is not None:
-        if head.auto_id and len(set(table.ids)) < len(table.ids):  # only the first rows looked like names
-            found = {head.names[columns.id]: table.ids}
-            raise text_trouble(path, found, request, table.ids[0], table.lines[0])
-        data = replace(data, ids=table.ids)
-    data = with_note_of_counters(data)
-    return settle_missing(data, request.missing, lambda i: f"line {table.lines[i]}", features, table.first_missing)
+        data = replace(data, ids=settle_ids(path, head.names[columns.id], table.ids, columns, request, table.lines[0]))
+    data = without_ids(data, features, request)
+    names, can_ignore = data.feature_names or features, request.columns is None
+    row_name = lambda i: f"line {table.lines[i]}"  # noqa: E731
+    return settle_missing(data, request.missing, row_name, names, table.first_missing, can_ignore)
 
 
 class _Table:
@@ -201,13 +186,13 @@ def _fill(path: Path, request: Request, rows: Iterable[Row], head: _Head, layout
         except ValueError:
             numbers = _with_gaps(cells, head.decimal)
             if not numbers:
-                raise _bad_cell(path, line, cells, features, not table.lines, head.decimal) from None
+                raise _bad_cell(path, line, cells, features, request, not table.lines, head.decimal) from None
         if not table.first_missing and math.isnan(sum(numbers)):  # one pass in C: most files have no gap
             table.first_missing = _shown_gap(cells)
         table.values.extend(numbers)
         # Python reads 2019_04 as 201904; in a file that is text.
         if "_" in "".join(cells):
-            raise _bad_cell(path, line, cells, features, not table.lines, head.decimal)
+            raise _bad_cell(path, line, cells, features, request, not table.lines, head.decimal)
         table.lines.append(line)
         if len(table.values) > most:
             check_size(path, len(table.values) * 8, request.max_bytes, "its values need more than")
@@ -230,7 +215,7 @@ def _wrong_width(path: Path, line: int, n_cells: int, head: _Head, layout: Layou
 
 
 def _picker(positions: list[int], width: int) -> Callable[[list[str]], Sequence[str]]:
-    if len(positions) == width:
+    if positions == list(range(width)):
         return lambda row: row
     if len(positions) == 1:
         return lambda row: (row[positions[0]],)
@@ -250,7 +235,9 @@ def _shown_gap(cells: Sequence[str]) -> str:
     return "(NaN)" if cell.lower() == "nan" else f"'{printable(cell)}'" if cell else ""
 
 
-def _bad_cell(path: Path, line: int, cells: Sequence[str], names: list[str], is_first: bool, decimal: str) -> FileError:
+def _bad_cell(
+    path: Path, line: int, cells: Sequence[str], names: list[str], request: Request, is_first: bool, decimal: str
+) -> FileError:
     """Describe the first cell of a row that is neither a number nor missing."""
     cell, column = next((c, n) for c, n in zip(cells, names, strict=True) if kind_of(c, decimal) == "text")
     other = next(sign for sign in DECIMALS if sign != decimal)
@@ -259,6 +246,8 @@ def _bad_cell(path: Path, line: int, cells: Sequence[str], names: list[str], is_
         remedy = (
             f"write decimals with a {sign[decimal]}, or use {argument('decimal', other)} if all have a {sign[other]}"
         )
+    elif request.columns is not None:
+        remedy = "correct it"
     elif is_first:
         remedy = f"use {keep_out(column)} to keep the column out of the points"
     else:
