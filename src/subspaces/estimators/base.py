@@ -24,7 +24,7 @@ from subspaces.graphs.truncation import RANKINGS
 from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel
 from subspaces.new_points import RULES
 from subspaces.numerics.namespace import computing_at, like, place_of
-from subspaces.numerics.process import warn_caller
+from subspaces.numerics.process import keep_threads, warn_caller
 from subspaces.numerics.types import Data, Labels
 from subspaces.partition import PARTITIONS
 from subspaces.progress import shown
@@ -130,7 +130,8 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         """Forget an earlier fit; an error or Ctrl-C inside leaves an unfitted estimator, not half of one."""
         self._forget()
         try:
-            yield
+            with keep_threads:
+                yield
         except BaseException:
             self._forget()
             raise
