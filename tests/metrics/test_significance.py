@@ -74,6 +74,8 @@ def test_signed_rank(rng):
     assert signed_rank(a, b).pvalue == pytest.approx(stats.wilcoxon(a, b, method="exact").pvalue)
     assert signed_rank(a, a) == (0.0, 1.0, 9, True)
     assert signed_rank(range(1, 6), np.zeros(5)).pvalue == 2 / 2**5
+    assert signed_rank(range(1, 51), np.zeros(50))[1:] == (2 / 2**50, 50, True)  # exact up to 50 pairs without ties
+    assert not signed_rank(range(1, 52), np.zeros(51)).exact
     long = signed_rank(np.round(rng.normal(0.5, size=60), 1), np.zeros(60))
     assert not long.exact
     assert 0 < long.pvalue < 1
