@@ -103,6 +103,10 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         for part in parts:
             cls._parameter_constraints |= part.get("_constraints", {})
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Keep NumPy scalars as Python numbers: arithmetic in float16, float32 or int8 overflows."""
+        super().__setattr__(name, value.item() if isinstance(value, np.generic) else value)
+
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
