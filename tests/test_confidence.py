@@ -160,7 +160,7 @@ def test_of_a_noisy_graph_not_all_points_fit_nowhere():
 
 
 def test_in_a_noisy_graph_points_with_less_than_half_of_what_is_usual_fit_nowhere():
-    """Twelve clusters get 0.2 of their own points' weight; one point ties evenly to all (0.08), one a bit more to one."""
+    """Twelve clusters get 0.2 of their points' weight; one point ties evenly to all (0.08), one more to the first."""
     labels = np.repeat(np.arange(12), 6)
     W = np.zeros((74, 74))
     W[:72, :72] = np.where(labels[:, None] == labels, 6, 1)

@@ -154,18 +154,12 @@ class Comparison:
 
     def _tables(self, metric: str | None) -> Iterator[tuple[str, list[str], list[tuple[str, list[_Cell]]]]]:
         """Title, header and rows of every table."""
-        if metric is None:
-            for j, data in enumerate(self.datasets):
-                columns = [self._column(name, j) for name in self.scores]
-                yield (
-                    data,
-                    list(self.scores),
-                    list(zip(self.methods, map(list, zip(*columns, strict=True)), strict=True)),
-                )
-            return
-        columns = [self._column(metric, j) for j in range(len(self.datasets))]
-        rows = list(zip(self.methods, map(list, zip(*columns, strict=True)), strict=True))
-        yield metric, list(self.datasets), rows
+        names, places = list(self.scores), range(len(self.datasets))
+        tables = [(self.datasets[j], names, [self._column(name, j) for name in names]) for j in places]
+        if metric is not None:
+            tables = [(metric, list(self.datasets), [self._column(metric, j) for j in places])]
+        for title, header, columns in tables:
+            yield title, header, list(zip(self.methods, map(list, zip(*columns, strict=True)), strict=True))
 
     def _column(self, metric: str, dataset: int) -> list[_Cell]:
         """Text of each method's cell, whether it is the best, and a dagger where it differs from all others."""
@@ -181,7 +175,7 @@ class Comparison:
                 continue
             spread = f" ± {scale * runs.std(ddof=1):z.{digits}f}" if len(runs) > 1 else ""
             best = bool(compared[i] and signed[i] == signed.max())
-            others = [self._observations(metric, j, dataset) for j in np.flatnonzero(compared) if j != i]
+            others = [self._observations(metric, j, dataset) for j in np.flatnonzero(compared).tolist() if j != i]
             mark = _dagger(self._observations(metric, i, dataset), others) if best else ""
             cells.append((f"{scale * means[i]:z.{digits}f}{spread}", best, mark))
         return cells

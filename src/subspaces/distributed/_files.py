@@ -1,7 +1,7 @@
 """Files of a checkpoint: plain arrays and JSON, each there whole or not at all.
 
-After the array of an ``.npy`` file stands the CRC-32 of all bytes before it, which NumPy does not read (``.npz`` files
-have their own): a piece that was damaged later is computed again.
+After the array of an ``.npy`` file stands its checksum, which NumPy does not read (``.npz`` files have their own): a
+piece that was damaged later is computed again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import zipfile
 import zlib
 from collections.abc import Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,8 +26,6 @@ from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array
 
 _FORMAT = 7  # to be raised when the files or what they depend on change
-_CHECKSUM = 4  # bytes of a CRC-32
-_READ = 2**20  # bytes read at a time, which stay in the cache
 
 
 def save(path: Path, array: Array) -> None:
@@ -38,14 +35,14 @@ def save(path: Path, array: Array) -> None:
 
 
 def _write(stream: BinaryIO, array: Array) -> None:
-    """Write an array and its checksum."""
-    header = BytesIO()
+    writing.write_array(stream, array)
+    stream.write(_checksum(array))
+
+
+def _checksum(array: Array) -> bytes:
+    """CRC-32 of the numbers, their type and their shape."""
     array = np.ascontiguousarray(array)
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
-    content = header.getvalue()
-    for part in (content, array.data):
-        stream.write(part)
-    stream.write(zlib.crc32(array.data, zlib.crc32(content)).to_bytes(_CHECKSUM, "little"))
+    return zlib.crc32(array.data, zlib.crc32(f"{array.dtype.str} {array.shape}".encode())).to_bytes(4, "little")
 
 
 def save_several(path: Path, **arrays: Any) -> None:
@@ -129,19 +126,11 @@ def is_whole(path: Path, *, content: bool = True) -> bool:
                 return bool(archive.namelist()) and not (content and archive.testzip())
         with path.open("rb") as stream, quiet():
             shape, dtype = read_header(stream)
-            size = stream.tell() + int(np.prod(shape)) * dtype.itemsize
-            return path.stat().st_size == size + _CHECKSUM and not (content and _is_damaged(stream, size))
+            stream.seek(int(np.prod(shape)) * dtype.itemsize, os.SEEK_CUR)
+            checksum = stream.read(5)
+            return len(checksum) == 4 and (not content or checksum == _checksum(mapped(path)))
     except Exception:  # damaged bytes fail in too many ways to list
         return False
-
-
-def _is_damaged(stream: BinaryIO, size: int) -> bool:
-    """Whether the first `size` bytes are not those that the checksum after them was made of."""
-    stream.seek(0)
-    found = 0
-    for start in range(0, size, _READ):
-        found = zlib.crc32(stream.read(min(_READ, size - start)), found)
-    return stream.read() != found.to_bytes(_CHECKSUM, "little")
 
 
 def absent(paths: list[Path]) -> list[int]:
