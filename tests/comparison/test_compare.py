@@ -290,7 +290,7 @@ def test_a_partition_found_again_is_no_further_observation():
     data = {"d": (np.arange(40.0)[:, None], np.repeat([0, 1], 20))}
     found = compare({"good": Seeded(), "bad": Seeded(worse=5)}, data, n_runs=6)
     assert not {"†", "‡"} & {cell[2] for cell in found._column("AC", 0)}
-    note = "No test of good, bad, k-means on d: all runs found the same partition."
+    note = "No test of the scores of good, bad, k-means on d: all runs found the same partition."
     assert note in found.to_markdown()
     assert note in str(found)
     assert not found.repeated[:, :, 0].any()
@@ -304,4 +304,4 @@ def test_runs_that_differ_are_tested():
     assert (~found.repeated[:2]).sum(axis=2).tolist() == [[4], [4]]
     assert "No test of" not in str(found)
     assert found._column("AC", 0)[0][1:] == (True, "†")
-    assert "by the exact rank-sum test of the runs (the same partition counts once)" in str(found)
+    assert "by the exact rank-sum test of the runs (for scores each partition counts once)" in str(found)

@@ -200,7 +200,9 @@ class Comparison:
                 notes.append(f"{mark} different from every other method at {LEVEL} by {test}.")
         for j, data in enumerate(self.datasets):
             if title in (data, *PAPER_SCORES) and (same := self._untested(j)):
-                notes.append(f"No test of {', '.join(same)} on {data}: all runs found the same partition.")
+                notes.append(
+                    f"No test of the scores of {', '.join(same)} on {data}: all runs found the same partition."
+                )
         return notes
 
 
@@ -208,9 +210,9 @@ _Cell: TypeAlias = tuple[str, bool, str]
 
 
 _TESTS = {
-    "†": "the exact rank-sum test of the runs (the same partition counts once)",
-    "‡": "the rank-sum test of the runs (the same partition counts once), in its normal approximation because runs are "
-    "tied or very many",
+    "†": "the exact rank-sum test of the runs (for scores each partition counts once)",
+    "‡": "the rank-sum test of the runs (for scores each partition counts once), in its normal approximation because "
+    "runs are tied or very many",
 }
 
 
