@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.linalg import block_diag
+from scipy.stats import binom
 from sklearn.cluster import KMeans
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
@@ -156,6 +157,26 @@ def test_of_a_noisy_graph_not_all_points_fit_nowhere():
     np.fill_diagonal(W, 0)
     summary = summarize_graph(sparse.csr_array(W), labels)
     assert not summary.fits_nowhere.any()
+
+
+def test_in_a_noisy_graph_points_with_less_than_half_of_what_is_usual_fit_nowhere():
+    """Twelve clusters get 0.2 of their points' weight; one point ties evenly to all (0.08), one more to the first."""
+    labels = np.repeat(np.arange(12), 6)
+    W = np.zeros((74, 74))
+    W[:72, :72] = np.where(labels[:, None] == labels, 6, 1)
+    np.fill_diagonal(W, 0)
+    W[72, :72:6] = W[:72:6, 72] = W[73, :72:6] = W[:72:6, 73] = 1e-3
+    W[73, 0] = W[0, 73] = 2.4e-3
+    summary = summarize_graph(sparse.csr_array(W), np.r_[labels, 0, 0])
+    assert np.flatnonzero(summary.fits_nowhere).tolist() == [72]
+
+
+def test_walks_have_forty_steps():
+    """On a ring a walk of 40 steps, every other at rest, goes as far as 80 coins say; confidence is calibrated so."""
+    n = np.arange(100)
+    ring = sparse.csr_array((np.ones(200), (np.r_[n, n], np.r_[n - 1, n + 1] % 100)))
+    ends = confidence.walk_ends(ring, (n >= 50).astype(int))
+    np.testing.assert_allclose(ends[:25, 1], binom.cdf(39 - n[:25], 80, 0.5), atol=1e-6)
 
 
 @pytest.mark.parametrize("share", [0.35, 0.45, 0.49, 0.51, 0.6])

@@ -19,6 +19,32 @@ from subspaces.metrics import adjusted_rand
 from subspaces.partition import in_order
 
 
+def split_one_by_one(cuts, n_clusters, p_values=()) -> ClusterTree:
+    """One leaf more than cuts, split off one by one; cuts and p-values of the splits, the coarsest first."""
+    m = len(cuts) + 1
+    merges = np.array([(0 if i == 0 else m + i - 1, i + 1) for i in range(m - 1)])
+    sizes = np.r_[np.ones(m, dtype=int), np.arange(2, m + 1)]
+    found = np.array(p_values or [np.nan] * (m - 1))[::-1]
+    return ClusterTree(np.arange(m), merges, sizes, np.array(cuts)[::-1], np.zeros(m - 1), n_clusters, found)
+
+
+def test_layers_are_where_the_next_split_cuts_much_more():
+    """Twice as much as any above; three times, where the layer is finer than the labels."""
+    cuts = [0.01, 0.05, 0.12, 0.4, 0.5]
+    assert split_one_by_one(cuts, 2).layers == [2, 4]
+    assert split_one_by_one(cuts, 4).layers == [2, 3, 4]
+    assert split_one_by_one([0.01, 0.019, 0.05], 1).layers == [1]
+    assert split_one_by_one([0.01, 0.019, 0.05], 3).layers == [3]
+
+
+def test_no_layer_below_a_split_by_chance():
+    cuts, p = [0.01, 0.05, 0.2, 0.9], [0.01, np.nan, 0.3, 0.01]
+    assert split_one_by_one(cuts, 1).layers == [1, 2]  # no finer than twice the labels
+    assert split_one_by_one(cuts, 2).layers == [2, 3, 4]
+    assert split_one_by_one(cuts, 2, p).layers == [2, 3]
+    assert split_one_by_one(cuts, 2, [0.01, 0.3, np.nan, np.nan]).layers == [2]
+
+
 def blocks(rng, sizes, inside=0.5, between=0.03):
     """A graph with blocks of these sizes, more tightly tied inside than between; and the block of each point."""
     labels = np.repeat(np.arange(len(sizes)), sizes)

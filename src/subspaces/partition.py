@@ -71,7 +71,8 @@ def _kmeans_from_qr(Y: Array, n_clusters: int, n_init: int, seed: int) -> Labels
     centres = np.zeros((n_clusters, Y.shape[1]), dtype=Y.dtype)
     np.add.at(centres, start, Y)
     model = KMeans(n_clusters, init=centres / sizes[:, None].astype(Y.dtype), n_init=1)
-    return model.fit(Y).labels_.astype(np.intp)
+    with one_thread("blas"):
+        return model.fit(Y).labels_.astype(np.intp)
 
 
 def cut_by_qr(Y: Array) -> Labels:

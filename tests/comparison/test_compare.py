@@ -264,10 +264,44 @@ def test_sparse_points_frames_and_names_of_classes(data):
 def test_dagger_says_which_test_was_used():
     """Ten runs against ten: exact without ties; with ties there are too many arrangements to count."""
     runs = np.arange(10) / 1000
-    exact, tied = table_of([[0.9 + runs], [0.5 + runs]]), table_of([[0.9 + runs], [0.5 + 0 * runs]])
+    none = [0 * runs]  # the constant labelling, which is not tested
+    exact, tied = (table_of([[0.9 + runs], [0.5 + other], none]) for other in (runs, 0 * runs))
     assert exact._column("AC", 0)[0][2] == "†"
-    assert "† different from every other row at 0.05 by the exact rank-sum test" in exact.to_markdown()
+    assert "† different from every other method at 0.05 by the exact rank-sum test" in exact.to_markdown()
     assert tied._column("AC", 0)[0][2] == "‡"
-    note = "‡ different from every other row at 0.05 by the rank-sum test of the runs, in its normal approximation"
-    assert note in tied.to_markdown()
+    assert "‡ different from every other method at 0.05 by the rank-sum test of the runs" in tied.to_markdown()
     assert "exact" not in tied.to_latex()
+
+
+class Seeded(TRR):
+    """Puts as many points into the wrong cluster as the seed modulo `period` says, and renames clusters by the seed."""
+
+    def __init__(self, period=1, worse=0, n_clusters=2, random_state=0):
+        self.period, self.worse, self.n_clusters, self.random_state = period, worse, n_clusters, random_state
+
+    def fit_predict(self, X, y=None):
+        labels = (np.arange(len(X)) >= len(X) // 2).astype(int)
+        labels[: self.worse + self.random_state % self.period] = 1
+        return labels if self.random_state % 2 else 5 - labels
+
+
+def test_a_partition_found_again_is_no_further_observation():
+    """Methods that ignore the seed are not tested, however often they are run; names of clusters do not matter."""
+    data = {"d": (np.arange(40.0)[:, None], np.repeat([0, 1], 20))}
+    found = compare({"good": Seeded(), "bad": Seeded(worse=5)}, data, n_runs=6)
+    assert not {"†", "‡"} & {cell[2] for cell in found._column("AC", 0)}
+    note = "No test of the scores of good, bad, k-means on d: all runs found the same partition."
+    assert note in found.to_markdown()
+    assert note in str(found)
+    assert not found.repeated[:, :, 0].any()
+    assert found.repeated[:, :, 1:].all()
+
+
+def test_runs_that_differ_are_tested():
+    """Four different partitions against four, each found twice: p = 2 / 70."""
+    X, y = np.random.default_rng(0).normal(size=(400, 9)), np.repeat([0, 1], 200)
+    found = compare({"good": Seeded(4), "bad": Seeded(4, worse=50)}, {"d": (X, y)}, n_runs=8)
+    assert (~found.repeated[:2]).sum(axis=2).tolist() == [[4], [4]]
+    assert "No test of" not in str(found)
+    assert found._column("AC", 0)[0][1:] == (True, "†")
+    assert "by the exact rank-sum test of the runs (for scores each partition counts once)" in str(found)

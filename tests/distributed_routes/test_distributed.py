@@ -113,7 +113,7 @@ def test_scaling_over_chunks_is_that_in_memory(client, rings, scaling):
     expected, estimator = ektrr(SSSC, scaling=scaling).fit(rings), ektrr(SSSC, scaling=scaling)
     labels = fit_predict(estimator, da.from_array(rings, chunks=(777, 3)), client=client)
     np.testing.assert_array_equal(labels, expected.labels_)
-    np.testing.assert_array_equal(estimator.landmarks_, expected.landmarks_)
+    np.testing.assert_array_equal(estimator.landmark_indices_, expected.landmark_indices_)
     for name in ("exponent", "offset", "factor", "unit_rows"):
         np.testing.assert_array_equal(
             getattr(estimator._predictor.scaling, name), getattr(expected._predictor.scaling, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 from scipy import sparse
 
 from subspaces import EKTRR, KTRR
-from subspaces.distributed import _blocks, _files, _sample, _sampled, _sharded, _shards, connect, fit_predict
+from subspaces.distributed import _blocks, _cut, _files, _sample, _sampled, _sharded, _shards, connect, fit_predict
 from subspaces.graphs.affinity import affinity
 from subspaces.kernels import RBF, DistanceKernel
 from subspaces.metrics import adjusted_rand
@@ -126,6 +127,14 @@ def test_labels_are_those_in_memory(balls, parameters):
     assert found[0] == 0  # numbered by their first points
 
 
+def test_small_clusters_are_found(rng, monkeypatch):
+    """Sixty balls of thirty points, several of them in each cell: none is taken for a crumb of another."""
+    monkeypatch.setattr(_cut, "RESOLUTION", 4.0)  # for blocks of 256 points
+    X = 3 * np.repeat(rng.normal(size=(60, 5)), 30, axis=0) + 0.3 * rng.normal(size=(1800, 5))
+    expected = ktrr(n_clusters=60).fit_predict(X)
+    assert adjusted_rand(expected, here(X, n_clusters=60)) > 0.97
+
+
 def test_any_chunks_workers_and_order_of_rows(client, rings, rng, tmp_path):
     import dask.array as da
 
@@ -224,6 +233,30 @@ def test_many_copies(balls):
 
 
 # ---------------------------------------------------------------- parts
+
+
+def test_weights_between_groups_are_sums(rings, tmp_path):
+    """The graph that is cut is the graph of the points, added up by groups."""
+    here(rings, tmp_path)
+    W = graph_in_files(tmp_path)
+    (points,), (cut,) = tmp_path.glob("points-*"), tmp_path.glob("cut-*")
+    layout, offsets = _shards.open_layout(str(points / "layout.npz")), np.load(cut / "groups.npy")
+    blocks = range(len(layout.tasks))
+    row = np.concatenate([layout.shard(place, "rows") for place in range(len(layout.shards))])
+    group = np.concatenate([offsets[b] + np.load(cut / f"groups-{b}" / "codes.npy") for b in blocks])
+    indicator = sparse.csr_array((np.ones(layout.n), (row, group)))
+    found = _cut.contracted(cut, len(blocks), int(offsets[-1]), "kept")
+    np.testing.assert_allclose(found.toarray(), (indicator.T @ W @ indicator).toarray(), rtol=1e-5, atol=1e-9)
+
+
+def test_points_between_two_centres_go_to_the_first(rng):
+    """Points on the plane between two centres, where rounding decides which is nearer."""
+    normal = rng.normal(size=7)
+    X = rng.normal(size=(500, 7))
+    X -= np.outer(X @ normal, normal) / (normal @ normal)
+    assert not _shards.nearest_centre(X, np.stack([normal, -normal])).any()
+    assert not _shards.nearest_centre(X, np.stack([-normal, normal])).any()
+    assert _shards.nearest_centre(X - 1e-6 * normal, np.stack([normal, -normal])).all()
 
 
 def test_the_sample_does_not_depend_on_chunks_or_order(rings, rng, monkeypatch):
@@ -348,6 +381,41 @@ def test_a_killed_run_goes_on_from_its_checkpoint(rings, tmp_path, where):
     assert finished.items() <= after.items()
     assert len(after) > len(finished) or where == "deliver"
     assert not [path for path in folder.rglob(".*") if not path.name.startswith(".nfs")]
+
+
+def spoil(file: Path) -> bytes:
+    """Zero the middle third of a file, in the same size; what it was before."""
+    whole = file.read_bytes()
+    third = len(whole) // 3
+    file.write_bytes(whole[:third] + bytes(third) + whole[2 * third :])
+    assert file.read_bytes() != whole
+    return whole
+
+
+def test_pieces_damaged_inside_are_computed_again(rings, tmp_path):
+    """64: zeros in points gave half of the labels wrong, in rows all, in edges a traceback."""
+    labels = here(rings[::2], tmp_path)
+    kinds = {}
+    for file in sorted(tmp_path.rglob("*.np[yz]")):
+        kind = re.sub(r"-\d+", "", f"{file.parent.name.partition('-')[0]} {file.name}")
+        kinds.setdefault(kind, file)
+    assert {"shard points.npy", "shard rows.npy", "edges rows.npy", "graph model.npz", "cut labels.npy"} <= set(kinds)
+    for kind, file in kinds.items():
+        before = spoil(file)
+        np.testing.assert_array_equal(here(rings[::2], tmp_path), labels, kind)
+        if not kind.startswith(("split", "graph sums")):  # not read where what was made of them is there
+            assert file.read_bytes() == before, kind
+        file.write_bytes(before)
+    spoil(kinds["split points.npy"])
+    spoil(kinds["shard points.npy"])
+    np.testing.assert_array_equal(here(rings[::2], tmp_path), labels)
+
+
+def test_labels_of_a_sample_damaged_inside_are_computed_again(rings, tmp_path):
+    labels = fit_predict(ektrr(), rings, client="here", checkpoint=tmp_path)
+    for file in tmp_path.glob("labels-*.npy"):
+        spoil(file)
+    np.testing.assert_array_equal(fit_predict(ektrr(), rings, client="here", checkpoint=tmp_path), labels)
 
 
 def test_damaged_pieces_and_other_parameters(rings, tmp_path):

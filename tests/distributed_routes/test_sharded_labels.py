@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from subspaces import KTRR
-from subspaces.distributed import _cut, _sample, _sharded, _shards, fit_predict
+from subspaces.distributed import _cut, _files, _sample, _sharded, _shards, fit_predict
 from subspaces.distributed._input import Source, as_source
 from subspaces.distributed._tasks import DaskWorkers, ThisProcess
 from subspaces.estimators import ridge
@@ -46,7 +46,7 @@ def test_a_cluster_that_smoothing_left_empty_is_kept(balls, monkeypatch, lost):
         smooth(work, folder, name, number)
         path = Path(folder) / f"{name}-{number}" / "codes.npy"
         codes = np.load(path)
-        np.save(path, np.where(codes == lost, 1, codes))
+        _files.save(path, np.where(codes == lost, 1, codes))
 
     monkeypatch.setattr(_cut, "smooth", too_much)
     estimator = ktrr(3)

@@ -163,7 +163,7 @@ def test_a_method_has_what_means_something(cls, X):
     assert hasattr(model, "transform") == is_graph
     assert hasattr(model, "affinity_matrix_") == is_graph
     if hasattr(model, "explain"):
-        i = int(model.landmarks_[0]) if samples else 0
+        i = int(model.landmark_indices_[0]) if samples else 0
         C = model.clusterer_.coefficients_ if samples else model.coefficients_
         column = C.toarray()[:, 0]
         explanation = model.explain(i, n=len(X))

@@ -163,12 +163,12 @@ def test_every_method_explains(data, name):
 
 def test_explanations_of_landmarks(data):
     large = EKTRR(3, n_landmarks=40).fit(data[0])
-    i = int(large.landmarks_[5])
+    i = int(large.landmark_indices_[5])
     found = large.explain(i)
     inner = large.clusterer_.explain(5)
-    assert found.points.tolist() == large.landmarks_[inner.points].tolist()
+    assert found.points.tolist() == large.landmark_indices_[inner.points].tolist()
     assert found.label == large.labels_[i]
-    other = int(np.setdiff1d(np.arange(90), large.landmarks_)[0])
+    other = int(np.setdiff1d(np.arange(90), large.landmark_indices_)[0])
     with pytest.raises(ValueError, match="landmarks"):
         large.explain(other)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
 from method_data import union_of_subspaces
-from subspaces import KTRR, TRR
+from subspaces import KTRR, LSC, SSC, TRR
+from subspaces.datasets import make_subspaces
 from subspaces.engine import stages
 
 
@@ -177,3 +179,23 @@ def test_kernel_params_are_honoured_and_left_alone(data):
     model = KTRR(3, kernel="polynomial", kernel_params=params).fit(X)
     assert params == {"degree": 2, "coef0": 0.5}
     assert model.kernel_.degree == 2
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("cls", "parameters"),
+    [
+        (KTRR, {"reg": np.float32(0.1), "bandwidth": np.float32(700)}),
+        (TRR, {"reg": np.float16(0.1), "n_nonzero": np.int8(5)}),
+        (SSC, {"alpha": np.float16(20), "tol": np.float16(1e-3), "max_iter": np.int16(100)}),
+        (LSC, {"n_landmarks": np.int8(30), "n_neighbors": np.uint8(5), "bandwidth": np.float16(900)}),
+    ],
+)
+def test_numpy_scalars_are_parameters_like_any_number(cls, parameters):
+    """20: arithmetic in float16 or int8 overflows."""
+    X = 1000 * make_subspaces(3, dimension=2, ambient=10, n_points=30, noise=0.01, random_state=0)[0]
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+    expected = cls(3, **plain).fit(X)
+    found = clone(cls(np.int8(3), **parameters)).fit(X)
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+    np.testing.assert_array_equal(found.set_params(**parameters).fit_predict(X), expected.labels_)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from subspaces import AKK, KASP, LSC, SEC, USPEC, NystromSC
+from subspaces import AKK, EKTRR, KASP, LSC, SEC, SLSR, USPEC, NystromSC
 
 ALL = [pytest.param(cls, id=cls.__name__) for cls in (KASP, NystromSC, SEC, AKK, LSC, USPEC)]
 each = pytest.mark.parametrize("cls", ALL)
@@ -45,6 +45,18 @@ def test_groups_and_new_points(cls, data, n_landmarks):
     assert (model.predict(X[:600]) == model.labels_).mean() > (0.95 if cls is SEC else 0.999)
     assert model.n_clusters_ == 3
     assert all(seconds >= 0 for seconds in model.timings_.values())
+
+
+@pytest.mark.parametrize("cls", [KASP, NystromSC, SEC, AKK, LSC, USPEC, EKTRR, SLSR])
+def test_landmarks_are_coordinates_and_their_indices_row_numbers(cls, data):
+    X, _ = data
+    model = cls(3, n_landmarks=50, scaling=None).fit(X)
+    if cls in (SEC, EKTRR, SLSR):  # the others' landmarks are means, or not kept by their rows
+        assert model.landmark_indices_.shape == (50,)
+        assert len(np.unique(X[model.landmark_indices_], axis=0)) == 50
+        assert not hasattr(model, "landmarks_")
+    else:
+        assert model.landmarks_.shape == (50, 6)
 
 
 @each

@@ -71,7 +71,7 @@ def test_with_every_point_a_landmark_the_labels_are_the_base_method_s(cls, n_lan
     model = cls(n_clusters=3, n_landmarks=n_landmarks, n_draws=3, random_state=5).fit(X)
     base = PRESETS[cls](n_clusters=3, random_state=5)
     assert_array_equal(model.labels_, base.fit_predict(X))
-    assert_array_equal(model.landmarks_, np.arange(len(X)))
+    assert_array_equal(model.landmark_indices_, np.arange(len(X)))
 
 
 @on_presets
@@ -100,7 +100,7 @@ def test_ektrr_is_algorithm_2(subspaces):
     """Step by step with the parts it is made of."""
     X, _ = subspaces
     model = EKTRR(3, n_landmarks=100, random_state=3).fit(X)
-    landmarks = model.landmarks_
+    landmarks = model.landmark_indices_
     assert len(set(landmarks)) == 100
     base = KTRR(3, random_state=3).fit(X[landmarks])
     assert_array_equal(model.labels_[landmarks], base.labels_)

@@ -95,7 +95,7 @@ def test_any_sampler(sampler, scaling, subspaces):
     X, y = subspaces
     model = EKTRR(3, n_landmarks=200, sampler=sampler, scaling=scaling).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.8
-    assert len(np.unique(model.landmarks_)) == 200
+    assert len(np.unique(model.landmark_indices_)) == 200
 
 
 @pytest.mark.parametrize("rows", [[0, 0, 1], [0, 1], [0.0, 1.0, 2.0], [-1, 0, 1], [0, 1, 10**6]])
@@ -172,7 +172,7 @@ def test_noise_stays_noise_and_teaches_nothing(rng):
     model = SampledClusterer(clusterer=DBSCAN(eps=3), classifier=KNeighborsClassifier(), n_landmarks=600).fit(X)
     assert model.n_clusters_ == 2
     landmark = np.zeros(len(X), dtype=bool)
-    landmark[model.landmarks_] = True
+    landmark[model.landmark_indices_] = True
     assert (model.labels_[600:][landmark[600:]] == -1).mean() > 0.9
     assert (model.labels_[~landmark] >= 0).all()
     assert set(model.predict(X)) == {0, 1}

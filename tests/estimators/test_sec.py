@@ -25,5 +25,5 @@ def test_sampled(rng, dtype):
     model = SEC(3, n_landmarks=100).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.95
     assert model.cluster_centers_.dtype == np.float64
-    others = np.setdiff1d(np.arange(3000), model.landmarks_)
+    others = np.setdiff1d(np.arange(3000), model.landmark_indices_)
     np.testing.assert_array_equal(model.predict(X)[others], model.labels_[others])

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.cluster import KMeans  # noqa: F401  (loads the libraries that are limited)
-from threadpoolctl import threadpool_info, threadpool_limits
+from sklearn.cluster import KMeans
+from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
-from subspaces import KTRR
+from subspaces import KTRR, SampledClusterer
 from subspaces.datasets import make_subspaces
 from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.engine.plan import Cut
 from subspaces.numerics.blocks import map_blocks
-from subspaces.numerics.process import one_thread, quiet
+from subspaces.numerics.process import keep_threads, one_thread, quiet
 from subspaces.partition import cut_by_modularity, cut_by_qr, cut_embedding
 from subspaces.selection.cuts import plan_of_cut, recut
 
@@ -85,6 +87,14 @@ def n_threads(user_api: str) -> set[int]:
     return {pool["num_threads"] for pool in pools if pool.get("threading_layer") not in ("openmp", "disabled")}
 
 
+@contextmanager
+def two_threads() -> Iterator[None]:
+    """Two threads of BLAS and OpenMP, that any thread may change; else threadpoolctl 3.8 keeps the others from it."""
+    with threadpool_limits(2):
+        getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)(force=True)
+        yield
+
+
 def overlapping(*contexts) -> None:
     """Enter each context in a thread of its own, the first first; then leave them, the first first again."""
     entered, leave = [[threading.Event() for _ in contexts] for _ in range(2)]
@@ -105,9 +115,10 @@ def overlapping(*contexts) -> None:
 
 def test_limits_that_overlap_are_all_lifted():
     """58: the second finds what the first has set and must not restore that; BLAS and OpenMP do not mix either."""
-    with threadpool_limits(2):
+    with two_threads():
         before = threadpool_info()
         overlapping(one_thread("blas"), one_thread("openmp"), one_thread("blas"), quiet())
+        overlapping(one_thread("blas"), keep_threads)
         assert threadpool_info() == before
         with one_thread("blas"), one_thread("blas"):
             assert n_threads("blas") == {1}
@@ -150,6 +161,34 @@ def test_silence_is_that_of_one_thread():
     assert [str(warning.message) for warning in caught] == ["block 7", "of another category", "block 8"]
 
 
+class Limiting(KMeans):
+    """K-means that holds a limit of its own until it is told to go on, as scikit-learn's does while it computes."""
+
+    entered = leave = None
+
+    def fit(self, X, y=None, sample_weight=None):
+        with threadpool_limits(1, "blas"):
+            self.entered[self.random_state].set()
+            assert self.leave[self.random_state].wait(30)
+        return super().fit(X)
+
+
+def test_limits_of_other_estimators_that_overlap_inside_fits_are_lifted(monkeypatch):
+    """58: the second finds one thread and restores that, after the first has restored two."""
+    X = noisy(0, 80)
+    for name in ("entered", "leave"):
+        monkeypatch.setattr(Limiting, name, [threading.Event() for _ in range(2)])
+    with two_threads(), ThreadPoolExecutor(2) as pool:
+        fits = []
+        for i in range(2):
+            fits.append(pool.submit(SampledClusterer(2, clusterer=Limiting(2, random_state=i)).fit, X))
+            assert Limiting.entered[i].wait(30)
+        for fit, leave in zip(fits, Limiting.leave, strict=True):
+            leave.set()
+            fit.result()
+        assert n_threads("blas") == {2}
+
+
 def test_automatic_fits_in_threads_leave_no_trace(seed):
     """58: after searches that overlap, BLAS has its threads and warnings are heard as before."""
     X = noisy(seed, 60)
@@ -157,7 +196,7 @@ def test_automatic_fits_in_threads_leave_no_trace(seed):
     def fit(n_clusters):
         return KTRR(n_clusters, reg="auto", n_nonzero="auto", partition="modularity").fit(X).labels_
 
-    with threadpool_limits(2):
+    with two_threads():
         before, filters = threadpool_info(), list(warnings.filters)
         alone = fit(4)
         with ThreadPoolExecutor(3) as pool:

@@ -71,7 +71,9 @@ def test_own_estimator(scene):
     values = scene[0]
     model = TRR(3, n_nonzero=20)
     found = cluster_image(values, estimator=model)
-    assert found.model is model
+    assert not hasattr(model, "labels_")  # the caller's own is not fitted
+    assert found.model.get_params() == model.get_params()
+    assert len(found.model.labels_) == 1600
     with pytest.raises(ValueError, match="n_clusters has no meaning beside estimator"):
         cluster_image(values, 3, estimator=model)
 

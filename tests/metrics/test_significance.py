@@ -47,11 +47,6 @@ def test_rank_sum_of_few_runs():
     assert many.pvalue < 1e-6
 
 
-def test_rank_sum_as_in_the_paper(rng):
-    a, b = rng.normal(size=10), rng.normal(size=8)
-    assert rank_sum(a, b, exact=False)[:2] == pytest.approx(tuple(stats.ranksums(a, b)))
-
-
 def signed_rank_by_counting(differences):
     ranks = stats.rankdata(np.abs(differences))
     split = (ranks * (np.array(differences) == 0)).sum() / 2
@@ -74,6 +69,8 @@ def test_signed_rank(rng):
     assert signed_rank(a, b).pvalue == pytest.approx(stats.wilcoxon(a, b, method="exact").pvalue)
     assert signed_rank(a, a) == (0.0, 1.0, 9, True)
     assert signed_rank(range(1, 6), np.zeros(5)).pvalue == 2 / 2**5
+    assert signed_rank(range(1, 51), np.zeros(50))[1:] == (2 / 2**50, 50, True)  # exact up to 50 pairs without ties
+    assert not signed_rank(range(1, 52), np.zeros(51)).exact
     long = signed_rank(np.round(rng.normal(0.5, size=60), 1), np.zeros(60))
     assert not long.exact
     assert 0 < long.pvalue < 1

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from subspaces import tabular
-from subspaces.metrics import CONSTANT
+from subspaces.metrics import CONSTANT, PAPER_SCORES
 from subspaces.numerics.types import Array
 from subspaces.significance import LEVEL, Outcome, Ranking, friedman, holm, rank_sum, signed_rank
 
@@ -27,12 +27,15 @@ class Comparison:
     scores : for each of AC, NMI, ARI, F (as fractions) and seconds an array (n_methods, n_datasets, n_runs), NaN where
         a method failed
     gaps : what failed: (method, data set) → the error in one line
+    repeated : boolean array (n_methods, n_datasets, n_runs), True where an earlier run of the method found the same
+        partition: tests between runs count it once. None: no run repeats another
     """
 
     methods: tuple[str, ...]
     datasets: tuple[str, ...]
     scores: Mapping[str, Array]
     gaps: Mapping[tuple[str, str], str]
+    repeated: Array | None = None
 
     @property
     def n_runs(self) -> int:
@@ -99,9 +102,10 @@ class Comparison:
     def to_markdown(self, metric: str | None = None) -> str:
         """Markdown: a table for each data set; with a metric, one of methods (rows) and data sets (columns).
 
-        The best mean, the constant labelling aside, is bold; † says that it differs from every other row by the exact
-        rank-sum test of the runs at 0.05 (runs on the same data, that differ in the seed), ‡ by its normal
-        approximation, where many runs are tied.
+        The best mean, the constant labelling aside, is bold; † says that it differs from every other method by the
+        exact rank-sum test of the runs at 0.05 (runs on the same data, that differ in the seed), ‡ by its normal
+        approximation, where many runs are tied. Runs of a method that found the same partition count once; a method
+        all of whose runs did so is not tested.
         """
         parts = []
         for title, header, rows in self._tables(metric):
@@ -150,18 +154,12 @@ class Comparison:
 
     def _tables(self, metric: str | None) -> Iterator[tuple[str, list[str], list[tuple[str, list[_Cell]]]]]:
         """Title, header and rows of every table."""
-        if metric is None:
-            for j, data in enumerate(self.datasets):
-                columns = [self._column(name, j) for name in self.scores]
-                yield (
-                    data,
-                    list(self.scores),
-                    list(zip(self.methods, map(list, zip(*columns, strict=True)), strict=True)),
-                )
-            return
-        columns = [self._column(metric, j) for j in range(len(self.datasets))]
-        rows = list(zip(self.methods, map(list, zip(*columns, strict=True)), strict=True))
-        yield metric, list(self.datasets), rows
+        names, places = list(self.scores), range(len(self.datasets))
+        tables = [(self.datasets[j], names, [self._column(name, j) for name in names]) for j in places]
+        if metric is not None:
+            tables = [(metric, list(self.datasets), [self._column(metric, j) for j in places])]
+        for title, header, columns in tables:
+            yield title, header, list(zip(self.methods, map(list, zip(*columns, strict=True)), strict=True))
 
     def _column(self, metric: str, dataset: int) -> list[_Cell]:
         """Text of each method's cell, whether it is the best, and a dagger where it differs from all others."""
@@ -177,10 +175,20 @@ class Comparison:
                 continue
             spread = f" ± {scale * runs.std(ddof=1):z.{digits}f}" if len(runs) > 1 else ""
             best = bool(compared[i] and signed[i] == signed.max())
-            others = [other for j, other in enumerate(values) if j != i and (compared[j] or metric != SECONDS)]
-            mark = _dagger(runs, others) if best else ""
+            others = [self._observations(metric, j, dataset) for j in np.flatnonzero(compared).tolist() if j != i]
+            mark = _dagger(self._observations(metric, i, dataset), others) if best else ""
             cells.append((f"{scale * means[i]:z.{digits}f}{spread}", best, mark))
         return cells
+
+    def _observations(self, metric: str, method: int, dataset: int) -> Array:
+        """Values of the runs that a test may count: a partition found again is no further observation, its time is."""
+        values = self._values(metric)[method, dataset]
+        return values if self.repeated is None or metric == SECONDS else values[~self.repeated[method, dataset]]
+
+    def _untested(self, dataset: int) -> list[str]:
+        """Methods all of whose runs on a data set found the same partition."""
+        once = [name for i, name in enumerate(self.methods) if len(self._observations("AC", i, dataset)) == 1]
+        return [name for name in once if name != CONSTANT and self.n_runs > 1]
 
     def _notes(self, title: str, rows: list[tuple[str, list[_Cell]]]) -> list[str]:
         """What a table, of a data set or of all, has to say below: its gaps, and what its dagger means."""
@@ -189,7 +197,12 @@ class Comparison:
         marks = {mark for _, row in rows for _, _, mark in row}
         for mark, test in _TESTS.items():
             if mark in marks:
-                notes.append(f"{mark} different from every other row at {LEVEL} by {test}.")
+                notes.append(f"{mark} different from every other method at {LEVEL} by {test}.")
+        for j, data in enumerate(self.datasets):
+            if title in (data, *PAPER_SCORES) and (same := self._untested(j)):
+                notes.append(
+                    f"No test of the scores of {', '.join(same)} on {data}: all runs found the same partition."
+                )
         return notes
 
 
@@ -197,15 +210,18 @@ _Cell: TypeAlias = tuple[str, bool, str]
 
 
 _TESTS = {
-    "†": "the exact rank-sum test of the runs",
-    "‡": "the rank-sum test of the runs, in its normal approximation because runs are tied or very many",
+    "†": "the exact rank-sum test of the runs (for scores each partition counts once)",
+    "‡": "the rank-sum test of the runs (for scores each partition counts once), in its normal approximation because "
+    "runs are tied or very many",
 }
 
 
 def _dagger(runs: Array, others: list[Array]) -> str:
-    """The mark of runs that differ from all others, by the test that was really used; none if they do not."""
-    found = [rank_sum(runs, other) for other in others if np.isfinite(other).all()]
-    if not others or any(test.pvalue >= LEVEL for test in found):
+    """Return the mark of runs that differ from all others, by the test that was really used; none if they do not."""
+    if not others or min(map(len, [runs, *others])) < 2:
+        return ""
+    found = [rank_sum(runs, other) for other in others]
+    if any(test.pvalue >= LEVEL for test in found):
         return ""
     return "†" if all(test.exact for test in found) else "‡"
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ from subspaces.comparison.compared import SECONDS, Comparison
 from subspaces.datasets.named import load_named
 from subspaces.metrics import CONSTANT, PAPER_SCORES, clustering_scores
 from subspaces.numerics.types import Array, Labels
+from subspaces.partition import in_order
 
 METRICS = (*PAPER_SCORES, SECONDS)
 """What is measured of every run: accuracy, NMI, ARI and pairwise F-score, and the time."""
@@ -81,16 +83,18 @@ def compare(
         raise ValueError(f"n_runs must be a whole number of at least 1; got {n_runs!r}")
     rivals = {**estimators, KMEANS: KMeans(n_init=10), CONSTANT: _Constant()}
     with _told(progress, len(rivals) * len(points) * n_runs) as listen:
-        scores, gaps = _scored(rivals, points, range(random_state, random_state + n_runs), n_clusters, listen)
-    return Comparison(tuple(rivals), tuple(points), scores, gaps)
+        found = _scored(rivals, points, range(random_state, random_state + n_runs), n_clusters, listen)
+    return Comparison(tuple(rivals), tuple(points), *found)
 
 
 def _scored(
     rivals: dict[str, Any], points: dict[str, tuple[Any, Labels]], seeds: range, n_clusters: Any, listen: Listener
-) -> tuple[dict[str, Array], dict[tuple[str, str], str]]:
-    """Every run of every method on every data set; and what failed, which has no scores at all."""
-    scores = {metric: np.full((len(rivals), len(points), len(seeds)), np.nan) for metric in METRICS}
+) -> tuple[dict[str, Array], dict[tuple[str, str], str], Array]:
+    """Run every method on every data set: scores, what failed (it has no scores at all), runs that repeat others."""
+    shape = (len(rivals), len(points), len(seeds))
+    scores, repeated = {metric: np.full(shape, np.nan) for metric in METRICS}, np.zeros(shape, dtype=bool)
     gaps: dict[tuple[str, str], str] = {}
+    seen: set[tuple[str, str, bytes]] = set()
     trials = list(product(enumerate(points), enumerate(rivals), enumerate(seeds)))
     for done, ((j, data), (i, name), (run, seed)) in enumerate(trials):
         listen(done, len(trials), f"{name} on {data}")
@@ -101,26 +105,30 @@ def _scored(
         found = _run(rivals[name], *points[data], k, seed)
         if isinstance(found, str):
             gaps[name, data] = found
-        for metric, values in scores.items():
-            if isinstance(found, str):
+            for values in scores.values():
                 values[i, j] = np.nan
-            else:
-                values[i, j, run] = found[metric]
+            continue
+        measured, partition = found
+        for metric, values in scores.items():
+            values[i, j, run] = measured[metric]
+        repeated[i, j, run] = (name, data, partition) in seen
+        seen.add((name, data, partition))
     listen(len(trials), len(trials), "")
-    return scores, gaps
+    return scores, gaps, repeated
 
 
-def _run(estimator: Any, X: Any, y: Labels, k: Any, seed: int) -> dict[str, float] | str:
-    """Scores and seconds of one run; what went wrong as one line."""
+def _run(estimator: Any, X: Any, y: Labels, k: Any, seed: int) -> tuple[dict[str, float], bytes] | str:
+    """Scores and seconds of one run, and its partition, whatever the clusters are called; an error as one line."""
     try:
         model = _settled(estimator, k, seed)
         start = time.perf_counter()
         labels = model.fit_predict(X)
         seconds = time.perf_counter() - start
         found = clustering_scores(y, labels)
+        partition = blake2b(in_order(np.asarray(labels)).tobytes()).digest()
     except Exception as error:  # whatever a method throws, the others go on
         return " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(".")
-    return {**{short: found[long] for short, long in PAPER_SCORES.items()}, SECONDS: seconds}
+    return {**{short: found[long] for short, long in PAPER_SCORES.items()}, SECONDS: seconds}, partition
 
 
 class _Constant:

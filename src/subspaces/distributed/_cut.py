@@ -32,7 +32,6 @@ RESOLUTION = 16.0
 """Of a block's own communities: finer than any that the whole graph can have."""
 _BLOCKS = 64  # above, the resolution falls
 _SMALLEST = 32  # points of such a group, about
-_CRUMB = 8  # points; smaller communities of a block join the others of their cell
 _ROUNDS, _CUT_ROUNDS = 2, 10  # of Leiden within a block, and between all groups
 _TOGETHER = 16  # blocks whose edges between groups are added up at a time
 
@@ -54,7 +53,7 @@ def group(work: Work, folder: str, number: int, by_modularity: bool, seed: int) 
 
 
 def _communities(layout: Layout, folder: Path, number: int, start: int, stop: int, seed: int) -> Labels:
-    """Small communities of a block's own graph; points that have none join the largest of their cell."""
+    """Find small communities of a block's own graph; points without an edge inside join the largest of their cell."""
     indptr, rows, weights = open_edges(folder, number)
     column = np.repeat(np.arange(stop - start), np.diff(indptr))
     inside = (rows >= start) & (rows < stop)
@@ -66,11 +65,10 @@ def _communities(layout: Layout, folder: Path, number: int, start: int, stop: in
     resolution = max(1.0, RESOLUTION * min(1.0, _BLOCKS / len(layout.tasks)))
     codes = cut_by_modularity(affinity(T), resolution=resolution, seed=seed, iterations=_ROUNDS)
     sizes = np.bincount(codes)
-    small = sizes[codes] < _CRUMB
     largest = np.zeros(cells.max() + 1, dtype=np.intp)
     order = np.lexsort((-codes, sizes[codes], cells))  # the last of each cell is written: the largest, first number
     largest[cells[order]] = codes[order]
-    codes = np.where(small, largest[cells], codes)
+    codes = np.where(sizes[codes] == 1, largest[cells], codes)  # each as a group of its own would be too many
     return np.unique(codes, return_inverse=True)[1].astype(np.intp)
 
 

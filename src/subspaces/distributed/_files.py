@@ -1,4 +1,8 @@
-"""Files of a checkpoint: plain arrays and JSON, each there whole or not at all."""
+"""Files of a checkpoint: plain arrays and JSON, each there whole or not at all.
+
+After the array of an ``.npy`` file stands its checksum, which NumPy does not read (``.npz`` files have their own): a
+piece that was damaged later is computed again.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,10 @@ import hashlib
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -20,13 +25,24 @@ from subspaces.kernels import KERNELS, Kernel
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array
 
-_FORMAT = 6  # to be raised when the files or what they depend on change
+_FORMAT = 7  # to be raised when the files or what they depend on change
 
 
 def save(path: Path, array: Array) -> None:
     """Write one array as ``.npy``."""
     with write_atomically(path) as stream:
-        writing.write_array(stream, array)
+        _write(stream, array)
+
+
+def _write(stream: BinaryIO, array: Array) -> None:
+    writing.write_array(stream, array)
+    stream.write(_checksum(array))
+
+
+def _checksum(array: Array) -> bytes:
+    """CRC-32 of the numbers, their type and their shape."""
+    array = np.ascontiguousarray(array)
+    return zlib.crc32(array.data, zlib.crc32(f"{array.dtype.str} {array.shape}".encode())).to_bytes(4, "little")
 
 
 def save_several(path: Path, **arrays: Any) -> None:
@@ -41,7 +57,7 @@ def save_folder(target: Path, **arrays: Array) -> None:
         temporary.mkdir()  # no parents: a task that outlives its run must not bring a removed folder back
         for name, array in arrays.items():
             with (temporary / f"{name}.npy").open("wb") as stream:
-                writing.write_array(stream, array)
+                _write(stream, array)
                 stream.flush()
                 os.fsync(stream.fileno())
         place_folder(temporary, target)
@@ -60,11 +76,8 @@ def place_folder(temporary: Path, target: Path) -> None:
 
 
 def load(path: Path) -> Array | None:
-    """A saved array, or None if there is none that can be read."""
-    try:
-        return np.array(mapped(path))
-    except Exception:  # damaged bytes fail in too many ways to list
-        return None
+    """A saved array, or None if there is none as it was written."""
+    return np.array(mapped(path)) if is_whole(path) else None
 
 
 def load_several(path: Path) -> dict[str, Array] | None:
@@ -102,27 +115,26 @@ def mapped(path: Path) -> Array:
         raise FileError(path, f"not an array in NumPy's format, or cut short ({reason}); write it again") from error
 
 
-def is_whole(path: Path) -> bool:
-    """Whether a file or folder of a checkpoint is there and not cut short, by its headers and size."""
+def is_whole(path: Path, *, content: bool = True) -> bool:
+    """Whether a file or folder of a checkpoint is there, not cut short and, with `content`, as it was written."""
     if path.is_dir():
         files = list(path.glob("*.npy"))
-        return bool(files) and all(map(is_whole, files))
-    if path.suffix == ".npz":
-        try:
-            with zipfile.ZipFile(path) as archive:
-                return bool(archive.namelist())
-        except (OSError, zipfile.BadZipFile):
-            return False
+        return bool(files) and all(is_whole(file, content=content) for file in files)
     try:
+        if path.suffix == ".npz":
+            with zipfile.ZipFile(path) as archive:
+                return bool(archive.namelist()) and not (content and archive.testzip())
         with path.open("rb") as stream, quiet():
             shape, dtype = read_header(stream)
-            return path.stat().st_size == stream.tell() + int(np.prod(shape)) * dtype.itemsize
-    except Exception:
+            stream.seek(int(np.prod(shape)) * dtype.itemsize, os.SEEK_CUR)
+            checksum = stream.read(5)
+            return len(checksum) == 4 and (not content or checksum == _checksum(mapped(path)))
+    except Exception:  # damaged bytes fail in too many ways to list
         return False
 
 
 def absent(paths: list[Path]) -> list[int]:
-    """Numbers of those that are not there whole.
+    """Numbers of those that are not there as they were written.
 
     From the lists of names: a shared file system may remember for a while that a file is not there.
     """

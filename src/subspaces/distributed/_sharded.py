@@ -295,7 +295,7 @@ class _Run:
         missing = list(range(len(paths))) if anew else files.absent(paths)
         for number, _ in self.workers.run(_alone, [(function, *tasks[i]) for i in missing], announce):
             path = paths[missing[number]]
-            if not files.is_whole(path):
+            if not files.is_whole(path, content=False):
                 raise OSError(f"{path} was written by a worker and cannot be read here.")
 
     @contextmanager

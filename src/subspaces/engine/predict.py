@@ -240,7 +240,7 @@ class ByTrainingPoints:
         return self.kernel.gram(apply_scaling(self.X[members], self.scaling))
 
     def _penalty(self) -> float:
-        """λ of the training points' representation; a method without one lends 0.1 times the mean diagonal of K."""
+        """λ of the training points' representation; a method without one borrows 0.1 times the mean diagonal of K."""
         if self.penalty is not None or self.X is None:
             return self.penalty or 1.0
         some = np.linspace(0, len(self.labels) - 1, min(len(self.labels), 256)).astype(int)

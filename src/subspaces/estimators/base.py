@@ -24,7 +24,7 @@ from subspaces.graphs.truncation import RANKINGS
 from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel
 from subspaces.new_points import RULES
 from subspaces.numerics.namespace import computing_at, like, place_of
-from subspaces.numerics.process import warn_caller
+from subspaces.numerics.process import keep_threads, warn_caller
 from subspaces.numerics.types import Data, Labels
 from subspaces.partition import PARTITIONS
 from subspaces.progress import shown
@@ -103,6 +103,10 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         for part in parts:
             cls._parameter_constraints |= part.get("_constraints", {})
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Keep NumPy scalars as Python numbers: arithmetic in float16, float32 or int8 overflows."""
+        super().__setattr__(name, value.item() if isinstance(value, np.generic) else value)
+
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -130,7 +134,8 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         """Forget an earlier fit; an error or Ctrl-C inside leaves an unfitted estimator, not half of one."""
         self._forget()
         try:
-            yield
+            with keep_threads:
+                yield
         except BaseException:
             self._forget()
             raise

@@ -113,6 +113,6 @@ def _place_of(i: int, names: Labels | None, n: int) -> int:
     if not len(found):
         raise ValueError(
             f"i={i} is not one of the {len(names)} landmarks: only those are represented by others, the rest is "
-            "classified. Take i from landmarks_."
+            "classified. Take i from landmark_indices_."
         )
     return int(found[0])

@@ -110,7 +110,8 @@ def _embedding(estimator: Any) -> str:
 
 
 def _sample(estimator: Any) -> str:
-    return f"{len(estimator.landmarks_):,} landmarks" if hasattr(estimator, "landmarks_") else ""
+    found = getattr(estimator, "landmarks_", getattr(estimator, "landmark_indices_", None))
+    return "" if found is None else f"{len(found):,} landmarks"
 
 
 def _cut(estimator: Any) -> str:

@@ -200,7 +200,7 @@ class SEC(ByLandmarks, SubspaceClusterer):
     Attributes
     ----------
     labels_, n_clusters_, timings_
-    landmarks_ : indices of the landmarks
+    landmark_indices_ : array of shape (p,), row numbers of the landmarks
     penalty_ : γ
     embedding_map_ : the map and the landmarks' embedding
         A ``LinearEmbedding``.
@@ -230,7 +230,7 @@ class SEC(ByLandmarks, SubspaceClusterer):
     def _keep(self, found: Outcome) -> None:
         super()._keep(found)
         if found.model is not None:
-            self.landmarks_ = found.order[found.model.rows]
+            self.landmark_indices_ = found.order[found.model.rows]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

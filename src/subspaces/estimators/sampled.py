@@ -103,7 +103,7 @@ class Sampled(SubspaceClusterer):
 
     def _keep(self, found: Outcome) -> None:
         """Fitted attributes from an outcome."""
-        keep_outcome(self, found, ("landmarks", "clusterer", "classifier"))
+        keep_outcome(self, found, ("landmark_indices", "clusterer", "classifier"))
         if found.model is None:
             return
         if found.model.agreement is not None:
@@ -123,7 +123,7 @@ class Sampled(SubspaceClusterer):
 
         Parameters
         ----------
-        i : row number of a landmark in the data that was fitted, one of ``landmarks_``
+        i : row number of a landmark in the data that was fitted, one of ``landmark_indices_``
         n : how many to list at most
 
         Returns
@@ -131,8 +131,9 @@ class Sampled(SubspaceClusterer):
         Explanation
             A column of ``clusterer_.coefficients_``, with the row numbers of all points.
         """
-        check_is_fitted(self, "landmarks_")
-        return explained(i, n, self.clusterer_.coefficients_, self.labels_[self.landmarks_], names=self.landmarks_)
+        check_is_fitted(self, "landmark_indices_")
+        rows = self.landmark_indices_
+        return explained(i, n, self.clusterer_.coefficients_, self.labels_[rows], names=rows)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -171,7 +172,7 @@ class SampledClusterer(Sampled):
     labels_ : array of shape (n,)
         The landmarks' labels are the clusterer's; with several draws every label is the vote's.
     n_clusters_ : number of clusters found
-    landmarks_ : row numbers of the landmarks (of the reference draw)
+    landmark_indices_ : array of shape (δ,), row numbers of the landmarks (of the reference draw)
     clusterer_ : the clusterer fitted on them
     classifier_ : what labels new points
     agreement_ : mean adjusted Rand index between draws, only with several
@@ -238,7 +239,7 @@ class EKTRR(WithKernel, Sampled):
 
     Attributes
     ----------
-    labels_, n_clusters_, landmarks_, clusterer_, classifier_, timings_
+    labels_, n_clusters_, landmark_indices_, clusterer_, classifier_, timings_
         As in :class:`SampledClusterer`.
 
     Examples

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 from subspaces.hyperspectral.neighbourhood import patches, propagate, unit_components
 from subspaces.hyperspectral.superpixels import segment_means, superpixels
@@ -70,7 +71,7 @@ def cluster_image(
     mask : array of shape (rows, columns), default=None
         False (or zero) where a pixel is not to be clustered; it still surrounds others.
     estimator : clusterer, default=None
-        Any clusterer with ``fit`` and ``labels_``, in place of `n_clusters`.
+        Any clusterer with ``fit`` and ``labels_``, in place of `n_clusters`; it is cloned.
     n_components : int, default=8
         Principal components of the spectra, which are scaled to length 1 first.
     patch_size : odd int, default=7
@@ -105,8 +106,9 @@ def cluster_image(
         from subspaces.estimators.ktrr import KTRR
 
         estimator = KTRR("auto" if n_clusters is None else n_clusters, n_nonzero=N_NONZERO)
-    estimator.fit(X)
-    return ImageClusters(label_map(estimator.labels_, image.mask, segments), estimator, X, segments, image)
+    model = clone(estimator, safe=False)  # a copy also of what is no estimator of scikit-learn's
+    model.fit(X)
+    return ImageClusters(label_map(model.labels_, image.mask, segments), model, X, segments, image)
 
 
 def image_features(

@@ -37,14 +37,14 @@ class SampledModel:
     Attributes
     ----------
     labels : clusters of all points
-    landmarks : row numbers of the points that were clustered (of the reference draw)
+    landmark_indices : row numbers of the points that were clustered (of the reference draw)
     clusterer : fitted on them
     classifier : what labels other points
     agreement : mean adjusted Rand index between draws; None with a single one
     """
 
     labels: Labels
-    landmarks: Labels
+    landmark_indices: Labels
     clusterer: Any
     classifier: Any
     agreement: float | None = None

@@ -10,42 +10,62 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
-_lock = threading.Lock()
-_limit = ExitStack()
-_n_users = 0
 _INSIDE = ("subspaces", "sklearn", "contextlib", "concurrent", "threading")  # not the caller's own modules
+
+
+class _SharedLimit:
+    """A limit of the BLAS threads of the process; the last user that leaves restores what the first found."""
+
+    def __init__(self, n_threads: int | None) -> None:
+        self.n_threads, self.n_users, self.lock = n_threads, 0, threading.Lock()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.n_users == 0:
+                with _in_control():
+                    self.limit = _limited("blas", self.n_threads)
+            self.n_users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.n_users -= 1
+            if self.n_users == 0:
+                with _in_control():
+                    self.limit.restore_original_limits()
+
+
+@contextmanager
+def _in_control() -> Iterator[None]:
+    """Let this thread change OpenBLAS: threadpoolctl 3.8 ignores all threads but one until that one releases it."""
+    release = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    yield
+    release(force=True)
+
+
+def _limited(user_api: str, n_threads: int | None) -> Any:
+    """Limit these libraries alone: ``threadpool_limits`` would put back the numbers of all."""
+    return ThreadpoolController().select(user_api=user_api).limit(limits=n_threads)
+
+
+_one_blas_thread = _SharedLimit(1)
+
+keep_threads = _SharedLimit(None)
+"""Around all limits: sets nothing, but restores what those inside (scikit-learn's estimators have some) leave wrong
+where several threads use them at once."""
 
 
 @contextmanager
 def one_thread(user_api: str) -> Iterator[None]:
-    """Keep ``"blas"`` or ``"openmp"`` to one thread; the last that leaves restores what the first found."""
-    global _n_users
-    if user_api == "openmp":  # this number is each thread's own
-        with _limited(user_api):
-            yield
-        return
-    with _lock:
-        if _n_users == 0:
-            _limit.enter_context(_limited(user_api))
-        _n_users += 1
-    try:
+    """Keep ``"blas"`` or ``"openmp"`` to one thread; the number of OpenMP is each thread's own."""
+    with keep_threads, _one_blas_thread if user_api == "blas" else _limited(user_api, 1):
         yield
-    finally:
-        with _lock:
-            _n_users -= 1
-            if _n_users == 0:
-                _limit.close()
-
-
-def _limited(user_api: str) -> Any:
-    """Of these libraries alone: ``threadpool_limits`` would put back the numbers of all."""
-    return ThreadpoolController().select(user_api=user_api).limit(limits=1)
 
 
 _silent: ContextVar[frozenset[Any]] = ContextVar("_silent", default=frozenset())

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 DIMENSIONS = (3, 4, 6)
-"""Of the subspaces that are fitted to clusters: motions have 3, faces about 9; none of the three must be right."""
+"""Of the subspaces that are fitted to clusters: motions have 3, faces about 9; none of the three need be right."""
 N_COMPONENTS = 60
 
 
