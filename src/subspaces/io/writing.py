@@ -196,7 +196,8 @@ def write_labels(
     Tables have the columns ``id`` (or ``line``, where the points have lines but no identifiers, or ``row``, counted
     from 0, where they have neither), ``cluster`` and those of `columns`. A ``.npy`` file holds the labels only.
     In CSV, TSV and workbooks a text identifier that a spreadsheet would take for a formula (it starts with ``=``,
-    ``+``, ``-``, ``@``, a tabulator or a new line and is no number) gets an apostrophe in front.
+    ``+``, ``-``, ``@``, a tabulator or a new line and is no number) gets an apostrophe in front; in CSV and TSV also
+    inside of an identifier, behind a comma, semicolon, tabulator or new line.
 
     Parameters
     ----------
