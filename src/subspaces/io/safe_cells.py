@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -91,7 +92,10 @@ def write_sheet(
         sheet.append([_for_sheet(name) for name in names])
         for row in rows:
             sheet.append([_for_sheet(cell) for cell in row])
-        book.save(stream)
+        # openpyxl leaves its archive open where a disk is full, and its closing would complain once more
+        packed = io.BytesIO()
+        book.save(packed)
+        stream.write(packed.getbuffer())
     finally:
         with suppress(Exception):  # closed by now, unless something went wrong
             sheet.close()
