@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -157,12 +158,12 @@ def _strings_or_numbers(path: Path, item: Any, request: Request) -> Array:
     check_size(path, largest * item.dtype.itemsize, request.max_bytes, "its names need")
     names: list[str] = []
     used = 0
-    # many entries may point at one text as long as the file
-    at_once = max(1, min(_NAMES_AT_ONCE, (request.max_bytes - _PER_NAME * item.shape[0]) // path.stat().st_size))
+    # many entries may point at one text as long as the file: four copies of each, in half of the memory
+    at_once = max(1, min(_NAMES_AT_ONCE, request.max_bytes // (8 * path.stat().st_size)))
     for start in range(0, item.shape[0], at_once):
         names += [_text(value) for value in item[start : start + at_once]]
-        used += sum(map(len, names[start:]))
-        check_size(path, used, request.max_bytes, "its names need")
+        used += sum(map(sys.getsizeof, names[start:]))
+        check_size(path, 2 * used, request.max_bytes, "its names need")
     return np.array(names, dtype=object)  # an array of texts would have room for the longest in every row
 
 
