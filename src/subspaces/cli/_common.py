@@ -60,8 +60,9 @@ class PlainCommand(TyperCommand):
         if HAS_RICH:
             from rich.markup import escape
 
-            for part in (self, *self.params):
-                part.help = part.help and escape(part.help)  # type: ignore[union-attr]
+            parts: list[Any] = [self, *self.params]
+            for part in parts:
+                part.help = part.help and escape(part.help)
         super().format_help(ctx, formatter)
 
 

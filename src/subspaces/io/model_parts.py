@@ -14,17 +14,12 @@ from scipy import sparse
 
 from subspaces.io.dataset import check_size, printable
 from subspaces.io.numpy_files import read_header
+from subspaces.registry import METHODS, SHALLOW
 
 OURS = {
     "engine.predict": "ByModel ByTrainingPoints",
-    "estimators.bdr": "BDR",
     "estimators.front_door": "SubspaceClustering",
-    "estimators.ktrr": "KTRR LSR1 LSR2 TRR",
-    "estimators.large": "AKK KASP LSC NystromSC SEC USPEC",
-    "estimators.local": "LSA SC SMCE TSC",
-    "estimators.lrr": "KLRR LRR1 LRR2 LatLRR",
-    "estimators.sampled": "EKTRR SLRR SLSR SSSC SampledClusterer",
-    "estimators.ssc": "EnSC KSSC SSC SSCOMP",
+    "estimators.sampled": "SampledClusterer",
     "features.documents": "Sentences Tfidf",
     "features.given": "FromFile",
     "features.networks": "EfficientNet OpenClip Timm",
@@ -46,7 +41,7 @@ OURS = {
     "scaling": "Scaling",
     "selection.result": "ClusterCount RunnerUp Selection Trial",
 }
-"""Modules of this package and those of their classes that fitted models are made of."""
+"""Modules of this package and those of their classes that fitted models are made of, beside the methods themselves."""
 
 OTHERS = (
     "sklearn.neural_network._multilayer_perceptron.MLPClassifier",
@@ -57,6 +52,7 @@ OTHERS = (
 """Classes of scikit-learn that the network for new points is made of."""
 
 _CLASSES = {f"subspaces.{module}.{name}" for module, names in OURS.items() for name in names.split()}
+_CLASSES |= {f"{method.module}.{method.class_name}" for method in METHODS if method.kind in SHALLOW}
 _KEYS = {"builtins.str", "builtins.int", "builtins.float", "builtins.bool"}
 _NUMBERS = {f"numpy.{name}" for name in ("bool", "bool_", "float32", "float64", "int32", "int64", "str_")}
 _ALLOWED = {
@@ -160,7 +156,7 @@ def _trouble_of_extractor(path: tuple[str, ...], part: dict[str, Any]) -> str:
     if path not in _PLACES or (name == "FromFile" and path[0] != "reading"):  # only there the file is asked for anew
         return f"{name} as {'.'.join(path) or 'a model'}"
     inner = part.get("content") or {}
-    held = inner.get("content") if inner.get("__loader__") == "DictNode" else {}
+    held: dict[str, Any] = inner["content"] if inner.get("__loader__") == "DictNode" else {}
     if set(held) != set(_EXTRACTORS[name].split()) or (not held and inner.get("content") != "null"):
         return f"{name} with other attributes"
     if name not in _NETWORKS:

@@ -81,4 +81,4 @@ def open_unpacked(path: Path, max_bytes: int) -> BinaryIO:
     """Open a file to be read; of a ``.gz``, what is packed in it, bounded."""
     if path.suffix.lower() != ".gz":
         return path.open("rb")
-    return io.BufferedReader(_Unpacked(path, max_bytes))  # type: ignore[return-value]
+    return io.BufferedReader(_Unpacked(path, max_bytes))  # type: ignore[type-var]
