@@ -91,31 +91,35 @@ _NETWORKS = {"Timm": r"[\w.-]+", "OpenClip": r"[\w-]+(/[\w-]+)?"}
 _ENTRY = 60
 """Bytes that a byte of the list of parts may take while it is read: 5 in models, 25 in lists of empty lists."""
 
-Part = tuple[tuple[str, ...], dict[str, Any]]
-
 
 def strangers(content: bytes) -> list[str]:
     """Names of what a model would make or look at that is on no list of this file."""
-    found, first = dict[str, None](), dict[Any, Any]()
+    found, first = dict[str, None](), dict[Any, int]()
     for path, part in _parts(content):
         # skops takes the first part of an id for all others of that id, whatever these say
-        number = part.get("__id__")
-        if number in first and _without_ids(first[number]) != _without_ids(part):
+        if first.setdefault(part.get("__id__"), part.digest) != part.digest and "__id__" in part:
             found["two parts under one id"] = None
-        first.setdefault(number, part)
         trouble = _trouble(path, part)
         if trouble:
             found[trouble] = None
     return list(found)
 
 
-def _without_ids(value: Any) -> Any:
-    """A part without its ids and files, which differ for random states that are written twice; files are numbers."""
+class _Digested(dict[str, Any]):
+    """A part with a number that is the same for equal ones.
+
+    Ids and files do not count: they differ for random states that are written twice, and files are numbers.
+    """
+
+    def __init__(self, part: dict[str, Any]) -> None:
+        super().__init__(part)
+        self.digest = hash(tuple((key, _digest(part[key])) for key in sorted(part) if key not in ("__id__", "file")))
+
+
+def _digest(value: Any) -> int:
     if isinstance(value, list):
-        return [_without_ids(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {key: _without_ids(item) for key, item in value.items() if key not in ("__id__", "file")}
+        return hash(tuple(map(_digest, value)))
+    return value.digest if isinstance(value, _Digested) else hash(repr(value))
 
 
 def check_sparse(content: bytes) -> None:
@@ -125,10 +129,11 @@ def check_sparse(content: bytes) -> None:
             sparse.load_npz(io.BytesIO(archive.read(name))).check_format(full_check=True)
 
 
-def _parts(content: bytes) -> Iterator[Part]:
+def _parts(content: bytes) -> Iterator[tuple[tuple[str, ...], _Digested]]:
     """Every part at any depth, with the keys that lead to it."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        waiting: list[tuple[tuple[str, ...], Any]] = [((), json.loads(archive.read("schema.json")))]
+        schema = json.loads(archive.read("schema.json"), object_hook=_Digested)
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), schema)]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, list):
@@ -187,7 +192,7 @@ def check_members(path: Path, content: bytes, max_bytes: int) -> None:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         check_size(path, sum(_packing(info).file_size for info in archive.infolist()), max_bytes, "unpacks to")
         schema = archive.getinfo("schema.json")
-        needed = _ENTRY * schema.file_size
+        needed = len(content) + _ENTRY * schema.file_size
         check_size(path, needed, max_bytes, "its list of parts needs")
         sizes = {info.filename: _size(archive, info) for info in archive.infolist() if info is not schema}
         waiting = [json.loads(archive.read(schema))]
