@@ -185,9 +185,9 @@ def test_server_answers_under_its_own_names_only(host):
                 "localhost",
                 f"127.0.0.1.evil.example:{port}",
             ):
-                assert status(parts.path, Host=name) == 403, name
-                assert status("/static/js/bokeh.min.js", Host=name) == 403, name
-            assert status(parts.path, Host=f"10.1.2.3:{port}") == (200 if host == "0.0.0.0" else 403)
+                assert status(parts.path, Host=name) == 404, name
+                assert status("/static/js/bokeh.min.js", Host=name) == 404, name
+            assert status(parts.path, Host=f"10.1.2.3:{port}") == (200 if host == "0.0.0.0" else 404)
             for origin, expected in ((parts.netloc, 101), (f"evil.example:{port}", 403)):
                 assert status(f"{parts.path}/ws", Origin=f"http://{origin}", **UPGRADE) == expected
         finally:

@@ -80,19 +80,17 @@ def _answer_only(app: Any, names: set[str], port: int, anywhere: bool) -> None:
 
     `anywhere`: the server listens on all addresses; they are answered as numbers, which nobody can give to a machine.
     """
-    from tornado.web import ErrorHandler
-
-    find, hosts = app.find_handler, {f"{name}:{port}" for name in names}
+    find, hosts = app.default_router.find_handler, {f"{name}:{port}" for name in names}
 
     def find_allowed(request: Any, **options: Any) -> Any:
         host = request.host.lower()
         name, _, number = host.rpartition(":")
         if host not in hosts and not (anywhere and number == str(port) and _is_number(name)):
-            return app.get_handler_delegate(request, ErrorHandler, {"status_code": 403})
+            return None  # 404, as for a page that is not there
         app.websocket_origins.add(host)  # the page itself; Bokeh's own list knows no address of version 6
         return find(request, **options)
 
-    app.find_handler = find_allowed
+    app.default_router.find_handler = find_allowed
 
 
 def _is_number(name: str) -> bool:

@@ -138,7 +138,7 @@ def _parts(content: bytes) -> Iterator[tuple[tuple[str, ...], _Digested]]:
         path, value = waiting.pop()
         if isinstance(value, list):
             waiting += [((*path, "[]"), item) for item in value]
-        elif isinstance(value, dict) and any(str(key).startswith("__") for key in value):
+        elif isinstance(value, _Digested) and any(key.startswith("__") for key in value):
             yield path, value
             waiting += [(path if key == "content" else (*path, f"({key})"), value[key]) for key in value]
         elif isinstance(value, dict):
