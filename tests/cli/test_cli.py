@@ -48,6 +48,18 @@ def test_help_imports_nothing_heavy(arguments):
     assert ("subspaces " + subspaces.__version__ in result.stdout) or ("Usage" in result.stdout)
 
 
+@pytest.mark.parametrize("rich", ["1", "0"])
+def test_help_shows_brackets_as_they_are(rich):
+    command = [sys.executable, "-m", "subspaces.cli", "cluster", "--help"]
+    found = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment(TYPER_USE_RICH=rich, COLUMNS="200")
+    )
+    words = " ".join(found.stdout.replace("│", " ").split())
+    assert 'pip install "subspaces[images]"' in words
+    assert 'pip install "subspaces[text]"' in words
+    assert "\\[" not in words
+
+
 def test_no_arguments_show_help():
     result = run()
     assert result.exit_code == 0

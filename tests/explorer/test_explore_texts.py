@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -133,3 +135,60 @@ def test_server_stops_when_told(number):
     child.send_signal(number)
     out, err = child.communicate(timeout=30)
     assert (child.returncode, out, err) == (0, "ended\n", "")
+
+
+HOSTED = """
+import sys
+from urllib.parse import urlsplit
+import numpy as np
+from tornado.ioloop import IOLoop
+from subspaces.explorer.server import serve
+from subspaces.explorer.session import Session, Settings
+
+session = Session(np.random.default_rng(0).normal(size=(30, 4)), settings=Settings(2))
+tell = lambda address: IOLoop.current().call_later(0.3, print, address, flush=True)
+serve(session, host=sys.argv[1], open_browser=False, announce=tell)
+"""
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0"])
+def test_server_answers_under_its_own_names_only(host):
+    """Another site may give its own name to this machine (DNS rebinding), and would then be of the same origin."""
+    pytest.importorskip("panel", reason=NO_PANEL)
+    command = [sys.executable, "-c", HOSTED, host]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(), text=True
+    ) as child:
+        assert child.stdout is not None
+        parts = urlsplit(child.stdout.readline().strip())
+        port = parts.port
+
+        def status(path, **headers):
+            connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+            connection.request("GET", path, headers=headers)
+            return connection.getresponse().status
+
+        try:
+            assert status(parts.path) == 200
+            for name in ("localhost", "127.0.0.1", "[::1]"):
+                assert status(parts.path, Host=f"{name}:{port}") == 200, name
+            for name in (
+                f"evil.example:{port}",
+                f"127.0.0.1:{port + 1}",
+                "localhost",
+                f"127.0.0.1.evil.example:{port}",
+            ):
+                assert status(parts.path, Host=name) == 404, name
+                assert status("/static/js/bokeh.min.js", Host=name) == 404, name
+            assert status(parts.path, Host=f"10.1.2.3:{port}") == (200 if host == "0.0.0.0" else 404)
+            for origin, expected in ((parts.netloc, 101), (f"evil.example:{port}", 403)):
+                assert status(f"{parts.path}/ws", Origin=f"http://{origin}", **UPGRADE) == expected
+        finally:
+            child.terminate()

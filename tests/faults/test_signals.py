@@ -20,7 +20,7 @@ from fault_data import write_photos
 
 import subspaces
 from subspaces.cli.main import app
-from subspaces.io import write_atomically, writing
+from subspaces.io import sorting, write_atomically, writing
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 Image = pytest.importorskip("PIL.Image")
@@ -210,6 +210,43 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path):
     dead.touch()
     writing.remove_leftovers(tmp_path)
     assert not dead.exists()
+
+
+KILLED = """
+import os, shutil, signal, sys
+from pathlib import Path
+from subspaces.cli.main import app
+where, name, calls = {"copying": (shutil, "copy2", 7), "aside": (Path, "rename", 1), "removing": (Path, "rename", 2)}[
+    sys.argv[1]
+]
+function, seen = getattr(where, name), []
+def wrapped(*args, **kwargs):
+    function(*args, **kwargs)
+    seen.append(args)
+    if len(seen) == calls:
+        os.kill(os.getpid(), signal.SIGKILL)
+setattr(where, name, wrapped)
+app(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("moment", ["copying", "aside", "removing"])
+def test_a_killed_run_leaves_nothing_for_ever(moment, photos):
+    """64: ``kill -9`` while images are sorted; the next run finds the old folder or the new one, and nothing hidden."""
+    command, target = [*everything(photos), "--force"], photos.parent / "sorted"
+    with pytest.raises(SystemExit, match="0"):
+        app(command)
+    before = (target / "index.csv").stat().st_mtime_ns
+    killed = subprocess.run([sys.executable, "-c", KILLED, moment, *command], env=ENVIRONMENT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert any(name.startswith(".sorted.") for name in left(photos.parent))
+    sorting.check_target(target, source=photos)
+    assert ((target / "index.csv").stat().st_mtime_ns == before) is (moment != "removing")
+    check_whole(photos.parent)
+    with pytest.raises(SystemExit, match="0"):
+        app(command)
+    check_whole(photos.parent)
+    assert len(left(photos.parent)) == 4
 
 
 # ---------------------------------------------------------------- processes

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import collections
+import datetime
+import functools
 import io
 import json
+import operator
+import os
 import zipfile
 from contextlib import suppress
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans
 
-from subspaces import KTRR, SubspaceClustering, registry
+from subspaces import EKTRR, KTRR, SampledClusterer, SubspaceClustering, registry
+from subspaces.cli._options import Kernel
 from subspaces.datasets import make_subspaces
+from subspaces.features.given import FromFile
+from subspaces.features.networks import EfficientNet, OpenClip, Timm
 from subspaces.io import FileError
 from subspaces.io.models import KIND, Reading, load_model, save_model
 
@@ -50,6 +62,31 @@ def test_every_method_comes_back(tmp_path, name):
     assert reading == READING
 
 
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        *(KTRR(3, kernel=name) for name in get_args(Kernel) if name not in ("auto", "precomputed")),
+        KTRR(3, solver="two_scale"),
+        KTRR(3, out_of_sample="network", random_state=np.random.RandomState(0)),
+        EKTRR(3, n_landmarks=30),
+        SampledClusterer(3, n_landmarks=40, n_draws=2),
+    ],
+    ids=str,
+)
+def test_every_part_comes_back(tmp_path, fitted):
+    fitted.fit(X)
+    save_model(tmp_path / "m.skops", fitted)
+    np.testing.assert_array_equal(load_model(tmp_path / "m.skops")[0].predict(X), fitted.predict(X))
+
+
+def test_what_was_chosen_before_can_be_saved(tmp_path):
+    """As ``subspaces cluster photos/ --save`` does: two kinds of points are searched, one is fitted."""
+    fitted = SubspaceClustering(3, effort="fast")
+    fitted.fit_chosen(X, fitted.choose(X))
+    save_model(tmp_path / "m.skops", fitted)
+    np.testing.assert_array_equal(load_model(tmp_path / "m.skops")[0].predict(X), fitted.labels_)
+
+
 def test_a_frame_is_read_by_its_columns(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])])
@@ -81,26 +118,107 @@ def test_strangers_are_named_and_not_made(tmp_path, model):
     assert made == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "os.system",
-        "builtins.eval",
-        "subspaces.io.writing.write_text",
-        "subspaces.cli.main.app",
-        "subspaces.engine.run.os",
-        "subspaces.numerics.process.quiet",
-        "subspaces.kernels.profiles.nothing",
-        "subspaces.estimators.nothing.Here",
-        "subspaces..estimators.ktrr.KTRR",
-        "subspaces.estimators.ktrr.Any",
-    ],
-)
-def test_only_classes_of_models_are_ours(name):
-    from subspaces.io.models import _is_ours
+def crafted(path, change, **content):
+    """A model whose list of parts was changed by hand."""
+    whole = zipfile.ZipFile(io.BytesIO(dump(path, **content).read_bytes()))
+    schema = json.loads(whole.read("schema.json"))
+    change(schema["content"])
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+        for name in set(whole.namelist()) - {"schema.json"}:
+            archive.writestr(name, whole.read(name))
+    return path
 
-    assert not _is_ours(name)
-    assert _is_ours("subspaces.estimators.ktrr.KTRR")
+
+def part_of(thing):
+    """How skops writes a thing, under ids of its own."""
+    content = zipfile.ZipFile(io.BytesIO(skops_io.dumps(thing))).read("schema.json")
+    return json.loads(content, object_hook=lambda part: {k: v for k, v in part.items() if k != "__id__"})
+
+
+def test_nothing_is_called_while_a_model_is_loaded(tmp_path, model, monkeypatch):
+    """skops calls the types of keys, and our extractors open files and import modules when they are called."""
+    (tmp_path / "spying").mkdir()
+    (tmp_path / "spying" / "__init__.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
+    monkeypatch.syspath_prepend(tmp_path)
+    opened = []
+    monkeypatch.setattr("subspaces.features.given.read_table", lambda path: opened.append(path))
+    spy = Timm("x")
+    object.__setattr__(spy, "module", "spying.deep")
+    for number, thing in enumerate([FromFile("/etc/passwd.npy"), spy]):
+
+        def change(parts, thing=thing):
+            parts["reading"]["key_types"]["content"] = [part_of(thing)]
+
+        assert "keys that are neither texts nor numbers" in refusal(
+            crafted(tmp_path / f"{number}.skops", change, estimator=model)
+        )
+
+        def hide(parts, thing=thing):  # the same keys as before, under the id of a list with the spy
+            parts["kind"] = {**part_of([str]), "__id__": 7, "content": [part_of(thing)]}
+            parts["reading"]["key_types"]["__id__"] = 7
+
+        assert "two parts under one id" in refusal(crafted(tmp_path / f"{number}.skops", hide, estimator=model))
+    assert opened == []
+    assert not (tmp_path / "imported").exists()
+
+
+def test_networks_are_those_that_their_package_names(tmp_path, model):
+    def refused(features, place="reading"):
+        content = {"estimator": model, "reading": {"n_features": 8}}
+        path = tmp_path / "m.skops"
+        path.write_bytes(skops_io.dumps({"kind": KIND, **content, place: {"n_features": 8, "features": features}}))
+        return refusal(path)
+
+    assert "the network hf-hub:evil/x" in refused(Timm("hf-hub:evil/x"))
+    assert "the network resnet18 with options" in refused(Timm("resnet18", (("checkpoint_path", "/tmp/x"),)))
+    assert "the network ViT-B-32/../evil.pt" in refused(OpenClip("ViT-B-32/../evil.pt"))
+    other = Timm("resnet18")
+    object.__setattr__(other, "module", "spying.deep")
+    assert "Timm with other attributes" in refused(other)
+    assert "EfficientNet as kernel.features" in refused(EfficientNet(), place="kernel")
+    for features in (
+        Timm("resnet18.a1_in1k"),
+        OpenClip("ViT-B-32/laion2b_s34b_b79k"),
+        EfficientNet(),
+        FromFile("a.npy"),
+    ):
+        save_model(tmp_path / "m.skops", model, Reading(8, features=features))
+        assert load_model(tmp_path / "m.skops")[1].features == features
+    with pytest.raises(FileError, match="the model holds 'the network hf-hub:evil/x'"):
+        save_model(tmp_path / "n.skops", model, Reading(8, features=Timm("hf-hub:evil/x")))
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        os.path.exists,
+        np.exp,
+        operator.methodcaller("system", "true"),
+        functools.partial(print, "x"),
+        KTRR(2).fit,
+        KTRR,
+        datetime.UTC,
+        np.random.default_rng(0),
+        KMeans(2),
+        collections.OrderedDict(a=1),
+        Path("/etc/passwd"),
+    ],
+    ids=lambda thing: type(thing).__name__,
+)
+def test_parts_that_no_model_has_are_refused(tmp_path, model, thing):
+    assert "do not use it" in refusal(dump(tmp_path / "m.skops", estimator=model, more=thing))
+
+
+def test_the_estimator_is_one_of_ours(tmp_path, model):
+    assert "KMeans" in refusal(dump(tmp_path / "m.skops", estimator=KMeans(2).fit(X)))
+    assert "this is no model that was saved here" in refusal(dump(tmp_path / "n.skops", estimator={"predict": 1}))
+
+
+def test_sparse_matrices_that_point_outside_are_refused(tmp_path, model):
+    matrix = sparse.csr_array(np.eye(3))
+    matrix.indices[:] = 10**6
+    assert "damaged" in refusal(dump(tmp_path / "m.skops", estimator=model, more=matrix))
 
 
 def test_functions_are_refused(tmp_path, model):

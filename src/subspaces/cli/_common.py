@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import HAS_RICH, TyperCommand, TyperGroup
 
 from subspaces.spelling import arguments_spelled
 
@@ -50,6 +50,20 @@ def program() -> str:
 
 class Refusal(Exception):
     """What a command cannot do here, in one line; the fault of no option."""
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help is shown as it is written: rich takes "[images]" for a style and drops it."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        if HAS_RICH:
+            from rich.markup import escape
+
+            parts: list[Any] = [self, *self.params]
+            for part in parts:
+                part.help = part.help and escape(part.help)
+        super().format_help(ctx, formatter)
 
 
 class Commands(TyperGroup):

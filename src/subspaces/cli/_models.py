@@ -7,15 +7,19 @@ from pathlib import Path
 from subspaces.cli._outputs import Run
 
 
-def check_save(path: Path | None, source: Path, force: bool) -> None:
+def check_save(path: Path | None, source: Path, force: bool, features: str | None) -> None:
     """Refuse a model that could not be written, before it is fitted."""
     if path is None:
         return
     from subspaces.io import check_output
-    from subspaces.io.models import SUFFIX, check_model_library
+    from subspaces.io.models import SUFFIX, check_features, check_model_library
 
     check_output(path, force=force, source=source, suffixes=(SUFFIX,), what="model")
     check_model_library(path)
+    if features is not None and ":" in features:  # the only ones that a model may not hold
+        from subspaces.features import as_extractor
+
+        check_features(path, as_extractor(features))
 
 
 def save(path: Path | None, run: Run) -> list[str]:

@@ -149,7 +149,7 @@ def _checked_inputs(typed: Any, outputs: Outputs) -> Inputs:
                 raise typer.BadParameter(f"has no meaning with {option}", param_hint="--save")
     for source in (inputs.main, *inputs.tables[1:]):
         outputs.check(source)
-    check_save(typed.save, inputs.main, typed.force)
+    check_save(typed.save, inputs.main, typed.force, typed.features)
     return inputs
 
 

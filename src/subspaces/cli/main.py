@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from subspaces.cli._common import Commands
+from subspaces.cli._common import Commands, PlainCommand
 from subspaces.cli.cite import cite
 from subspaces.cli.cluster import cluster
 from subspaces.cli.compare import compare
@@ -45,4 +45,4 @@ def _main(
 
 
 for command in (cluster, predict, compare, demo, explore, methods, cite, reproduce):
-    app.command()(command)
+    app.command(cls=PlainCommand)(command)

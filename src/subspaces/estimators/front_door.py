@@ -17,7 +17,7 @@ from subspaces.engine.run import Journey, run
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.automatic import OTHERWISE, keep_choice
 from subspaces.estimators.base import CONSTRAINTS
-from subspaces.estimators.callbacks import announced
+from subspaces.estimators.callbacks import announced, with_callbacks
 from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
@@ -121,6 +121,7 @@ class SubspaceClustering(GraphClusterer):
             X = self.extractor_(self.extractor_.items(X, self.image_shape))
         return super()._validated_new(X)
 
+    @with_callbacks
     def fit_chosen(self, X: Any, chosen: Chosen) -> Self:
         """:meth:`fit` with what :meth:`choose` found for the same points: no second search, the same labels.
 

@@ -10,6 +10,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Any
 
 from subspaces.explorer.app import Explorer
@@ -52,13 +53,14 @@ def serve(
         # another site open in the same browser must not talk to this server
         websocket_origin=[f"{name}:{port}" for name in {reached, host, "localhost"} if ":" not in name],
         title={secret: title},
+        location=False,  # Panel's cannot read an address of version 6
         start=False,
         show=False,
         use_index=False,
         redirect_root=False,
         index=None,
     )
-    server._tornado.websocket_origins.add(f"{shown}:{port}")  # Bokeh's own list knows no address of version 6
+    _answer_only(server._tornado, {shown, "localhost", LOOPBACK, "[::1]"}, port, anywhere=reached != host)
     if announce is not None:
         announce(address)
     if open_browser:
@@ -71,6 +73,31 @@ def serve(
         pass
     finally:
         server.stop()
+
+
+def _answer_only(app: Any, names: set[str], port: int, anywhere: bool) -> None:
+    """Refuse requests under other names than these: a page elsewhere may give this machine a name of its own.
+
+    `anywhere`: the server listens on all addresses; they are answered as numbers, which nobody can give to a machine.
+    """
+    find, hosts = app.default_router.find_handler, {f"{name}:{port}" for name in names}
+
+    def find_allowed(request: Any, **options: Any) -> Any:
+        host = request.host.lower()
+        name, _, number = host.rpartition(":")
+        if host not in hosts and not (anywhere and number == str(port) and _is_number(name)):
+            return None  # 404, as for a page that is not there
+        app.websocket_origins.add(host)  # the page itself; Bokeh's own list knows no address of version 6
+        return find(request, **options)
+
+    app.default_router.find_handler = find_allowed
+
+
+def _is_number(name: str) -> bool:
+    try:
+        return bool(ip_address(name.strip("[]")))
+    except ValueError:
+        return False
 
 
 @contextmanager

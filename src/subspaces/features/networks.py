@@ -118,6 +118,8 @@ class EfficientNet(Network):
     def loaded(self) -> Callable[[Any], Any]:
         """The network without its last layer."""
         self.check()
+        if not 32 <= self.side <= 1024:  # a model of a stranger may say anything
+            raise ValueError(f"side must be from 32 to 1024 pixels; got {self.side}.")
         return _efficientnet(self.side)
 
 

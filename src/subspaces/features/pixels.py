@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from subspaces.features.extractor import Extractor, Progress, Shape
 from subspaces.io.dataset import FileError, printable
 from subspaces.io.image_files import common_size, load_image, shown_size
+from subspaces.io.safe_files import check_regular
 from subspaces.numerics.memory import require
 from subspaces.numerics.types import Array
 
@@ -33,10 +34,10 @@ def pictures(X: Any, image_shape: Shape = None) -> Sequence[Item]:
     if not hasattr(X, "dtype") and not hasattr(X, "iloc"):
         X = list(X)
         if all(isinstance(item, str | PathLike) for item in X):
-            return [Path(item) for item in X]
+            return _paths(X)
     array = np.asarray(X)
     if array.ndim == 1 and array.size and all(isinstance(item, str | PathLike) for item in array):
-        return [Path(item) for item in array]
+        return _paths(array)
     if array.ndim == 2 and image_shape is not None:
         array = _shaped(array, tuple(image_shape))
     if not (array.ndim == 3 or (array.ndim == 4 and array.shape[3] == 3)) or array.dtype.kind not in "uif":
@@ -45,6 +46,13 @@ def pictures(X: Any, image_shape: Shape = None) -> Sequence[Item]:
             f"(n, height, width, 3), or rows of pixels with image_shape; got shape {array.shape}, {array.dtype}."
         )
     return list(_bounded(array))
+
+
+def _paths(items: Iterable[str | PathLike[str]]) -> list[Path]:
+    found = [Path(item) for item in items]
+    for path in found:
+        check_regular(path)
+    return found
 
 
 def _shaped(rows: Array, shape: tuple[int, ...]) -> Array:

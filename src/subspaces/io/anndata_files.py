@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def _labels(path: Path, file: Any, request: Request, n: int) -> tuple[Array | No
         raise FileError(path, f"{argument('label')} '{printable(request.label)}' has no value for each of {n} cells")
     if names is None:
         return encode(path, _strings_or_numbers(path, codes, request), request.label)
-    categories = np.asarray(_strings_or_numbers(path, names, request)).astype(str)
+    categories = np.array([str(name) for name in _strings_or_numbers(path, names, request).tolist()], dtype=object)
     given = _read(path, codes, request.label, request)
     if given.dtype.kind not in "iu" or len(given) == 0 or given.min() < 0 or given.max() >= len(categories):
         missing = f"the label of cell {int(np.argmin(given))} is missing" if given.min(initial=0) < 0 else "is damaged"
@@ -136,7 +137,7 @@ def _genes(path: Path, file: Any, name: str, request: Request, m: int) -> list[s
     item = None if place is None else _item(file, f"{place}/{_index(_item(file, place))}")
     if item is None or getattr(item, "shape", None) != (m,):
         return None
-    names = _strings_or_numbers(path, item, request).astype(str).tolist()
+    names = [str(name) for name in _strings_or_numbers(path, item, request).tolist()]
     return names if len(set(names)) == m else None
 
 
@@ -153,14 +154,17 @@ def _strings_or_numbers(path: Path, item: Any, request: Request) -> Array:
         return _read(path, item, item.name, request)
     if item.dtype.kind not in "OS" or item.external or item.is_virtual:
         raise FileError(path, f"'{printable(item.name)}' is neither text nor numbers")
-    check_size(path, math.prod(item.chunks or ()) * item.dtype.itemsize, request.max_bytes, "a chunk needs")
+    largest = max(item.shape[0], math.prod(item.chunks or ()))  # texts of a fixed length, and a chunk, are read whole
+    check_size(path, largest * item.dtype.itemsize, request.max_bytes, "its names need")
     names: list[str] = []
     used = 0
-    for start in range(0, item.shape[0], _NAMES_AT_ONCE):  # many entries may point at one long text
-        names += [_text(value) for value in item[start : start + _NAMES_AT_ONCE]]
-        used += sum(map(len, names[start:]))
-        check_size(path, used, request.max_bytes, "its names need")
-    return np.array(names, dtype=object if not names else None)
+    # many entries may point at one text as long as the file: four copies of each, in half of the memory
+    at_once = max(1, min(_NAMES_AT_ONCE, request.max_bytes // (8 * path.stat().st_size)))
+    for start in range(0, item.shape[0], at_once):
+        names += [_text(value) for value in item[start : start + at_once]]
+        used += sum(map(sys.getsizeof, names[start:]))
+        check_size(path, 2 * used, request.max_bytes, "its names need")
+    return np.array(names, dtype=object)  # an array of texts would have room for the longest in every row
 
 
 def _text(value: Any) -> str:

@@ -15,6 +15,7 @@ from subspaces.io.cube_arrays import read_mat_cube, read_npy_cube, read_npz_cube
 from subspaces.io.dataset import FileError, argument, printable
 from subspaces.io.envi import read_envi
 from subspaces.io.geotiff import read_geotiff
+from subspaces.io.safe_files import check_regular
 from subspaces.numerics.memory import available_bytes
 from subspaces.numerics.types import Array
 
@@ -126,6 +127,7 @@ def _reader(path: Path) -> Callable[[Path, CubeRequest], Raw]:
         raise FileError(path, "no such file")
     if path.is_dir():
         raise FileError(path, "this is a folder; name a file in it")
+    check_regular(path)
     return CUBE_READERS[path.suffix.lower()]
 
 

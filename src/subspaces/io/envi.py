@@ -11,6 +11,7 @@ import numpy as np
 
 from subspaces.io.cube import CubeRequest, Georeference, Raw, check_cube_size
 from subspaces.io.dataset import FileError, printable, readable_bytes
+from subspaces.io.safe_files import check_beside
 from subspaces.io.writing import write_atomically, write_text
 from subspaces.numerics.types import Array, Labels
 from subspaces.spelling import counted
@@ -48,7 +49,7 @@ def read_envi(path: Path, request: CubeRequest) -> Raw:
     if byte_order not in (0, 1):
         raise FileError(path, f"byte order {byte_order} is unknown; it must be 0 (little) or 1 (big)")
     dtype = np.dtype(("<", ">")[byte_order] + TYPES[code])
-    data = data_file(path, header)
+    data = check_beside(data_file(path, header))
     needed, present = offset + rows * columns * bands * dtype.itemsize, data.stat().st_size
     if present < needed:
         promised = f"the header promises {readable_bytes(needed)} ({rows} x {columns} pixels, {bands} bands)"

@@ -13,6 +13,7 @@ from typing import Any
 from xml.parsers import expat
 
 from subspaces.io.dataset import FileError, check_size
+from subspaces.io.safe_files import check_ratio
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main "
 STRICT = "http://purl.oclc.org/ooxml/spreadsheetml/main "
@@ -44,6 +45,7 @@ def scan(path: Path, max_bytes: int) -> Scan:
                 raise FileError(path, "the workbook is locked with a password; save it without one")
             found.n_bytes += member.file_size  # no more than this is ever unpacked
         check_size(path, found.n_bytes, max_bytes, "unpacks to")
+        check_ratio(path, found.n_bytes, path.stat().st_size, "if that is right, save the sheet as .csv")
         found.needed = found.n_bytes
         for member in archive.infolist():
             with archive.open(member) as stream:

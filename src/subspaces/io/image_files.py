@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -25,6 +24,7 @@ from subspaces.io.dataset import (
     readable_bytes,
 )
 from subspaces.io.image_kinds import formats, is_image, suffixes, why_not
+from subspaces.io.safe_files import inside
 from subspaces.numerics.process import quiet
 from subspaces.numerics.types import Array, Labels
 from subspaces.progress import phase
@@ -99,7 +99,7 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
         raise _too_few(folder, len(kept), skipped, request)
     how += ", in colour" if request.color else f", in grey ({argument('color', True)} keeps colours)"
     y, classes, by_folder = _classes(folder, kept, request.label)
-    notes = (how, *by_folder, *_told(skipped))
+    notes = (how, *by_folder, *told_skipped(skipped))
     left_out = tuple(sorted(skipped))
     return Dataset(
         X[: len(kept)], folder, y=y, classes=classes, ids=kept, notes=notes, image_shape=shape, skipped=left_out
@@ -203,17 +203,12 @@ def _headers(
     folder: Path, files: list[Path], skipped: list[tuple[str, str]], max_bytes: int, step: Callable[[], None]
 ) -> Iterator[ImageFile]:
     """Every image that may be decoded, with the size its header announces."""
-    root = folder.resolve()
     for path in files:
         step()
         name = path.relative_to(folder).as_posix()
         try:
             name.encode()  # a name of other bytes could not be written to any table or page
-            resolved = path.resolve(strict=True)
-            if not resolved.is_relative_to(root):
-                raise ValueError("a link that leaves the folder")
-            if not stat.S_ISREG(resolved.stat().st_mode):  # opening a pipe would wait for ever
-                raise ValueError("not an ordinary file")
+            inside(path, folder)
             with _opened(path) as image:
                 width, height = image.size
                 needed = height * (width * DECODING.get(image.format, 16) + 40)
@@ -299,7 +294,8 @@ def _chosen_size(images: list[ImageFile], wanted: tuple[int, int] | None) -> tup
     return size, f"{found} reduced to {size[0]} x {size[1]} pixels{why}{middle}"
 
 
-def _told(skipped: list[tuple[str, str]]) -> list[str]:
+def told_skipped(skipped: list[tuple[str, str]]) -> list[str]:
+    """Files that were left out, in one sentence with the reasons; nothing where there are none."""
     if not skipped:
         return []
     first = sorted(skipped, key=lambda item: item[1])
@@ -316,7 +312,7 @@ def _told_kind(reason: str, names: list[str]) -> str:
 
 
 def _too_few(folder: Path, n: int, skipped: list[tuple[str, str]], request: Request) -> FileError:
-    why = " ".join(f"; {note}" for note in _told(skipped))
+    why = " ".join(f"; {note}" for note in told_skipped(skipped))
     known = ", ".join(suffixes())
     needed = f"clustering needs at least {request.min_images}" if request.min_images > 1 else "name one or more"
     return FileError(folder, f"{counted(n, 'readable image')} here; {needed} ({known}){why}")

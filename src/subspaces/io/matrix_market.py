@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import BinaryIO
 
 from subspaces.io.arrays import check_points
 from subspaces.io.dataset import Dataset, FileError, Request, check_size, printable
+from subspaces.io.safe_files import check_beside, open_unpacked
 from subspaces.io.sparse_files import check_sparse, checked_shape, from_triplets
 
 MATRIX = ("matrix.mtx.gz", "matrix.mtx")
@@ -53,7 +53,7 @@ def read_10x(path: Path, request: Request) -> Dataset:
     """Read a folder of 10x Genomics: cells are points, genes their features."""
     matrix = matrix_of_folder(path)
     assert matrix is not None
-    return replace(read_mtx(matrix, request), source=path)
+    return replace(read_mtx(check_beside(matrix), request), source=path)
 
 
 def _cells(data: Dataset, barcodes: Path, request: Request) -> Dataset:
@@ -73,7 +73,7 @@ def _cells(data: Dataset, barcodes: Path, request: Request) -> Dataset:
 def _lines(path: Path, count: int, request: Request) -> list[str]:
     """The lines of a small text file; refuses another number than `count`."""
     check_size(path, 100 * count, request.max_bytes)
-    with _opened(path, request.max_bytes) as stream:
+    with _opened(check_beside(path), request.max_bytes) as stream:
         found = stream.read().decode("utf-8", errors="replace").splitlines()
     if len(found) != count:
         raise FileError(path, f"it has {len(found)} lines and the matrix beside it {count}; they belong to two runs")
@@ -86,15 +86,14 @@ def _first(folder: Path, names: tuple[str, ...]) -> Path | None:
 
 @contextmanager
 def _opened(path: Path, max_bytes: int) -> Iterator[BinaryIO]:
-    with path.open("rb") as raw:
-        plain = gzip.GzipFile(fileobj=raw) if path.name.lower().endswith(".gz") else raw
-        yield _Bounded(path, plain, max_bytes)  # type: ignore[misc]
+    with open_unpacked(path, 4 * max_bytes) as stream:
+        yield _Bounded(path, stream, max_bytes)  # type: ignore[misc]
 
 
 class _Bounded:
     """What a parser may read: no line without an end, and no more than memory holds."""
 
-    def __init__(self, path: Path, stream: BinaryIO | gzip.GzipFile, max_bytes: int) -> None:
+    def __init__(self, path: Path, stream: BinaryIO, max_bytes: int) -> None:
         self.path, self.stream, self.max_bytes = path, stream, max_bytes
         self.n_read = self.since_line = 0
 

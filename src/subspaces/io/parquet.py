@@ -177,6 +177,7 @@ def _dtype(path: Path, schema: Any, columns: Columns) -> np.dtype:
 def _is_text(kind: Any) -> bool:
     import pyarrow.types as types
 
+    kind = kind.value_type if types.is_dictionary(kind) else kind  # as pandas writes its categories
     return any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_binary))
 
 

@@ -19,6 +19,7 @@ from subspaces.io.matlab import read_mat
 from subspaces.io.matrix_market import matrix_of_folder, read_10x, read_mtx
 from subspaces.io.numpy_files import read_npy, read_npz
 from subspaces.io.parquet import read_parquet
+from subspaces.io.safe_files import check_regular
 from subspaces.io.several import are_images, common_folder, expand, read_several, read_stream
 from subspaces.io.text import read_text
 from subspaces.io.text_files import read_texts, text_files
@@ -184,6 +185,8 @@ def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Da
     """
     if not file.exists():
         raise _missing(file)
+    if not file.is_dir():
+        check_regular(file)
     suffix = suffix_of(file) if not file.is_dir() else _FOLDER if reader is not None else _kind_of_folder(file)
     what = suffix if file.is_dir() else f"{suffix} file"
     reader = reader or _FOLDERS.get(suffix) or READERS.get(suffix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -12,6 +13,8 @@ MAX_SHEET_ROWS = 2**20
 """Rows that a sheet of a workbook can have."""
 
 _FORMULA = tuple("=+-@＝＋－＠")  # what a spreadsheet reads as the start of a formula, the wide forms in some locales
+_SEPARATORS = ",;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029"  # of cells in some country, and of lines
+_BEGINS = re.compile(f'(?<=[{_SEPARATORS}])[ \xa0\u3000"]*[{re.escape("".join(_FORMULA))}]')
 _TINTS = ("DCE9F5", "FCE8D0", "DDF0DD", "F6DCE6", "FFF6C8", "E6DFF2", "D3F0F0", "EAE3DA")  # black text reads on all
 _LOST_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -33,6 +36,26 @@ def harmless(cell: Any) -> Any:
     return cell
 
 
+def harmless_in_text(cell: Any) -> Any:
+    """A cell of a text file that no spreadsheet runs as a formula, wherever it thinks that a cell begins.
+
+    Which character separates cells depends on the country. One that expects semicolons sees a quotation mark behind a
+    comma as a letter, so that quotes protect nothing.
+
+    Examples
+    --------
+    >>> harmless_in_text("a;=1+1"), harmless_in_text("1,-3"), harmless_in_text("a=b; c")
+    ("a;'=1+1", '1,-3', 'a=b; c')
+    """
+    if not isinstance(cell, str):
+        return cell
+    rest = [(begin.start(), cell[begin.end() - 1 :]) for begin in _BEGINS.finditer(cell)]
+    for place, part in reversed(rest):
+        if harmless(part) != part:
+            cell = f"{cell[:place]}'{cell[place:]}"
+    return harmless(cell)
+
+
 def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> None:
     """Rows as CSV, no cell a formula; the one way in which the package writes names that come from outside.
 
@@ -44,7 +67,7 @@ def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ","
         for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC)
     ]
     for row in rows:
-        cells = [harmless(cell) for cell in row]
+        cells = [harmless_in_text(cell) for cell in row]
         is_plain = all(cell.isprintable() for cell in cells if isinstance(cell, str))
         (plain if is_plain else quoted).writerow(cells)
 
@@ -69,7 +92,10 @@ def write_sheet(
         sheet.append([_for_sheet(name) for name in names])
         for row in rows:
             sheet.append([_for_sheet(cell) for cell in row])
-        book.save(stream)
+        # openpyxl leaves its archive open where a disk is full, and its closing would complain once more
+        packed = io.BytesIO()
+        book.save(packed)
+        stream.write(packed.getbuffer())
     finally:
         with suppress(Exception):  # closed by now, unless something went wrong
             sheet.close()

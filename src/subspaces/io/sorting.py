@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
-import secrets
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +18,14 @@ import numpy as np
 
 from subspaces.io.dataset import FileError, argument, printable, readable_bytes
 from subspaces.io.image_files import MARKER, load_image
-from subspaces.io.writing import try_to_write, unfinished, write_rows
+from subspaces.io.writing import (
+    is_abandoned,
+    remove,
+    temporary_name,
+    try_to_write,
+    unfinished,
+    write_rows,
+)
 from subspaces.progress import phase
 from subspaces.spelling import counted
 
@@ -44,6 +51,7 @@ def check_target(path: str | PathLike[str], *, source: Path, force: bool = False
     if not os.access(target.resolve().parent, os.W_OK):
         raise FileError(target, "its parent folder may not be written to; choose another")
     try_to_write(target)
+    _settle_leftovers(target)
     if target.is_symlink():
         raise FileError(target, "this is a link; name the folder itself")
     if not target.exists():
@@ -186,7 +194,7 @@ def _replace(building: Path, target: Path) -> None:
     if not target.exists():
         building.rename(target)
         return
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
+    aside = target.with_name(temporary_name(target.name, "old"))
     target.rename(aside)
     try:
         building.rename(target)
@@ -195,6 +203,16 @@ def _replace(building: Path, target: Path) -> None:
             aside.rename(target)
         raise
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _settle_leftovers(target: Path) -> None:
+    """Put back the folder that a killed run had set aside, or remove it where the new one is in its place."""
+    for aside in sorted(target.parent.glob(f".{glob.escape(target.name)}.*.old")):
+        if aside.is_dir() and is_abandoned(aside):
+            if target.exists():
+                remove(aside)
+            else:
+                aside.rename(target)
 
 
 def _listed(target: Path) -> set[str] | None:

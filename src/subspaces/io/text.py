@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO
 
 from subspaces.io.dataset import Dataset, FileError, Request, check_size, printable
 from subspaces.io.dialect import Row, count_comments, find_delimiter, names_in_comment, take_lines
+from subspaces.io.safe_files import open_unpacked
 from subspaces.io.text_tables import Layout, dataset_from_rows
 
 SEPARATORS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",;\t "}
@@ -21,23 +21,30 @@ SEPARATORS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",;\t "}
 MAX_LINE = 2**26
 """Longest line read, in characters: a packed file may hide gigabytes without a line break."""
 
+MAX_CELLS = 2**20
+"""Most cells of a line."""
+
 MAX_BLANK = 10**6
 """Blank lines read beyond one for each row: two megabytes of a packed file may hide two thousand million of them."""
+
+
+_PER_CHARACTER, _PER_CELL = 32, 300  # bytes of a line while it is cut into cells, and of the columns they begin
 
 
 @contextmanager
 def open_text(path: Path, request: Request, candidates: str) -> Iterator[tuple[Iterator[Row], Layout]]:
     """Rows of a text file and what is known of them; of the `candidates`, what separates cells is found by itself."""
-    with io.TextIOWrapper(_open(path, request.max_bytes), encoding="utf-8-sig", newline="") as stream:
+    with io.TextIOWrapper(open_unpacked(path, request.max_bytes), encoding="utf-8-sig", newline="") as stream:
         try:
-            lines = _lines(path, stream)
+            lines = _lines(path, stream, request.max_bytes)
             head = take_lines(lines)
             n = count_comments(head)
             delimiter = find_delimiter(head[n:], candidates)
             is_named = n > 0 and request.header is None
             names = names_in_comment(head[n - 1], head[n:], delimiter) if is_named else None
             notes = (_told_comments(n, names is not None),) if n else ()
-            yield _rows(path, chain(head[n:], lines), delimiter, n), Layout(names, notes, delimiter)
+            rows = _rows(path, chain(head[n:], lines), delimiter, n, request.max_bytes)
+            yield rows, Layout(names, notes, delimiter)
         except UnicodeDecodeError:
             raise _not_utf8(path, request.max_bytes) from None
 
@@ -55,14 +62,18 @@ def _told_comments(n: int, named: bool) -> str:
     return f"{which}; the names of the columns were taken from {'it' if n == 1 else 'the last'}"
 
 
-def _rows(path: Path, lines: Iterator[str], delimiter: str, n_before: int) -> Iterator[Row]:
+def _rows(path: Path, lines: Iterator[str], delimiter: str, n_before: int, max_bytes: int) -> Iterator[Row]:
     """Cells of every line that is not blank, with its number."""
     reader = _Blanks(lines) if delimiter == " " else csv.reader(lines, delimiter=delimiter, strict=True)
-    n_rows = n_blank = 0
+    n_rows, n_blank, most = 0, 0, min(MAX_CELLS, max_bytes // _PER_CELL)
     try:
         for row in reader:
             if row:
                 n_rows += 1
+                if len(row) > most:
+                    check_size(path, _PER_CELL * len(row), max_bytes, "a line needs")
+                    problem = f"{len(row)} cells in a line, more than {MAX_CELLS}; save the table as .npy"
+                    raise FileError(path, problem, line=n_before + reader.line_num)
                 yield n_before + reader.line_num, row
                 continue
             n_blank += 1
@@ -85,46 +96,20 @@ class _Blanks:
             yield line.split()
 
 
-def _lines(path: Path, stream: IO[str]) -> Iterator[str]:
-    number = 0
-    while line := stream.readline(MAX_LINE):
+def _lines(path: Path, stream: IO[str], max_bytes: int) -> Iterator[str]:
+    number, most = 0, min(MAX_LINE, 1000 + max_bytes // _PER_CHARACTER)
+    while line := stream.readline(most):
         number += 1
-        if len(line) == MAX_LINE:
-            raise FileError(path, f"more than {MAX_LINE} characters; is this a table?", line=number)
+        if len(line) == most:
+            check_size(path, _PER_CHARACTER * most, max_bytes, "a line needs more than")
+            raise FileError(path, f"more than {most} characters; is this a table?", line=number)
         yield line
-
-
-class _Bounded(io.RawIOBase):
-    """The bytes of a stream, but not more than `max_bytes` of them."""
-
-    def __init__(self, path: Path, stream: BinaryIO, max_bytes: int) -> None:
-        self.path, self.stream, self.max_bytes, self.n_read = path, stream, max_bytes, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-        data = self.stream.read(len(buffer))
-        self.n_read += len(data)
-        check_size(self.path, self.n_read, self.max_bytes, "unpacks to more than")
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self.stream.close()
-        super().close()
-
-
-def _open(path: Path, max_bytes: int) -> BinaryIO:
-    if path.suffix.lower() != ".gz":
-        return path.open("rb")
-    return io.BufferedReader(_Bounded(path, gzip.open(path, "rb"), max_bytes))  # type: ignore[type-var, arg-type]
 
 
 def _not_utf8(path: Path, max_bytes: int) -> FileError:
     """Find the first line that is not UTF-8; slow, so only done once something is known to be wrong."""
     offset, remedy = 0, "save the file as UTF-8 (in Excel: Save As, CSV UTF-8)"
-    with _open(path, max_bytes) as stream:
+    with open_unpacked(path, max_bytes) as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode("utf-8")

@@ -13,6 +13,8 @@ import numpy as np
 from subspaces.io.columns import find_column
 from subspaces.io.dataset import Dataset, FileError, Request, argument, check_size, encode
 from subspaces.io.dialect import Row
+from subspaces.io.image_files import told_skipped
+from subspaces.io.safe_files import inside
 from subspaces.spelling import counted
 
 SUFFIXES = (".txt", ".md")
@@ -33,21 +35,25 @@ def read_texts(path: Path, request: Request) -> Dataset:
     files = text_files(path)
     if request.label not in (None, "folder"):
         raise FileError(path, f"{argument('label')} of a folder of texts can only be 'folder', the folder of each")
-    check_size(path, _COPIES * sum(file.stat().st_size for file in files), request.max_bytes, "its texts need")
-    texts, kept, skipped = [], [], []
+    texts, kept, skipped, used = [], [], [], 0
     for file in files:
         name = file.relative_to(path).as_posix()
         try:
-            text = file.read_bytes().decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "cannot be read"
-            skipped.append((name, reason))
-            continue
-        if not text.strip():
-            skipped.append((name, "is empty"))
+            with inside(file, path).open("rb") as stream:
+                size = os.fstat(stream.fileno()).st_size
+                check_size(path, _COPIES * (used + size), request.max_bytes, "its texts need")
+                text = stream.read(size).decode("utf-8-sig")
+            if not text.strip():
+                raise ValueError("is empty")
+        except FileError:
+            raise
+        except (OSError, ValueError) as error:
+            reason = "cannot be read" if isinstance(error, OSError) else str(error)
+            skipped.append((name, "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else reason))
             continue
         texts.append(text)
         kept.append(name)
+        used += size
     if len(texts) < 2:
         found = counted(len(texts), "text")
         raise FileError(path, f"{found} in it ({', '.join(SUFFIXES)}); two or more are needed")
@@ -56,7 +62,7 @@ def read_texts(path: Path, request: Request) -> Dataset:
         parents = np.array([str(Path(name).parent.as_posix()) for name in kept])
         y, classes = encode(path, parents, "folder")
     data = Dataset(np.empty((len(texts), 0)), path, y=y, classes=classes, ids=kept, skipped=tuple(skipped))
-    return replace(data, texts=texts)
+    return replace(data, texts=texts, notes=tuple(told_skipped(skipped)))
 
 
 def texts_from_rows(path: Path, request: Request, sample: list[Row], rows: Iterable[Row]) -> Dataset:

@@ -32,6 +32,7 @@ from subspaces.io.text_files import texts_from_rows
 from subspaces.spelling import counted
 
 DECIMALS = (".", ",")
+_TEXT = 60  # bytes of a text beside its characters
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ class _Table:
 def _fill(path: Path, request: Request, rows: Iterable[Row], head: _Head, layout: Layout) -> _Table:
     columns, width = head.columns, len(head.names)
     table, pick = _Table(), _picker(columns.features, width)
-    features, most = [head.names[i] for i in columns.features], request.max_bytes // 8
+    features, beside = [head.names[i] for i in columns.features], 0
     for line, row in rows:
         if len(row) != width:
             raise _wrong_width(path, line, len(row), head, layout)
@@ -194,16 +195,20 @@ def _fill(path: Path, request: Request, rows: Iterable[Row], head: _Head, layout
         if "_" in "".join(cells):
             raise _bad_cell(path, line, cells, features, request, not table.lines, head.decimal)
         table.lines.append(line)
-        if len(table.values) > most:
-            check_size(path, len(table.values) * 8, request.max_bytes, "its values need more than")
         if columns.id is not None:
             table.ids.append(row[columns.id])
+            beside += _TEXT + len(row[columns.id])
         if columns.label is not None:
             label = row[columns.label].strip()
             if label.lower() in ("", "nan"):  # not all of MISSING: "none" and "-" are names of classes too
                 problem = "missing label; fill it in, leave out the row or do not name a label"
                 raise FileError(path, problem, line=line, column=head.names[columns.label])
+            if label not in table.classes:
+                beside += 2 * _TEXT + len(label)
             table.codes.append(table.classes.setdefault(label, len(table.classes)))
+        needed = 8 * (len(table.values) + len(table.lines) + len(table.codes)) + beside
+        if needed > request.max_bytes:
+            check_size(path, needed, request.max_bytes, "its values need more than")
     return table
 
 

@@ -30,6 +30,8 @@ Ids = Sequence[Any] | None
 Table = dict[str, list[Any]]
 """Columns by name; the first holds the identifiers or row numbers."""
 
+_OWNER = re.compile(r"\.([0-9a-f]{4})-(\d+)-[0-9a-f]{6}\.(tmp|old)$")
+
 
 @contextmanager
 def write_atomically(path: str | PathLike[str]) -> Iterator[BinaryIO]:
@@ -64,9 +66,9 @@ def write_text(path: str | PathLike[str], text: str) -> None:
         stream.write(text.encode())
 
 
-def temporary_name(name: str) -> str:
+def temporary_name(name: str, suffix: str = "tmp") -> str:
     """A hidden name for what shall be called `name` when it is complete; says which process is writing it."""
-    return f".{name}.{_host()}-{os.getpid()}-{secrets.token_hex(3)}.tmp"
+    return f".{name}.{_host()}-{os.getpid()}-{secrets.token_hex(3)}.{suffix}"
 
 
 @contextmanager
@@ -76,7 +78,7 @@ def unfinished(path: Path) -> Iterator[Path]:
     try:
         yield temporary
     finally:
-        _remove(temporary)
+        remove(temporary)
 
 
 def remove_leftovers(folder: Path, *, own: bool = False) -> None:
@@ -87,12 +89,18 @@ def remove_leftovers(folder: Path, *, own: bool = False) -> None:
     """
     with suppress(OSError):
         for path in list(folder.glob(".*.tmp")):
-            owner = re.search(r"\.([0-9a-f]{4})-(\d+)-[0-9a-f]{6}\.tmp$", path.name)
-            if own if owner is None else owner[1] == _host() and not _is_alive(int(owner[2])):
-                _remove(path)
+            if is_abandoned(path) or (own and not _OWNER.search(path.name)):
+                remove(path)
 
 
-def _remove(path: Path) -> None:
+def is_abandoned(path: Path) -> bool:
+    """Whether this is a hidden name that a process of this machine gave, which is no longer there."""
+    owner = _OWNER.search(path.name)
+    return owner is not None and owner[1] == _host() and not _is_alive(int(owner[2]))
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder with all that is in it, as far as that is possible."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -166,8 +174,12 @@ def check_output(
 
 
 def try_to_write(file: Path) -> None:
-    """What permissions do not tell: a disk that refuses even its owner, a name that is too long."""
+    """What permissions do not tell: a disk that refuses even its owner, a name that is too long.
+
+    What killed processes left in the folder is removed first: it may be what fills the disk.
+    """
     probe = file.resolve().with_name(temporary_name(file.name))
+    remove_leftovers(probe.parent)
     try:
         os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         probe.unlink()
@@ -196,7 +208,8 @@ def write_labels(
     Tables have the columns ``id`` (or ``line``, where the points have lines but no identifiers, or ``row``, counted
     from 0, where they have neither), ``cluster`` and those of `columns`. A ``.npy`` file holds the labels only.
     In CSV, TSV and workbooks a text identifier that a spreadsheet would take for a formula (it starts with ``=``,
-    ``+``, ``-``, ``@``, a tabulator or a new line and is no number) gets an apostrophe in front.
+    ``+``, ``-``, ``@``, a tabulator or a new line and is no number) gets an apostrophe in front; in CSV and TSV also
+    inside of an identifier, behind a comma, semicolon, tabulator or new line.
 
     Parameters
     ----------
