@@ -15,12 +15,13 @@ import pytest
 from fault_data import write_photos
 from typer.testing import CliRunner
 
+from reproduction.__main__ import main as reproduce
+from reproduction.entries import cell_path, read_result, write_result
+from reproduction.runner import run_cells
 from subspaces.cli.main import app
 from subspaces.datasets import _load, load_mnist
 from subspaces.datasets._formats import points_of
 from subspaces.io import FileError, write_atomically, write_labels
-from subspaces.reproduce.entries import cell_path, read_result, write_result
-from subspaces.reproduce.runner import run_cells
 
 resource = pytest.importorskip("resource", reason="limits of POSIX")
 NO_SPACE = (errno.ENOSPC, errno.EFBIG)
@@ -195,9 +196,7 @@ def test_case_61_a_read_only_disk(name, read_only_disk):
 
 def test_case_61_a_full_cache_ends_a_reproduction(tiny_disk, monkeypatch):
     """61: cells that fit are kept, the first that does not ends the run; what is there is whole."""
-    monkeypatch.setattr(
-        "subspaces.reproduce.compute.compute", lambda cell, _: {"labels": [cell["size"]] * cell["size"]}
-    )
+    monkeypatch.setattr("reproduction.compute.compute", lambda cell, _: {"labels": [cell["size"]] * cell["size"]})
     cells = [{**CELL, "size": size} for size in (10, 100, N)]
     with pytest.raises(OSError, match="No space left on device") as caught:
         run_cells(cells, tiny_disk)
@@ -291,7 +290,7 @@ def test_case_61_demo_on_a_full_disk(room, kept, tiny_disk, monkeypatch):
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("full", ["cells", "out"])
-def test_case_61_reproduce_on_a_full_disk(full, jobs, tiny_disk, tmp_path):
+def test_case_61_reproduce_on_a_full_disk(full, jobs, tiny_disk, tmp_path, capsys):
     """61: a reproduction whose cells or tables do not fit ends with one line and the exit code 1; then it goes on."""
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "tiny.toml").write_text(EXPERIMENT)
@@ -300,16 +299,13 @@ def test_case_61_reproduce_on_a_full_disk(full, jobs, tiny_disk, tmp_path):
     filling = tiny_disk / "filling"
     filling.write_bytes(bytes(64 * 1024))
     places = {"out": tmp_path / "out", "cells": tmp_path / "cells", full: tiny_disk / full}
-    command = ["reproduce", "tiny", "--output", places["out"], "--cache", places["cells"], "--jobs", jobs]
-    command += ["--experiments", tmp_path / "experiments", "--parameters", tmp_path / "parameters.toml"]
-    result = CliRunner().invoke(app, list(map(str, command)))
-    assert result.exit_code == 1, result.output
-    (line,) = result.stderr.splitlines()
+    command = ["tiny", "--output", places["out"], "--cache", places["cells"], "--jobs", jobs, "--home", tmp_path]
+    assert reproduce(list(map(str, command))) == 1
+    (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"error: {places[full]}/")
     assert "No space left on device" in line
     assert not list(places[full].iterdir())
     filling.unlink()
-    result = CliRunner().invoke(app, list(map(str, command)))
-    assert result.exit_code == 0, result.output
+    assert reproduce(list(map(str, command))) == 0
     assert len(list(places["cells"].glob("*.json"))) == 2
     assert (places["out"] / "tiny.md").exists()

@@ -39,7 +39,6 @@ PACKAGES = {
     "subspaces.io": "_read _text _columns _dataset _arrays _missing _numpy _matlab _matlab5 _parquet _images _sort",
     "subspaces.datasets": "_formats _load",
     "subspaces.distributed": "_files _input",
-    "subspaces.reproduce": "cells plan statistics",
     "PIL": "Image ImageFile ImageOps PngImagePlugin JpegImagePlugin TiffImagePlugin BmpImagePlugin GifImagePlugin "
     "WebPImagePlugin ImagePalette",
     "h5py._hl": "files dataset group attrs selections",

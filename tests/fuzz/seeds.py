@@ -198,7 +198,7 @@ def _zarrs(folder: Path) -> list[bytes]:
 
 
 def _cells() -> list[bytes]:
-    from subspaces.reproduce.entries import digest
+    from reproduction.entries import digest
 
     result = {"accuracy": [0.5, 1.0], "text": "é"}
     document = {"cell": CELL, "result": result, "checksum": digest(result)}
@@ -207,7 +207,7 @@ def _cells() -> list[bytes]:
 
 
 def _tomls() -> list[bytes]:
-    from subspaces.reproduce.schedule import EXPERIMENTS
+    from reproduction.schedule import EXPERIMENTS
 
     rows = b"[ktrr]\nlabel = 'KTRR'\nmethod = 'ktrr'\ncommon = {scaling = 'unit'}\n[[ktrr.grid]]\nreg = [0.1, 1.0]\n"
     rows += b"[ktrr.chosen]\nyaleb = {reg = 0.1}\n[authors]\nlabel = 'A'\nmethod = 'ktrr'\n"
@@ -216,7 +216,7 @@ def _tomls() -> list[bytes]:
 
 
 def _results() -> list[bytes]:
-    from subspaces.reproduce.statistics import Record
+    from reproduction.statistics import Record
 
     names = list(Record.__dataclass_fields__)
     numbers = ("x", "mean", "sd", "low", "high", "paper", "paper_sd", "difference")

@@ -73,9 +73,9 @@ CELL = {"points": {"name": "yaleb"}, "method": "ktrr", "parameters": {"reg": 1.0
 
 def cells(watch: Watch, data: bytes) -> None:
     """Results kept as JSON, and the marker of a sorted folder."""
+    from reproduction.entries import cell_path, read_result
     from subspaces.io.image_files import MARKER
     from subspaces.io.sorting import check_target
-    from subspaces.reproduce.entries import cell_path, read_result
 
     folder = watch.fresh()
     cell_path(folder, CELL).write_bytes(data[1:])
@@ -90,7 +90,7 @@ def cells(watch: Watch, data: bytes) -> None:
 
 def toml(watch: Watch, data: bytes) -> None:
     """An experiment and the table of parameters."""
-    from subspaces.reproduce.schedule import load_experiment, load_parameters, plan
+    from reproduction.schedule import load_experiment, load_parameters, plan
 
     experiment, table = exactly(2, data[1:])
     folder = watch.fresh()
@@ -106,7 +106,7 @@ def toml(watch: Watch, data: bytes) -> None:
 
 def results_csv(watch: Watch, data: bytes) -> None:
     """The table of results that the page of the reproduction is made from."""
-    from subspaces.reproduce.statistics import from_csv
+    from reproduction.statistics import from_csv
 
     with watched(watch, len(data)):
         try:

@@ -22,13 +22,13 @@ from fuzz.harness import Watch
 from fuzz.seeds import seeds_of
 from fuzz.targets import MAT_HEADER, TARGETS
 from io_data import Bomb, refusal
+from reproduction import entries, schedule, statistics
+from reproduction.experiment import Settings
+from reproduction.page import write_page
 from subspaces import datasets
 from subspaces.io import FileError, read_table
 from subspaces.io.image_files import MARKER
 from subspaces.io.sorting import check_target
-from subspaces.reproduce import entries, schedule, statistics
-from subspaces.reproduce.experiment import Settings
-from subspaces.reproduce.page import write_page
 
 linux = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="the targets watch a Linux process")
 NEEDS = {"mat73": "h5py", "parquet": "pyarrow", "images": "PIL", "png": "PIL", "coil": "PIL", "coil_raw": "PIL"}

@@ -30,7 +30,6 @@ SHARED_NAMES = {
     "base": "the base class of the package",
     "ridge": "the closed form, and the routes of its estimators",
     "local": "graphs of neighbours, and their estimators",
-    "figures": "the drawings of an application",
 }
 
 MAX_FILE, MAX_FUNCTION = 420, 70

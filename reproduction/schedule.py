@@ -7,24 +7,23 @@ import itertools
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from reproduction.entries import CODE, Cell
 from subspaces import __version__
 from subspaces.io import FileError
 from subspaces.io.dataset import printable
-from subspaces.reproduce.entries import CODE, Cell
 from subspaces.spelling import counted
 
-HERE = Path(str(files("subspaces.reproduce")))
+HERE = Path(__file__).parent
 EXPERIMENTS = HERE / "experiments"
 PARAMETERS = HERE / "parameters.toml"
 GRID = "grid"
 """The experiment that chooses settings; it belongs to no table."""
 
 CHOSEN = "chosen.toml"
-"""Beside the parameters, or in the output: the settings that the grids chose, see subspaces.reproduce.choice."""
+"""Beside the parameters, or in the output: the settings that the grids chose, see reproduction.choice."""
 QUICK = "-quick"
 """Ending of the names of what a quick run writes: it never takes the place of the real thing."""
 
@@ -45,7 +44,7 @@ class Experiment:
     name: str  # the file's; quick versions end in -quick
     title: str
     paper: str  # the number the paper gives it; empty for what it does not have
-    style: str  # how it is drawn, see subspaces.reproduce.figures; "table" is not
+    style: str  # how it is drawn, see reproduction.figures; "table" is not
     metrics: list[str]  # columns, in order
     panels: list[dict[str, Any]]  # parts: name, data, rows (of parameters.toml), and what varies along them
     protocol: dict[str, Any]  # draws, cuts and, under rows, what differs for single rows

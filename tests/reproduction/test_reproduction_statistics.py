@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from reproduce_data import a_cell
-from subspaces.reproduce import entries, schedule, statistics, tables
-from subspaces.reproduce.runner import Outcome
+from reproduction import entries, schedule, statistics, tables
+from reproduction.runner import Outcome
+from reproduction_data import a_cell
 
 
 def records_of(samples, paper=None, metric="AC", tested=()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from subspaces.reproduce.facts import Read
+from reproduction.facts import Read
 
 SCORES = ("AC", "NMI", "ARI", "F")
 RIVALS = ("TRR", "LSR1", "LSR2", "KLRR", "KSSC", "LatLRR", "LRR1", "LRR2", "SSC", "SMCE", "LSA", "SC")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from reproduction import compute, data, schedule
+from reproduction.experiment import check_needs, needs_torch
 from subspaces.datasets import make_motions
-from subspaces.reproduce import compute, data, schedule
-from subspaces.reproduce.experiment import check_needs, needs_torch
 
 
 def write_films(folder, motions=(2, 3, 2)):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from subspaces.reproduce.schedule import Experiment
-from subspaces.reproduce.statistics import CLOCKS, Record
+from reproduction.schedule import Experiment
+from reproduction.statistics import CLOCKS, Record
 from subspaces.significance import LEVEL
 from subspaces.spelling import counted
 from subspaces.tabular import escape, tabular

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from subspaces.reproduce import checks
-from subspaces.reproduce.checks import RIVALS, SCORES, Check, Verdict, all_of, best, gap, higher
-from subspaces.reproduce.facts import MissingResultError, Read, Results, reader
+from reproduction import checks
+from reproduction.checks import RIVALS, SCORES, Check, Verdict, all_of, best, gap, higher
+from reproduction.facts import MissingResultError, Read, Results, reader
 
 SETS = {"table3": "ExYaleB", "table4": "COIL20", "table5": "USPS", "table6": "MNIST"}
 KERNELS = ("(xᵀy)³", "(xᵀy)²", "exp(−d²/σ²)", "exp(−d/σ)", "1/d²", "1/d")

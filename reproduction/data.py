@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.own import read_points
 from subspaces import datasets
 from subspaces.datasets.named import NAMED
 from subspaces.numerics.decompositions import svd
 from subspaces.numerics.types import Array, Labels
-from subspaces.reproduce.own import read_points
 
 IMAGE_SHAPES = {"yaleb": (32, 32), "coil20": (32, 32), "coil100": (32, 32), "orl": (32, 32)}
 FILMS = "hopkins155"

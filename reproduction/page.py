@@ -7,16 +7,12 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from subspaces import __version__
-from subspaces.io import FileError
-from subspaces.io.dataset import printable
-from subspaces.io.writing import write_text
-from subspaces.reproduce.choice import read_chosen
-from subspaces.reproduce.entries import CODE
-from subspaces.reproduce.experiment import Settings, chosen_file, list_experiments, origin
-from subspaces.reproduce.findings import about_settings, findings, outdated
-from subspaces.reproduce.report import Reasons, report
-from subspaces.reproduce.schedule import (
+from reproduction.choice import read_chosen
+from reproduction.entries import CODE
+from reproduction.experiment import Settings, chosen_file, list_experiments, origin
+from reproduction.findings import about_settings, findings, outdated
+from reproduction.report import Reasons, report
+from reproduction.schedule import (
     HERE,
     Experiment,
     experiment_names,
@@ -24,8 +20,12 @@ from subspaces.reproduce.schedule import (
     load_parameters,
     plan,
 )
-from subspaces.reproduce.statistics import Record, from_csv
-from subspaces.reproduce.tables import markdown
+from reproduction.statistics import Record, from_csv
+from reproduction.tables import markdown
+from subspaces import __version__
+from subspaces.io import FileError
+from subspaces.io.dataset import printable
+from subspaces.io.writing import write_text
 
 REMARKS = HERE / "remarks.toml"
 PAGE = "reproduction.md"

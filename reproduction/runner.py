@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reproduction.entries import Cell, Result, cell_path, digest, read_result, write_result
 from subspaces.io.writing import remove_leftovers
-from subspaces.reproduce.entries import Cell, Result, cell_path, digest, read_result, write_result
 
 
 @dataclass
@@ -133,7 +133,7 @@ def _computed(
 
 def _compute_and_keep(cell: Cell, cache: Path, data_home: Path | None) -> Result | str:
     """The result, already kept; or the error as text."""
-    from subspaces.reproduce.compute import compute
+    from reproduction.compute import compute
 
     found = read_result(cache, cell)  # another run may have been faster
     if found is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from subspaces.reproduce.choice import Choices
-from subspaces.reproduce.facts import NEAR, compared, reaches
-from subspaces.reproduce.schedule import Experiment, Planned, names_of
-from subspaces.reproduce.statistics import CLOCKS, RATIO, Record, setting_of
-from subspaces.reproduce.tables import distinct, is_curve
+from reproduction.choice import Choices
+from reproduction.facts import NEAR, compared, reaches
+from reproduction.schedule import Experiment, Planned, names_of
+from reproduction.statistics import CLOCKS, RATIO, Record, setting_of
+from reproduction.tables import distinct, is_curve
 from subspaces.spelling import counted
 
 BELOW = 1.0

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.data import IMAGE_SHAPES, load_films, load_points
+from reproduction.entries import Cell, Result
+from reproduction.own import make_model
 from subspaces import registry
 from subspaces.engine.run import Cache, Journey, run
 from subspaces.metrics import PAPER_SCORES, clustering_scores
 from subspaces.numerics.types import Array, Labels
 from subspaces.partition import cut_embedding
-from subspaces.reproduce.data import IMAGE_SHAPES, load_films, load_points
-from subspaces.reproduce.entries import Cell, Result
-from subspaces.reproduce.own import make_model
 from subspaces.scaling import apply_scaling, fit_scaling
 
 CORRUPTION = ("corruption", "level", "noise_seed")

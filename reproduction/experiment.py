@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from reproduction import data, own, schedule
+from reproduction.choice import read_chosen, write_chosen
+from reproduction.entries import CODE, Cell, Result, digest, read_result, read_runs, write_runs
+from reproduction.own import Rows
+from reproduction.runner import Listener, Outcome, run_cells
+from reproduction.schedule import QUICK, Experiment, Planned
+from reproduction.statistics import Record, make_records, to_csv
+from reproduction.tables import latex, markdown
 from subspaces import __version__
 from subspaces.io.writing import write_atomically, write_text
-from subspaces.reproduce import data, own, schedule
-from subspaces.reproduce.choice import read_chosen, write_chosen
-from subspaces.reproduce.entries import CODE, Cell, Result, digest, read_result, read_runs, write_runs
-from subspaces.reproduce.own import Rows
-from subspaces.reproduce.runner import Listener, Outcome, run_cells
-from subspaces.reproduce.schedule import QUICK, Experiment, Planned
-from subspaces.reproduce.statistics import Record, make_records, to_csv
-from subspaces.reproduce.tables import latex, markdown
 
 IMAGES = ("matrices", "samples")
 """Styles of figures that are images themselves; the others are kept as vectors."""
@@ -120,7 +120,7 @@ def write_outputs(
     if experiment.style != "table" and find_spec("matplotlib") is not None:
         from matplotlib import rc_context
 
-        from subspaces.reproduce.figures import STYLE, draw
+        from reproduction.figures import STYLE, draw
 
         # without a date and random names inside, the same figure is the same file
         with rc_context({**STYLE, "svg.hashsalt": experiment.name}):
@@ -135,7 +135,7 @@ def write_outputs(
 def origin(experiment: Experiment) -> str:
     """The command and version that made a result."""
     name = experiment.asked or experiment.name.removesuffix(QUICK)
-    command = f"subspaces reproduce {name}{experiment.options}{' --quick' if experiment.is_quick else ''}"
+    command = f"python -m reproduction {name}{experiment.options}{' --quick' if experiment.is_quick else ''}"
     return f"Made by `{command}`, subspaces {__version__}, code {CODE}."
 
 

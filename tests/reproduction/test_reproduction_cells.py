@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reproduce_data import a_cell
+from reproduction import choice, compute, data, entries, schedule, statistics
+from reproduction.experiment import Settings, check_needs, list_experiments, run_experiment
+from reproduction.runner import Outcome, run_cells
+from reproduction_data import a_cell
 from subspaces.datasets.named import NAMED
-from subspaces.reproduce import choice, compute, data, entries, schedule, statistics
-from subspaces.reproduce.experiment import Settings, check_needs, list_experiments, run_experiment
-from subspaces.reproduce.runner import Outcome, run_cells
 
 PARAMETERS = schedule.load_parameters()
 EXPERIMENT = """
@@ -304,7 +304,7 @@ def test_deep_experiment_without_torch(monkeypatch):
 @pytest.mark.parametrize("name", ["fig1", "fig2", "fig4", "fig6", "fig7", "fig5", "fig9"])
 def test_figures_are_drawn_even_of_nothing(name):
     pytest.importorskip("matplotlib")
-    from subspaces.reproduce.figures import draw
+    from reproduction.figures import draw
 
     experiment = schedule.load_experiment(name, quick=True)
     planned = schedule.plan(experiment, PARAMETERS)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from subspaces.reproduce.claims import Judged, judge
-from subspaces.reproduce.facts import Results
-from subspaces.reproduce.findings import BELOW, OWN, below_paper, summary_line
-from subspaces.reproduce.schedule import Experiment
-from subspaces.reproduce.statistics import Record
-from subspaces.reproduce.tables import is_curve
+from reproduction.claims import Judged, judge
+from reproduction.facts import Results
+from reproduction.findings import BELOW, OWN, below_paper, summary_line
+from reproduction.schedule import Experiment
+from reproduction.statistics import Record
+from reproduction.tables import is_curve
 from subspaces.spelling import counted
 
 LONGEST = 220

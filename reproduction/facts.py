@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from subspaces.reproduce.statistics import Record
+from reproduction.statistics import Record
 
 Results = Mapping[str, Sequence[Record]]
 """Records by the name of their experiment."""

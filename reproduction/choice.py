@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reproduction.schedule import DRAWN, Planned, names_of
+from reproduction.statistics import Record
 from subspaces.io.writing import write_text
-from subspaces.reproduce.schedule import DRAWN, Planned, names_of
-from subspaces.reproduce.statistics import Record
 
 Choices = dict[str, dict[str, dict[str, Any]]]
 """By row and data set: setting, tried (settings of the grid), on (draws, or the fixed points) and accuracy."""
 
 _HEAD = """\
-# Written by `subspaces reproduce grid`: the best setting of each row's grid for each data set, and how it was found.
+# Written by `python -m reproduction grid`: the best setting of each row's grid for each data set, and how it was found.
 # tried = 0: an earlier choice by hand and labels, kept until the grid of that row on that data is whole.
 """
 

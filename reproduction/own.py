@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from reproduction.schedule import OWN, QUICK, Experiment
 from subspaces import registry
 from subspaces.io import FileError, read_table
 from subspaces.numerics.types import Array, Labels
-from subspaces.reproduce.schedule import OWN, QUICK, Experiment
 
 Rows = Mapping[str, Mapping[str, Any]]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli_data import run
+from reproduction import choice, own, schedule
+from reproduction.__main__ import main
+from reproduction.experiment import Settings, adapted, origin, run_experiment
+from reproduction.statistics import read_paper
 from subspaces.datasets import make_subspaces
 from subspaces.datasets.named import NAMED
 from subspaces.io import FileError
-from subspaces.reproduce import choice, own, schedule
-from subspaces.reproduce.experiment import Settings, adapted, origin, run_experiment
-from subspaces.reproduce.statistics import read_paper
 
 CODE = """
 import numpy as np
@@ -68,7 +68,7 @@ def place(tmp_path, monkeypatch):
     np.savez(tmp_path / "my.npz", X=X, y=y)
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "small.toml").write_text(EXPERIMENT)
-    (tmp_path / "rows.toml").write_text(ROWS)
+    (tmp_path / "parameters.toml").write_text(ROWS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_own_module", raising=False)
@@ -78,7 +78,7 @@ def place(tmp_path, monkeypatch):
 
 def settings_of(place: Path, **more) -> Settings:
     folders = {"output": place / "out", "cache": place / "cells", "experiments": place / "experiments"}
-    return Settings(**folders, parameters=place / "rows.toml", **more)
+    return Settings(**folders, parameters=place / "parameters.toml", **more)
 
 
 def test_one_more_row_on_own_points(place):
@@ -91,7 +91,7 @@ def test_one_more_row_on_own_points(place):
     assert rows["constant label"].mean == pytest.approx(100 / 3, abs=1e-3)
     assert {record.panel for record in found.records} == {"my.npz"}
     assert {file.name for file in found.files} == {f"small-my-own.{suffix}" for suffix in ("csv", "md", "tex")}
-    command = "subspaces reproduce small --data my.npz --label y --with my_own_module:Halves"
+    command = "python -m reproduction small --data my.npz --label y --with my_own_module:Halves"
     assert f"`{command}`" in origin(found.experiment)
     again = run_experiment("small", settings)
     assert (again.outcome.n_computed, again.outcome.n_found) == (0, 3)
@@ -170,17 +170,14 @@ def test_an_experiment_needs_no_download():
     assert not experiment.paper
 
 
-def test_command(place):
-    hidden = ("--experiments", "experiments", "--parameters", "rows.toml")
-    shown = run("reproduce", "small", "--with", "my_own_module:Plain", "--data", "my.npz", *hidden, "-o", "out")
-    assert shown.exit_code == 0, shown.output
-    assert "3 cells computed" in shown.output
+def test_command(place, capsys):
+    assert main(["small", "--with", "my_own_module:Plain", "--data", "my.npz", "--home", ".", "-o", "out"]) == 0
+    assert "3 cells computed" in capsys.readouterr().out
     assert "| Plain |" in (place / "out" / "small-my-own.md").read_text(encoding="utf-8")
-    wrong = run("reproduce", "--with", "my_own_module:Nothing")
-    assert wrong.exit_code == 2
-    assert "must have fit_predict" in wrong.output
-    assert "give a file there" in run("reproduce", "digits", "--label", "z").output
-    assert "not in the file" in run("reproduce", "--data", "my.npz", "--label", "z").output
+    assert main(["--with", "my_own_module:Nothing"]) == 1
+    assert "must have fit_predict" in capsys.readouterr().err
+    assert main(["--data", "my.npz", "--label", "z"]) == 2
+    assert "not in the file" in capsys.readouterr().err
 
 
 def test_a_grid_into_a_folder_chooses_for_that_folder_alone(tmp_path):

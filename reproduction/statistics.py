@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.entries import Result
+from reproduction.runner import Outcome
+from reproduction.schedule import HERE, OWN, QUICK, Experiment, Planned
 from subspaces.io.dataset import printable
 from subspaces.metrics import PAPER_SCORES
-from subspaces.reproduce.entries import Result
-from subspaces.reproduce.runner import Outcome
-from subspaces.reproduce.schedule import HERE, OWN, QUICK, Experiment, Planned
 from subspaces.significance import LEVEL, rank_sum
 from subspaces.spelling import counted
 

@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy.optimize import linear_sum_assignment
 
+from reproduction.runner import Outcome
+from reproduction.schedule import Experiment, Planned
+from reproduction.statistics import Record
+from reproduction.tables import distinct
 from subspaces.metrics import contingency
 from subspaces.plots.style import ACCENT, OKABE_ITO
-from subspaces.reproduce.runner import Outcome
-from subspaces.reproduce.schedule import Experiment, Planned
-from subspaces.reproduce.statistics import Record
-from subspaces.reproduce.tables import distinct
 
 STYLE = {
     "font.size": 9,
