@@ -2,106 +2,118 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
-from reproduction.schedule import Experiment
-from reproduction.statistics import CLOCKS, Record
-from subspaces.significance import LEVEL
+from reproduction.plan import Experiment
+from reproduction.records import CLOCKS, LEVEL, Record, distinct, is_curve
 from subspaces.spelling import counted
 from subspaces.tabular import escape, tabular
 
-ByPlace = dict[float | None, Record]
 MISSING = "–"
 
 
-def distinct(records: Sequence[Record], name: str) -> list[str]:
-    """Every panel, row, cut or metric of the records once, in order."""
-    return list(dict.fromkeys(getattr(record, name) for record in records))
-
-
-def is_curve(records: Sequence[Record]) -> bool:
-    """Whether the records lie along an axis."""
-    return any(record.x is not None for record in records)
-
-
 def markdown(experiment: Experiment, records: Sequence[Record]) -> str:
-    """One table per panel: every metric with the paper's number and the difference."""
+    """Write one table per panel: every metric with the paper's number and the difference."""
     parts = []
     for panel in distinct(records, "panel"):
         of_panel = [record for record in records if record.panel == panel]
-        parts.append(f"**{panel}**\n")
-        parts += [_curve_markdown(of_panel) if is_curve(of_panel) else _table_markdown(experiment, of_panel), ""]
+        if is_curve(of_panel):  # the first two columns are one cell here: both have no head
+            several = len(distinct(of_panel, "cut")) > 1
+            lines = [
+                [f"{label}{f', {cut}' * bool(several and cut)} | {metric}".strip(), *cells]
+                for label, cut, metric, cells in _curves(of_panel)
+            ]
+            columns = len(lines[0]) + 1
+        else:
+            lines = _table(experiment, of_panel)
+            columns = len(lines[0])
+        rows = [f"| {' | '.join(cells)} |" for cells in lines]
+        parts += [f"**{panel}**\n", rows[0], "|---" * columns + "|", *rows[1:], ""]
     return "\n".join([*parts, *_footnotes(experiment, records)]).rstrip() + "\n"
 
 
-def _table_markdown(experiment: Experiment, records: Sequence[Record]) -> str:
+def latex(experiment: Experiment, records: Sequence[Record]) -> str:
+    """Write the same as tables in the paper's style; plain ``tabular``, no package is needed."""
+    parts = [f"% {experiment.name}: {experiment.title}"]
+    for panel in distinct(records, "panel"):
+        of_panel = [record for record in records if record.panel == panel]
+        body = _curve_latex(of_panel) if is_curve(of_panel) else _table_latex(experiment, of_panel)
+        caption = f"{experiment.title}: {panel}. Upright: this package; in italics: the paper."
+        notes = " ".join(note.strip() for note in _footnotes(experiment, of_panel))
+        title = rf"\caption{{{escape(caption)} {escape(notes)}}}"
+        parts += [r"\begin{table}[htbp]\scriptsize", r"\centering", title, body, r"\end{table}", ""]
+    return "\n".join(parts)
+
+
+def _table(experiment: Experiment, records: Sequence[Record]) -> list[list[str]]:
     """Rows are methods; a column for each metric, and for the paper's number and the difference where it has any."""
-    metrics = [metric for metric in experiment.metrics if any(record.metric == metric for record in records)]
-    compared = {metric: any(r.paper is not None for r in records if r.metric == metric) for metric in metrics}
-    header = [""]
-    for metric in metrics:
-        beside = [experiment.printed, *["Δ"] * (metric not in CLOCKS)]
-        header += [metric, *(beside if compared[metric] else [])]
-    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    for label, of_row in _rows(records):
-        cells = [label]
-        for metric in metrics:
+    header, lines = [""], [[label] for label, _ in _rows(records)]
+    for metric in (metric for metric in experiment.metrics if any(record.metric == metric for record in records)):
+        compared = any(r.paper is not None for r in records if r.metric == metric)
+        beside = [_paper, *[_difference] * (metric not in CLOCKS)] if compared else []
+        header += [metric, *[experiment.printed, "Δ"][: len(beside)]]
+        for line, (_, of_row) in zip(lines, _rows(records), strict=True):
             record = next((r for r in of_row if r.metric == metric), None)
-            cells.append(_number(record) if record else MISSING)
-            if compared[metric]:
-                cells += [_paper(record), *[_difference(record)] * (metric not in CLOCKS)]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            line += [_number(record), *(write(record) for write in beside)]
+    return [header, *lines]
 
 
-def _curve_markdown(records: Sequence[Record]) -> str:
-    """Rows are methods and cuts, columns the places along the axis; ours, the paper's and the difference."""
+def _table_latex(experiment: Experiment, records: Sequence[Record]) -> str:
+    metrics = [metric for metric in experiment.metrics if any(record.metric == metric for record in records)]
+    rows = []
+    for label, of_row in _rows(records):
+        by_metric = {record.metric: record for record in of_row}
+        numbers = (escape(_number(by_metric.get(metric)).replace(" ± ", "±")) for metric in metrics)
+        rows.append([escape(label), *(re.sub(r"\*\*(.+)\*\*", r"\\textbf{\1}", number) for number in numbers)])
+        if any(record.paper is not None for record in of_row):
+            rows.append([r"\quad \textit{paper}", *(_italic(_paper(by_metric.get(metric))) for metric in metrics)])
+    return tabular(f"l||{'l' * len(metrics)}", ["Methods", *map(escape, metrics)], rows)
+
+
+def _curve_latex(records: Sequence[Record]) -> str:
+    header, *rows = _curves(records)
+    lines = []
+    for label, cut, metric, cells in rows:
+        if cut:
+            lines.append([escape(f"{label}, {cut}"), escape(metric), *map(escape, cells)])
+        elif label == "*paper*":
+            lines.append([r"\quad \textit{paper}", "", *map(_italic, cells)])
+    return tabular(f"ll||{'l' * len(header[-1])}", ["", "", *header[-1]], lines)
+
+
+def _curves(records: Sequence[Record]) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Yield label, cut, metric and numbers along the axis of every row and cut, the paper's and the difference below.
+
+    The metrics are those the paper has numbers of; all of them where it has none. The CSV file always has all.
+    """
     places = sorted({record.x for record in records if record.x is not None})
-    lines = ["| | | " + " | ".join(f"{x:g}" for x in places) + " |", "|---" * (len(places) + 2) + "|"]
-    several = len(distinct(records, "cut")) > 1
-    for metric, label, by_cut, printed in _curves(records):
-        for cut, by_place in by_cut.items():
-            name = f"{label}, {cut}" if several else label
-            cells = [_number(by_place[x], short=True) if x in by_place else MISSING for x in places]
-            lines.append(f"| {name} | {metric} | " + " | ".join(cells) + " |")
-        if printed:
-            lines.append("| *paper* | | " + " | ".join(_paper(printed.get(x), short=True) for x in places) + " |")
-            lines.append("| *Δ* of the first | | " + " | ".join(_difference(printed.get(x)) for x in places) + " |")
-    return "\n".join(lines)
-
-
-def _curves(records: Sequence[Record]) -> Iterator[tuple[str, str, dict[str, ByPlace], ByPlace]]:
-    """Metric and label of every curve, its records by cut and place, and those with the paper's numbers, if any."""
-    for metric in _compared_metrics(records):
+    yield "", "", "", [f"{x:g}" for x in places]
+    printed = [record for record in records if record.paper is not None]
+    for metric in [m for m in distinct(records, "metric") if m in distinct(printed, "metric") or not printed]:
         for label, of_row in _rows([record for record in records if record.metric == metric]):
             by_cut = {cut: {r.x: r for r in of_row if r.cut == cut} for cut in distinct(of_row, "cut")}
-            has_paper = any(record.paper is not None for record in of_row)
-            yield metric, label, by_cut, next(iter(by_cut.values())) if has_paper else {}
-
-
-def _compared_metrics(records: Sequence[Record]) -> list[str]:
-    """The metrics the paper has numbers of; all of them where it has none. The CSV file always has all."""
-    metrics = distinct(records, "metric")
-    printed = {record.metric for record in records if record.paper is not None}
-    return [metric for metric in metrics if metric in printed] or metrics
+            for cut, by_place in by_cut.items():
+                yield label, cut, metric, [_number(by_place.get(x), short=True) for x in places]
+            if any(record.paper is not None for record in of_row):
+                first = next(iter(by_cut.values()))
+                yield "*paper*", "", "", [_paper(first.get(x), short=True) for x in places]
+                yield "*Δ* of the first", "", "", [_difference(first.get(x)) for x in places]
 
 
 def _rows(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
-    """Records of each row under its label, which carries a ‡ where the protocol is smaller."""
+    """Return the records of each row under its label, which carries a ‡ where the protocol is smaller."""
     rows = [[record for record in records if record.row == row] for row in distinct(records, "row")]
-    return [(found[0].row + (" ‡" if found[0].mark else ""), found) for found in rows]
+    return [(found[0].row + " ‡" * bool(found[0].mark), found) for found in rows]
 
 
-def _number(record: Record, *, short: bool = False) -> str:
-    if record.mean is None:
+def _number(record: Record | None, *, short: bool = False) -> str:
+    if record is None or record.mean is None:
         return MISSING
-    digits = 1 if short else 2
-    text = f"{record.mean:.{digits}f}"
-    if record.n > 1 and not short:
-        text += f" ± {record.sd:.{digits}f}"
-    if record.best and not short:
-        text = f"**{text}**"
-    return text + ("†" if record.dagger and not short else "")
+    if short:
+        return f"{record.mean:.1f}"
+    text = f"{record.mean:.2f} ± {record.sd:.2f}" if record.n > 1 else f"{record.mean:.2f}"
+    return (f"**{text}**" if record.best else text) + "†" * record.dagger
 
 
 def _paper(record: Record | None, *, short: bool = False) -> str:
@@ -116,11 +128,15 @@ def _difference(record: Record | None) -> str:
     return "" if record is None or record.difference is None else f"{record.difference:+.1f}"
 
 
+def _italic(text: str) -> str:
+    return rf"\textit{{{escape(text)}}}" if text else ""
+
+
 def _footnotes(experiment: Experiment, records: Sequence[Record]) -> list[str]:
-    marks: dict[str, list[str]] = {}
+    marks: dict[str, dict[str, None]] = {}
     for record in records:
-        if record.mark and record.row not in marks.setdefault(record.mark, []):
-            marks[record.mark].append(record.row)
+        if record.mark:
+            marks.setdefault(record.mark, {})[record.row] = None
     notes = [f"‡ smaller than the paper's protocol: {mark} ({'; '.join(rows)})." for mark, rows in marks.items()]
     if any(record.dagger for record in records):
         notes.append("† different from every rival of the paper at 0.05 by Wilcoxon's rank-sum test.")
@@ -128,7 +144,7 @@ def _footnotes(experiment: Experiment, records: Sequence[Record]) -> list[str]:
 
 
 def _tests(records: Sequence[Record], metrics: Sequence[str]) -> Iterator[str]:
-    """The outcome of the paper's test in words, for every panel; metrics with the same outcome together."""
+    """Say the outcome of the paper's test for every panel; metrics with the same outcome together."""
     for panel in distinct(records, "panel"):
         outcomes: dict[str, list[str]] = {}
         for metric in metrics:
@@ -139,65 +155,13 @@ def _tests(records: Sequence[Record], metrics: Sequence[str]) -> Iterator[str]:
 
 
 def _outcome(own: Record, *rivals: Record) -> str:
-    """From which rivals the paper's method differs, from which not, and of which nothing can be said."""
+    """Say from which rivals the paper's method differs, from which not, and of which nothing can be said."""
     untested = [r.row for r in rivals if r.p is None]
     if len(untested) == len(rivals):
         return f"the runs are too few, or too many of them the same, to tell {own.row} from any rival"
-    differ = [r for r in rivals if r.p is not None and r.p < LEVEL]
     alike = [f"{r.row} (p = {r.p:.2g})" for r in rivals if r.p is not None and r.p >= LEVEL]
-    parts = [f"different from {len(differ)} of {counted(len(rivals), 'rival')}"]
+    n_different = len(rivals) - len(untested) - len(alike)
+    parts = [f"different from {n_different} of {counted(len(rivals), 'rival')}"]
     parts += [f"not from {', '.join(alike)}"] * bool(alike)
     parts += [f"too few different runs to tell from {', '.join(untested)}"] * bool(untested)
     return f"{own.row} is {'; '.join(parts)}"
-
-
-# ------------------------------------------------------------------ LaTeX
-
-
-def latex(experiment: Experiment, records: Sequence[Record]) -> str:
-    """The same as tables in the paper's style; plain ``tabular``, no package is needed."""
-    parts = [f"% {experiment.name}: {experiment.title}"]
-    for panel in distinct(records, "panel"):
-        of_panel = [record for record in records if record.panel == panel]
-        body = _curve_latex(of_panel) if is_curve(of_panel) else _table_latex(experiment, of_panel)
-        caption = f"{experiment.title}: {panel}. Upright: this package; in italics: the paper."
-        notes = " ".join(note.strip() for note in _footnotes(experiment, of_panel))
-        title = rf"\caption{{{escape(caption)} {escape(notes)}}}"
-        parts += [r"\begin{table}[htbp]\scriptsize", r"\centering", title, body, r"\end{table}", ""]
-    return "\n".join(parts)
-
-
-def _table_latex(experiment: Experiment, records: Sequence[Record]) -> str:
-    metrics = [metric for metric in experiment.metrics if any(record.metric == metric for record in records)]
-    rows = []
-    for label, of_row in _rows(records):
-        by_metric = {record.metric: record for record in of_row}
-        rows.append([escape(label), *(_tex_number(by_metric.get(metric)) for metric in metrics)])
-        if any(record.paper is not None for record in of_row):
-            rows.append([r"\quad \textit{paper}", *(_italic(_paper(by_metric.get(metric))) for metric in metrics)])
-    return tabular(f"l||{'l' * len(metrics)}", ["Methods", *map(escape, metrics)], rows)
-
-
-def _curve_latex(records: Sequence[Record]) -> str:
-    places = sorted({record.x for record in records if record.x is not None})
-    rows = []
-    for metric, label, by_cut, printed in _curves(records):
-        for cut, by_place in by_cut.items():
-            cells = [escape(_number(by_place[x], short=True)) if x in by_place else "--" for x in places]
-            rows.append([escape(f"{label}, {cut}"), escape(metric), *cells])
-        if printed:
-            rows.append([r"\quad \textit{paper}", "", *(_italic(_paper(printed.get(x), short=True)) for x in places)])
-    return tabular(f"ll||{'l' * len(places)}", ["", "", *(f"{x:g}" for x in places)], rows)
-
-
-def _italic(text: str) -> str:
-    return rf"\textit{{{escape(text)}}}" if text else ""
-
-
-def _tex_number(record: Record | None) -> str:
-    if record is None or record.mean is None:
-        return "--"
-    text = f"{record.mean:.2f}" + (rf"$\pm${record.sd:.2f}" if record.n > 1 else "")
-    if record.best:
-        text = rf"\textbf{{{text}}}"
-    return text + (r"$\dagger$" if record.dagger else "")

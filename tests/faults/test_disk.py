@@ -16,8 +16,7 @@ from fault_data import write_photos
 from typer.testing import CliRunner
 
 from reproduction.__main__ import main as reproduce
-from reproduction.entries import cell_path, read_result, write_result
-from reproduction.runner import run_cells
+from reproduction.cells import cell_path, read_result, run_cells, write_result
 from subspaces.cli.main import app
 from subspaces.datasets import _load, load_mnist
 from subspaces.datasets._formats import points_of

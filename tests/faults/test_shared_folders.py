@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import subspaces
 from method_data import METHODS
-from reproduction.entries import read_result, write_result
+from reproduction.cells import read_result, write_result
 from subspaces.cli.main import app
 from subspaces.datasets import _load
 from subspaces.datasets._formats import Points, points_of, read_arrays
@@ -88,7 +88,7 @@ def test_case_64_one_data_cache(tmp_path):
 CELLS = """
     import sys
     from pathlib import Path
-    from reproduction.entries import read_result, write_result
+    from reproduction.cells import read_result, write_result
     # begin
     folder, wrong = Path(sys.argv[1]), 0
     for turn in range(300):

@@ -44,7 +44,6 @@ PACKAGES = {
     "h5py._hl": "files dataset group attrs selections",
     "numpy.lib": "_format_impl _npyio_impl _utils_impl",
     "json": "decoder scanner",
-    "tomllib": "_parser _re",
 }
 MODULES = [f"{package}.{module}" for package, modules in PACKAGES.items() for module in modules.split()]
 MODULES += ["zipfile", "gzip", "_compression", "csv", "ast", "pyarrow.parquet.core"]

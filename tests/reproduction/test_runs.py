@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 import subspaces
+from reproduction.cells import run_cells
 from subspaces.io import writing
 
 ROWS = """
@@ -128,9 +129,8 @@ def test_interrupted_it_leaves_at_once_and_cleanly(command, tmp_path, name, jobs
 
 def test_a_worker_that_is_stopped_while_it_writes_leaves_nothing(tmp_path):
     """Its half-written cell is removed by the run that stopped it."""
-    from reproduction import runner
 
-    def stop(done, total, name):
+    def stop(done, total):
         half = tmp_path / f".half.json.{writing._host()}-{stopped.pid}-abcdef.tmp"
         half.touch()
         raise KeyboardInterrupt
@@ -139,7 +139,7 @@ def test_a_worker_that_is_stopped_while_it_writes_leaves_nothing(tmp_path):
     stopped.wait()
     cells = [{"points": {"name": "none"}, "method": "none", "parameters": {}, "number": i} for i in range(2)]
     with pytest.raises(KeyboardInterrupt):
-        runner.run_cells(cells, tmp_path, jobs=2, listener=stop)
+        run_cells(cells, tmp_path, jobs=2, listener=stop)
     assert not list(tmp_path.iterdir())
 
 
@@ -147,14 +147,6 @@ def test_two_runs_on_one_cache(command, tmp_path):
     runs = [start(command) for _ in range(2)]
     assert all(run.communicate() and run.returncode == 0 for run in runs)
     assert len(finished(tmp_path / "cells")) == N_CELLS
-
-
-def test_list_names_cost_data_and_cache(command, tmp_path):
-    listing = [part for part in command if part != "tiny"]
-    run = subprocess.run(listing, capture_output=True, text=True, env=ENVIRONMENT, check=True)
-    assert "tiny" in run.stdout
-    assert f"0/{N_CELLS}" in run.stdout
-    assert "digits of scikit-learn" in run.stdout
 
 
 def test_wrong_name_and_failing_cell(command, tmp_path):
