@@ -64,13 +64,12 @@ def _parse(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
     add("--minutes", type=float, help="begin no further cell after so many minutes; 0 only writes what is there")
     add("--data-home", type=Path, help="folder with the data sets (default: SUBSPACES_DATA or the user's cache)")
     add("-o", "--output", type=Path, default=Path("results/reproduction"), help="folder for tables and figures")
-    add("--cache", type=Path, help="folder for finished cells (default: cells in the output)")
     add("--with", dest="classes", action="append", default=[], metavar="MODULE:CLASS", help="a class with fit_predict")
     add("--home", type=Path, default=HERE, help="folder with other experiments and parameters.toml")
     options = vars(parser.parse_intermixed_args(arguments))  # names before and after options
     names, minutes = options.pop("names"), options.pop("minutes")
     until = None if minutes is None else time.monotonic() + 60 * minutes
-    settings = Settings(**{**options, "cache": options["cache"] or options["output"] / "cells", "until": until})
+    settings = Settings(**options, until=until)
     known = experiment_names(settings.home)
     for name in names:
         if name not in (*known, ALL, PAGE):
@@ -100,7 +99,7 @@ def _run_one(name: str, settings: Settings) -> int:
         run = run_experiment(name, settings, lambda done, total: bar.update(task, completed=done, total=total))
     for error in run.outcome.errors.values():
         print(f"failed: {error}", file=sys.stderr)
-    done = f"{counted(run.outcome.n_computed, 'cell')} computed, {run.outcome.n_found} from the cache"
+    done = f"{counted(run.outcome.n_computed, 'cell')} computed, {run.outcome.n_found} kept"
     done += f", {run.outcome.n_left} left" * bool(run.outcome.n_left)
     print(f"{run.experiment.name}: {done}; {settings.output / run.experiment.name}.md")
     return len(run.outcome.errors)

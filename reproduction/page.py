@@ -12,18 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reproduction import plan as planning
 from reproduction.cells import CODE
 from reproduction.claims import Judged, Verdict, judge
-from reproduction.plan import (
-    Experiment,
-    Rows,
-    experiment_names,
-    load_experiment,
-    load_parameters,
-    names_of,
-    plan,
-    read_chosen,
-)
+from reproduction.plan import Experiment, Rows, names_of
 from reproduction.records import CLOCKS, RATIO, Record, distinct, from_csv, is_curve
 from reproduction.run import Settings, progress
 from reproduction.tables import markdown
@@ -60,15 +52,15 @@ def write_page(settings: Settings) -> Path:
     """Write the page beside the output folder from the results that are in it; returns its path."""
     path = settings.output.resolve().parent / PAGE
     words = tomllib.loads((settings.home / "remarks.toml").read_text(encoding="utf-8"))
-    names = experiment_names(settings.home)
-    experiments = {name: load_experiment(name, settings.home) for name in names}
+    names = planning.experiment_names(settings.home)
+    experiments = {name: planning.load_experiment(name, settings.home) for name in names}
     results = {name: _read(file) for name in names if (file := settings.output / f"{name}.csv").exists()}
     parts = [f"# The paper's tables and figures, ours beside theirs\n\n{words['introduction'].strip()}\n"]
     if not results:
         parts.append("Nothing has been run yet.\n")
     else:
-        rows, choices = load_parameters(settings.home, settings.chosen), read_chosen(settings.chosen)
-        cells = {name: progress(each, settings, kept=True) for name, each in experiments.items()}
+        rows, choices = planning.load_parameters(settings.home, settings.chosen), planning.read_chosen(settings.chosen)
+        cells = {name: progress(each, settings) for name, each in experiments.items()}
         old = {name: outdated(experiments[name], rows, results[name]) for name in results}
         page = Page(experiments, results, words, cells, old)
         parts.append(_report(page))
@@ -332,7 +324,7 @@ def _about_times(records: Sequence[Record]) -> Iterator[str]:
 
 def outdated(experiment: Experiment, rows: Rows, records: Sequence[Record]) -> set[tuple[str, str]]:
     """Find panels and rows whose results are of another setting than the one that would be run now."""
-    now = {(item.panel, item.row, item.x): item.method for item in plan(experiment, rows)}
+    now = {(item.panel, item.row, item.x): item.method for item in planning.plan(experiment, rows)}
     return {(r.panel, r.row) for r in records if r.n and r.setting != now.get((r.panel, r.row, r.x), r.setting)}
 
 

@@ -32,6 +32,9 @@ ORDER = "fig1 fig2 table2 fig3 fig4 fig5 table3 table4 table5 table6 fig6 fig7 f
 DRAWN = {"per_class": "draw", "corruption": "noise_seed", "persons": "group"}
 """Descriptions of points that leave something open, and the name of what settles it."""
 
+PICTURES = ("toy", "matrices", "samples")
+"""Styles of figures that show parts of results that are not kept."""
+
 Rows = Mapping[str, Mapping[str, Any]]
 
 
@@ -63,7 +66,7 @@ class Experiment:
     @property
     def picture(self) -> str:
         """The format of its figure: images stay images, the rest are vectors."""
-        return "png" if self.style in ("matrices", "samples") else "svg"
+        return "png" if self.style in PICTURES[1:] else "svg"
 
     @property
     def origin(self) -> str:

@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from reproduction import plan as planning
-from reproduction.cells import Listener, digest, read_result, read_runs, run_cells, write_runs
+from reproduction.cells import Listener, digest, read_runs, run_cells
 from reproduction.compute import check_needs
-from reproduction.plan import CHOSEN, GRID, HERE, Experiment, Rows
+from reproduction.plan import CHOSEN, GRID, HERE, PICTURES, Experiment, Rows
 from reproduction.records import Run, make_records, to_csv, write_chosen
 from reproduction.tables import latex, markdown
 from subspaces.io.writing import write_atomically, write_text
@@ -22,7 +22,6 @@ class Settings:
     """Where things are and how much of the machine is used."""
 
     output: Path
-    cache: Path
     data_home: Path | None = None
     jobs: int = 1
     quick: bool = False
@@ -53,22 +52,20 @@ def run_experiment(name: str, settings: Settings, listener: Listener | None = No
     experiment, rows = adapted(name, settings)
     planned = planning.plan(experiment, rows)
     cells = [item.cell for item in sorted(planned, key=lambda item: item.turn)]
-    cache, home, until = settings.cache, settings.data_home, settings.until
-    known = read_runs(settings.runs(experiment))
+    path, until, home = settings.runs(experiment), settings.until, settings.data_home
     begins = until is None or time.monotonic() < until
-    if begins and any(digest(cell) not in known and read_result(cache, cell) is None for cell in cells):
+    if begins and {digest(cell) for cell in cells} - set(read_runs(path)):
         check_needs(experiment, home)
     jobs = 1 if experiment.protocol.get("sequential") else settings.jobs  # times are taken one after another
-    outcome = run_cells(cells, cache, data_home=home, jobs=jobs, listener=listener, known=known, until=until)
+    outcome = run_cells(cells, path, data_home=home, jobs=jobs, listener=listener, until=until)
     run = Run(experiment, planned, outcome, make_records(experiment, planned, outcome, settings.home))
-    write_outputs(run, settings.output)
-    write_runs(settings.runs(experiment), cells, outcome.results)
+    _write(run, settings.output, draw=begins or experiment.style not in PICTURES)
     if name == GRID and not settings.quick:
         write_chosen(settings.output / CHOSEN, settings.chosen, planned, run.records)
     return run
 
 
-def write_outputs(run: Run, folder: Path) -> None:
+def _write(run: Run, folder: Path, *, draw: bool) -> None:
     """Write the tables and the figure, with the command and version that made them."""
     experiment, file = run.experiment, folder / run.experiment.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -76,18 +73,17 @@ def write_outputs(run: Run, folder: Path) -> None:
     head = f"# {experiment.heading}\n\n{experiment.origin}\n\n"
     write_text(f"{file}.md", head + markdown(experiment, run.records))
     write_text(f"{file}.tex", f"% {experiment.origin}\n{latex(experiment, run.records)}")
-    if experiment.style != "table" and find_spec("matplotlib") is not None:
+    if draw and experiment.style != "table" and find_spec("matplotlib") is not None:
         from reproduction.figures import save
 
         with write_atomically(f"{file}.{experiment.picture}") as stream:
             save(run, stream)
 
 
-def progress(experiment: Experiment, settings: Settings, *, kept: bool = False) -> tuple[int, int, float]:
-    """Count the cells of an experiment, those that are done (or `kept` beside its table), and their CPU minutes."""
+def progress(experiment: Experiment, settings: Settings) -> tuple[int, int, float]:
+    """Count the cells of an experiment, those that are done and kept, and their CPU minutes."""
     planned = planning.plan(experiment, planning.load_parameters(settings.home, settings.chosen))
-    cells = {digest(item.cell): item.cell for item in planned}
-    known = read_runs(settings.runs(experiment), whole=False)
-    found = [known.get(key) or (None if kept else read_result(settings.cache, cell)) for key, cell in cells.items()]
-    done = [result for result in found if result is not None]
-    return len(cells), len(done), round(sum(result.get("cpu_seconds", 0.0) for result in done) / 60, 2)
+    cells = dict.fromkeys(digest(item.cell) for item in planned)
+    kept = read_runs(settings.runs(experiment), whole=False)
+    done = [kept[key].get("cpu_seconds", 0.0) for key in cells if key in kept]
+    return len(cells), len(done), round(sum(done) / 60, 2)

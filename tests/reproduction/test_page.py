@@ -67,7 +67,7 @@ def settings(tmp_path):
     (tmp_path / "experiments" / "untried.toml").write_text(EXPERIMENT.replace("Table 0", "Table 1"))
     (tmp_path / "parameters.toml").write_text(ROWS)
     (tmp_path / "remarks.toml").write_text(REMARKS)
-    return Settings(tmp_path / "out", tmp_path / "cells", home=tmp_path)
+    return Settings(tmp_path / "out", home=tmp_path)
 
 
 def an_experiment(style="table", **more):
@@ -84,13 +84,12 @@ def test_a_run_writes_everything_and_the_second_is_instant(settings):
     marks = {record.row: record.mark for record in first.records if record.metric == "AC"}
     assert marks == {"KTRR": "2 runs", "constant label": "", "k-means": "2 runs"}
     text = (settings.output / "tiny.csv").read_text()
-    # the runs beside the table are enough, and what was changed in them is not believed
-    elsewhere = replace(settings, cache=settings.cache / "other", until=0.0)
-    assert run_experiment("tiny", elsewhere).outcome.n_found == 3
+    late = replace(settings, until=0.0)
+    assert run_experiment("tiny", late).outcome.n_found == 3
     assert (settings.output / "tiny.csv").read_text() == text
     runs = settings.output / "runs" / "tiny.jsonl"
-    runs.write_text(runs.read_text().replace('"AC":[', '"AC":[1,', 1))
-    assert run_experiment("tiny", elsewhere).outcome.n_left == 1
+    runs.write_text(runs.read_text().replace('"AC":[', '"AC":[1,', 1))  # what was changed is not believed
+    assert run_experiment("tiny", late).outcome.n_left == 1
 
 
 def test_a_quick_run_never_takes_the_place_of_the_real_thing(settings):
@@ -100,14 +99,14 @@ def test_a_quick_run_never_takes_the_place_of_the_real_thing(settings):
 
 
 def test_the_command_runs_lists_and_writes_the_page(settings, capsys):
-    places = ["--home", settings.home, "--output", settings.output, "--cache", settings.cache]
+    places = ["--home", settings.home, "--output", settings.output]
 
     def command(*arguments):
         assert main([*map(str, [*arguments, *places])]) == 0
         return capsys.readouterr().out
 
     assert "0/3" in command()
-    assert "tiny: 3 cells computed, 0 from the cache" in command("tiny", "page")
+    assert "tiny: 3 cells computed, 0 kept" in command("tiny", "page")
     assert f"page: {settings.output.parent.resolve() / 'reproduction.md'}" in command("page")
     assert "3/3" in command()
 
@@ -210,13 +209,15 @@ def test_figures_are_drawn_even_of_nothing(name):
 
 def test_whole_experiment_with_its_figure_is_the_same_file_again(tmp_path):
     pytest.importorskip("matplotlib")
-    settings = Settings(tmp_path / "out", tmp_path / "cells", quick=True)
+    settings = Settings(tmp_path, quick=True)
     run_experiment("fig1", settings)
-    picture = tmp_path / "out" / "fig1-quick.svg"
-    before = picture.read_bytes()
-    assert b"three curves" in before
-    assert run_experiment("fig1", settings).outcome.n_computed == 0
-    assert picture.read_bytes() == before
+    picture, table = tmp_path / "fig1-quick.svg", tmp_path / "fig1-quick.csv"
+    before = picture.read_bytes(), table.read_bytes()
+    assert b"three curves" in before[0]
+    run_experiment("fig1", settings)
+    assert (picture.read_bytes(), table.read_bytes()) == before
+    run_experiment("fig1", replace(settings, until=0.0))  # scores are kept, what the picture shows is not
+    assert (picture.read_bytes(), table.read_bytes()) == before
 
 
 def test_matrices_before_and_after_truncation_are_drawn():
@@ -241,7 +242,7 @@ def test_the_page_that_is_kept_is_that_of_the_results_that_are_kept(tmp_path):
     if not (DOCS / "reproduction" / "table3.csv").exists():
         pytest.skip("the documentation is not here")
     shutil.copytree(DOCS / "reproduction", tmp_path / "reproduction")
-    path = page.write_page(Settings(tmp_path / "reproduction", tmp_path / "none"))
+    path = page.write_page(Settings(tmp_path / "reproduction"))
     assert path.read_text(encoding="utf-8") == (DOCS / "reproduction.md").read_text(encoding="utf-8")
 
 
