@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -144,7 +144,7 @@ def run_cells(
     return outcome
 
 
-Finished = Iterator[tuple[str, Result | str]]
+Finished = Generator[tuple[str, Result | str], None, None]
 """Results, or errors as text, by the digest of their cell, as they come."""
 
 
