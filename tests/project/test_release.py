@@ -221,6 +221,7 @@ def test_the_sdist_has_what_is_needed_to_test_it_and_no_data(sdist, wheel):
         "pyproject.toml",
         "PKG-INFO",
         "tests/conftest.py",
+        "reproduction/parameters.toml",
         *STORED,
     }
     assert needed <= sdist.keys()
