@@ -272,12 +272,5 @@ def _images(run: Run) -> Figure:
     return figure
 
 
-STYLES = {
-    "surface": _surface,
-    "curves": _curves,
-    "noise": _noise,
-    "bars": _bar_chart,
-    "toy": _toy,
-    "matrices": _matrices,
-    "samples": _images,
-}
+STYLES = {"surface": _surface, "curves": _curves, "noise": _noise, "bars": _bar_chart}
+STYLES |= {"toy": _toy, "matrices": _matrices, "samples": _images}

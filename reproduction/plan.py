@@ -165,9 +165,8 @@ def _shrunk(document: dict[str, Any], small: Mapping[str, Any]) -> dict[str, Any
 
 def plan(experiment: Experiment, rows: Rows) -> list[Planned]:
     """List every cell of an experiment, in the order in which it is shown."""
-    return [
-        item for panel in experiment.panels for name in panel["rows"] for item in _row(experiment, panel, name, rows)
-    ]
+    places = [(panel, name) for panel in experiment.panels for name in panel["rows"]]
+    return [item for panel, name in places for item in _row(experiment, panel, name, rows)]
 
 
 def _row(experiment: Experiment, panel: Mapping[str, Any], name: str, rows: Rows) -> Iterator[Planned]:
@@ -205,12 +204,8 @@ def _places(
     points, vary = dict(panel["data"]), panel.get("vary")
     if panel.get("grid"):
         for setting in grid(row):
-            yield (
-                f"{row['label']}: {', '.join(f'{name} {value}' for name, value in setting.items())}",
-                None,
-                points,
-                setting,
-            )
+            text = ", ".join(f"{name} {value}" for name, value in setting.items())
+            yield f"{row['label']}: {text}", None, points, setting
         return
     ((parameter, values),) = panel.get("series", {"": [None]}).items()
     for value in values:
