@@ -25,7 +25,6 @@ USERS = {
     "selection": "search: a cache",
     "explorer": "a cache",
     "distributed": "other workers",
-    "reproduce": "a cache, other cuts",
 }
 """Who runs the engine, and what each hands to it; that there are no others is tested."""
 

@@ -11,7 +11,6 @@ import typer
 
 from cli_data import run
 from subspaces.cli import _common, _options, _outputs, _stream
-from subspaces.cli.reproduce import _progress
 from subspaces.description import plain
 
 
@@ -126,14 +125,6 @@ def test_rare_errors_are_one_line(capsys):
 # ------------------------------------------------------------------ bars
 
 
-def test_reproduction_shows_the_cell_it_is_at(monkeypatch):
-    terminal = watched(monkeypatch)
-    with _progress("table4", wanted=True) as listener:
-        listener(2, 5, "coil20 ktrr")
-    assert "table4" in terminal.getvalue()
-    assert "2/5" in terminal.getvalue()
-
-
 def test_workers_show_how_far_they_are(monkeypatch):
     terminal = watched(monkeypatch)
     with _stream._bar(True) as progress:
@@ -144,8 +135,7 @@ def test_workers_show_how_far_they_are(monkeypatch):
 def test_nobody_watches_no_bar(monkeypatch):
     terminal = watched(monkeypatch)
     monkeypatch.setattr(terminal, "isatty", lambda: False)
-    with _progress("table4", wanted=True) as listener, _stream._bar(True) as progress:
-        assert listener is None
+    with _stream._bar(True) as progress:
         assert progress is None
     assert terminal.getvalue() == ""
 

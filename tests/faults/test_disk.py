@@ -16,12 +16,12 @@ import pytest
 from fault_data import write_photos
 from typer.testing import CliRunner
 
+from reproduction.__main__ import main as reproduce
+from reproduction.cells import digest, read_runs, run_cells
 from subspaces.cli.main import app
 from subspaces.datasets import _load, load_mnist
 from subspaces.datasets._formats import points_of
 from subspaces.io import FileError, write_atomically, write_labels
-from subspaces.reproduce.entries import cell_path, read_result, write_result
-from subspaces.reproduce.runner import run_cells
 
 resource = pytest.importorskip("resource", reason="limits of POSIX")
 NO_SPACE = (errno.ENOSPC, errno.EFBIG)
@@ -94,11 +94,6 @@ def labels(suffix: str):
     return write
 
 
-def cell(folder: Path) -> Path:
-    write_result(folder, CELL, {"labels": list(range(N))})
-    return cell_path(folder, CELL)
-
-
 def data_set(folder: Path) -> Path:
     """What a loader keeps of a download."""
     rng = np.random.default_rng(0)
@@ -143,7 +138,6 @@ def plot(folder: Path) -> Path:
 
 WRITERS = {
     **{f"labels{suffix}": labels(suffix) for suffix in (".csv", ".tsv", ".json", ".npy", ".parquet", ".xlsx")},
-    "cell": cell,
     "data set": data_set,
     **{name: piece(name) for name in ("piece.npy", "rows.npy", "piece.npz")},
     "network": network,
@@ -196,15 +190,12 @@ def test_case_61_a_read_only_disk(name, read_only_disk):
 
 def test_case_61_a_full_cache_ends_a_reproduction(tiny_disk, monkeypatch):
     """61: cells that fit are kept, the first that does not ends the run; what is there is whole."""
-    monkeypatch.setattr(
-        "subspaces.reproduce.compute.compute", lambda cell, _: {"labels": [cell["size"]] * cell["size"]}
-    )
+    monkeypatch.setattr("reproduction.compute.compute", lambda cell, _: {"found": [cell["size"]] * cell["size"]})
     cells = [{**CELL, "size": size} for size in (10, 100, N)]
     with pytest.raises(OSError, match="No space left on device") as caught:
-        run_cells(cells, tiny_disk)
-    assert caught.value.filename == str(cell_path(tiny_disk, cells[2]))
-    assert [read_result(tiny_disk, cell) is not None for cell in cells] == [True, True, False]
-    assert len(list(tiny_disk.iterdir())) == 2
+        run_cells(cells, tiny_disk / "runs.jsonl")
+    assert caught.value.filename == str(tiny_disk / "runs.jsonl")
+    assert list(read_runs(tiny_disk / "runs.jsonl")) == [digest(cell) for cell in cells[:2]]
 
 
 def test_case_63_a_full_disk_under_the_cache(tiny_disk, monkeypatch):
@@ -291,26 +282,18 @@ def test_case_61_demo_on_a_full_disk(room, kept, tiny_disk, monkeypatch):
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-@pytest.mark.parametrize("full", ["cells", "out"])
-def test_case_61_reproduce_on_a_full_disk(full, jobs, tiny_disk, tmp_path):
-    """61: a reproduction whose cells or tables do not fit ends with one line and the exit code 1; then it goes on."""
+def test_case_61_reproduce_on_a_full_disk(jobs, tiny_disk, tmp_path, capsys):
+    """61: a reproduction whose results do not fit ends with one line and the exit code 1; then it goes on."""
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "tiny.toml").write_text(EXPERIMENT)
     (tmp_path / "parameters.toml").write_text(ROWS)
-    (tiny_disk / full).mkdir()
+    (tiny_disk / "runs").mkdir()
     filling = tiny_disk / "filling"
     filling.write_bytes(bytes(64 * 1024))
-    places = {"out": tmp_path / "out", "cells": tmp_path / "cells", full: tiny_disk / full}
-    command = ["reproduce", "tiny", "--output", places["out"], "--cache", places["cells"], "--jobs", jobs]
-    command += ["--experiments", tmp_path / "experiments", "--parameters", tmp_path / "parameters.toml"]
-    result = CliRunner().invoke(app, list(map(str, command)))
-    assert result.exit_code == 1, result.output
-    (line,) = result.stderr.splitlines()
-    assert line.startswith(f"error: {places[full]}/")
-    assert "No space left on device" in line
-    assert not list(places[full].iterdir())
+    command = ["tiny", "--output", str(tiny_disk), "--jobs", jobs, "--home", str(tmp_path)]
+    assert reproduce(command) == 1
+    assert capsys.readouterr().err == f"error: {tiny_disk / 'runs' / 'tiny.jsonl'}: No space left on device\n"
     filling.unlink()
-    result = CliRunner().invoke(app, list(map(str, command)))
-    assert result.exit_code == 0, result.output
-    assert len(list(places["cells"].glob("*.json"))) == 2
-    assert (places["out"] / "tiny.md").exists()
+    assert reproduce(command) == 0
+    assert len(read_runs(tiny_disk / "runs" / "tiny.jsonl")) == 2
+    assert (tiny_disk / "tiny.md").exists()

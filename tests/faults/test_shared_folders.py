@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 import subspaces
 from method_data import METHODS
+from reproduction.cells import read_runs
 from subspaces.cli.main import app
 from subspaces.datasets import _load
 from subspaces.datasets._formats import Points, points_of, read_arrays
-from subspaces.reproduce.entries import read_result, write_result
 
 ENVIRONMENT = {
     **os.environ,
@@ -88,22 +88,19 @@ def test_case_64_one_data_cache(tmp_path):
 CELLS = """
     import sys
     from pathlib import Path
-    from subspaces.reproduce.entries import read_result, write_result
+    from reproduction.cells import add_run, read_runs
     # begin
-    folder, wrong = Path(sys.argv[1]), 0
-    for turn in range(300):
-        cell = {"points": {"name": "p"}, "method": "ktrr", "parameters": {"turn": turn % 5}}
-        found = read_result(folder, cell)
-        wrong += found is not None and found != {"labels": list(range(2000)), "turn": turn % 5}
-        write_result(folder, cell, {"labels": list(range(2000)), "turn": turn % 5})
-    print(wrong)
+    path = Path(sys.argv[1]) / "runs.jsonl"
+    for turn in range(100):
+        add_run(path, f"{turn}", {"found": list(range(2000)), "turn": turn})
+    print(all(each == {"found": list(range(2000)), "turn": int(key)} for key, each in read_runs(path).items()))
 """
 
 
 def test_case_64_one_folder_of_cells(tmp_path):
-    """64: two processes read and write the same cells all the time: neither ever sees half of one."""
-    assert at_once(CELLS, tmp_path) == ["0\n", "0\n"]
-    assert len(list(tmp_path.iterdir())) == 5
+    """64: two processes keep cells in the same file at once: none is lost."""
+    assert at_once(CELLS, tmp_path) == ["True\n", "True\n"]
+    assert len(read_runs(tmp_path / "runs.jsonl")) == 100
 
 
 DEEP = """
@@ -182,16 +179,6 @@ def test_clock_jumps_change_no_label_and_no_timing(name, seed, monkeypatch):
     model = fit(METHODS[name], X)
     np.testing.assert_array_equal(model.labels_, expected)
     assert all(0 <= seconds < 60 for seconds in model.timings_.values())
-
-
-@pytest.mark.usefixtures("jumping_clock")
-def test_clock_jumps_lose_no_cell(tmp_path):
-    """64: what was kept before the jump is found after it, whatever the dates of the files say."""
-    cell = {"points": {"name": "p"}, "method": "ktrr", "parameters": {}}
-    write_result(tmp_path, cell, {"labels": [1, 2]})
-    for stamp in (0, 1, 2**33):
-        os.utime(next(tmp_path.iterdir()), (stamp, stamp))
-        assert read_result(tmp_path, cell) == {"labels": [1, 2]}
 
 
 @pytest.mark.usefixtures("jumping_clock")

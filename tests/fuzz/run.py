@@ -39,13 +39,11 @@ PACKAGES = {
     "subspaces.io": "_read _text _columns _dataset _arrays _missing _numpy _matlab _matlab5 _parquet _images _sort",
     "subspaces.datasets": "_formats _load",
     "subspaces.distributed": "_files _input",
-    "subspaces.reproduce": "cells plan statistics",
     "PIL": "Image ImageFile ImageOps PngImagePlugin JpegImagePlugin TiffImagePlugin BmpImagePlugin GifImagePlugin "
     "WebPImagePlugin ImagePalette",
     "h5py._hl": "files dataset group attrs selections",
     "numpy.lib": "_format_impl _npyio_impl _utils_impl",
     "json": "decoder scanner",
-    "tomllib": "_parser _re",
 }
 MODULES = [f"{package}.{module}" for package, modules in PACKAGES.items() for module in modules.split()]
 MODULES += ["zipfile", "gzip", "_compression", "csv", "ast", "pyarrow.parquet.core"]

@@ -18,7 +18,6 @@ import numpy as np
 
 from fuzz.packing import joined, workbook, zipped
 from fuzz.targets import SUFFIXES
-from fuzz.targets_of_runs import CELL
 
 X = np.arange(12, dtype=np.float64).reshape(4, 3) / 8
 Y = np.array([0, 1, 1, 0])
@@ -197,31 +196,9 @@ def _zarrs(folder: Path) -> list[bytes]:
     return found
 
 
-def _cells() -> list[bytes]:
-    from subspaces.reproduce.entries import digest
-
-    result = {"accuracy": [0.5, 1.0], "text": "é"}
-    document = {"cell": CELL, "result": result, "checksum": digest(result)}
+def _markers() -> list[bytes]:
     marker = {"made_by": "subspaces", "files": ["a.png", "index.csv"]}
-    return _with(0)(json.dumps(document).encode(), json.dumps(marker).encode(), b"[]", b"null", b"[" * 50)
-
-
-def _tomls() -> list[bytes]:
-    from subspaces.reproduce.schedule import EXPERIMENTS
-
-    rows = b"[ktrr]\nlabel = 'KTRR'\nmethod = 'ktrr'\ncommon = {scaling = 'unit'}\n[[ktrr.grid]]\nreg = [0.1, 1.0]\n"
-    rows += b"[ktrr.chosen]\nyaleb = {reg = 0.1}\n[authors]\nlabel = 'A'\nmethod = 'ktrr'\n"
-    files = sorted(EXPERIMENTS.glob("*.toml"), key=lambda path: path.stat().st_size)[:6]
-    return _with(0, 1)(*(joined(path.read_bytes(), rows) for path in files))
-
-
-def _results() -> list[bytes]:
-    from subspaces.reproduce.statistics import Record
-
-    names = list(Record.__dataclass_fields__)
-    numbers = ("x", "mean", "sd", "low", "high", "paper", "paper_sd", "difference")
-    row = ["1" if name == "n" else "0.5" if name in numbers else "True" for name in names]
-    return [",".join(names).encode() + b"\n" + ",".join(row).encode() + b"\n"]
+    return _with(0)(json.dumps(marker).encode(), b"[]", b"null", b"[" * 50)
 
 
 def _torch(folder: Path) -> list[bytes]:
@@ -309,12 +286,8 @@ def _seeds(target: str, folder: Path) -> list[bytes]:
             return [*_with(0, 2)(*(seed[1:] for seed in _npy_files()[::4])), *_with(1)(_npz(X=X, y=Y), _npz(n=1))]
         case "zarr":
             return _zarrs(folder)
-        case "cells":
-            return _cells()
-        case "toml":
-            return _tomls()
-        case "results_csv":
-            return _results()
+        case "marker":
+            return _markers()
         case "torch_checkpoint":
             return _torch(folder)
     raise ValueError(f"no seeds for '{target}'")

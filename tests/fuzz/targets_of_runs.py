@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fuzz.harness import ALLOWED, Watch, bounded, check_texts, outcome, sound, watched
+from fuzz.harness import ALLOWED, Watch, bounded, outcome, sound, watched
 from fuzz.packing import exactly
 from subspaces.io import FileError
 
@@ -68,55 +67,17 @@ def _streamed(watch: Watch, path: Path, n_bytes: int) -> None:
         sound(X is None or (X.ndim == 2 and X.dtype.kind == "f" and X.dtype.isnative), "not rows of floats")
 
 
-CELL = {"points": {"name": "yaleb"}, "method": "ktrr", "parameters": {"reg": 1.0}, "cuts": [], "code": 1}
-
-
-def cells(watch: Watch, data: bytes) -> None:
-    """Results kept as JSON, and the marker of a sorted folder."""
+def marker(watch: Watch, data: bytes) -> None:
+    """The marker of a sorted folder."""
     from subspaces.io.image_files import MARKER
     from subspaces.io.sorting import check_target
-    from subspaces.reproduce.entries import cell_path, read_result
 
     folder = watch.fresh()
-    cell_path(folder, CELL).write_bytes(data[1:])
     target = folder / "sorted"
     target.mkdir()
     (target / MARKER).write_bytes(data[1:])
     with watched(watch, len(data)):
-        result = read_result(folder, CELL)
-        sound(result is None or json.dumps(result) is not None, "a result that JSON cannot hold")
         outcome(target, lambda: check_target(target, source=folder / "photos"))
-
-
-def toml(watch: Watch, data: bytes) -> None:
-    """An experiment and the table of parameters."""
-    from subspaces.reproduce.schedule import load_experiment, load_parameters, plan
-
-    experiment, table = exactly(2, data[1:])
-    folder = watch.fresh()
-    (folder / "wild.toml").write_bytes(experiment)
-    (folder / "parameters.tml").write_bytes(table)
-    with watched(watch, len(data)):
-        path = folder / "wild.toml"
-        found, _ = outcome(path, lambda: load_experiment("wild", folder, quick=bool(data[:1] and data[0] & 1)))
-        rows, _ = outcome(folder / "parameters.tml", lambda: load_parameters(folder / "parameters.tml"))
-        if found is not None and rows is not None:
-            outcome(Path("wild"), lambda: plan(found, rows), (ValueError,))
-
-
-def results_csv(watch: Watch, data: bytes) -> None:
-    """The table of results that the page of the reproduction is made from."""
-    from subspaces.reproduce.statistics import from_csv
-
-    with watched(watch, len(data)):
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            return
-        try:
-            from_csv(text)
-        except ValueError as error:
-            check_texts([str(error)], "error")
 
 
 def torch_checkpoint(watch: Watch, data: bytes) -> None:
@@ -130,4 +91,4 @@ def torch_checkpoint(watch: Watch, data: bytes) -> None:
         sound(state is None or isinstance(state, dict), "a state that is no dictionary")
 
 
-TARGETS_OF_RUNS = (checkpoint, dask_npy, zarr, cells, toml, results_csv, torch_checkpoint)
+TARGETS_OF_RUNS = (checkpoint, dask_npy, zarr, marker, torch_checkpoint)

@@ -26,9 +26,6 @@ from subspaces import datasets
 from subspaces.io import FileError, read_table
 from subspaces.io.image_files import MARKER
 from subspaces.io.sorting import check_target
-from subspaces.reproduce import entries, schedule, statistics
-from subspaces.reproduce.experiment import Settings
-from subspaces.reproduce.page import write_page
 
 linux = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="the targets watch a Linux process")
 NEEDS = {"mat73": "h5py", "parquet": "pyarrow", "images": "PIL", "png": "PIL", "coil": "PIL", "coil_raw": "PIL"}
@@ -225,57 +222,13 @@ def test_matlab_objects_are_left_out(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"\xff", b"null", b"[]", b'{"files": 1}', b"1" * 5000])
-def test_results_that_cannot_be_trusted_are_computed_again(tmp_path, content):
+def test_markers_that_cannot_be_trusted(tmp_path, content):
     """Found by reading: deeply nested JSON ended in RecursionError."""
-    cell = {"points": {"name": "yaleb"}, "method": "ktrr", "parameters": {}}
-    entries.cell_path(tmp_path, cell).write_bytes(content)
-    assert entries.read_result(tmp_path, cell) is None
     target = tmp_path / "sorted"
     target.mkdir()
     (target / MARKER).write_bytes(content)
     with pytest.raises(FileError, match="not made by sort_into"):
         check_target(target, source=tmp_path / "photos")
-
-
-@pytest.mark.parametrize("text", ["n\n1,2,3\n", "n,best,dagger\nx,1,1\n", "panel\n1\n", '"\n', "n,best,dagger\n"])
-def test_tables_of_results_that_are_none(tmp_path, text):
-    """Found by the fuzzer (results_csv): TypeError and KeyError without a file."""
-    for stop in (None, 3):
-        with suppress(ValueError):
-            statistics.from_csv(text[:stop])
-    (tmp_path / "out").mkdir()
-    name = schedule.experiment_names()[0]
-    (tmp_path / "out" / f"{name}.csv").write_text("n\n1,2,3\n" + text)
-    with pytest.raises(FileError, match=rf"{name}\.csv: not a table of results"):
-        write_page(Settings(output=tmp_path / "out", cache=tmp_path))
-
-
-GOOD = "title='t'\npaper='p'\nstyle='table'\nmetrics=['AC']\n[[panels]]\nname='n'\ndata={name='yaleb'}\nrows=['ktrr']\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("a = ", "not TOML"),
-        ("a = " + "[" * 50_000, "not TOML"),
-        ("\ud800", "not TOML"),
-        ("title = 1", "not an experiment"),
-        ("quick = 1\n" + GOOD, "not an experiment"),
-        (GOOD, "not an experiment"),  # no protocol
-        (GOOD + "[protocol]\n", "not as expected"),
-        (GOOD + "[protocol]\ncuts=[{name='k', runs=1}]\nrows=3\n", "not as expected"),
-        (GOOD.replace("'ktrr'", "'other'") + "[protocol]\ncuts=[]\n", "not as expected"),
-        (GOOD + "[protocol]\ncuts=[{name='k', runs=1000000000000}]\n", "more than 1000"),
-        (GOOD.replace("'yaleb'", "'yaleb', per_class=1") + "[protocol]\ndraws=1000000000\ncuts=[]\n", "more than 1000"),
-    ],
-)
-def test_experiments_that_are_none(tmp_path, monkeypatch, text, problem):
-    """Errors of every kind without a file, and lists of 10**12 seeds, when the file is not ours."""
-    monkeypatch.setattr(schedule, "MAX_CELLS", 1000)
-    (tmp_path / "wild.toml").write_bytes(text.encode(errors="surrogatepass"))
-    rows = {"ktrr": {"label": "KTRR", "method": "ktrr"}}
-    with pytest.raises(ValueError, match=rf"wild.*{problem}"):
-        schedule.plan(schedule.load_experiment("wild", tmp_path), rows)
 
 
 def test_damaged_checkpoints_of_distributed_runs(tmp_path):

@@ -180,7 +180,6 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported():
         "deep": import_names(EXTRAS["deep"]),
         "distributed": import_names(EXTRAS["dask"]),
         "explorer": import_names(EXTRAS["explore"]),
-        "reproduce": import_names(EXTRAS["report"]),
     }
     for part, names in at_once.items():
         assert names - core - allowed.get(part, set()) == set(), part
@@ -222,6 +221,7 @@ def test_the_sdist_has_what_is_needed_to_test_it_and_no_data(sdist, wheel):
         "pyproject.toml",
         "PKG-INFO",
         "tests/conftest.py",
+        "reproduction/parameters.toml",
         *STORED,
     }
     assert needed <= sdist.keys()

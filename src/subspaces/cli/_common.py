@@ -209,18 +209,6 @@ def _accept_any_text() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def bar_of_time(before: str = "", after: str = "", *, counted: bool = False, transient: bool = True) -> Any:
-    """A bar of rich on standard error with the time left, and texts beside it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
-
-    columns: list[Any] = [TextColumn(before)] if before else []
-    columns += [BarColumn(), *[MofNCompleteColumn()] * counted, TimeElapsedColumn()]
-    columns += [TimeLeft(elapsed_when_finished=counted), *([TextColumn(after)] if after else [])]
-    return Progress(*columns, console=Console(stderr=True), transient=transient)
-
-
 @contextmanager
 def limited_threads(n_threads: int | None) -> Iterator[None]:
     """Keep BLAS, OpenMP and the libraries loaded later to `n_threads` threads; None leaves them alone."""

@@ -11,8 +11,6 @@ from typing import Any
 
 import typer
 
-from subspaces.cli._common import bar_of_time
-
 STREAMED = (".npy", ".parquet", ".zarr")
 WORKER_BYTES, OWN_BYTES = 450 * 2**20, 64 * 2**20
 """What a worker needs at least, for its libraries and some pieces of the file; and this process beside workers."""
@@ -110,6 +108,9 @@ def _bar(show: bool) -> Iterator[Any]:
     if not (show and sys.stderr.isatty()):
         yield None
         return
-    with bar_of_time(transient=False) as bar:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+
+    with Progress(BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

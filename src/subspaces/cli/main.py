@@ -14,7 +14,6 @@ from subspaces.cli.demo import demo
 from subspaces.cli.explore import explore
 from subspaces.cli.label_new import predict
 from subspaces.cli.methods import methods
-from subspaces.cli.reproduce import reproduce
 
 app = typer.Typer(
     name="subspaces",
@@ -44,5 +43,5 @@ def _main(
     """
 
 
-for command in (cluster, predict, compare, demo, explore, methods, cite, reproduce):
+for command in (cluster, predict, compare, demo, explore, methods, cite):
     app.command(cls=PlainCommand)(command)

@@ -1,4 +1,4 @@
-"""Data sets by name: what :func:`subspaces.compare` and ``subspaces reproduce`` know them by."""
+"""Data sets by name: what :func:`subspaces.compare` and ``python -m reproduction`` know them by."""
 
 from __future__ import annotations
 

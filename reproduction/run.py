@@ -1,0 +1,89 @@
+"""An experiment from its name to its files: CSV, Markdown, LaTeX and figures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from reproduction import plan as planning
+from reproduction.cells import Listener, digest, read_runs, run_cells
+from reproduction.compute import check_needs
+from reproduction.plan import CHOSEN, GRID, HERE, PICTURES, Experiment, Rows
+from reproduction.records import Run, make_records, to_csv, write_chosen
+from reproduction.tables import latex, markdown
+from subspaces.io.writing import write_atomically, write_text
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where things are and how much of the machine is used."""
+
+    output: Path
+    data_home: Path | None = None
+    jobs: int = 1
+    quick: bool = False
+    until: float | None = None  # after this, of time.monotonic, no further cell is begun
+    home: Path = HERE  # of the experiments and their parameters
+    classes: Sequence[str] = ()  # rows of the user, module:Class
+
+    @property
+    def chosen(self) -> Path:
+        """The settings that grids chose: those of a grid run into the same folder, left out those that are shipped."""
+        own = self.output / CHOSEN
+        return own if own.exists() else self.home / CHOSEN
+
+    def runs(self, experiment: Experiment) -> Path:
+        """Return the file that keeps every run of an experiment beside its table."""
+        return self.output / "runs" / f"{experiment.name}.jsonl"
+
+
+def adapted(name: str, settings: Settings) -> tuple[Experiment, Rows]:
+    """Return an experiment and the rows it may have, with those of the user."""
+    experiment = planning.load_experiment(name, settings.home, quick=settings.quick)
+    rows: Rows = planning.load_parameters(settings.home, settings.chosen)
+    return planning.with_classes(experiment, rows, settings.classes) if settings.classes else (experiment, rows)
+
+
+def run_experiment(name: str, settings: Settings, listener: Listener | None = None) -> Run:
+    """Run one experiment and write its files; only the cells that are not kept are computed."""
+    experiment, rows = adapted(name, settings)
+    planned = planning.plan(experiment, rows)
+    cells = [item.cell for item in sorted(planned, key=lambda item: item.turn)]
+    path, until, home = settings.runs(experiment), settings.until, settings.data_home
+    begins = until is None or time.monotonic() < until
+    if begins and {digest(cell) for cell in cells} - set(read_runs(path)):
+        check_needs(experiment, home)
+    jobs = 1 if experiment.protocol.get("sequential") else settings.jobs  # times are taken one after another
+    outcome = run_cells(cells, path, data_home=home, jobs=jobs, listener=listener, until=until)
+    run = Run(experiment, planned, outcome, make_records(experiment, planned, outcome, settings.home))
+    _write(run, settings.output, draw=begins or experiment.style not in PICTURES)
+    if name == GRID and not settings.quick:
+        write_chosen(settings.output / CHOSEN, settings.chosen, planned, run.records)
+    return run
+
+
+def _write(run: Run, folder: Path, *, draw: bool) -> None:
+    """Write the tables and the figure, with the command and version that made them."""
+    experiment, file = run.experiment, folder / run.experiment.name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(f"{file}.csv", to_csv(run.records))
+    head = f"# {experiment.heading}\n\n{experiment.origin}\n\n"
+    write_text(f"{file}.md", head + markdown(experiment, run.records))
+    write_text(f"{file}.tex", f"% {experiment.origin}\n{latex(experiment, run.records)}")
+    if draw and experiment.style != "table" and find_spec("matplotlib") is not None:
+        from reproduction.figures import save
+
+        with write_atomically(f"{file}.{experiment.picture}") as stream:
+            save(run, stream)
+
+
+def progress(experiment: Experiment, settings: Settings) -> tuple[int, int, float]:
+    """Count the cells of an experiment, those that are done and kept, and their CPU minutes."""
+    planned = planning.plan(experiment, planning.load_parameters(settings.home, settings.chosen))
+    cells = dict.fromkeys(digest(item.cell) for item in planned)
+    kept = read_runs(settings.runs(experiment), whole=False)
+    done = [kept[key].get("cpu_seconds", 0.0) for key in cells if key in kept]
+    return len(cells), len(done), round(sum(done) / 60, 2)
