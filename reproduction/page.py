@@ -288,7 +288,7 @@ def _about_automatic(records: Sequence[Record]) -> Iterator[str]:
     if any(record.row == AUTOMATIC and record.mean is not None for record in records):
         yield (
             f"*{AUTOMATIC}* uses no label here, but its rule was made with the labels of these very data sets, so this "
-            "row is no independent test of it; its choice can differ between types of CPU."
+            "row is no independent test of it."
         )
 
 

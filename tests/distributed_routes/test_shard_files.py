@@ -143,6 +143,14 @@ def test_lists_and_home_folders(frame, tmp_path, monkeypatch):
     np.testing.assert_array_equal(read(frame.to_numpy().tolist()), frame)
 
 
+def test_links_out_of_the_folder_are_refused(frame, folder, tmp_path):
+    outside = tmp_path / "secret.parquet"
+    frame.to_parquet(outside)
+    (folder / "z.parquet").symlink_to(outside)
+    with pytest.raises(FileError, match="a link that leaves the folder; copy the file itself there"):
+        read(str(folder))
+
+
 def test_a_folder_of_two_kinds_is_refused(frame, folder):
     """Reading one of them would leave points out without a word."""
     frame.to_csv(folder / "p0.csv", index=False)

@@ -7,7 +7,7 @@ from sklearn import datasets
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
-from method_data import rings
+from method_data import ESTIMATORS, rings
 from subspaces import KTRR, SC, SSC, SubspaceClustering
 from subspaces.datasets import make_motions, make_subspaces
 
@@ -83,6 +83,33 @@ def test_storage_and_order_of_the_columns_do_not_matter(name, k):
         assert found.verdict_ == expected.verdict_
         np.testing.assert_allclose(found.confidence_, expected.confidence_, atol=1e-6)
         np.testing.assert_array_equal(found.predict(other), expected.labels_)
+
+
+@pytest.mark.parametrize("cls", [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning")
+def test_every_method_gives_one_answer(cls):
+    """Copies of rows, sparse storage, order of the columns, and the unit of one where all are standardised."""
+    X, _ = make_subspaces(3, 2, 8, 20, noise=0.01, random_state=1)
+    X += 3 * np.repeat(np.eye(3, 8), 20, axis=0)
+    method = cls(3, scaling="standard")
+    expected = clone(method).fit(X).labels_
+    rows = np.r_[np.arange(60), np.repeat([0, 25, 50], 30)]
+    np.testing.assert_array_equal(clone(method).fit(X[rows]).labels_, expected[rows])
+    for other in (sparse.csr_array(X), X[:, ::-1], X * np.r_[128.0, np.ones(7)] + 16):
+        np.testing.assert_array_equal(clone(method).fit(other).labels_, expected)
+
+
+@pytest.mark.parametrize("solver", ["dense", "low_rank", "two_scale"])
+@pytest.mark.parametrize("partition", ["kmeans", "modularity"])
+def test_every_route_gives_one_answer(solver, partition):
+    X = SETS["blobs 3 0.5"]
+    method = KTRR(3, solver=solver, partition=partition, kernel="linear" if solver == "low_rank" else "rbf")
+    expected, rows = clone(method).fit(X), np.r_[np.arange(N), np.repeat([0, 30], 20)]
+    copied = clone(method).fit(X[rows])
+    np.testing.assert_array_equal(copied.labels_, expected.labels_[rows])
+    np.testing.assert_array_equal(copied.predict(X * 1.01), expected.predict(X * 1.01))
+    for other in (sparse.csr_array(X), X[:, ::-1]):
+        np.testing.assert_array_equal(clone(method).fit(other).labels_, expected.labels_)
 
 
 @pytest.mark.parametrize("m", [20, 400])

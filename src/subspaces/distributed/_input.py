@@ -19,6 +19,7 @@ from subspaces.distributed._readers import ArrayRows, CsvRows, NpyRows, ParquetR
 from subspaces.distributed._tasks import DaskWorkers, Workers, results
 from subspaces.io import FileError
 from subspaces.io.dataset import printable
+from subspaces.io.safe_files import inside
 from subspaces.numerics.memory import require
 from subspaces.numerics.namespace import place_of
 from subspaces.numerics.process import warn_caller
@@ -178,7 +179,13 @@ def _folder_of(path: Path) -> str | None:
 def tables_in(folder: Path, suffix: str) -> list[Path]:
     """Files of a table in the order of their names, but for hidden ones and what Spark is still writing (``_...``)."""
     found = [path for path in sorted(folder.rglob(f"*{suffix}")) if path.is_file()]
-    return [path for path in found if not any(p.startswith((".", "_")) for p in path.relative_to(folder).parts)]
+    found = [path for path in found if not any(p.startswith((".", "_")) for p in path.relative_to(folder).parts)]
+    for path in found:
+        try:
+            inside(path, folder)
+        except ValueError as error:
+            raise FileError(path, f"{error}; copy the file itself there") from None
+    return found
 
 
 def _in_order(files: list[Path]) -> list[Path]:
