@@ -143,6 +143,17 @@ def test_lists_and_home_folders(frame, tmp_path, monkeypatch):
     np.testing.assert_array_equal(read(frame.to_numpy().tolist()), frame)
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_ids_are_left_out(frame, tmp_path, suffix):
+    numbered = frame.assign(**{"Patient ID": np.random.default_rng(0).permutation(len(frame))})
+    (tmp_path / "parts").mkdir()
+    for i, part in enumerate((numbered[:30], numbered[30:])):
+        path = tmp_path / "parts" / f"{i}{suffix}"
+        part.to_parquet(path) if suffix == ".parquet" else part.to_csv(path, index=False)
+    with pytest.warns(UserWarning, match=r"left out: Patient ID \(id by its name\)"):
+        np.testing.assert_array_equal(read(str(tmp_path / "parts")), frame.to_numpy())
+
+
 def test_links_out_of_the_folder_are_refused(frame, folder, tmp_path):
     outside = tmp_path / "secret.parquet"
     frame.to_parquet(outside)

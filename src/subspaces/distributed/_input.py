@@ -15,7 +15,16 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.distributed._files import mapped
-from subspaces.distributed._readers import ArrayRows, CsvRows, NpyRows, ParquetRows, Reader, Stamped, ZarrRows
+from subspaces.distributed._readers import (
+    ArrayRows,
+    CsvRows,
+    NpyRows,
+    ParquetRows,
+    Reader,
+    Stamped,
+    ZarrRows,
+    warn_of_ids,
+)
 from subspaces.distributed._tasks import DaskWorkers, Workers, results
 from subspaces.io import FileError
 from subspaces.io.dataset import printable
@@ -204,13 +213,15 @@ def _in_order(files: list[Path]) -> list[Path]:
 def _from_csv(path: Path, workers: Workers) -> Source:
     files = tuple(map(Stamped.of, _in_order(tables_in(path, ".csv"))))
     found = results(workers, CsvRows.look, [(file,) for file in files])
-    names = found[0][1]
-    for file, (_, other) in zip(files, found, strict=True):
+    _, names, left_out = found[0]
+    if left_out:
+        warn_of_ids(left_out)
+    for file, (_, other, _) in zip(files, found, strict=True):
         if other != names:
             raise FileError(
                 Path(file.path), f"its columns {other[:10]} are not those of {Path(files[0].path).name}, {names[:10]}"
             )
-    starts = tuple(np.cumsum([0, *(n for n, _ in found)]).tolist())
+    starts = tuple(np.cumsum([0, *(n for n, *_ in found)]).tolist())
     known = np.asarray(names, dtype=object)
     return _of_reader(path, CsvRows(files, starts), (starts[-1], len(names)), np.dtype(np.float64), known)
 

@@ -14,6 +14,9 @@ import numpy as np
 
 from subspaces.distributed._files import mapped
 from subspaces.io import FileError, read_table
+from subspaces.io.dataset import printable
+from subspaces.io.identifiers import is_id
+from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array
 
 
@@ -118,7 +121,9 @@ class ParquetRows:
                 schema, meta = file.schema_arrow, file.metadata
             if not meta.num_rows:
                 continue
-            kinds = _columns(path, schema)
+            kinds, left_out = _columns(path, schema)
+            if first is None and left_out:
+                warn_of_ids(left_out)
             first, names = (path, list(kinds)) if first is None else (first, names)
             if sorted(kinds) != sorted(names):
                 missing, more = (sorted(a - b)[:10] for a, b in ((set(names), {*kinds}), ({*kinds}, set(names))))
@@ -140,14 +145,21 @@ class ParquetRows:
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
-def _columns(path: Path, schema: Any) -> dict[str, Any]:
-    """Types of the features, by name, without what pandas stored as its index."""
+def warn_of_ids(names: list[str]) -> None:
+    """Say which columns of a table that is read piece by piece were left out."""
+    warn_caller(f"left out: {', '.join(map(printable, names))} (id by its name); rename a column to use it.")
+
+
+def _columns(path: Path, schema: Any) -> tuple[dict[str, Any], list[str]]:
+    """Types of the features, by name, without what pandas stored as its index; and the ids, which are left out."""
     index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
-    kinds = {name: schema.field(name).type for name in schema.names if name not in index}
+    names = [name for name in schema.names if name not in index]
+    left_out = [name for name in names if is_id(name)]
+    kinds = {name: schema.field(name).type for name in names if name not in left_out}
     wrong = [name for name, kind in kinds.items() if not _is_number(kind)]
     if wrong:
         raise FileError(path, f"has columns that are not numbers: {wrong[:10]}; drop or encode them first")
-    return kinds
+    return kinds, left_out
 
 
 def _is_number(kind: Any) -> bool:
@@ -177,10 +189,10 @@ class CsvRows:
     starts: tuple[int, ...]
 
     @staticmethod
-    def look(file: Stamped) -> tuple[int, list[str]]:
-        """Rows and columns of a file."""
-        X, names = _csv_file(file)
-        return len(X), names
+    def look(file: Stamped) -> tuple[int, list[str], list[str]]:
+        """Return how many rows a file has, its columns, and those that are ids and left out."""
+        X, names, left_out = _csv_file(file)
+        return len(X), names, left_out
 
     def read(self, start: int, stop: int) -> Array:
         """The files that hold these rows are parsed; the last is kept, for whoever reads on from there."""
@@ -192,6 +204,8 @@ class CsvRows:
 
 
 @lru_cache(maxsize=1)
-def _csv_file(file: Stamped) -> tuple[Array, list[str]]:
+def _csv_file(file: Stamped) -> tuple[Array, list[str], list[str]]:
     data = read_table(file.path, keep=None)
-    return np.asarray(data.X), list(data.feature_names or [str(i + 1) for i in range(data.X.shape[1])])
+    names = list(data.feature_names or [str(i + 1) for i in range(data.X.shape[1])])
+    used = [i for i, name in enumerate(names) if not is_id(name)]
+    return np.asarray(data.X)[:, used], [names[i] for i in used], [name for name in names if is_id(name)]

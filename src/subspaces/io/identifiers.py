@@ -44,7 +44,12 @@ def kind_of_texts(name: str, cells: Sequence[str]) -> str:
     known = [cell for cell in cells if cell.lower() not in MISSING]
     if known and all(map(_DATE.fullmatch, known)):
         return "date"
-    return "id" if FEW <= len(cells) == len(set(cells)) or _last_word(name) in IDS else ""
+    return "id" if FEW <= len(cells) == len(set(cells)) or is_id(name) else ""
+
+
+def is_id(name: str) -> bool:
+    """Return whether only identifiers have such a name."""
+    return _last_word(name) in IDS
 
 
 def is_id_name(name: str) -> bool:
@@ -91,7 +96,7 @@ def without_ids(data: Dataset, names: Sequence[str], request: Request) -> Datase
 
 def _kinds(X: Array, names: Sequence[str], keep: Sequence[str], spread: Array) -> dict[int, str]:
     """Return the columns of whole numbers that are identifiers ("id") or may be ("unsure")."""
-    named = [_last_word(name) in IDS for name in names]
+    named = [is_id(name) for name in names]
     candidates = [j for j, name in enumerate(names) if name not in keep and (spread[j] >= len(X) - 1 or named[j])]
     kinds = {j: kind for j in candidates if (kind := _kind_of_numbers(names[j], X[:, j]))}
     narrow = [j for j, kind in kinds.items() if kind == "narrow"]  # several are ranks
@@ -103,7 +108,7 @@ def _kind_of_numbers(name: str, column: Array) -> str:
     known, n = column[~np.isnan(column)], len(column)
     if not len(known) or not ((known >= 0) & (known < 2**53) & (known == np.rint(known))).all():
         return ""
-    if _last_word(name) in IDS:
+    if is_id(name):
         return "id"
     if n < _COUNTED or len(np.unique(column)) < n or len(known) < n:
         return ""
