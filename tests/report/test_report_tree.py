@@ -51,7 +51,7 @@ def test_section_shows_the_tree(data):
     page = render(Content.from_estimator(model, data))
     found = section(page)
     assert "<h2>From coarse to fine</h2>" in found
-    assert trees.layers_sentence(model.layers_) in found
+    assert trees.layers_sentence(model.layers_, model.n_clusters_) in found
     (alt,) = re.findall(r'<img src="data:image/png;base64,[^"]+" alt="([^"]+)"', found)
     assert alt.startswith("Dendrogram of 100 points from 1 to 6 clusters. ")
     assert found.count("data:image/png") == 2  # light and dark
@@ -93,14 +93,13 @@ def test_captions_say_which_splits_the_labels_make(data):
 @pytest.mark.parametrize(
     ("layers", "text"),
     [
-        ([1], "1 cluster stands out."),
-        ([3], "3 clusters stand out."),
-        ([2, 10], "2 and 10 clusters stand out."),
-        ([2, 10, 12], "2, 10 and 12 clusters stand out."),
+        ([1, 3], "3 clusters are shown; 1 stands out."),
+        ([3], "3 clusters are shown; no other number stands out."),
+        ([2, 3, 10, 12], "3 clusters are shown; 2, 10 and 12 stand out."),
     ],
 )
 def test_sentence(layers, text):
-    assert trees.layers_sentence(layers) == text
+    assert trees.layers_sentence(layers, 3) == text
 
 
 def test_verdict_comes_first(data):

@@ -190,18 +190,18 @@ def p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
-def layers_sentence(layers: Sequence[int]) -> str:
-    """Which numbers of clusters stand out.
+def layers_sentence(layers: Sequence[int], n_clusters: int) -> str:
+    """Say how many clusters the labels have, and which other numbers stand out.
 
     Examples
     --------
-    >>> layers_sentence([2, 10, 12]), layers_sentence([1])
-    ('2, 10 and 12 clusters stand out.', '1 cluster stands out.')
+    >>> layers_sentence([2, 10, 12], 10), layers_sentence([1], 1)
+    ('10 clusters are shown; 2 and 12 stand out.', '1 cluster is shown; no other number stands out.')
     """
-    if list(layers) == [1]:
-        return "1 cluster stands out."
-    *first, last = map(str, layers)
-    return f"{', '.join(first)} and {last} clusters stand out." if first else f"{last} clusters stand out."
+    shown = counted(n_clusters, "cluster is", "clusters are")
+    *first, last = [str(k) for k in layers if k != n_clusters] or ["no other number"]
+    others = f"{', '.join(first)} and {last} stand" if first else f"{last} stands"
+    return f"{shown} shown; {others} out."
 
 
 def _places(tree: ClusterTree, levels: int) -> dict[int, float]:

@@ -47,7 +47,7 @@ def tree_section(content: Content) -> TreeSection | None:
     tree = tree_of(content) if len(content.summary.labels) >= TOO_FEW else None
     if tree is None or tree.n_leaves < 2:
         return None
-    sentence, table = layers_sentence(tree.layers), split_table(tree)
+    sentence, table = layers_sentence(tree.layers, tree.n_clusters), split_table(tree)
     alt = f"Dendrogram of {len(tree.leaves):,} {content.noun} from 1 to {TreeDisplay(tree).levels} clusters. {sentence}"
     plot = (_TITLE, _TEXT, (6.4, 5.0), lambda figure: TreeDisplay.from_tree(tree, ax=figure.subplots()))
     meanings = [text for name, text in _MEANINGS.items() if name in table[0]]
