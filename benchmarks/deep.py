@@ -31,7 +31,7 @@ import psutil
 
 from subspaces import KTRR, SSC, TRR, EnSC
 from subspaces.engine.plan import Plan
-from subspaces.engine.run import Journey, run
+from subspaces.engine.run import FitResult, run
 from subspaces.metrics import clustering_scores
 from subspaces.representation.coefficients import Coefficients
 
@@ -148,7 +148,7 @@ def cell(data: str, method: str, seed: int) -> dict[str, Any]:
     estimator = model(data, method, k, seed)
     kept: list[Coefficients] = []
 
-    def keeping(plan: Plan, X: Any, **options: Any) -> Journey:
+    def keeping(plan: Plan, X: Any, **options: Any) -> FitResult:
         def represent(*seen: Any) -> Coefficients:
             kept.append(plan.represent(*seen))
             return kept[-1]

@@ -25,8 +25,8 @@ from sklearn.cluster import KMeans
 from subspaces import KTRR, LRR2, LSA, LSR1, LSR2, SC, SMCE, SSC, SSCOMP, TRR, EnSC, SubspaceClustering
 from subspaces.metrics import accuracy
 from subspaces.selection.criteria import pairwise_agreement, support
-from subspaces.selection.films import are_tracks
 from subspaces.selection.search import _EXCESS_WEIGHT, _TIE, _excess
+from subspaces.selection.trajectories import are_tracks
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 FOLDER = Path(os.environ.get("SUBSPACES_DATA") or BESIDE)

@@ -17,7 +17,7 @@ from subspaces.engine.plan import Context
 from subspaces.engine.run import run
 from subspaces.engine.stages import Evidence
 from subspaces.metrics import accuracy
-from subspaces.numerics.ordering import canonical_order, fingerprints, inverse_of
+from subspaces.numerics.ordering import canonical_order, hash_rows, inverse_of
 from subspaces.partition import in_order
 from subspaces.plots import AffinityDisplay, CoefficientsDisplay, EmbeddingDisplay
 
@@ -32,7 +32,7 @@ print(f"solver {plan.solver}: {plan.solver_reason}")
 # %%
 # The stages. They see the points in an order that depends on the points alone, so that the order of the rows decides
 # nothing; at the end labels go back to their rows, and clusters are numbered by their first points.
-order = canonical_order(X, fingerprints(X))
+order = canonical_order(X, hash_rows(X))
 points, scaling = stages.scaled(X[order], plan)
 seen = stages.see(points, scaling, plan)  # bandwidth settled, half of the kernel matrix K (3.8)
 C = plan.represent(seen.source, Context(seen.kernel, plan.seed, False))  # coefficients of all points (3.9)

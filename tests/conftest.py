@@ -111,7 +111,7 @@ SLOW = (
     "reproduction/test_paper_runs.py",
     "selection/test_number.py::test_what_settings_find",
     "selection/test_selection.py",
-    "selection/test_selection_films.py::test_hopkins",
+    "selection/test_trajectories.py::test_hopkins",
     "test_confidence.py::test_informative",
     "test_cut_to_number.py::test_of_many",
     "test_cut_to_number.py::test_order",

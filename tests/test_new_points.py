@@ -16,8 +16,8 @@ from scipy.spatial.distance import cdist
 from subspaces import new_points as out_of_sample
 from subspaces.new_points import (
     find_training_points,
-    fingerprints,
     fit_network,
+    hash_rows,
     neighbor_codes,
     residual_scores,
     vote,
@@ -130,22 +130,22 @@ values = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 255.0, 1e-300, 1e300, 3.141
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(1, 6)), elements=values))
 def test_fingerprints_depend_on_values_only(X):
-    expected = fingerprints(X)
+    expected = hash_rows(X)
     assert expected.dtype == np.uint64
-    assert_array_equal(fingerprints(sparse.csr_array(X)), expected)
-    assert_array_equal(fingerprints(sparse.csc_array(X)), expected)
-    assert_array_equal(fingerprints(np.asfortranarray(X)), expected)
-    assert_array_equal(fingerprints(X + 0.0), expected)  # −0.0 becomes 0.0
-    assert_array_equal(np.concatenate([fingerprints(row[None]) for row in X]), expected)
+    assert_array_equal(hash_rows(sparse.csr_array(X)), expected)
+    assert_array_equal(hash_rows(sparse.csc_array(X)), expected)
+    assert_array_equal(hash_rows(np.asfortranarray(X)), expected)
+    assert_array_equal(hash_rows(X + 0.0), expected)  # −0.0 becomes 0.0
+    assert_array_equal(np.concatenate([hash_rows(row[None]) for row in X]), expected)
     stored = sparse.csr_array((X.ravel(), np.indices(X.shape).reshape(2, -1)), shape=X.shape)  # zeros stored
-    assert_array_equal(fingerprints(stored), expected)
+    assert_array_equal(hash_rows(stored), expected)
 
 
 def test_fingerprints_over_several_blocks(rng):
     X = rng.standard_normal((40, 2**16))  # 16 rows per block
-    assert_array_equal(fingerprints(X), fingerprints(sparse.csr_array(X)))
+    assert_array_equal(hash_rows(X), hash_rows(sparse.csr_array(X)))
     single = X[:, :50].astype(np.float32)
-    assert_array_equal(fingerprints(single), fingerprints(single.astype(np.float64)))
+    assert_array_equal(hash_rows(single), hash_rows(single.astype(np.float64)))
 
 
 @pytest.mark.parametrize("data", ["binary", "pixels", "halves", "normal"])
@@ -157,7 +157,7 @@ def test_different_rows_have_different_fingerprints(data, rng):
         "halves": lambda: rng.integers(0, 8, (3000, 60)) / 2,
         "normal": lambda: rng.standard_normal((3000, 60)),
     }[data]()
-    assert len(np.unique(fingerprints(X))) == len(np.unique(X, axis=0))
+    assert len(np.unique(hash_rows(X))) == len(np.unique(X, axis=0))
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "dense new", "sparse new"])
@@ -167,7 +167,7 @@ def test_training_points_are_found(form, rng):
     train_sparse, new_sparse = form in ("sparse", "dense new"), form in ("sparse", "sparse new")
     A = sparse.csr_array(X) if train_sparse else X
     B = sparse.csr_array(new) if new_sparse else new
-    found = find_training_points(B, A, fingerprints(A))
+    found = find_training_points(B, A, hash_rows(A))
     assert found.dtype == np.intp
     assert_array_equal(X[found[:50]], new[:50])
     assert (found[:50] >= 0).all()
@@ -176,29 +176,29 @@ def test_training_points_are_found(form, rng):
 
 def test_duplicates_find_one_of_their_copies(rng):
     X = np.repeat(rng.standard_normal((10, 3)), 4, axis=0)
-    found = find_training_points(X, X, fingerprints(X))
+    found = find_training_points(X, X, hash_rows(X))
     assert_array_equal(X[found], X)
 
 
 def test_negative_zero_is_zero():
     X = np.array([[0.0, 1.0], [2.0, 3.0]])
-    assert_array_equal(find_training_points(np.array([[-0.0, 1.0]]), X, fingerprints(X)), [0])
+    assert_array_equal(find_training_points(np.array([[-0.0, 1.0]]), X, hash_rows(X)), [0])
 
 
 def collide(monkeypatch, n_prints):
-    """Make all rows share `n_prints` fingerprints."""
-    real = fingerprints
-    monkeypatch.setattr(out_of_sample, "fingerprints", lambda X: real(X) % np.uint64(n_prints))
-    return out_of_sample.fingerprints
+    """Make all rows share `n_prints` hash_rows."""
+    real = hash_rows
+    monkeypatch.setattr(out_of_sample, "hash_rows", lambda X: real(X) % np.uint64(n_prints))
+    return out_of_sample.hash_rows
 
 
 @pytest.mark.parametrize("n_prints", [1, 3])
 def test_a_collision_never_gives_a_wrong_point(n_prints, rng, monkeypatch):
-    prints = collide(monkeypatch, n_prints)
+    row_hashes = collide(monkeypatch, n_prints)
     X = rng.standard_normal((20, 3))
     new = rng.standard_normal((20, 3))
-    assert_array_equal(find_training_points(new, X, prints(X)), -1)
-    found = find_training_points(X, X, prints(X))
+    assert_array_equal(find_training_points(new, X, row_hashes(X)), -1)
+    found = find_training_points(X, X, row_hashes(X))
     assert_array_equal(X[found[found >= 0]], X[found >= 0])
 
 
@@ -206,9 +206,9 @@ def test_a_collision_never_gives_a_wrong_point(n_prints, rng, monkeypatch):
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 def test_a_collision_hides_no_training_point(n_prints, convert, rng, monkeypatch):
     """'A point that is a training point keeps its label under every rule.'"""
-    prints = collide(monkeypatch, n_prints)
+    row_hashes = collide(monkeypatch, n_prints)
     X = convert(rng.standard_normal((20, 3)))
-    assert_array_equal(find_training_points(X, X, prints(X)), np.arange(20))
+    assert_array_equal(find_training_points(X, X, row_hashes(X)), np.arange(20))
 
 
 # ------------------------------------------------------------------ network

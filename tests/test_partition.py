@@ -214,11 +214,11 @@ def steps_over_all_pairs(A: np.ndarray, labels: np.ndarray, n_clusters: int) -> 
     by_size = np.sort(sizes)
     typical = by_size[np.searchsorted(np.cumsum(by_size), len(labels) / 2)]
     alone = (between - np.diag(between.diagonal()) == 0).all(axis=1)
-    crumbs = [c for c in np.argsort(sizes, kind="stable") if alone[c] and 50 * sizes[c] < typical]
+    tiny = [c for c in np.argsort(sizes, kind="stable") if alone[c] and 50 * sizes[c] < typical]
     steps = []
     while len(alive) > n_clusters:
-        if crumbs:
-            a, b = sizes.argmax(), crumbs.pop(0)
+        if tiny:
+            a, b = sizes.argmax(), tiny.pop(0)
         else:
             change = between - np.outer(degree, degree) - np.where(between == 0, 2, 0) + 4
             np.fill_diagonal(change, -np.inf)
@@ -242,7 +242,7 @@ WEIGHTS = {
 @pytest.mark.parametrize("density", [0.0, 0.02, 0.1, 1.0])
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_steps_are_those_over_all_pairs(weights, density, rng):
-    """The same pairs in the same order: with ties, without, with pieces, empty communities and crumbs."""
+    """The same pairs in the same order: with ties, without, with pieces, empty communities and tiny components."""
     for n in (2, 9, 33, 64):
         A = np.triu(WEIGHTS[weights](rng, n) * (rng.random((n, n)) < density), 1)
         A[0, 1] = 1
@@ -250,7 +250,7 @@ def test_steps_are_those_over_all_pairs(weights, density, rng):
         A = A + A.T
         for labels in (np.arange(n), rng.integers(0, n, n), np.minimum(rng.geometric(0.1, n), n)):
             others = labels.max() + 1 + rng.permutation(labels)
-            for last in (np.full(70, others.max() + 1), others.max() + 1 + np.arange(70) // 7):  # crumbs, no crumbs
+            for last in (np.full(70, others.max() + 1), others.max() + 1 + np.arange(70) // 7):  # tiny, not tiny
                 cut = np.r_[labels, others, last]
                 expected = steps_over_all_pairs(A, cut, 1)
                 assert list(merge_steps(sparse.csr_array(A), cut)) == expected

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subspaces.metrics import accuracy, adjusted_rand
-from subspaces.numerics.ordering import canonical_order, fingerprints
+from subspaces.numerics.ordering import canonical_order, hash_rows
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.selection.candidates import CUTS_TRIED, tried_on
 from subspaces.selection.criteria import leading_components, pairwise_agreement, subspace_residuals, support
@@ -40,7 +40,7 @@ def bank(X: np.ndarray, references: np.ndarray, k: int, store: Path) -> dict[str
     if store.exists():
         with np.load(store) as arrays:
             return dict(arrays)
-    order = canonical_order(X, fingerprints(X))
+    order = canonical_order(X, hash_rows(X))
     X, references = X[order], references[:, order]
     given = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "affine", "partition"), "auto")
     tried = tried_on(X, given, neighbors=True, n_clusters=k)

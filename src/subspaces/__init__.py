@@ -19,7 +19,7 @@ _OTHERS = {
     "GraphClusterer": "subspaces.estimators.graph",
     "SampledClusterer": "subspaces.estimators.sampled",
     "SubspaceClusterer": "subspaces.estimators.base",
-    "SubspaceClustering": "subspaces.estimators.front_door",
+    "SubspaceClustering": "subspaces.estimators.auto",
     "cite": "subspaces.citations",
     "cluster_image": "subspaces.hyperspectral",
     "compare": "subspaces.comparison",
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from subspaces.citations import cite as cite
     from subspaces.comparison import Comparison as Comparison
     from subspaces.comparison import compare as compare
+    from subspaces.estimators.auto import SubspaceClustering as SubspaceClustering
     from subspaces.estimators.base import SubspaceClusterer as SubspaceClusterer
     from subspaces.estimators.bdr import BDR as BDR
-    from subspaces.estimators.front_door import SubspaceClustering as SubspaceClustering
     from subspaces.estimators.graph import GraphClusterer as GraphClusterer
     from subspaces.estimators.ktrr import KTRR as KTRR
     from subspaces.estimators.ktrr import LSR1 as LSR1

@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from subspaces.confidence import summarize
-from subspaces.estimators.front_door import SubspaceClustering
+from subspaces.estimators.auto import SubspaceClustering
 from subspaces.estimators.ktrr import KTRR
 from subspaces.graphs.lengths import edge_lengths
 from subspaces.numerics.types import Data

@@ -1,7 +1,7 @@
 """Confidence as a probability: how likely a point belongs to the class that its cluster stands for.
 
 What the graph says of a point and its cluster (:mod:`subspaces.confidence`, :mod:`subspaces.hierarchy`) and, after a
-search, how far other settings put it into the same company go through a logistic function. Its weights were fitted to
+search, how far other settings put it into the same cluster go through a logistic function. Its weights were fitted to
 labelled data sets by ``benchmarks/confidence.py``, which also says how well the probabilities hold on families of sets
 that were left out: of the points with confidence 0.8 about 80 % should be right.
 """

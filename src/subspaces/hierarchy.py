@@ -6,7 +6,7 @@ clusters, then the clusters themselves, each time the pair with the strongest ti
     tie(A, B) = w(A, B) / (w(A) w(B))^¾,
 
 where w(A, B) is the weight of the edges between two pieces and w(A) that of all edges of one (of several graphs: the
-mean). The exponent 1 would be the mean weight of a pair of points, which leaves stragglers to the end; ½ lets large
+mean). The exponent 1 would be the mean weight of a pair of points, which leaves small pieces to the end; ½ lets large
 pieces swallow the others one by one. So every number of clusters is a level of the tree, and that of the labels is the
 labels themselves.
 

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.extmath import safe_sparse_dot
 
 from subspaces.numerics.decompositions import cholesky, eigh, solve_systems
-from subspaces.numerics.ordering import fingerprints
+from subspaces.numerics.ordering import hash_rows
 from subspaces.numerics.process import quiet
 from subspaces.numerics.ties import largest_per_row
 from subspaces.numerics.types import Array, Data, Labels, Sparse
@@ -181,17 +181,17 @@ def fit_network(X: Data, labels: Labels, seed: int) -> Any:
 def find_training_points(X: Data, X_train: Data, prints_train: Array) -> Labels:
     """Index of the training row equal to each row of X, −1 where there is none.
 
-    Rows are matched by 64-bit fingerprints and then compared in full, so a collision cannot do harm.
+    Rows are matched by 64-bit hashes and then compared in full, so a collision cannot do harm.
     """
     order = np.argsort(prints_train, kind="stable")
-    sorted_prints = prints_train[order]
-    prints = fingerprints(X)
-    place = np.searchsorted(sorted_prints, prints)
+    sorted_hashes = prints_train[order]
+    row_hashes = hash_rows(X)
+    place = np.searchsorted(sorted_hashes, row_hashes)
     found = np.full(X.shape[0], -1, dtype=np.intp)
     open_rows = np.arange(X.shape[0])
     while True:  # one round unless different training rows share a fingerprint
         open_rows = open_rows[place[open_rows] < len(order)]
-        open_rows = open_rows[sorted_prints[place[open_rows]] == prints[open_rows]]
+        open_rows = open_rows[sorted_hashes[place[open_rows]] == row_hashes[open_rows]]
         if len(open_rows) == 0:
             return found
         index = order[place[open_rows]]

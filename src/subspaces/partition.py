@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import discretize
 
 from subspaces.embedding.coarse import embed_contracted
-from subspaces.graphs.merging import join_crumbs, join_neighbours, join_rest
+from subspaces.graphs.merging import join_neighbours, join_rest, join_tiny
 from subspaces.numerics.decompositions import svd
 from subspaces.numerics.kmeans import kmeans
 from subspaces.numerics.process import one_thread
@@ -167,9 +167,9 @@ def cut_to_number(
 
 
 def _cut_of_parts(W: Sparse, parts: Labels, n_clusters: int, seed: int, sizes: Array | None) -> Labels:
-    """Clusters of small communities by their embedding; small pieces apart join the largest, as crumbs do.
+    """Clusters of small communities by their embedding; small pieces apart join the largest, as tiny components do.
 
-    The edges inside a community count here: without them crumbs would decide.
+    The edges inside a community count here: without them tiny components would decide.
     """
     of_parts = np.bincount(parts, weights=sizes)
     found = embed_contracted(sparse.csr_array(contracted(W, parts)), of_parts, None, n_clusters)
@@ -210,7 +210,7 @@ def merge_communities(W: Sparse, labels: Labels, n_clusters: int) -> Labels:
     and d the shares of degree. Pairs without any edge between them come last whatever their change: by modularity
     alone two small pieces that have nothing in common are joined before the neighbouring pieces of a large cluster.
 
-    Only crumbs come before all others: communities without any edge to the rest and with less than a fiftieth of the
+    Only tiny components come first: communities without any edge to the rest and with less than a fiftieth of the
     points of the community of a typical point. They join the largest one. Kept to the end, a handful of points would
     take the place of a cluster: three islands of 8 to 13 points among 300,000 cost three clusters of 30,000.
     """
@@ -252,7 +252,7 @@ def merge_steps(W: Sparse, labels: Labels, n_clusters: int = 1) -> Iterator[tupl
     if n_found <= n_clusters:
         return
     after, degree, alone = _between(W, labels)
-    steps = chain(join_crumbs(degree, alone, np.bincount(labels)), join_neighbours(after, degree), join_rest(degree))
+    steps = chain(join_tiny(degree, alone, np.bincount(labels)), join_neighbours(after, degree), join_rest(degree))
     yield from islice(steps, n_found - n_clusters)
 
 

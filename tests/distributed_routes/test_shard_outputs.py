@@ -105,14 +105,14 @@ def test_a_task_that_outlives_its_run_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     begun, array = threading.Event(), np.zeros(2**16)
 
-    def straggler(folder):
+    def outlier(folder):
         with suppress(OSError):
             for number in range(1000):
                 _files.save_folder(folder / f"rows-{number}", a=array, b=array)
                 begun.set()
 
     with _temporary_folder() as folder:
-        writing = threading.Thread(target=straggler, args=(folder,))
+        writing = threading.Thread(target=outlier, args=(folder,))
         writing.start()
         assert begun.wait(60)
     writing.join()

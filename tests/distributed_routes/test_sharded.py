@@ -128,7 +128,7 @@ def test_labels_are_those_in_memory(balls, parameters):
 
 
 def test_small_clusters_are_found(rng, monkeypatch):
-    """Sixty balls of thirty points, several of them in each cell: none is taken for a crumb of another."""
+    """Sixty balls of thirty points, several of them in each cell: none is taken for a tiny of another."""
     monkeypatch.setattr(_cut, "RESOLUTION", 4.0)  # for blocks of 256 points
     X = 3 * np.repeat(rng.normal(size=(60, 5)), 30, axis=0) + 0.3 * rng.normal(size=(1800, 5))
     expected = ktrr(n_clusters=60).fit_predict(X)

@@ -10,7 +10,7 @@ from scipy import sparse
 from method_data import ALL, METHODS, quiet, union_of_subspaces
 from subspaces import KTRR, SSC, registry
 from subspaces.kernels import as_kernel
-from subspaces.numerics.ordering import canonical_order, fingerprints
+from subspaces.numerics.ordering import canonical_order, hash_rows
 from subspaces.representation.block_diagonal import block_diagonal
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.kernel_low_rank import kernel_lrr
@@ -126,7 +126,7 @@ def test_every_method_with_coefficients_has_a_solver_here():
 def test_coefficients_are_those_of_the_solver(name, seed):
     """Entry by entry; of those that were left out none is larger than one of the same column that was kept."""
     X = union_of_subspaces(seed)[0]
-    order = canonical_order(X, fingerprints(X))
+    order = canonical_order(X, hash_rows(X))
     with quiet():
         model = METHODS[name](3).fit(X)
         C = SOLVERS[name](X[order]).dense()

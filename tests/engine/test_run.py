@@ -17,7 +17,7 @@ from subspaces.engine import run as engine
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import Cache, run
-from subspaces.numerics.ordering import canonical_order, fingerprints
+from subspaces.numerics.ordering import canonical_order, hash_rows
 
 SETTINGS = {
     "default": {},
@@ -66,7 +66,7 @@ def same_journey(one, two):
         assert (one.embedding.groups is None) == (two.embedding.groups is None)
     assert_array_equal(one.labels, two.labels)
     assert_array_equal(one.order, two.order)
-    assert_array_equal(one.prints, two.prints)
+    assert_array_equal(one.row_hashes, two.row_hashes)
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_the_kernel_matrix_in_the_cache_is_not_overwritten(X):
         plan = KTRR(3, reg=reg).plan(X)
         same_journey(run(plan, X, cache=cache), run(plan, X))
     (seen,) = cache._kept["kernel"].values()
-    ordered = X[canonical_order(X, fingerprints(X))]
+    ordered = X[canonical_order(X, hash_rows(X))]
     assert_array_equal(seen.source.half, seen.kernel.packed_gram(ordered).half)
     assert_allclose(seen.source.whole(), seen.kernel.gram(ordered), rtol=1e-12)
 
@@ -299,7 +299,7 @@ def test_callbacks_are_told_of_the_end_where_nothing_is_computed(X):
 
 def test_a_journey_is_frozen(X):
     found = run(KTRR(3).plan(X), X)
-    for name in ("plan", "graph", "embedding", "labels", "timings", "order", "prints"):
+    for name in ("plan", "graph", "embedding", "labels", "timings", "order", "row_hashes"):
         with pytest.raises(FrozenInstanceError):
             setattr(found, name, None)
     for part, name in ((found.graph, "W"), (found.embedding, "rows"), (found.graph.evidence, "penalty")):

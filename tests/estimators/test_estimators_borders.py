@@ -57,7 +57,7 @@ def test_bad_parameters_are_named(parameters, message, data):
     ],
 )
 def test_bad_parameters_are_refused_before_the_search_for_others(parameters, message, data, monkeypatch):
-    monkeypatch.setattr("subspaces.estimators.automatic.choose", lambda *_, **__: pytest.fail("it was searched"))
+    monkeypatch.setattr("subspaces.estimators.resolve.choose", lambda *_, **__: pytest.fail("it was searched"))
     with pytest.raises(ValueError, match=message):
         KTRR(**{"n_clusters": "auto", "reg": "auto", **parameters}).fit(data[0])
 
@@ -67,7 +67,7 @@ def test_what_a_choice_may_make_right_is_searched(parameters, data, monkeypatch)
     def searched(*_, seed, **__):
         raise KeyboardInterrupt(seed)
 
-    monkeypatch.setattr("subspaces.estimators.automatic.choose", searched)
+    monkeypatch.setattr("subspaces.estimators.resolve.choose", searched)
     seed = int(np.random.RandomState(3).randint(2**31 - 1))
     with pytest.raises(KeyboardInterrupt, match=str(seed)):  # the check draws nothing from a generator
         KTRR(3, spectral="full", random_state=np.random.RandomState(3), **parameters).fit(data[0])

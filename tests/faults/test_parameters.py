@@ -207,7 +207,7 @@ def test_case_54_memory_of_predict(cls, seed, monkeypatch):
         labels = model.predict(new)
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found - 20 * labels.nbytes  # the labels, fingerprints and positions of all new points
+        return found - 20 * labels.nbytes  # the labels, hash_rows and positions of all new points
 
     assert peak(8_000) < 2 * max(peak(1_000), 2**20) + 2**22
 

@@ -116,7 +116,7 @@ def fuzz(name: str, work: Path, seconds: float) -> None:
     watch, target, descriptors = Watch(), TARGETS[name], Descriptors()
     seeds = seeds_of(name)
     for seed in seeds:  # imports what is imported late, before anything is watched
-        _safely(lambda seed=seed: target(watch, seed))
+        _restoring_on_error(lambda seed=seed: target(watch, seed))
     corpus, kept = work / "corpus" / name, work / "findings"
     for folder in (corpus, kept):
         folder.mkdir(parents=True, exist_ok=True)
@@ -144,7 +144,7 @@ def fuzz(name: str, work: Path, seconds: float) -> None:
         watch.close()
 
 
-def _safely(run: Any) -> None:
+def _restoring_on_error(run: Any) -> None:
     with suppress(Exception):  # the fuzzer will find it again
         run()
 
@@ -288,7 +288,7 @@ def replay(path: Path) -> None:
     watch = Watch()
     try:
         for seed in seeds_of(name):
-            _safely(lambda seed=seed: TARGETS[name](watch, seed))
+            _restoring_on_error(lambda seed=seed: TARGETS[name](watch, seed))
         TARGETS[name](watch, path.read_bytes())
     finally:
         watch.close()

@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from subspaces import partition
 from subspaces.numerics import kmeans
 from subspaces.numerics.distances import nearest_neighbors
-from subspaces.numerics.ordering import canonical_order, fingerprints, inverse_of, reordered, rows_of
+from subspaces.numerics.ordering import canonical_order, hash_rows, inverse_of, reordered, rows_of
 from subspaces.numerics.ties import first_largest, first_smallest, levels
 from subspaces.selection.result import RunnerUp, Trial
 from subspaces.selection.search import _runner_up
@@ -46,18 +46,18 @@ def test_levels():
 def test_canonical_order_is_that_of_the_points(kind, rng):
     X = np.round(rng.standard_normal((60, 4)))
     X[5] = 0
-    order = canonical_order(kind(X), fingerprints(kind(X)))
+    order = canonical_order(kind(X), hash_rows(kind(X)))
     shuffle = rng.permutation(60)
-    again = canonical_order(kind(X[shuffle]), fingerprints(kind(X[shuffle])))
+    again = canonical_order(kind(X[shuffle]), hash_rows(kind(X[shuffle])))
     assert_array_equal(X[order], X[shuffle][again])
     assert_array_equal(np.sort(order), np.arange(60))
 
 
 def test_canonical_order_of_generic_points(rng):
     X = rng.standard_normal((60, 4))
-    order = canonical_order(X, fingerprints(X))
+    order = canonical_order(X, hash_rows(X))
     for other in (X[:, ::-1], 3 * X, np.asfortranarray(X), sparse.csr_array(X), X * 1e300, X * 1e-300):
-        assert_array_equal(canonical_order(other, fingerprints(other)), order)
+        assert_array_equal(canonical_order(other, hash_rows(other)), order)
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array, sparse.coo_array])

@@ -17,8 +17,8 @@ from subspaces.selection import choose, count, fitted
 from subspaces.selection.candidates import Setting, Tried
 from subspaces.selection.count import count_clusters
 from subspaces.selection.graphs import Method, candidates_of
+from subspaces.selection.outlying import outlying_components, without
 from subspaces.selection.result import ClusterCount, verdict
-from subspaces.selection.stragglers import stragglers, without
 
 TRIED = Tried(tuple(Setting(None, kernel, reg, 5) for kernel, reg in (("rbf", 0.1), ("quadratic", 0.1))), ("kmeans",))
 
@@ -204,10 +204,10 @@ def test_a_few_tiny_pieces_do_not_decide():
     X = np.vstack([rng.normal(size=(60, 12)) + centre for centre in centres])
     copies = 12 * normalize(rng.normal(size=(1, 12))) + 0.001 * rng.normal(size=(7, 12))
     graphs = candidates_of(np.vstack([X, copies]), TRIED, Method())
-    away, n_pieces = stragglers(graphs)
+    away, n_pieces = outlying_components(graphs)
     np.testing.assert_array_equal(np.flatnonzero(away), np.arange(len(X), len(X) + 7))
     assert n_pieces == 1
     rest = [without(graph, away) for graph in graphs]
     assert all(graph.W.shape == (len(X), len(X)) for graph in rest)
     assert (count_clusters(graphs, 12).estimate, count_clusters(rest, 12).estimate) == (2, 6)
-    assert not stragglers(rest).away.any()
+    assert not outlying_components(rest).away.any()

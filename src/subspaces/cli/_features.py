@@ -12,7 +12,7 @@ import typer
 from subspaces.cli._common import Refusal
 
 if TYPE_CHECKING:
-    from subspaces.estimators.front_door import Chosen
+    from subspaces.estimators.auto import Chosen
     from subspaces.features import Extractor
     from subspaces.io import Dataset
     from subspaces.io.models import Reading

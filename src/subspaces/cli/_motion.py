@@ -83,7 +83,7 @@ class Motion:
         """The method meant: the front door where the numbers show it that they are tracks, else one that is told."""
         if not self.wanted or name != AUTO:
             return name
-        from subspaces.selection.films import MOST_TRACKS, are_tracks
+        from subspaces.selection.trajectories import MOST_TRACKS, are_tracks
 
         return name if len(X) <= MOST_TRACKS and are_tracks(X) else "ktrr"
 

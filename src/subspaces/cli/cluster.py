@@ -292,7 +292,7 @@ def build(
         found = f"{counted(n_clusters, 'cluster')} of {counted(n_points or 0, 'point')}"
         problem = f"{found}; ask for {'fewer' if n_clusters > 0 else 'more'}"
         raise typer.BadParameter(problem, param_hint="-k")
-    from subspaces.estimators.front_door import SubspaceClustering
+    from subspaces.estimators.auto import SubspaceClustering
 
     cls = SubspaceClustering if method == options.AUTO else registry.load(method)
     known = cls().get_params()

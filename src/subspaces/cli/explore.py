@@ -16,7 +16,7 @@ from subspaces.progress import shown
 from subspaces.spelling import counted
 
 if TYPE_CHECKING:
-    from subspaces.estimators.front_door import Chosen
+    from subspaces.estimators.auto import Chosen
     from subspaces.explorer import Session
     from subspaces.io import Dataset
 
@@ -87,7 +87,7 @@ def explore(
         from subspaces.explorer.server import serve
     except ImportError as error:
         raise Refusal(str(error)) from None
-    from subspaces.estimators.front_door import SubspaceClustering
+    from subspaces.estimators.auto import SubspaceClustering
 
     looked_at = Features.checked(features, {})
     inputs = Inputs.of(file)

@@ -1,4 +1,4 @@
-"""What the deep methods share: images, the autoencoder, its pre-training; the rest of the journey is everyone's."""
+"""What the deep methods share: images, the autoencoder, its pre-training; the rest of the way is everyone's."""
 
 from __future__ import annotations
 

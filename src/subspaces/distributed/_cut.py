@@ -238,7 +238,7 @@ def finish(
     if lost:
         before = np.concatenate([files.mapped(place / f"{name}-{b}" / "groups.npy") for b in blocks])
         labels = np.where(np.isin(before, lost), before, labels).astype(np.intp)
-    labels = label_of_most_copies(labels, np.asarray(layout.shard(shard, "prints")))
+    labels = label_of_most_copies(labels, np.asarray(layout.shard(shard, "row_hashes")))
     rows = np.asarray(layout.shard(shard, "rows"))
     order = np.argsort(rows)
     rows, labels = rows[order], labels[order]

@@ -9,7 +9,7 @@ import numpy as np
 
 from subspaces.distributed._input import opened
 from subspaces.distributed._tasks import Workers, results
-from subspaces.numerics.ordering import canonical_order, fingerprints
+from subspaces.numerics.ordering import canonical_order, hash_rows
 from subspaces.numerics.types import Array
 from subspaces.scaling import Scaling, apply_scaling, fit_scaling, inverse_deviation
 
@@ -58,7 +58,7 @@ def look_at(pieces: Sequence[Any], bounds: Sequence[int], workers: Workers) -> L
         shown = ", ".join(map(str, rows[:_SHOWN].tolist())) + (", ..." if len(rows) > _SHOWN else "")
         raise ValueError(f"X contains NaN or infinity in its rows {shown}: fill in or drop them first.")
     assert found is not None
-    order = canonical_order(found.points, fingerprints(found.points))
+    order = canonical_order(found.points, hash_rows(found.points))
     return found._replace(points=found.points[order], hashes=found.hashes[order], rows=found.rows[order])
 
 
@@ -70,10 +70,10 @@ def look(block: Any, start: int, size: int) -> tuple[Look | None, Array]:
     low, high = X.min(axis=0), X.max(axis=0)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         return None, start + np.flatnonzero(~np.isfinite(X).all(axis=1))
-    prints = fingerprints(X)
-    place: Array = mixed(prints) ^ np.arange(start, start + len(X), dtype=np.uint64)
+    row_hashes = hash_rows(X)
+    place: Array = mixed(row_hashes) ^ np.arange(start, start + len(X), dtype=np.uint64)
     content = int(mixed(place).sum(dtype=np.uint64))
-    hashes = mixed(prints)
+    hashes = mixed(row_hashes)
     few = np.flatnonzero(hashes <= np.partition(hashes, size)[size]) if len(hashes) > size else np.arange(len(hashes))
     values, first = np.unique(hashes[few], return_index=True)
     if len(values) < size < len(hashes):  # copies took the places of others

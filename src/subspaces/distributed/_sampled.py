@@ -18,7 +18,7 @@ from subspaces.engine.landmark_run import Outcome, one_cluster, run_points
 from subspaces.estimators.sampled import Sampled
 from subspaces.landmarks.points import Points, label_blocks
 from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.ordering import Units, fingerprints, first_keys, order_of_keys, second_keys
+from subspaces.numerics.ordering import Units, first_keys, hash_rows, order_of_keys, second_keys
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, apply_scaling, fit_scaling, inverse_deviation
 
@@ -158,10 +158,10 @@ def _extremes(points: Rows) -> Array:
 def _order(points: Rows, units: Units) -> Labels:
     """:func:`~subspaces.numerics.ordering.canonical_order` of all points, from keys and a fingerprint of each."""
     found = results(points.workers, _keys, [(block, units) for block in points.blocks])
-    first, sums, prints = zip(*found, strict=True)
+    first, sums, row_hashes = zip(*found, strict=True)
     weights = np.sum(sums, axis=0) / len(points)
     second = results(points.workers, _second_keys, [(block, units, weights) for block in points.blocks])
-    return order_of_keys(np.column_stack([np.concatenate(first), np.concatenate(second)]), np.concatenate(prints))
+    return order_of_keys(np.column_stack([np.concatenate(first), np.concatenate(second)]), np.concatenate(row_hashes))
 
 
 def _total(points: Rows, mean: Array | None) -> Array:
@@ -204,7 +204,7 @@ def _rows(block: Any, rows: Labels) -> Array:
 
 def _keys(block: Any, units: Units) -> tuple[Array, Array, Array]:
     X = opened(block)
-    return *first_keys(X, units), fingerprints(X)
+    return *first_keys(X, units), hash_rows(X)
 
 
 def _second_keys(block: Any, units: Units, weights: Array) -> Array:

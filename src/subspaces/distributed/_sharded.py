@@ -30,7 +30,7 @@ from subspaces.engine.validation import warn_of_bad_numbers
 from subspaces.estimators.ktrr import KTRR
 from subspaces.numerics import memory
 from subspaces.numerics.cells import build_cells
-from subspaces.numerics.ordering import fingerprints
+from subspaces.numerics.ordering import hash_rows
 from subspaces.numerics.process import one_thread, quiet, warn_caller
 from subspaces.numerics.types import Array, Labels
 from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, choose_landmarks, settle_global_part
@@ -71,19 +71,19 @@ def _planned(estimator: KTRR, sample: Array, n: int) -> tuple[KTRR, Plan]:
     Where few points differ, the sample is small: the route is that of many points all the same, so they are repeated.
     """
     sample = np.resize(sample, (max(len(sample), min(n, _sample.SAMPLE)), sample.shape[1]))
-    settled = estimator.settled(sample)
-    if settled.spectral == "full" and settled.partition != "modularity":
+    resolved = estimator.resolve_auto(sample)
+    if resolved.spectral == "full" and resolved.partition != "modularity":
         raise ValueError(
             f'spectral="full" embeds every point, which {n} points on workers are too many for: use spectral="auto".'
         )
-    coarse = "auto" if settled.partition == "modularity" else "coarse"
-    asked = settled.spectral
+    coarse = "auto" if resolved.partition == "modularity" else "coarse"
+    asked = resolved.spectral
     try:
-        settled.spectral = coarse
-        plan = settled.plan(sample)
+        resolved.spectral = coarse
+        plan = resolved.plan(sample)
     finally:
-        settled.spectral = asked
-    return settled, replace(plan, shape=Shape(n, sample.shape[1], False))
+        resolved.spectral = asked
+    return resolved, replace(plan, shape=Shape(n, sample.shape[1], False))
 
 
 def _require_sample(source: Source) -> None:
@@ -107,7 +107,7 @@ class _Run:
     """One run: what is known, and where files go."""
 
     estimator: KTRR
-    settled: KTRR
+    resolved: KTRR
     plan: Plan
     source: Source
     workers: Workers
@@ -128,14 +128,14 @@ class _Run:
         n = source.shape[0]
         if (look.low == look.high).all():
             _one_cluster(estimator, look, n)
-            settled, plan = estimator, None
+            resolved, plan = estimator, None
         else:
-            settled, plan = _planned(estimator, look.points, n)
+            resolved, plan = _planned(estimator, look.points, n)
             if plan.solver != "two_scale" or plan.graph.name not in _GRAPHS:
                 return None
             _require_tasks(source, workers)
             warn_of_bad_numbers(look.points, plan.scaling)
-        return cls(estimator, settled, plan, source, workers, folder, look, pieces, bounds, timings)  # type: ignore[arg-type]
+        return cls(estimator, resolved, plan, source, workers, folder, look, pieces, bounds, timings)  # type: ignore[arg-type]
 
     def fit(self, estimator: KTRR, output: Output) -> None:
         """All phases."""
@@ -203,20 +203,20 @@ class _Run:
         return counts
 
     def _coefficients(self, layout: _shards.Layout, sample: Array, kernel: Any) -> tuple[_blocks.Work, GlobalPart]:
-        plan, settled = self.plan, self.settled
+        plan, resolved = self.plan, self.resolved
         n_candidates = min(candidates_for(plan.graph.n_nonzero), layout.n - 1)
-        known = {"points": Path(layout.folder).name, "kernel": files.identity_of(kernel), "reg": float(settled.reg)}
-        known |= {"affine": settled.affine, "n_candidates": n_candidates, "around": AROUND}
+        known = {"points": Path(layout.folder).name, "kernel": files.identity_of(kernel), "reg": float(resolved.reg)}
+        known |= {"affine": resolved.affine, "n_candidates": n_candidates, "around": AROUND}
         folder = files.named_folder(self.checkpoint, "graph", known)
         layout_file = str(Path(layout.folder) / "layout.npz")
         work = _blocks.Work(layout_file, str(folder), kernel, n_candidates, AROUND)
         if files.absent([folder / "model.npz"]):
-            frame = choose_landmarks(sample, kernel, N_LANDMARKS, plan.seed, settled.affine)
+            frame = choose_landmarks(sample, kernel, N_LANDMARKS, plan.seed, resolved.affine)
             places = range(len(layout.shards))
             paths = [work.path("sums", place).with_suffix(".npz") for place in places]
             self._phase(_blocks.add_up, [(work, place, frame) for place in places], paths)
             sums = _blocks.read_sums(work, len(layout.shards))
-            _blocks.save_model(settle_global_part(frame, sums, float(settled.reg)), folder / "model.npz")
+            _blocks.save_model(settle_global_part(frame, sums, float(resolved.reg)), folder / "model.npz")
         model = _blocks.open_model(folder / "model.npz", kernel)
         blocks = range(len(layout.tasks))
         self._phase(_blocks.represent, [(work, b) for b in blocks], [work.path("rows", b) for b in blocks], True)
@@ -320,7 +320,7 @@ class _Run:
         estimator._coefficients, estimator._embedding = None, None
         estimator._predictor = ByTrainingPoints(
             X=self.look.points,
-            prints=fingerprints(self.look.points),
+            row_hashes=hash_rows(self.look.points),
             dtype=self.source.dtype.type,
             largest=self.look.largest,
             scaling=scaling,
@@ -331,13 +331,13 @@ class _Run:
             n_nonzero=plan.graph.n_nonzero,
             rule="neighbors",
             two_scale=TwoScale(build_cells(sample, seed=plan.seed), model),
-            affine=self.settled.affine,
+            affine=self.resolved.affine,
         )
         if estimator._chooses:
-            from subspaces.estimators.automatic import keep_choice
+            from subspaces.estimators.resolve import keep_choice
 
-            keep_choice(estimator, self.settled)
-        self.settled._warn_if_fewer(estimator.n_clusters_, "too few points differ, or the graph shows no more")
+            keep_choice(estimator, self.resolved)
+        self.resolved._warn_if_fewer(estimator.n_clusters_, "too few points differ, or the graph shows no more")
 
 
 def _alone(function: Callable[..., Any], *arguments: Any) -> Any:

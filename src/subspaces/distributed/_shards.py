@@ -19,7 +19,7 @@ from subspaces.distributed import _files as files
 from subspaces.distributed._input import opened
 from subspaces.numerics.blocks import row_blocks
 from subspaces.numerics.cells import build_cells, nearest_cells
-from subspaces.numerics.ordering import canonical_order, fingerprints
+from subspaces.numerics.ordering import canonical_order, hash_rows
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, apply_scaling
 
@@ -81,15 +81,15 @@ def gather(folder: str, splits: list[str], shard: int, seed: int) -> None:
             rows.append(files.mapped(place / name / "rows.npy")[first:last])
     X, row = np.concatenate(points), np.concatenate(rows)
     del points
-    prints = fingerprints(X)
-    order = canonical_order(X, prints)
-    X, row, prints = X[order], row[order], prints[order]
+    row_hashes = hash_rows(X)
+    order = canonical_order(X, row_hashes)
+    X, row, row_hashes = X[order], row[order], row_hashes[order]
     cells = build_cells(X, seed=seed)
     files.save_folder(
         shard_path(place, shard),
         points=X[cells.order],
         rows=row[cells.order],
-        prints=prints[cells.order],
+        row_hashes=row_hashes[cells.order],
         bounds=cells.bounds,
         centroids=cells.centroids,
     )

@@ -1,6 +1,6 @@
 """W → labels for graphs of many points: the graph between micro-clusters is cut, the points follow, then are smoothed.
 
-The leading eigenvectors of a large graph of real data describe its crumbs: small dense pieces that hang on by a
+The leading eigenvectors of a large graph of real data describe tiny components: small dense pieces that hang on by a
 few edges. Contracted to micro-clusters, with their inner edges left out, the same graph shows its large parts.
 """
 

@@ -13,7 +13,7 @@ from subspaces.engine.predict import ByModel
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.landmarks.points import BLOCK_BYTES, Points
 from subspaces.numerics.listening import Listener, Timer
-from subspaces.numerics.ordering import canonical_order, fingerprints, label_of_most_copies
+from subspaces.numerics.ordering import canonical_order, hash_rows, label_of_most_copies
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Labels
 from subspaces.scaling import Scaling, fit_scaling
@@ -69,24 +69,24 @@ def run_landmarks(
     if n_clusters == 1 or all_equal(X):
         return one_cluster(len(X), X.dtype, n_clusters)
     warn_of_bad_numbers(X, scaling)
-    prints = fingerprints(X)
+    row_hashes = hash_rows(X)
     fitted = fit_scaling(X, scaling, units=units)
-    points = Points(X, fitted, canonical_order(X, prints), block_bytes)
-    return run_points(points, solve, float(max(-X.min(), X.max())), prints, listen)
+    points = Points(X, fitted, canonical_order(X, row_hashes), block_bytes)
+    return run_points(points, solve, float(max(-X.min(), X.max())), row_hashes, listen)
 
 
 def run_points(
     points: Points,
     solve: Callable[[Points, Listener], Any],
     largest: float,
-    prints: Array | None = None,
+    row_hashes: Array | None = None,
     listen: Listener | None = None,
 ) -> Outcome:
-    """From points, wherever they are, to clusters; with the fingerprints of all rows copies get one label."""
+    """From points, wherever they are, to clusters; with the hashes of all rows copies get one label."""
     timer = Timer(listen)
     model = solve(points, timer.stage)
     found = np.asarray(model.labels, dtype=np.intp)
-    labels = found if prints is None else label_of_most_copies(found, prints)
+    labels = found if row_hashes is None else label_of_most_copies(found, row_hashes)
     model = replace(model, labels=labels)
     several = _count(labels) > 1
     predictor = ByModel(

@@ -21,7 +21,7 @@ from subspaces.representation.coefficients import Coefficients
 DOUBLE = 8
 """Bytes of a number: everything is computed in double precision (:mod:`subspaces.scaling`)."""
 STAGES = ("kernel", "coefficients", "graph", "embedding", "cut")
-"""The stages of a run, in order; what comes before them (canonical order, fingerprints) takes no parameter."""
+"""The stages of a run, in order; what comes before them (canonical order, hashes) takes no parameter."""
 
 _PARAMETERS = {
     "kernel": ("scaling", "kernel", "bandwidth", "kernel_params"),

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from subspaces import new_points
 from subspaces.embedding.spectral import unit_rows
-from subspaces.engine.run import Journey
+from subspaces.engine.run import FitResult
 from subspaces.engine.validation import within_reach
 from subspaces.graphs.lengths import edge_distances, fence
 from subspaces.kernels import Kernel
@@ -68,7 +68,7 @@ class ByTrainingPoints:
 
     Attributes
     ----------
-    X, prints : the training points and their fingerprints; None where only their kernel matrix was given
+    X, row_hashes : the training points and their hashes; None where only their kernel matrix was given
     dtype, largest : of the training points
     scaling, kernel, penalty : what made their coefficients
     labels, n_clusters : what was found
@@ -80,7 +80,7 @@ class ByTrainingPoints:
     """
 
     X: Data | None
-    prints: Array | None
+    row_hashes: Array | None
     dtype: Any
     largest: float
     scaling: Scaling
@@ -214,8 +214,8 @@ class ByTrainingPoints:
             step = max(1, _PREDICT_BYTES // (8 * len(self.labels)))
         known = (
             np.full(X.shape[0], -1, dtype=np.intp)
-            if self.X is None or self.prints is None
-            else new_points.find_training_points(X, self.X, self.prints)
+            if self.X is None or self.row_hashes is None
+            else new_points.find_training_points(X, self.X, self.row_hashes)
         )
         bounds = range(0, X.shape[0], step)
         return [(np.arange(start, min(start + step, X.shape[0])), known[start : start + step]) for start in bounds]
@@ -247,24 +247,24 @@ class ByTrainingPoints:
         return penalty(self._gram_of(some).diagonal(), 0.1)
 
 
-def by_training_points(journey: Journey, X: Data, rule: str) -> ByTrainingPoints:
+def by_training_points(result: FitResult, X: Data, rule: str) -> ByTrainingPoints:
     """What a run on the points X leaves for new ones."""
-    plan, evidence, labels = journey.plan, journey.graph.evidence, journey.labels
+    plan, evidence, labels = result.plan, result.graph.evidence, result.labels
     assert labels is not None
     network = None
-    if rule == "network" and not plan.pairwise and journey.n_clusters > 1:
-        points = apply_scaling(rows_of(X, journey.order), evidence.scaling)
-        network = new_points.fit_network(points, labels[journey.order], plan.seed)
+    if rule == "network" and not plan.pairwise and result.n_clusters > 1:
+        points = apply_scaling(rows_of(X, result.order), evidence.scaling)
+        network = new_points.fit_network(points, labels[result.order], plan.seed)
     return ByTrainingPoints(
         X=None if plan.pairwise else X,
-        prints=None if plan.pairwise else journey.prints,
+        row_hashes=None if plan.pairwise else result.row_hashes,
         dtype=X.dtype.type,
         largest=max(float(X.max()), -float(X.min())),
         scaling=evidence.scaling,
         kernel=evidence.kernel,
         penalty=evidence.penalty,
         labels=labels,
-        n_clusters=journey.n_clusters,
+        n_clusters=result.n_clusters,
         n_nonzero=plan.graph.n_nonzero,
         rule=rule,
         two_scale=evidence.model,

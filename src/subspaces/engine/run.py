@@ -1,4 +1,4 @@
-"""A plan and the points → a journey: the one way from data to labels, for fit, search, explorer, Dask, reproduction."""
+"""A plan and the points → a result: the one way from data to labels, for fit, search, explorer, Dask, reproduction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from subspaces.engine import stages
 from subspaces.engine.plan import Context, Plan
-from subspaces.engine.stages import Embedding, Evidence, Graph, Seen
+from subspaces.engine.stages import Embedding, Evidence, Graph, KernelInput
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
 from subspaces.numerics.listening import Listener, Timer
@@ -21,7 +21,7 @@ from subspaces.numerics.ordering import (
     Distinct,
     canonical_order,
     distinct_rows,
-    fingerprints,
+    hash_rows,
     inverse_of,
     reordered,
     rows_of,
@@ -30,12 +30,12 @@ from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import in_order
 from subspaces.progress import phase
-from subspaces.representation.coefficients import Coefficients, Factors, Placed
+from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors
 from subspaces.scaling import Scaling
 
 
 @dataclass(frozen=True)
-class Journey:
+class FitResult:
     """Everything a run found, in the order in which the points were given.
 
     Attributes
@@ -45,7 +45,7 @@ class Journey:
     embedding : :class:`~subspaces.engine.stages.Embedding`, or None where none was needed
     labels : cluster of each point, numbered by the first of their points; None if the run ended before
     timings : seconds of each stage that was computed
-    order, prints : the different rows in canonical order, and the fingerprints of all rows
+    order, row_hashes : the different rows in canonical order, and the hashes of all rows
     all_equal : whether all points are, so that there was nothing to compute
     """
 
@@ -55,7 +55,7 @@ class Journey:
     labels: Labels | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
     order: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    prints: Array = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    row_hashes: Array = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     all_equal: bool = False
 
     @property
@@ -104,7 +104,7 @@ def run(
     cache: Cache | None = None,
     listen: Listener | None = None,
     until: str = "cut",
-) -> Journey:
+) -> FitResult:
     """From points to labels.
 
     Parameters
@@ -116,15 +116,15 @@ def run(
     until : the last stage: ``"graph"``, ``"embedding"`` or ``"cut"``
     """
     with phase("Putting the points in order"):
-        prints = fingerprints(X)
+        row_hashes = hash_rows(X)
         if all_equal(X, plan.pairwise):
-            return replace(_one_cluster(plan), prints=prints)
+            return replace(_one_cluster(plan), row_hashes=row_hashes)
         order = kept = np.arange(X.shape[0])
         distinct = Distinct(kept, kept)
         if plan.canonical:
-            order = canonical_order(X, prints, pairwise=plan.pairwise)
+            order = canonical_order(X, row_hashes, pairwise=plan.pairwise)
         if plan.canonical and not plan.pairwise:
-            distinct = distinct_rows(prints)
+            distinct = distinct_rows(row_hashes)
             first = np.zeros(len(order), dtype=bool)
             first[distinct.rows] = True
             order = order[first[order]]
@@ -134,7 +134,7 @@ def run(
         points = rows_of(X, order, pairwise=plan.pairwise)
     found = run_ordered(plan, points, cache=cache, listen=listen, until=until)
     found = as_given(found, distinct.place[order])
-    return replace(_with_copies(found, distinct), prints=prints)
+    return replace(_with_copies(found, distinct), row_hashes=row_hashes)
 
 
 def run_ordered(
@@ -144,17 +144,17 @@ def run_ordered(
     cache: Cache | None = None,
     listen: Listener | None = None,
     until: str = "cut",
-) -> Journey:
+) -> FitResult:
     """:func:`run` for points that all differ and are in canonical order."""
     steps = _Run(plan, points, cache, listen)
     graph, n = steps.joined(), points.shape[0]
     if plan.n_clusters == n and not graph.W.nnz:  # as many clusters as points, nothing to cut
-        return Journey(plan, graph, Embedding(np.eye(n), np.zeros(n)), np.arange(n), steps.timer.seconds)
+        return FitResult(plan, graph, Embedding(np.eye(n), np.zeros(n)), np.arange(n), steps.timer.seconds)
     embedding = None if until == "graph" else steps.embedding(graph)
     labels = None
     if until == "cut":
         labels = np.unique(steps.labels(graph, embedding), return_inverse=True)[1].astype(np.intp)
-    return Journey(plan, graph, embedding, labels, steps.timer.seconds)
+    return FitResult(plan, graph, embedding, labels, steps.timer.seconds)
 
 
 _Represented: TypeAlias = tuple[Coefficients | Array | Sparse, Evidence]
@@ -176,7 +176,7 @@ class _Run:
             self._scaled = found
         return found
 
-    def seen(self) -> Seen:
+    def seen(self) -> KernelInput:
         """Kernel, fitted, and what the representation starts from."""
         return self._stage("kernel", lambda: stages.see(*self.scaled(), self.plan))
 
@@ -184,7 +184,7 @@ class _Run:
         """The coefficients, or the affinity of a method that has none, and how they were reached."""
         return self._stage("coefficients", self._represent, self.seen)
 
-    def _represent(self, seen: Seen) -> _Represented:
+    def _represent(self, seen: KernelInput) -> _Represented:
         plan = self.plan
         if plan.represent is None:
             assert plan.affinity is not None
@@ -254,13 +254,13 @@ class _Run:
         return found
 
 
-def as_given(found: Journey, order: Labels) -> Journey:
-    """A journey of points in canonical order, as one of the points in the order in which they were given."""
+def as_given(found: FitResult, order: Labels) -> FitResult:
+    """A result of points in canonical order, as one of the points in the order in which they were given."""
     place = inverse_of(order)
     graph, embedding = found.graph, found.embedding
     C, model = graph.coefficients, graph.evidence.model
     if isinstance(C, Factors):
-        C = Placed(C, place)
+        C = PermutedFactors(C, place)
     elif C is not None:
         C = reordered(C, place)
     graph = graph._replace(
@@ -279,8 +279,8 @@ def as_given(found: Journey, order: Labels) -> Journey:
     return replace(found, graph=graph, embedding=embedding, labels=labels, order=order)
 
 
-def _with_copies(found: Journey, distinct: Distinct) -> Journey:
-    """A journey of the different rows as one of all: a copy is represented by the row it equals, tied to it alone."""
+def _with_copies(found: FitResult, distinct: Distinct) -> FitResult:
+    """A result of the different rows as one of all: a copy is represented by the row it equals, tied to it alone."""
     rows, place = distinct
     if len(rows) == len(place):
         return found
@@ -294,7 +294,7 @@ def _with_copies(found: Journey, distinct: Distinct) -> Journey:
     i, j = np.concatenate([rows[W.row], rows[own], copies]), np.concatenate([rows[W.col], copies, rows[own]])
     joined = sparse.csr_array((np.concatenate([W.data, ties, ties]).astype(W.dtype), (i, j)), shape=size)
     C, model = graph.coefficients, graph.evidence.model
-    if isinstance(C, Placed):
+    if isinstance(C, PermutedFactors):
         C = C._replace(place=C.place[place])
     elif isinstance(C, sparse.sparray):
         known = C.tocoo()
@@ -310,7 +310,7 @@ def _with_copies(found: Journey, distinct: Distinct) -> Journey:
     return replace(found, graph=graph, embedding=embedding, labels=labels, order=rows[found.order])
 
 
-def _one_cluster(plan: Plan) -> Journey:
+def _one_cluster(plan: Plan) -> FitResult:
     """All points are equal: there is one cluster, and saying anything else would be an invention."""
     n = plan.shape.n
     if plan.n_clusters not in (1, None):
@@ -321,4 +321,4 @@ def _one_cluster(plan: Plan) -> Journey:
     evidence = Evidence(Scaling(), as_kernel("linear"))
     graph = Graph(sparse.csr_array((n, n)), C, 1, np.zeros(0, dtype=np.intp), evidence)
     labels = np.zeros(n, dtype=np.intp)
-    return Journey(plan, graph, Embedding(np.ones((n, 1)), np.zeros(1)), labels, order=np.arange(n), all_equal=True)
+    return FitResult(plan, graph, Embedding(np.ones((n, 1)), np.zeros(1)), labels, order=np.arange(n), all_equal=True)

@@ -18,14 +18,14 @@ from subspaces.numerics.cells import build_cells
 from subspaces.numerics.process import warn_caller
 from subspaces.numerics.types import Array, Data, Labels, Sparse
 from subspaces.partition import cut_by_modularity, cut_embedding, distinct_communities
-from subspaces.representation.coefficients import Coefficients, Factors, Placed, Trace, from_sparse
+from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors, Trace, from_sparse
 from subspaces.representation.two_scale import TwoScale
 from subspaces.scaling import Scaling, apply_scaling, fit_components, fit_scaling
 
 _MICRO_CLUSTERS = 2000
 
 
-class Seen(NamedTuple):
+class KernelInput(NamedTuple):
     """The points as the representation sees them.
 
     Attributes
@@ -72,7 +72,7 @@ class Graph(NamedTuple):
     """
 
     W: Sparse
-    coefficients: Sparse | Factors | Placed | None
+    coefficients: Sparse | Factors | PermutedFactors | None
     n_components: int
     isolated: Labels
     evidence: Evidence
@@ -106,18 +106,18 @@ def scaled(X: Data, plan: Plan) -> tuple[Data, Scaling]:
     return apply_scaling(X, scaling), scaling
 
 
-def see(points: Data, scaling: Scaling, plan: Plan) -> Seen:
+def see(points: Data, scaling: Scaling, plan: Plan) -> KernelInput:
     """Points → what the representation starts from (K of eq. 3.8, its feature map, or the points)."""
     kernel = plan.kernel.scaled(scaling.exponent).fit(points)
     if plan.source == "packed":
-        return Seen(scaling, kernel, kernel.packed_gram(points))
+        return KernelInput(scaling, kernel, kernel.packed_gram(points))
     if plan.source == "gram":
         found = kernel.gram(points) if plan.place is None else gram_at(kernel, points, plan.place)
-        return Seen(scaling, kernel, found)
+        return KernelInput(scaling, kernel, found)
     if plan.source == "features":
-        return Seen(scaling, kernel, kernel.features(points))
+        return KernelInput(scaling, kernel, kernel.features(points))
     require_dense_points(Shape.of(points))
-    return Seen(scaling, kernel, points.toarray() if sparse.issparse(points) else np.asarray(points))
+    return KernelInput(scaling, kernel, points.toarray() if sparse.issparse(points) else np.asarray(points))
 
 
 def strongest(coefficients: Coefficients, plan: Plan) -> Coefficients:

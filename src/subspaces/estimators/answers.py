@@ -33,7 +33,7 @@ MADE_AGAIN = ("_tree", "_levels", "_confidence")
 
 
 class Answers:
-    """What an estimator with a graph can be asked; stands beside its base, which gives what is named here."""
+    """What an estimator with a graph can be asked; a mixin, whose base gives what is named here."""
 
     n_clusters: Any
     verbose: bool
@@ -105,15 +105,15 @@ class Answers:
 
     def _order(self) -> Labels:
         """The points in an order that does not depend on that of the rows."""
-        points, prints = self._predictor.X, self._predictor.prints
-        if points is None or prints is None:
+        points, row_hashes = self._predictor.X, self._predictor.row_hashes
+        if points is None or row_hashes is None:
             return np.arange(len(self.labels_))
-        return canonical_order(points, prints)
+        return canonical_order(points, row_hashes)
 
     def _distinct(self) -> Distinct:
         """The different rows, which the fit looked at."""
-        prints = self._predictor.prints
-        return distinct_rows(np.arange(len(self.labels_)) if prints is None else prints)
+        row_hashes = self._predictor.row_hashes
+        return distinct_rows(np.arange(len(self.labels_)) if row_hashes is None else row_hashes)
 
     def _order_of_distinct(self) -> Labels:
         """These rows, by their place among themselves, in the order of :meth:`_order`."""

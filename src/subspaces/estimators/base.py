@@ -121,9 +121,9 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         -------
         self
         """
-        return self._safely(X, self._fit)
+        return self._restoring_on_error(X, self._fit)
 
-    def _safely(self, X: Any, fit: Callable[[Data], None]) -> Self:
+    def _restoring_on_error(self, X: Any, fit: Callable[[Data], None]) -> Self:
         """Fit to validated points."""
         with self.fitting(), shown(self.verbose, lines=True), computing_at(place_of(X)):
             fit(self._validated(X))

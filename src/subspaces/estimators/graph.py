@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES, Context, Cut, Plan, Shape, require_dense_points, require_squares
 from subspaces.engine.predict import by_training_points
-from subspaces.engine.run import Journey, run
+from subspaces.engine.run import FitResult, run
 from subspaces.engine.validation import stored_by_content
 from subspaces.estimators.answers import MADE_AGAIN, Answers
 from subspaces.estimators.base import SubspaceClusterer
@@ -24,12 +24,12 @@ from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
 from subspaces.numerics.namespace import like
 from subspaces.numerics.types import Array, Data, Sparse
-from subspaces.representation.coefficients import Coefficients, Placed
+from subspaces.representation.coefficients import Coefficients, PermutedFactors
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class WithKernel:
-    """Parameters of a method that sees the data through a kernel; stands beside its base."""
+    """Parameters of a method that sees the data through a kernel; a mixin."""
 
     kernel: KernelLike = "rbf"
     bandwidth: float | str = "rms"
@@ -38,7 +38,7 @@ class WithKernel:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class WithGraph:
-    """Parameters of a method whose coefficients can become a graph in several ways; stands beside its base."""
+    """Parameters of a method whose coefficients can become a graph in several ways; a mixin."""
 
     graph: str = "symmetric"
     graph_params: Mapping[str, Any] | None = None
@@ -87,16 +87,16 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_by(self, X: Any, run: Callable[..., Journey]) -> Self:
+    def fit_by(self, X: Any, run: Callable[..., FitResult]) -> Self:
         """:meth:`fit` with another :func:`~subspaces.engine.run.run`: one with a cache, or with workers elsewhere."""
-        return self._safely(X, lambda points: self._fit_by(points, run))
+        return self._restoring_on_error(X, lambda points: self._fit_by(points, run))
 
-    def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
-        settled = self.settled(X)
-        plan = settled._plan(X)
+    def _fit_by(self, X: Data, run: Callable[..., FitResult]) -> None:
+        resolved = self.resolve_auto(X)
+        plan = resolved._plan(X)
         with announced(self, len(STAGES)) as listen:
-            journey = run(plan, X, listen=listen)
-        self._keep(journey, X, settled)
+            result = run(plan, X, listen=listen)
+        self._keep(result, X, resolved)
 
     def plan(self, X: Data) -> Plan:
         """The plan of a fit to the points X: everything checked and decided, nothing computed.
@@ -108,7 +108,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         self._validate_params()
         return self._plan(X)
 
-    def settled(self, X: Data) -> Self:
+    def resolve_auto(self, X: Data) -> Self:
         """The estimator whose parameters are used: this one, or a copy with what was left to be chosen.
 
         Parameters
@@ -167,13 +167,13 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     def _affinity(self, points: Array, exponent: int) -> Array | Sparse:
         raise NotImplementedError
 
-    def _keep(self, journey: Journey, X: Data, settled: Self) -> None:
-        """Fitted attributes from a journey."""
-        graph, embedding = journey.graph, journey.embedding
+    def _keep(self, result: FitResult, X: Data, resolved: Self) -> None:
+        """Fitted attributes from a result."""
+        graph, embedding = result.graph, result.embedding
         evidence, trace = graph.evidence, graph.evidence.trace
-        assert journey.labels is not None
-        self.labels_ = journey.labels
-        self.n_clusters_ = journey.n_clusters
+        assert result.labels is not None
+        self.labels_ = result.labels
+        self.n_clusters_ = result.n_clusters
         self.affinity_matrix_ = graph.W
         self.n_components_, self.isolated_ = graph.n_components, graph.isolated
         self.kernel_ = evidence.kernel
@@ -181,16 +181,16 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         self.trace_ = trace
         if trace is not None:
             self.n_iter_ = max(1, trace.n_iter)
-        self.timings_ = dict(journey.timings)
-        if journey.plan.solver:
-            self.solver_, self.solver_reason_ = journey.plan.solver, journey.plan.solver_reason
+        self.timings_ = dict(result.timings)
+        if result.plan.solver:
+            self.solver_, self.solver_reason_ = result.plan.solver, result.plan.solver_reason
         self._embedding = None if embedding is None else embedding.of_points(graph.W.dtype)
-        if embedding is not None and not journey.all_equal:
+        if embedding is not None and not result.all_equal:
             self.eigenvalues_ = embedding.eigenvalues
-        self._coefficients: Sparse | Placed | None = graph.coefficients
-        self._predictor = by_training_points(journey, X, self.out_of_sample)
-        if not journey.all_equal:  # which has been said
-            settled._warn_if_fewer(self.n_clusters_, "too few points differ, or the graph shows no more")
+        self._coefficients: Sparse | PermutedFactors | None = graph.coefficients
+        self._predictor = by_training_points(result, X, self.out_of_sample)
+        if not result.all_equal:  # already warned
+            resolved._warn_if_fewer(self.n_clusters_, "too few points differ, or the graph shows no more")
 
     # ---------------------------------------------------------------- what was found, beside Answers
 
@@ -216,7 +216,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
                 f"this {type(self).__name__} has no coefficients_: it is not fitted, represents no point by others, or "
                 'keeps none of them (graph="row_space" and "dscnet" without n_nonzero).'
             )
-        return found.sparse() if isinstance(found, Placed) else found
+        return found.sparse() if isinstance(found, PermutedFactors) else found
 
     def fit_transform(self, X: Any, y: Any = None, **kwargs: Any) -> Array:
         """Cluster the rows of X and return their spectral embedding."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
-from subspaces.representation.coefficients import Placed
+from subspaces.representation.coefficients import PermutedFactors
 from subspaces.spelling import counted
 
 
@@ -92,7 +92,7 @@ def _coefficients(estimator: Any) -> str:
     parts = [f"λ = {penalty:.3g}"] if penalty is not None else []
     if trace is not None:
         parts.append(f"{trace.n_iter} iterations" + ("" if trace.converged else ", not converged"))
-    if isinstance(found, Placed):
+    if isinstance(found, PermutedFactors):
         parts.append(f"rank {len(found.factors.singular_values)}")
     elif found is not None:
         parts.append(f"{found.nnz:,} kept, {found.nnz / max(found.shape[0], 1):.1f} per point")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from subspaces.engine.plan import Plan
-from subspaces.engine.run import Journey
-from subspaces.estimators.automatic import AUTOMATIC, keep_choice, settle
+from subspaces.engine.run import FitResult
 from subspaces.estimators.graph import GraphClusterer
+from subspaces.estimators.resolve import AUTOMATIC, keep_choice, settle
 from subspaces.estimators.ridge import ridge_plan
 from subspaces.kernels import KernelLike
 from subspaces.numerics.types import Data
@@ -35,21 +35,21 @@ class ByRidge:
     _chooses: ClassVar[bool] = False
     """Whether parameters may be ``"auto"``."""
 
-    def settled(self: Any, X: Data) -> Any:
+    def resolve_auto(self: Any, X: Data) -> Any:
         """Itself, or a copy with what was left to be chosen for the points X."""
         if not self._chooses:
             return self
-        settled, self.selection_ = settle(self, X)
-        return settled
+        resolved, self.selection_ = settle(self, X)
+        return resolved
 
     def _plan(self: Any, X: Data) -> Plan:
         routes = {"solver": self.solver, "spectral": self.spectral, "constrained": self._constrained}
         return ridge_plan(self._outline(X), X, reg=self.reg, affine=self.affine, **routes)
 
-    def _keep(self: Any, journey: Journey, X: Data, settled: Any) -> None:
-        super()._keep(journey, X, settled)  # type: ignore[misc]
+    def _keep(self: Any, result: FitResult, X: Data, resolved: Any) -> None:
+        super()._keep(result, X, resolved)  # type: ignore[misc]
         if self._chooses:
-            keep_choice(self, settled)
+            keep_choice(self, resolved)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
 from subspaces.engine.validation import check_count
-from subspaces.estimators.automatic import AUTOMATIC
 from subspaces.estimators.base import COUNT, SubspaceClusterer
 from subspaces.estimators.callbacks import announced
 from subspaces.estimators.explain import Explanation, explained
@@ -24,6 +23,7 @@ from subspaces.estimators.graph import WithKernel
 from subspaces.estimators.ktrr import KTRR, LSR1
 from subspaces.estimators.large import keep_outcome
 from subspaces.estimators.lrr import LRR2
+from subspaces.estimators.resolve import AUTOMATIC
 from subspaces.estimators.ssc import SSC
 from subspaces.kernels import as_kernel
 from subspaces.landmarks.collaborative import CollaborativeClassifier

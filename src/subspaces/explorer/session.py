@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_array
 
 from subspaces.confidence import UNSURE
 from subspaces.engine.run import Cache, run
+from subspaces.estimators.auto import Chosen, SubspaceClustering
 from subspaces.estimators.explain import Explanation, explained
-from subspaces.estimators.front_door import Chosen, SubspaceClustering
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
 from subspaces.explorer.edits import Edits

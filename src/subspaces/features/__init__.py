@@ -1,4 +1,4 @@
-"""From things to vectors: pictures (and texts) become rows of numbers before the journey begins.
+"""From things to vectors: pictures (and texts) become rows of numbers before anything else.
 
 A *spec* says how: ``"pixels"``, ``"efficientnet"``, ``"timm:NAME"``, ``"open_clip:NAME"``, a path to a ``.npy`` of
 vectors, or a function. :func:`as_extractor` makes an object of it, :func:`vectors_of` applies it, and vectors that take

@@ -1,4 +1,4 @@
-"""Communities → pairs that are joined one by one: crumbs, then neighbours, then those without an edge between them.
+"""Communities → pairs that are joined one by one: tiny components, then neighbours, then those without a common edge.
 
 Each kind changes the shares of degree: that of a community that has gone is infinite. Numbers that tie are equal, and
 of those the first pair is joined; a step looks at a few communities, not at all pairs.
@@ -13,20 +13,20 @@ import numpy as np
 from subspaces.numerics.ties import tolerance
 from subspaces.numerics.types import Array
 
-_CRUMB = 50  # a community with less than this part of a typical one is a crumb
+_TINY = 50  # a community with less than this part of a typical one is tiny
 _LEAST_DEGREE = 1e-200  # in place of 0, to divide by
 
 
-def join_crumbs(degree: list[float], alone: Array, sizes: Array) -> Iterator[tuple[int, int]]:
+def join_tiny(degree: list[float], alone: Array, sizes: Array) -> Iterator[tuple[int, int]]:
     """Communities without an edge to the rest, small beside that of a typical point; the smallest first."""
     by_size = np.sort(sizes)
     typical = by_size[np.searchsorted(np.cumsum(by_size), sizes.sum() / 2)]
-    found = np.flatnonzero(alone & (_CRUMB * sizes < typical))
+    found = np.flatnonzero(alone & (_TINY * sizes < typical))
     largest = int(sizes.argmax())
-    for crumb in found[np.argsort(sizes[found], kind="stable")].tolist():
-        degree[largest] += degree[crumb]
-        degree[crumb] = np.inf
-        yield largest, crumb
+    for tiny in found[np.argsort(sizes[found], kind="stable")].tolist():
+        degree[largest] += degree[tiny]
+        degree[tiny] = np.inf
+        yield largest, tiny
 
 
 def join_neighbours(

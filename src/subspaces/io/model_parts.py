@@ -18,7 +18,7 @@ from subspaces.registry import METHODS, SHALLOW
 
 OURS = {
     "engine.predict": "ByModel ByTrainingPoints",
-    "estimators.front_door": "SubspaceClustering",
+    "estimators.auto": "SubspaceClustering",
     "estimators.sampled": "SampledClusterer",
     "features.documents": "Sentences Tfidf",
     "features.given": "FromFile",
@@ -35,7 +35,7 @@ OURS = {
     "landmarks.sample_cluster_classify": "AlignedVote SampledModel",
     "landmarks.spectral_embedded": "LinearEmbedding SpectralEmbeddedModel",
     "numerics.cells": "Cells",
-    "representation.coefficients": "Factors Placed Trace",
+    "representation.coefficients": "Factors PermutedFactors Trace",
     "representation.nystrom": "GlobalPart",
     "representation.two_scale": "TwoScale",
     "scaling": "Scaling",
@@ -58,7 +58,7 @@ _NUMBERS = {f"numpy.{name}" for name in ("bool", "bool_", "float32", "float64", 
 _ALLOWED = {
     "DictNode": {"builtins.dict"},
     "ListNode": {"builtins.list"},
-    "TupleNode": {"builtins.tuple", *(name for name in _CLASSES if name.endswith((".Factors", ".Placed")))},
+    "TupleNode": {"builtins.tuple", *(name for name in _CLASSES if name.endswith((".Factors", ".PermutedFactors")))},
     "JsonNode": {"builtins.str"},
     "TypeNode": _KEYS | _NUMBERS,
     "NdArrayNode": {"numpy.ndarray", *_NUMBERS},

@@ -14,7 +14,7 @@ from subspaces.numerics.centroids import cluster_rows, nearest, sample_rows
 from subspaces.numerics.decompositions import block_pairs, cholesky, lanczos, largest_eigenpairs
 from subspaces.numerics.distances import nearest_neighbors
 from subspaces.numerics.listening import Listener, unwatched
-from subspaces.numerics.ordering import fingerprints, one_label_per_copy
+from subspaces.numerics.ordering import hash_rows, one_label_per_copy
 from subspaces.numerics.types import Array, Labels, Sparse
 
 _DENSE_SIZE = 2000
@@ -147,7 +147,7 @@ def sec(
         embedding = spectral_embedded(sample, W, n_clusters, fidelity, penalty)
     with stage("partition"):
         found, _ = cluster_rows(embedding.vectors, n_clusters, n_init, seed)
-        found = one_label_per_copy(found, fingerprints(sample))
+        found = one_label_per_copy(found, hash_rows(sample))
         # of the mapped landmarks, not of F: the ridge draws all images towards the mean
         images = embedding(sample)
         centers = np.array([images[found == label].mean(axis=0) for label in range(found.max() + 1)])

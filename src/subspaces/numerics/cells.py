@@ -176,7 +176,7 @@ def probed_positions(cells: Cells, probes: Labels, at_least: int) -> Labels:
     sizes = np.diff(cells.bounds)[probes]
     enough = int(np.searchsorted(np.cumsum(sizes), max(PROBED_POINTS, at_least))) + 1
     chosen = probes[:enough]
-    if sizes[:enough].sum() < at_least:  # crumbs of cells only: look everywhere rather than return too few
+    if sizes[:enough].sum() < at_least:  # tiny components of cells only: look everywhere rather than return too few
         chosen = np.r_[chosen, np.setdiff1d(np.arange(cells.n_cells), chosen)]
     return np.concatenate([np.arange(cells.bounds[c], cells.bounds[c + 1]) for c in chosen])
 

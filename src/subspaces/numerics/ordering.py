@@ -24,17 +24,17 @@ _ROUNDING = 1e-13
 """Range of a column over its size, or over the largest range, below which it is constant but for rounding."""
 
 
-def canonical_order(X: Data, prints: Array, *, pairwise: bool = False) -> Labels:
-    """Row numbers of X, dense or sparse, in canonical order; `prints` are the fingerprints of its rows.
+def canonical_order(X: Data, row_hashes: Array, *, pairwise: bool = False) -> Labels:
+    """Row numbers of X, dense or sparse, in canonical order; `row_hashes` are the hashes of its rows.
 
     With `pairwise` X is a matrix between the points, whose columns come in the order of its rows.
 
     Examples
     --------
     >>> X = np.array([[3.0, 1.0], [0.0, 0.5], [2.0, 2.0]])
-    >>> order = canonical_order(X, fingerprints(X))
+    >>> order = canonical_order(X, hash_rows(X))
     >>> shuffled = X[[2, 0, 1]]
-    >>> bool((X[order] == shuffled[canonical_order(shuffled, fingerprints(shuffled))]).all())
+    >>> bool((X[order] == shuffled[canonical_order(shuffled, hash_rows(shuffled))]).all())
     True
     """
     n, units = X.shape[0], Units.of_columns(X)
@@ -43,7 +43,7 @@ def canonical_order(X: Data, prints: Array, *, pairwise: bool = False) -> Labels
         second = X @ (first / (np.abs(first).max() or 1.0)) / (abs(X).max() or 1.0)
     else:
         second = second_keys(X, units, sums / n)
-    return order_of_keys(np.column_stack([first, second]), prints)
+    return order_of_keys(np.column_stack([first, second]), row_hashes)
 
 
 class Units(NamedTuple):
@@ -118,9 +118,9 @@ def _cubic(t: Array) -> Array:
     return ((t + 1) * t + 1) * t
 
 
-def order_of_keys(keys: Array, prints: Array) -> Labels:
-    """Ascending first keys; of those that are equal but for rounding ascending second keys, then fingerprints."""
-    return np.lexsort((prints, levels(keys[:, 1], _TIE), levels(keys[:, 0], _TIE)))
+def order_of_keys(keys: Array, row_hashes: Array) -> Labels:
+    """Ascending first keys; of those that are equal but for rounding ascending second keys, then hashes."""
+    return np.lexsort((row_hashes, levels(keys[:, 1], _TIE), levels(keys[:, 0], _TIE)))
 
 
 def inverse_of(order: Labels) -> Labels:
@@ -158,7 +158,7 @@ def reordered(S: Sparse, order: Labels) -> Sparse:
     return out
 
 
-def fingerprints(X: Data) -> Array:
+def hash_rows(X: Data) -> Array:
     """A 64-bit number per row that depends on the values only: sparse and dense rows agree.
 
     The mixed bits of each value times a fixed odd number per feature, summed modulo 2⁶⁴; exact integer arithmetic, so
@@ -191,17 +191,17 @@ def _bits(values: Array) -> Array:
     return bits
 
 
-def one_label_per_copy(labels: Labels, prints: Array) -> Labels:
+def one_label_per_copy(labels: Labels, row_hashes: Array) -> Labels:
     """Labels without gaps, where points with the same fingerprint all have the one most of them had."""
-    return np.unique(label_of_most_copies(labels, prints), return_inverse=True)[1].astype(np.intp)
+    return np.unique(label_of_most_copies(labels, row_hashes), return_inverse=True)[1].astype(np.intp)
 
 
-def label_of_most_copies(labels: Labels, prints: Array) -> Labels:
+def label_of_most_copies(labels: Labels, row_hashes: Array) -> Labels:
     """Labels, −1 for noise among them, where points with the same fingerprint all have the one most of them had.
 
     Of labels with equally many votes the smallest. No name changes, so that what predicts by name stays right.
     """
-    groups, group = np.unique(prints, return_inverse=True)
+    groups, group = np.unique(row_hashes, return_inverse=True)
     if len(groups) == len(labels):
         return labels
     least, span = int(labels.min()), int(np.ptp(labels)) + 1
@@ -218,8 +218,8 @@ class Distinct(NamedTuple):
     place: Labels
 
 
-def distinct_rows(prints: Array) -> Distinct:
-    """Find the different rows by their fingerprints.
+def distinct_rows(row_hashes: Array) -> Distinct:
+    """Find the different rows by their hashes.
 
     Copies represent each other and nothing else: with them a graph shows which rows are equal, not which are alike.
 
@@ -228,6 +228,6 @@ def distinct_rows(prints: Array) -> Distinct:
     >>> distinct_rows(np.array([5, 7, 5, 8], dtype=np.uint64))
     Distinct(rows=array([0, 1, 3]), place=array([0, 1, 0, 2]))
     """
-    _, first, kind = np.unique(prints, return_index=True, return_inverse=True)
+    _, first, kind = np.unique(row_hashes, return_index=True, return_inverse=True)
     rows = np.sort(first)
     return Distinct(rows, np.searchsorted(rows, first[kind]))

@@ -48,7 +48,7 @@ class Factors(NamedTuple):
         return np.asarray((self.left * self.singular_values) @ self.right.T)
 
 
-class Placed(NamedTuple):
+class PermutedFactors(NamedTuple):
     """A matrix of low rank whose row and column of point i are number ``place[i]`` of the factors'.
 
     Reordered factors would give other last digits on some processors.

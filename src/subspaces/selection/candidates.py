@@ -13,7 +13,7 @@ from subspaces.kernels import KernelLike, is_precomputed
 from subspaces.kernels.profiles import n_monomials
 from subspaces.numerics.types import Array, Data
 from subspaces.scaling import apply_scaling, fit_scaling
-from subspaces.selection.films import MOST_TRACKS, are_tracks
+from subspaces.selection.trajectories import MOST_TRACKS, are_tracks
 
 AUTO = "auto"
 EFFORTS = ("fast", "balanced", "thorough")
@@ -34,14 +34,14 @@ _OTHER_UNITS = 0.06  # median deviation of a column over the largest below which
 _ZEROS, _SKEW = 0.25, 2.0  # share of zeros and skewness of the rest from which non-negative numbers are counts
 _SAME_LENGTH = 0.02  # of the squared length
 _MANY_TRACKS = 1000  # above which one λ is tried
-_FILM = (
+_TRAJECTORIES = (
     " Rows are tracks of a film, x and y of every frame: of the coefficients the low rank that motions have is kept."
 )
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of the journey up to the graph; `kernel` may be :data:`NEIGHBORS`.
+    """One setting, up to the graph; `kernel` may be :data:`NEIGHBORS`.
 
     `graph` is a rule of its own (:class:`~subspaces.graphs.rules.GraphRule`), one of all pairs that needs the number of
     clusters; None is that of the search, whose truncations are prefixes of one another.
@@ -157,9 +157,9 @@ def tried_on(
     """
     n, kernel = X.shape[0], given["kernel"]
     width = _WIDE if is_precomputed(kernel) else min(X.shape[1], n_components or X.shape[1])
-    if n_clusters is not None and _is_film(X, given, n_points or n):
+    if n_clusters is not None and _are_trajectories(X, given, n_points or n):
         own = [Setting(None, f.kernel, f.reg, f.n_nonzeros[0], *f[3:]) for f in families_of_tracks(n, effort)]
-        return Tried(tuple(own), ("kmeans",), kind_reason=_FILM)
+        return Tried(tuple(own), ("kmeans",), kind_reason=_TRAJECTORIES)
     scalings: tuple[str | None, ...] = (given["scaling"],)
     reason = ""
     if given["scaling"] == AUTO:
@@ -183,7 +183,7 @@ def tried_on(
     return Tried(tuple(settings), cuts, reason)
 
 
-def _is_film(X: Data, given: Mapping[str, Any], n_points: int) -> bool:
+def _are_trajectories(X: Data, given: Mapping[str, Any], n_points: int) -> bool:
     """Whether the points are tracks, and nothing that is given stands against what is tried on them.
 
     Modularity makes nothing of a graph of all pairs.

@@ -145,7 +145,7 @@ def _coinciding(graphs: Sequence[Candidate], communities: Sequence[Labels]) -> L
     """The settings, of several kernels and penalties, that give the same communities; none where they are few.
 
     Truncations of one kernel and penalty are prefixes of each other and count once. Others that differ by a few points
-    are among them: such points may be crumbs that two or three settings count.
+    are among them: such points may be tiny components that two or three settings count.
     """
     kinds = np.unique([repr(_kind(graph)) for graph in graphs], return_inverse=True)[1]
     agreement = pairwise_agreement(communities)
@@ -283,7 +283,7 @@ def _spread(largest: int, n: int) -> list[int]:
     """Numbers from 2 to `largest`, every one up to 40, then in steps of 2.5 %.
 
     Above 40 none that leaves less than four of the n points to a cluster, and none above 1,000. A graph with so many
-    communities has fallen into crumbs, and the agreement of twelve graphs of 2,500 points takes 0.4 s at 600 clusters
+    communities has fallen apart, and the agreement of twelve graphs of 2,500 points takes 0.4 s at 600 clusters
     and 11 s at 2,000.
     """
     numbers, k = [], 2

@@ -110,7 +110,7 @@ def support(agreement: Array, share: float = 1 / 3, least: int = 3) -> Array:
 
 
 def consensus(partitions: Sequence[Labels], chosen: int, share: float = 1 / 3, least: int = 3) -> Array:
-    """How far the partitions most like the chosen one put each point into the same company, 0 to 1.
+    """How far the partitions most like the chosen one put each point into the same cluster, 0 to 1.
 
     The Jaccard index of the point's clusters in the two partitions, mean of `share` of the others.
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from subspaces.engine import stages
 from subspaces.engine.plan import Plan
-from subspaces.engine.run import Journey, run_ordered
+from subspaces.engine.run import FitResult, run_ordered
 from subspaces.engine.stages import Evidence
 from subspaces.kernels import Linear
 from subspaces.numerics.types import Labels, Sparse
@@ -35,7 +35,7 @@ def cut(candidate: Candidate, method: str, n_clusters: int | None) -> Labels:
     """Partition a graph; `n_clusters` None takes the communities of largest modularity as they are."""
     plan = plan_of_cut(candidate.plan, method, n_clusters)
     candidate.cache.put(plan.key("communities"), candidate.communities)
-    found: Journey = run_ordered(plan, candidate.points, cache=candidate.cache)
+    found: FitResult = run_ordered(plan, candidate.points, cache=candidate.cache)
     assert found.labels is not None
     return found.labels
 

@@ -51,7 +51,7 @@ class Candidate:
 
     @property
     def n_effective(self) -> float:
-        """How many communities there are, crumbs hardly counted: exp of the entropy of their sizes."""
+        """How many communities there are, tiny components hardly counted: exp of the entropy of their sizes."""
         sizes = np.bincount(self.communities[self.communities >= 0]).astype(np.float64)
         shares = sizes[sizes > 0] / sizes.sum()
         return float(np.exp(-(shares * np.log(shares)).sum()))

@@ -162,7 +162,7 @@ class Selection:
     searched : rows the search looked at, all of them or a sample
     labels : the winner's clusters of these rows
     stability : agreement of the winner's partition with those of random parts (80 %) of its graph
-    consensus : how far the settings most like the winner put each searched point into the same company, 0 to 1
+    consensus : how far the settings most like the winner put each searched point into the same cluster, 0 to 1
     seconds : time of the search
     partitions : labels of the searched points, one row for each trial, where they were asked for
     """

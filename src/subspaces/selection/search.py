@@ -29,7 +29,7 @@ from subspaces.numerics import memory
 from subspaces.numerics.blocks import map_blocks
 from subspaces.numerics.components import N_COMPONENTS
 from subspaces.numerics.decompositions import eigh
-from subspaces.numerics.ordering import canonical_order, distinct_rows, fingerprints, rows_of
+from subspaces.numerics.ordering import canonical_order, distinct_rows, hash_rows, rows_of
 from subspaces.numerics.process import one_thread, quiet
 from subspaces.numerics.types import Array, Data, Labels
 from subspaces.progress import phase
@@ -49,10 +49,10 @@ from subspaces.selection.criteria import (
 )
 from subspaces.selection.cuts import cut, plan_of_cut, recut, suitable_cut
 from subspaces.selection.graphs import Candidate, Method, candidates_of
+from subspaces.selection.outlying import outlying_components, without
 from subspaces.selection.result import ONE_PIECE, TOO_FEW, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
 from subspaces.selection.splits import MOST_POINTS, N_DRAWS, one_piece
-from subspaces.selection.stragglers import stragglers, without
 
 N_SEARCHED = 2500
 """Points the search looks at; of more it takes a sample."""
@@ -121,11 +121,11 @@ def choose(
     given["partition"] = "modularity" if partition == AUTO and n_clusters is None else partition
     is_matrix = is_precomputed(kernel)
     with phase("Putting the points in order"):
-        prints = fingerprints(X)
-        rows = canonical_order(X, prints, pairwise=is_matrix)
+        row_hashes = hash_rows(X)
+        rows = canonical_order(X, row_hashes, pairwise=is_matrix)
         copies = np.ones(len(rows), dtype=np.intp)
         if not is_matrix:
-            distinct = distinct_rows(prints[rows])
+            distinct = distinct_rows(row_hashes[rows])
             rows, copies = rows[distinct.rows], np.bincount(distinct.place)
     n_points = len(rows)
     if n_points > N_SEARCHED:
@@ -221,7 +221,7 @@ def _counted(graphs: list[Candidate], X: Data, copies: Labels, method: Method, i
 
 def _count_of_rest(graphs: list[Candidate], n_features: int, seed: int) -> ClusterCount:
     """How many clusters there are beside a few tiny pieces, and these."""
-    away, n_pieces = stragglers(graphs)
+    away, n_pieces = outlying_components(graphs)
     if not n_pieces:
         return count_clusters(graphs, n_features, seed)
     count = count_clusters([without(graph, away) for graph in graphs], n_features, seed)
@@ -259,9 +259,9 @@ def _one_piece(
     def graphs_of(points: Array) -> list[Any]:
         seen = points @ points.T
         if not is_matrix:  # what was drawn is seen as the points are: in canonical order, copies once
-            prints = fingerprints(points)
-            rows = canonical_order(points, prints)
-            seen = points[rows[distinct_rows(prints[rows]).rows]]
+            row_hashes = hash_rows(points)
+            rows = canonical_order(points, row_hashes)
+            seen = points[rows[distinct_rows(row_hashes[rows]).rows]]
         found = candidates_of(seen, Tried(settings, CUTS_TRIED), method)
         drawn()
         return [graph.W for graph in found]

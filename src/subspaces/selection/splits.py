@@ -53,7 +53,7 @@ _FIRST_LOOK, _HOPELESS = 5, 0.2  # after so many draws no more are made where th
 _LEAST_POINTS = 8  # of a piece that is tested
 _LOWEST = 1e-3  # a cut below is as good as none
 _FEW_DIMENSIONS = 5.5
-_SHARE = 0.03  # of the points: a smaller piece that comes off is a straggler, not a cluster
+_SHARE = 0.03  # of the points: a smaller piece that comes off is an outlier, not a cluster
 
 
 def gaussian_like(points: Array, rng: np.random.Generator) -> Array:

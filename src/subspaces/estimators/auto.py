@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces.calibration import Agreement
 from subspaces.engine.plan import STAGES
-from subspaces.engine.run import Journey, run
+from subspaces.engine.run import FitResult, run
 from subspaces.engine.validation import all_equal
-from subspaces.estimators.automatic import OTHERWISE, keep_choice
 from subspaces.estimators.base import CONSTRAINTS
 from subspaces.estimators.callbacks import announced, with_callbacks
 from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
+from subspaces.estimators.resolve import OTHERWISE, keep_choice
 from subspaces.features import Extractor, Features, fit_extractor
 from subspaces.numerics.types import Data
 from subspaces.progress import shown
@@ -130,20 +130,20 @@ class SubspaceClustering(GraphClusterer):
         X : as in :meth:`fit`
         chosen : what :meth:`choose` of an estimator with the same parameters returned for X
         """
-        return self._safely(X, lambda points: self._fit_with(points, run, chosen))
+        return self._restoring_on_error(X, lambda points: self._fit_with(points, run, chosen))
 
-    def _fit_by(self, X: Data, run: Callable[..., Journey]) -> None:
+    def _fit_by(self, X: Data, run: Callable[..., FitResult]) -> None:
         self._fit_with(X, run, self._chosen(X))
 
-    def _fit_with(self, X: Data, run: Callable[..., Journey], chosen: Chosen) -> None:
+    def _fit_with(self, X: Data, run: Callable[..., FitResult], chosen: Chosen) -> None:
         self.estimator_, self.selection_ = chosen
         if self.selection_ is not None and self.selection_.n_points != X.shape[0]:
             n_points = self.selection_.n_points
             raise ValueError(f"chosen must be of the same points: it is of {n_points}, and X has {X.shape[0]}.")
         plan = self.estimator_._plan(X)
         with announced(self, len(STAGES)) as listen:
-            journey = run(plan, X, listen=listen)
-        self._keep(journey, X, self.estimator_)
+            result = run(plan, X, listen=listen)
+        self._keep(result, X, self.estimator_)
         keep_choice(self, self.estimator_)
 
     def choose(self, X: Any) -> Chosen:

@@ -1,4 +1,4 @@
-"""Parameters that may be ``"auto"``: settled from the points before a fit is planned."""
+"""Parameters that may be ``"auto"``: resolved from the points before a fit is planned."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def settle(estimator: T, X: Data) -> tuple[T, Selection | None]:
 
 
 def _with(estimator: T, values: dict[str, Any]) -> T:
-    settled = copy.copy(estimator)
-    settled.set_params(**values)
-    return settled
+    resolved = copy.copy(estimator)
+    resolved.set_params(**values)
+    return resolved
 
 
 def _checked(estimator: Any, X: Data, defaults: dict[str, Any]) -> Plan:
@@ -64,10 +64,10 @@ def _checked(estimator: Any, X: Data, defaults: dict[str, Any]) -> Plan:
     return plan
 
 
-def keep_choice(estimator: Any, settled: Any) -> None:
+def keep_choice(estimator: Any, resolved: Any) -> None:
     """The values used, given or chosen, as fitted attributes."""
     for name in ("reg", "n_nonzero", "scaling", "partition"):
-        if hasattr(settled, name):  # a graph of neighbours has no penalty
-            setattr(estimator, f"{name}_", getattr(settled, name))
+        if hasattr(resolved, name):  # a graph of neighbours has no penalty
+            setattr(estimator, f"{name}_", getattr(resolved, name))
     if estimator.selection_ is not None:
         estimator.timings_ = {"selection": estimator.selection_.seconds, **estimator.timings_}

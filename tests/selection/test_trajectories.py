@@ -13,8 +13,8 @@ from subspaces import KTRR, SubspaceClustering
 from subspaces.datasets import make_motions, make_subspaces
 from subspaces.metrics import accuracy
 from subspaces.selection import candidates, choose
-from subspaces.selection.films import are_tracks
 from subspaces.selection.graphs import Method, candidates_of
+from subspaces.selection.trajectories import are_tracks
 
 AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "affine", "partition"), "auto")
 

@@ -22,14 +22,14 @@ _MOST_PIECES = 3  # more of them are clusters, or noise, and the count knows wha
 _LEAST_POINTS = 4  # of a piece; fewer points are nothing
 
 
-class Stragglers(NamedTuple):
+class OutlyingComponents(NamedTuple):
     """Which points are in tiny pieces, and how many such pieces there are."""
 
     away: Array
     n_pieces: int
 
 
-def stragglers(graphs: Sequence[Candidate]) -> Stragglers:
+def outlying_components(graphs: Sequence[Candidate]) -> OutlyingComponents:
     """Points outside the one large piece in most graphs, where they are few and in few pieces; else none."""
     n = graphs[0].W.shape[0]
     votes = np.zeros(n)
@@ -38,12 +38,12 @@ def stragglers(graphs: Sequence[Candidate]) -> Stragglers:
         votes += outside if outside.mean() <= _MOST else 0
     away: Array = votes > len(graphs) / 2
     if not away.any():
-        return Stragglers(away, 0)
+        return OutlyingComponents(away, 0)
     between = sum((abs(graph.W[away][:, away]) for graph in graphs), start=sparse.csr_array((away.sum(), away.sum())))
     sizes = np.bincount(np.maximum(components(sparse.csr_array(between))[1], 0))
     n_pieces = int((sizes >= _LEAST_POINTS).sum())
     none = n_pieces == 0 or n_pieces > _MOST_PIECES or away.mean() > _MOST
-    return Stragglers(np.zeros(n, dtype=bool), 0) if none else Stragglers(away, n_pieces)
+    return OutlyingComponents(np.zeros(n, dtype=bool), 0) if none else OutlyingComponents(away, n_pieces)
 
 
 def without(graph: Candidate, away: Array) -> Candidate:

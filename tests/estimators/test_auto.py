@@ -196,7 +196,7 @@ def test_what_was_chosen_is_fitted_without_another_search(data, monkeypatch):
     X = data[0]
     model, other = SubspaceClustering().fit(X), SubspaceClustering()
     chosen = other.choose(X)
-    monkeypatch.setattr("subspaces.estimators.front_door.choose", lambda *_, **__: pytest.fail("it was searched"))
+    monkeypatch.setattr("subspaces.estimators.auto.choose", lambda *_, **__: pytest.fail("it was searched"))
     np.testing.assert_array_equal(other.fit_chosen(X, chosen).labels_, model.labels_)
     assert other.estimator_.get_params() == model.estimator_.get_params()
     with pytest.raises(ValueError, match="chosen must be of the same points"):
