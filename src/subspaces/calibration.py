@@ -83,7 +83,7 @@ def confidence_in_one(p_value: float) -> float:
     At even odds before, the odds of one piece are at least −e p ln p (Sellke, Bayarri and Berger 2001) for p < 1/e;
     where there are classes instead, about half of the points are in the largest.
     """
-    p = min(max(p_value, np.finfo(float).tiny), 1 / np.e)
+    p = np.clip(np.nan_to_num(p_value, nan=1.0), np.finfo(float).tiny, 1 / np.e)  # not tested is no evidence
     odds = -np.e * p * np.log(p)
     return float((odds + 0.5) / (odds + 1))
 

@@ -49,7 +49,7 @@ REFUSED = {
     "no number": (KTRR(None), X, "n_clusters=None needs"),
     "more clusters than points": (KTRR(101), X, "must not exceed"),
     "coarse, few points": (KTRR(3, spectral="coarse"), X, "64 points per cluster"),
-    "coarse, sparse points": (KTRR(1, spectral="coarse"), sparse.csr_array(X), "needs dense points"),
+    "coarse, sparse points": (KTRR(1, spectral="coarse"), sparse.csr_array(np.eye(100, 300)), "needs dense points"),
     "coarse, kernel matrix": (KTRR(1, kernel="precomputed", spectral="coarse"), np.eye(80), "needs dense points"),
     "no feature map": (KTRR(3, solver="low_rank"), X, "explicit feature map"),
     "no distances": (KTRR(3, kernel="quadratic", solver="two_scale"), X, "kernel of distances"),

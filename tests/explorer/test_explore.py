@@ -130,6 +130,7 @@ def test_where_no_command_does_it_there_is_none(data):
 
 def test_gaps_can_be_filled(tmp_path, monkeypatch):
     """The advice of the error is an option of the command."""
+    pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
     server = pytest.importorskip("subspaces.explorer.server")
     seen = []
     monkeypatch.setattr(server, "serve", lambda session, source, **_: seen.append((session, source)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fault_data import TRANSLATION_INVARIANT, blobs, fit, planes, said
+from fault_data import ENTRYWISE, TRANSLATION_INVARIANT, blobs, fit, planes, said
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -106,18 +106,20 @@ def test_case_11_a_zero_row(cls, seed):
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.parametrize("copies", [2, 20])
 def test_case_12_13_copies(cls, copies, seed):
-    """12, 13: copies of a point share its label, and a graph that they cut into islands says so."""
+    """12, 13: copies of a point share its label; in the methods with a graph it is the one without copies."""
     X, y = blobs(seed, size=7 if copies == 2 else 5)
     repeated = np.repeat(X, copies, axis=0)
-    model, texts = said(lambda: cls(n_clusters=3).fit(repeated))
+    if cls in ENTRYWISE:  # of so few different points none is worth representing
+        with quiet(), pytest.raises(ValueError, match="no edge"):
+            cls(n_clusters=3).fit(repeated)
+        return
+    model = fit(cls, repeated)
     labels = model.labels_.reshape(-1, copies)
     assert (labels == labels[:, :1]).all()
     if copies == 2 and cls in (KTRR, TRR, METHODS["ensc"], METHODS["tsc"], METHODS["kasp"], METHODS["uspec"]):
         assert adjusted_rand_score(y, labels[:, 0]) == 1
-    eta = getattr(model, "n_nonzero", None)
-    if hasattr(model, "affinity_matrix_") and eta is not None and copies > eta:
-        assert [text for text in texts if f"occurs {copies} times, more often than n_nonzero={eta}" in text]
     if hasattr(model, "affinity_matrix_"):
+        np.testing.assert_array_equal(labels[:, 0], fit(cls, X).labels_)
         np.testing.assert_array_equal(model.predict(repeated), model.labels_)
 
 

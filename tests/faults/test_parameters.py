@@ -301,7 +301,7 @@ MOMENTS = {
     "components": (stages, "components"),
     "embedding": (stages, "embed"),
     "cut": (stages, "cut"),
-    "copies": (run_module, "one_label_per_copy"),
+    "copies": (run_module, "_with_copies"),
     "as given": (run_module, "as_given"),
     "new points": (graph_module, "by_training_points"),
 }

@@ -197,11 +197,11 @@ def test_low_rank_form_with_reg_zero_stays_finite(rng):
     Z = rng.standard_normal((20, 3))
     with pytest.warns(IndefiniteKernelWarning, match="rounding"):
         found = ridge_low_rank(Z, reg=0.0)
-    assert_allclose(found.penalty, np.finfo(np.float64).eps * (Z**2).sum() / 20, rtol=1e-12)
+    assert_allclose(found.penalty, 10 * np.finfo(np.float64).eps * (Z**2).sum(), rtol=1e-12)
     assert_allclose(found.columns(0, 20) @ Z, Z, atol=1e-4)
     with pytest.warns(IndefiniteKernelWarning, match="rounding of the kernel matrix in float32"):
         single = ridge_low_rank(Z.astype(np.float32), reg=1e-12)
-    assert_allclose(single.penalty, np.finfo(np.float32).eps * (Z**2).sum() / 20, rtol=1e-5)
+    assert_allclose(single.penalty, 10 * np.finfo(np.float32).eps * (Z**2).sum(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("power", [-201, -101, -60, -30, 30, 60, 101, 201])

@@ -280,19 +280,22 @@ def as_given(found: FitResult, order: Labels) -> FitResult:
 
 
 def _with_copies(found: FitResult, distinct: Distinct) -> FitResult:
-    """A result of the different rows as one of all: a copy is represented by the row it equals, tied to it alone."""
+    """A result of the different rows as one of all: a copy is represented by the row it equals and tied to it alone.
+
+    Copies of a row without ties have none either.
+    """
     rows, place = distinct
     if len(rows) == len(place):
         return found
     graph, embedding = found.graph, found.embedding
     copies = np.setdiff1d(np.arange(len(place)), rows)
     own = place[copies]
-    strongest = graph.W.max(axis=1).toarray().ravel()[own] if graph.W.nnz else np.zeros(len(own))
-    ties = np.where(strongest > 0, strongest, 1.0)
+    ties = graph.W.max(axis=1).toarray().ravel()[own]
     size = (len(place), len(place))
     W = graph.W.tocoo()
     i, j = np.concatenate([rows[W.row], rows[own], copies]), np.concatenate([rows[W.col], copies, rows[own]])
     joined = sparse.csr_array((np.concatenate([W.data, ties, ties]).astype(W.dtype), (i, j)), shape=size)
+    joined.eliminate_zeros()
     C, model = graph.coefficients, graph.evidence.model
     if isinstance(C, PermutedFactors):
         C = C._replace(place=C.place[place])
@@ -301,7 +304,7 @@ def _with_copies(found: FitResult, distinct: Distinct) -> FitResult:
         at = np.concatenate([rows[known.row], rows[own]]), np.concatenate([rows[known.col], copies])
         C = sparse.csc_array((np.concatenate([known.data, np.ones(len(own))]).astype(C.dtype), at), shape=size)
     evidence = graph.evidence._replace(model=None if model is None else model.reordered(rows))
-    isolated = np.setdiff1d(rows[graph.isolated], rows[own])
+    isolated = np.flatnonzero(np.isin(place, graph.isolated))
     graph = graph._replace(W=joined, coefficients=C, isolated=isolated, evidence=evidence)
     if embedding is not None:
         name = "rows" if embedding.groups is None else "groups"

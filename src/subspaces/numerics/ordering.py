@@ -47,10 +47,10 @@ def canonical_order(X: Data, row_hashes: Array, *, pairwise: bool = False) -> La
 
 
 class Units(NamedTuple):
-    """What takes each column to [0, 1]: its smallest value, and one over its range (0 for a constant column)."""
+    """What takes each column to [0, 1]: its smallest value, and half of its range (infinite for a constant column)."""
 
     low: Array
-    factor: Array
+    half: Array
 
     @classmethod
     def of_columns(cls, X: Data) -> Units:
@@ -66,14 +66,12 @@ class Units(NamedTuple):
         low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
         half = high / 2 - low / 2  # the whole range may overflow
         size = np.maximum(np.maximum(np.abs(low), np.abs(high)), half.max(initial=0))
-        varies = half > np.maximum(_ROUNDING * size, np.finfo(np.float64).tiny)
-        return cls(low, np.divide(0.5, half, out=np.zeros_like(half), where=varies))
+        return cls(low, np.where(half > _ROUNDING * size, half, np.inf))
 
     def apply(self, values: Array, columns: Any = slice(None)) -> Array:
         """Return values of some columns in units of these."""
         values = values.astype(np.float64, copy=False)
-        half = values / 2 - self.low[columns] / 2
-        return np.asarray(2 * self.factor[columns] * half)
+        return np.asarray((values / 2 - self.low[columns] / 2) / self.half[columns])
 
 
 def first_keys(X: Data, units: Units) -> tuple[Array, Array]:
@@ -102,8 +100,8 @@ def second_keys(X: Data, units: Units, weights: Array) -> Array:
 
     Rows with the same values in other places (of zeros and ones, say) differ in it.
     """
-    factor = weights * units.factor
     if sparse.issparse(X):
+        factor = weights / np.maximum(2 * units.half, np.finfo(np.float64).tiny)
         return np.asarray(X @ factor - units.low @ factor)
     second = np.empty(X.shape[0])
 

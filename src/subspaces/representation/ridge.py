@@ -172,7 +172,8 @@ def whitened(Z: Data, reg: float, affine: bool = False) -> tuple[Array, float]:
         spread = float(np.einsum("ij,ij->i", Z, Z).mean(dtype=np.float64))
     elif affine:
         spread = max(size - float(mean @ mean), 0.0)
-    lam = above_rounding(penalty(np.array([spread], dtype=squared_norms.dtype), reg), size, Z.dtype)
+    # the same floor as that of a kernel matrix that turns out singular
+    lam = above_rounding(penalty(np.array([spread], dtype=squared_norms.dtype), reg), size, Z.dtype, 10 * Z.shape[0])
     inner = ((Z.T @ Z).toarray() if is_sparse else Z.T @ Z).astype(np.float64, copy=False)  # r × r: accuracy is cheap
     if affine and is_sparse:
         inner -= Z.shape[0] * np.outer(mean, mean)
