@@ -131,8 +131,8 @@ class Summary:
     def __repr__(self) -> str:
         """In a line what is known, not the arrays it is known from: those are attributes."""
         points, clusters = counted(len(self.labels), "point"), counted(len(self.clusters), "cluster")
-        unsure, nowhere = int((self.confidence < 0.5).sum()), int(self.fits_nowhere.sum())
-        sure = f"median confidence {np.median(self.confidence):.2f}, {unsure} below 0.5"
+        unsure, nowhere = int((self.confidence < UNSURE).sum()), int(self.fits_nowhere.sum())
+        sure = f"median confidence {np.median(self.confidence):.2f}, {unsure} below {UNSURE}"
         return f"Summary({points} in {clusters}; {sure}; {counted(nowhere, 'fits', 'fit')} nowhere)"
 
 

@@ -142,6 +142,14 @@ def test_a_shift_does_not_matter_where_distances_count(method):
     np.testing.assert_array_equal(found.labels_, expected.labels_)
 
 
+def test_a_generator_is_a_random_state_and_unknown_keywords_are_errors():
+    X = SETS["blobs 3 0.5"]
+    found = [KTRR(3, random_state=np.random.default_rng(7)).fit(X).labels_ for _ in range(2)]
+    np.testing.assert_array_equal(*found)
+    with pytest.raises(TypeError, match="sample_wieght"):
+        KTRR(3).fit_predict(X, sample_wieght=1)
+
+
 def test_other_labels_have_their_own_confidence_and_verdict():
     X = SETS["blobs 3 0.5"]
     model = SubspaceClustering().fit(X)

@@ -26,9 +26,6 @@ SHOWN = ("kernel", "bandwidth", "scaling", "reg", "n_nonzero", "partition")
 N_WORDS, MOST_LINES = 5, 20
 """Words of a cluster of texts, and clusters, that are told."""
 
-UNSURE = 0.5
-"""Confidence below which a label is more probably wrong than right."""
-
 
 @dataclass(frozen=True)
 class Run:
@@ -178,6 +175,8 @@ def _how(document: dict[str, Any], name: str) -> list[str]:
 def _confidence(summary: Any) -> str:
     """How probable it is that labels are right."""
     from numpy import median
+
+    from subspaces.confidence import UNSURE
 
     unsure, nowhere = int((summary.confidence < UNSURE).sum()), int(summary.fits_nowhere.sum())
     text = f"confidence of the labels: median {median(summary.confidence):.2f} of 1"

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from subspaces.calibration import Agreement, certain, confidence_in_one, soft_memberships
-from subspaces.confidence import graph_confidence, memberships, summarize, walk_ends
+from subspaces.confidence import UNSURE, graph_confidence, memberships, summarize, walk_ends
 from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.run import run_ordered
 from subspaces.hierarchy import ClusterTree, cluster_tree
@@ -209,7 +209,7 @@ class Answers:
         """One plain sentence: how many groups, how sure, how many items are doubtful, or that there are none."""
         check_is_fitted(self, "labels_")
         count = self._count()
-        doubtful = int((self.confidence_ < 0.5).sum()) if self.n_clusters_ > 1 else 0
+        doubtful = int((self.confidence_ < UNSURE).sum()) if self.n_clusters_ > 1 else 0
         asked = int(self.n_clusters) if isinstance(self.n_clusters, Integral) else None
         if self._labels_given:
             asked = self.n_clusters_

@@ -60,7 +60,7 @@ class SubspaceClustering(GraphClusterer):
         With `features`, (height, width) or (height, width, 3) of rows of pixels.
     out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
         Rule of :meth:`predict` for new points.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         0 gives the same labels every time, on every machine.
     verbose : bool, default=False
         Show how far a fit is, on standard error: a bar on a terminal, lines in a notebook.

@@ -41,7 +41,7 @@ _STATE = ("_predictor", "_coefficients", "_embedding", "_tree", "_levels", "_con
 CONSTRAINTS: Mapping[str, list[Any]] = {
     "n_clusters": [COUNT, None],
     "scaling": [StrOptions(set(SCALINGS)), None],
-    "random_state": ["random_state"],
+    "random_state": ["random_state", np.random.Generator],
     "verbose": ["boolean"],
     "kernel": [StrOptions(set(KERNELS)), callable, Kernel],
     "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
@@ -140,7 +140,7 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
             self._forget()
             raise
 
-    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> Labels:
+    def fit_predict(self, X: Any, y: Any = None) -> Labels:
         """Cluster the rows of X and return their labels."""
         return like(X, self.fit(X).labels_)
 
@@ -167,6 +167,8 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         return validated(self, X, dtype=dtype, reset=False, ensure_min_samples=0, accept_sparse=kinds)
 
     def _drawn_seed(self) -> int:
+        if isinstance(self.random_state, np.random.Generator):
+            return int(self.random_state.integers(MAX_SEED))
         return int(check_random_state(self.random_state).randint(MAX_SEED))
 
     def _forget(self) -> None:

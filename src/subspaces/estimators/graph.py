@@ -218,7 +218,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
             )
         return found.sparse() if isinstance(found, PermutedFactors) else found
 
-    def fit_transform(self, X: Any, y: Any = None, **kwargs: Any) -> Array:
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Cluster the rows of X and return their spectral embedding."""
         return like(X, self.fit(X).embedding_)
 

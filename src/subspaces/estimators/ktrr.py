@@ -115,7 +115,7 @@ class KTRR(ByRidge, GraphClusterer):
         coefficients (:func:`subspaces.graphs.affinity.join_components`).
     out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
         Rule of :meth:`predict` for new points (:mod:`subspaces.new_points`).
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed of k-means, Leiden and the network. 0 gives the same labels every time.
     verbose : bool, default=False
         Show how far a fit is, on standard error: a bar on a terminal, lines in a notebook.

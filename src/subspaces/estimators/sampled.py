@@ -162,7 +162,7 @@ class SampledClusterer(Sampled):
         of the draw that agrees most with the others, and the classifiers vote with their probabilities.
     scaling : {None, "unit", "max", "minmax", "standard"}, default=None
         Scaling of the input, settled on all points, seen by clusterer and classifier.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed of the sample, and of clusterer and classifier where these have none of their own.
     verbose : bool, default=False
         Show how far a fit is, on standard error: a bar on a terminal, lines in a notebook.
