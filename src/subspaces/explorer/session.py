@@ -338,10 +338,5 @@ class Session:
 
 
 def _labelled(model: Any, labels: Labels) -> Any:
-    """The model with other labels, where they are others; what a search knows was of its own."""
-    if np.array_equal(labels, model.labels_):
-        return model
-    other = model.with_labels(labels)
-    if isinstance(other, SubspaceClustering):
-        other.selection_ = None
-    return other
+    """The model with other labels, where they are others."""
+    return model if np.array_equal(labels, model.labels_) else model.with_labels(labels)
