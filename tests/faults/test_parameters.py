@@ -307,9 +307,12 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("cls", GRAPH)
+@pytest.mark.parametrize(
+    ("cls", "error"),
+    [pytest.param(*cls.values, KeyboardInterrupt, id=cls.id) for cls in GRAPH]
+    + [(KTRR, MemoryError), (KTRR, np.linalg.LinAlgError)],  # one place restores for all methods and errors
+)
 @pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, np.linalg.LinAlgError])
 def test_case_59_interrupted_fit(cls, moment, error, seed, monkeypatch):
     """59: Ctrl-C (or any error) in any stage leaves an estimator as if it had never been fitted."""
     X, _ = planes(seed)
