@@ -142,3 +142,13 @@ def test_runner_up_in_words():
     )
     assert str(RunnerUp(trial(0.8), 0.985, 0.4)).startswith("Nearly as good: Gaussian (rbf) kernel")
     assert str(RunnerUp(trial(0.8), 1.0, 0.4)).endswith("; its clusters differ (agreement 0.40 of 1).")
+
+
+def test_columns_of_rounding_do_not_decide_the_order():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    orders = []
+    for _ in range(2):
+        noisy = np.c_[X, 1e-16 * rng.normal(size=40), 0.3 + 1e-16 * rng.integers(0, 2, 40)]
+        orders.append(canonical_order(noisy, hash_rows(noisy)))
+    np.testing.assert_array_equal(*orders)
