@@ -9,7 +9,7 @@ collect_ignore = [
     for folder, needed in (
         ("src/subspaces/deep", "torch"),
         ("src/subspaces/distributed", "distributed"),
-        ("src/subspaces/explorer", "panel"),
+        ("src/subspaces/app/explorer", "panel"),
     )
     if find_spec(needed) is None
 ]

@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_rand_score
 from _automatic.sets import Set, all_sets
 from _number.fit import family_of
 from subspaces import KTRR
-from subspaces.partition import cut_by_modularity, distinct_communities
+from subspaces.spectral.partition import cut_by_modularity, distinct_communities
 
 HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))

@@ -1,7 +1,7 @@
 """Confidence that is a probability: weights fitted to labelled sets, judged on families of sets that were left out.
 
     SUBSPACES_DATA=folder python benchmarks/confidence.py --more folder            # features, fit, table, plot
-    python benchmarks/confidence.py --more folder --write                          # src/subspaces/calibrated.py
+    python benchmarks/confidence.py --more folder --write                          # src/subspaces/engine/calibrated.py
     python benchmarks/confidence.py --more folder --part 0/2                       # only features of every second set
 
 A label is right if the point has the class that most points of its cluster have. Every second set is clustered with
@@ -23,8 +23,8 @@ from sklearn.linear_model import LogisticRegression
 from _automatic.sets import Set, all_sets
 from _number import fit, nulls
 from subspaces import SubspaceClustering
-from subspaces.calibration import graph_features, probability_right, search_features
-from subspaces.confidence import memberships
+from subspaces.engine.calibration import graph_features, probability_right, search_features
+from subspaces.engine.confidence import memberships
 
 HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))
@@ -86,7 +86,7 @@ def weights_of(rows: list[dict[str, Any]], n_columns: int) -> np.ndarray:
 
 
 def by_weights(row: dict[str, Any], weights: np.ndarray) -> np.ndarray:
-    from subspaces import calibration
+    from subspaces.engine import calibration
 
     name = "BY_GRAPH" if len(weights) == 6 else "BY_SEARCH"
     before = getattr(calibration, name)

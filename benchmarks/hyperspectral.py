@@ -27,8 +27,8 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import minmax_scale, normalize
 
 from subspaces import KTRR, SSC, TRR, cluster_image
+from subspaces.app.files import Cube, as_cube
 from subspaces.datasets import make_cube
-from subspaces.io import Cube, as_cube
 from subspaces.metrics import accuracy, adjusted_rand, normalized_mutual_info
 
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -144,7 +144,7 @@ def salinas(runs: int, authors: bool, picture: Path | None) -> None:
         scores = " | ".join(f"{m:.1f} ± {s:.1f}" for m, s in zip(mean, spread, strict=True))
         print(f"| {name} | {scores} | {np.mean(seconds):.1f} |", flush=True)
     if picture is not None:
-        from subspaces.plots.images import map_png
+        from subspaces.inspection.plots.images import map_png
 
         picture.write_bytes(map_png(cluster_image(cube, k).labels, "SalinasA"))
 
@@ -153,7 +153,7 @@ CHILD = """
 import resource, sys, time
 import numpy as np
 from subspaces import cluster_image
-from subspaces.io import read_cube
+from subspaces.app.files import read_cube
 from subspaces.metrics import accuracy
 cube = read_cube(sys.argv[1])
 start = time.perf_counter()

@@ -27,7 +27,7 @@ import psutil
 from _peers.measure import in_child, measured, with_threads
 from subspaces import registry
 from subspaces.datasets import make_subspaces
-from subspaces.numerics import memory
+from subspaces.utils import memory
 
 MB = 2**20
 N_CLUSTERS = 5
@@ -171,7 +171,7 @@ def peak():
 
 PLACE = sys.argv.pop(1)
 atexit.register(peak)
-from subspaces.cli.__main__ import main
+from subspaces.app.cli.__main__ import main
 main()
 """
 COMMANDS = {

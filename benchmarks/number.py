@@ -21,10 +21,10 @@ import numpy as np
 
 from _automatic.sets import Set, all_sets
 from _number import drills, fit, nulls, rivals
-from subspaces.numerics.process import one_thread, quiet
 from subspaces.selection import count
 from subspaces.selection.candidates import AUTO, tried_on
 from subspaces.selection.graphs import Candidate, Method, candidates_of
+from subspaces.utils.process import one_thread, quiet
 
 HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))

@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 from _peers.measure import in_child, measured
 from single import played, table
 from subspaces import KTRR, datasets
-from subspaces.numerics import memory
-from subspaces.numerics.packed import packed_copy
+from subspaces.utils import memory
+from subspaces.utils.packed import packed_copy
 
 PAGE = Path(__file__).parents[1] / "docs" / "speed" / "packed.md"
 CLUSTERS = 20

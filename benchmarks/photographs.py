@@ -31,7 +31,7 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import normalize
 
 from subspaces import KTRR, SubspaceClustering
-from subspaces.features import vectors_of
+from subspaces.app.features import vectors_of
 from subspaces.metrics import accuracy, normalized_mutual_info
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -266,13 +266,13 @@ def timed_folder() -> str:
         for i in chosen:
             picture = Image.fromarray(np.rint(255 * images[i]).astype(np.uint8)).resize((256, 256))
             picture.save(photos / f"{y[i]:03d}_{i:04d}.png")
-        command = [sys.executable, "-m", "subspaces.cli", "cluster", str(photos), "--force"]
+        command = [sys.executable, "-m", "subspaces.app.cli", "cluster", str(photos), "--force"]
         command += ["--report", str(Path(place, "out.html")), "-o", str(Path(place, "labels.csv"))]
         for run, more in (("first", []), ("again", []), ("pixels", ["--features", "pixels"])):
             before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
             code = (
                 "import resource, runpy, sys; sys.argv = sys.argv[1:]\n"
-                "try: runpy.run_module('subspaces.cli', run_name='__main__')\n"
+                "try: runpy.run_module('subspaces.app.cli', run_name='__main__')\n"
                 "finally: print('PEAK', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
             )
             words = [sys.executable, "-c", code, *command[2:], *more]

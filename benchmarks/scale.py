@@ -113,7 +113,7 @@ def cluster(method: str, params: dict[str, Any], X: np.ndarray, k: int, seed: in
 
 
 def _minmax(X: np.ndarray) -> np.ndarray:
-    from subspaces.scaling import apply_scaling, fit_scaling
+    from subspaces.kernels.scaling import apply_scaling, fit_scaling
 
     return apply_scaling(X, fit_scaling(X, "minmax"))
 
@@ -135,8 +135,8 @@ def _plain_graph(X: np.ndarray, k: int, seed: int, n_neighbors: int) -> np.ndarr
     from scipy import sparse
 
     from subspaces.graphs.affinity import affinity
-    from subspaces.numerics.cells import build_cells, search
-    from subspaces.partition import cut_by_modularity
+    from subspaces.spectral.partition import cut_by_modularity
+    from subspaces.utils.cells import build_cells, search
 
     cells = build_cells(X, seed=seed)
     points = X[cells.order]
@@ -244,10 +244,10 @@ def fidelity() -> None:
     from subspaces.graphs.affinity import affinity
     from subspaces.graphs.truncation import truncate_symmetric
     from subspaces.kernels import as_kernel
-    from subspaces.partition import cut_by_modularity
     from subspaces.representation import two_scale as two
     from subspaces.representation.coefficients import from_dense, from_sparse
     from subspaces.representation.ridge import ridge
+    from subspaces.spectral.partition import cut_by_modularity
 
     covtype, _, _ = load("covtype")
     rng = np.random.default_rng(0)

@@ -23,9 +23,9 @@ from scipy.linalg import get_lapack_funcs
 from limit import FEATURES
 from subspaces import KTRR, datasets
 from subspaces.metrics import accuracy
-from subspaces.numerics.packed import Packed
 from subspaces.representation import ridge as module
 from subspaces.representation.inverse import Inverse
+from subspaces.utils.packed import Packed
 
 PAGE = Path(__file__).parents[1] / "docs" / "speed" / "single.md"
 SETS = ("mnist", "usps", "coil100", "yaleb")

@@ -32,11 +32,11 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 
 from subspaces import SubspaceClustering
-from subspaces.features import vectors_of
-from subspaces.features.documents import is_installed
-from subspaces.features.words import cluster_words
+from subspaces.app.features import vectors_of
+from subspaces.app.features.documents import is_installed
+from subspaces.app.features.words import cluster_words
 from subspaces.metrics import accuracy, adjusted_rand, normalized_mutual_info
-from subspaces.partition import cut_by_modularity
+from subspaces.spectral.partition import cut_by_modularity
 
 MODULES = (
     *(

@@ -64,11 +64,11 @@ nitpick_ignore = [
     ("py:class", "numpy.random.Generator"),
     ("py:class", "sklearn.exceptions.ConvergenceWarning"),
     ("py:class", "LinearEmbedding"),
-    ("py:func", "subspaces.numerics.kmeans.kmeans"),
+    ("py:func", "subspaces.spectral.kmeans.kmeans"),
     ("py:func", "cells_of"),
     ("py:func", "data_weight"),
     ("py:func", "outlier_weight"),
-    ("py:mod", "subspaces.plots.style"),
+    ("py:mod", "subspaces.inspection.plots.style"),
     ("py:obj", "coefficients_"),  # numpydoc links attributes that are properties, by their bare names
 ]
 

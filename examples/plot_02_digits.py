@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 
 from subspaces import KTRR
 from subspaces.metrics import score_table
-from subspaces.plots import ConfusionDisplay, GalleryDisplay
+from subspaces.inspection.plots import ConfusionDisplay, GalleryDisplay
 
 X, y = load_digits(return_X_y=True)
 

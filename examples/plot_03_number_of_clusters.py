@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from subspaces import KTRR, TRR
 from subspaces.datasets import make_helices, make_subspaces
-from subspaces.plots import NumberOfClustersDisplay, SpectrumDisplay
+from subspaces.inspection.plots import NumberOfClustersDisplay, SpectrumDisplay
 
 # %%
 # Six subspaces, not told. The spectrum of the graph shows the classical sign as well: six eigenvalues near zero, then

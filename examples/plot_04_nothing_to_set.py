@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from subspaces import KTRR
 from subspaces.metrics import score_table
-from subspaces.plots import SelectionDisplay
+from subspaces.inspection.plots import SelectionDisplay
 
 X, y = load_digits(return_X_y=True)
 X, y = X[::3], y[::3]

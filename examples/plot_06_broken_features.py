@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 
 from subspaces import KTRR
 from subspaces.datasets import salt_and_pepper
-from subspaces.plots import NoiseDisplay
+from subspaces.inspection.plots import NoiseDisplay
 
 X, y = load_digits(return_X_y=True)
 X, y = X[::3], y[::3]

@@ -14,7 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 from subspaces import KTRR, SC, TRR, EnSC
 from subspaces.datasets import make_subspaces
 from subspaces.metrics import accuracy
-from subspaces.plots import AffinityDisplay
+from subspaces.inspection.plots import AffinityDisplay
 
 X, y = make_subspaces(5, dimension=6, ambient=9, n_points=200, random_state=0)
 nearest = NearestNeighbors(n_neighbors=5).fit(X).kneighbors(return_distance=False)

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from subspaces import KTRR
 from subspaces.metrics import score_table
-from subspaces.plots import EmbeddingDisplay
+from subspaces.inspection.plots import EmbeddingDisplay
 
 X, y = load_digits(return_X_y=True)
 old, new, y_old, y_new = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)

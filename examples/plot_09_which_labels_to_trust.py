@@ -2,7 +2,7 @@
 Which labels can I trust, and why is this point here?
 =====================================================
 
-A clustering gives every point a label, the doubtful ones too. :func:`subspaces.confidence.summarize` gives each label
+A clustering gives every point a label, the doubtful ones too. :func:`subspaces.engine.confidence.summarize` gives each label
 a number between 0 and 1 from the graph that was cut, and ``explain`` shows the points that a point was put together
 from.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from subspaces import KTRR
-from subspaces.confidence import summarize
+from subspaces.engine.confidence import summarize
 from subspaces.metrics import best_matching
 
 X, y = load_digits(return_X_y=True)

@@ -17,9 +17,9 @@ from subspaces.engine.plan import Context
 from subspaces.engine.run import run
 from subspaces.engine.stages import Evidence
 from subspaces.metrics import accuracy
-from subspaces.numerics.ordering import canonical_order, hash_rows, inverse_of
-from subspaces.partition import in_order
-from subspaces.plots import AffinityDisplay, CoefficientsDisplay, EmbeddingDisplay
+from subspaces.utils.ordering import canonical_order, hash_rows, inverse_of
+from subspaces.spectral.partition import in_order
+from subspaces.inspection.plots import AffinityDisplay, CoefficientsDisplay, EmbeddingDisplay
 
 X, y = make_three_curves(100, noise=0.003, random_state=0)
 

@@ -3,7 +3,7 @@ Does it work in a pipeline, with a grid search, on a data frame?
 ================================================================
 
 Estimators pass scikit-learn's own checks, so they go where scikit-learn's go. For a search without labels
-:mod:`subspaces.scorers` has scores that need no truth; with labels any metric does.
+:mod:`subspaces.inspection.scorers` has scores that need no truth; with labels any metric does.
 """
 
 from sklearn.datasets import load_wine
@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from subspaces import KTRR, show
 from subspaces.metrics import accuracy, score_table
-from subspaces.scorers import separation, whole
+from subspaces.inspection.scorers import separation, whole
 
 X, y = load_wine(return_X_y=True)
 

@@ -11,7 +11,7 @@ from sklearn.cluster import SpectralClustering
 
 from subspaces import KTRR
 from subspaces.metrics import score_table
-from subspaces.plots import AffinityDisplay
+from subspaces.inspection.plots import AffinityDisplay
 
 # %%
 # Sequences of four letters from three sources that use each letter equally often; they differ in which letter follows

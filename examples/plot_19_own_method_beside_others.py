@@ -4,14 +4,14 @@ My method beside others
 
 A new method is worth a paper if it is better than others on several data sets, by more than chance.
 :func:`~subspaces.compare` runs everything, with k-means and a constant labelling beside, and
-:class:`~subspaces.plots.CriticalDifferenceDisplay` shows which methods can be told apart (:doc:`/guide/own`).
+:class:`~subspaces.inspection.plots.CriticalDifferenceDisplay` shows which methods can be told apart (:doc:`/guide/own`).
 """
 
 from sklearn.cluster import SpectralClustering
 
 from subspaces import TRR, compare
 from subspaces.datasets import make_subspaces
-from subspaces.plots import CriticalDifferenceDisplay
+from subspaces.inspection.plots import CriticalDifferenceDisplay
 
 # %%
 # Twelve unions of subspaces, from easy to hard. Anything with ``fit_predict`` takes part, and a name such as "ensc"

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from subspaces import KTRR
-from subspaces.plots import TreeDisplay
+from subspaces.inspection.plots import TreeDisplay
 
 X, y = load_digits(return_X_y=True)
 model = KTRR(10, scaling="unit", partition="modularity").fit(X)

@@ -17,7 +17,7 @@ from reproduction.compute import data_needed, needs_torch
 from reproduction.page import write_page
 from reproduction.plan import GRID, HERE, experiment_names, load_experiment
 from reproduction.run import Settings, adapted, progress, run_experiment
-from subspaces.spelling import counted
+from subspaces.utils.spelling import counted
 
 ALL, PAGE, DIGITS = "all", "page", "digits"
 STOPPED = {2: "interrupted", 15: "terminated", 1: "the terminal was closed"}

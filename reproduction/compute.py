@@ -20,11 +20,11 @@ from reproduction.plan import Experiment, load_method
 from subspaces import datasets, registry
 from subspaces.datasets.named import NAMED
 from subspaces.engine.run import Cache, run
+from subspaces.kernels.scaling import apply_scaling, fit_scaling
 from subspaces.metrics import PAPER_SCORES, clustering_scores
-from subspaces.numerics.decompositions import svd
-from subspaces.numerics.types import Array, Labels
-from subspaces.partition import cut_embedding
-from subspaces.scaling import apply_scaling, fit_scaling
+from subspaces.spectral.partition import cut_embedding
+from subspaces.utils.decompositions import svd
+from subspaces.utils.types import Array, Labels
 
 IMAGE_SHAPES = {"yaleb": (32, 32), "coil20": (32, 32), "coil100": (32, 32), "orl": (32, 32)}
 FILMS = "hopkins155"

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
 from reproduction.records import Record, Run, distinct
-from subspaces.plots.style import ACCENT, OKABE_ITO
+from subspaces.inspection.plots.style import ACCENT, OKABE_ITO
 
 STYLE = {
     "font.size": 9,

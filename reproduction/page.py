@@ -20,9 +20,9 @@ from reproduction.records import CLOCKS, RATIO, Record, distinct, from_csv, is_c
 from reproduction.run import Settings, progress
 from reproduction.tables import markdown
 from subspaces import __version__
-from subspaces.io import FileError
-from subspaces.io.writing import write_text
-from subspaces.spelling import counted
+from subspaces.app.files import FileError
+from subspaces.app.files.writing import write_text
+from subspaces.utils.spelling import counted
 
 PAGE = "reproduction.md"
 EARLIER = (

@@ -18,7 +18,7 @@ from typing import Any
 
 from reproduction.cells import CODE, Cell
 from subspaces import __version__, registry
-from subspaces.spelling import counted
+from subspaces.utils.spelling import counted
 
 HERE = Path(__file__).parent
 GRID = "grid"

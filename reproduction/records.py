@@ -15,9 +15,9 @@ from scipy import stats
 
 from reproduction.cells import Outcome, Result
 from reproduction.plan import DRAWN, HERE, Experiment, Planned, names_of, read_chosen
-from subspaces.io.writing import write_text
+from subspaces.app.files.writing import write_text
 from subspaces.metrics import PAPER_SCORES
-from subspaces.spelling import counted
+from subspaces.utils.spelling import counted
 
 LEVEL = 0.05
 """Below this p-value a difference counts."""

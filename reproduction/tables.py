@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from reproduction.plan import Experiment
 from reproduction.records import CLOCKS, LEVEL, Record, distinct, is_curve
-from subspaces.spelling import counted
-from subspaces.tabular import escape, tabular
+from subspaces.utils.spelling import counted
+from subspaces.utils.tabular import escape, tabular
 
 MISSING = "–"
 

@@ -10,7 +10,7 @@ import pandas as pd
 from typer.testing import CliRunner
 
 import subspaces
-from subspaces.cli.main import app
+from subspaces.app.cli.main import app
 
 COLUMNS = ("--id", "name", "--label", "species")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subspaces.io import FileError
-from subspaces.io.cube_reading import read_cube
-from subspaces.io.envi import ORDERS, TYPES
+from subspaces.app.files import FileError
+from subspaces.app.files.cube_reading import read_cube
+from subspaces.app.files.envi import ORDERS, TYPES
 
 UTM = "UTM, 1, 1, 500000, 4600000, 10, 20, 33, North, WGS-84, units=Meters"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from subspaces.io import FileError, read_table
+from subspaces.app.files import FileError, read_table
 
 
 def named_points():

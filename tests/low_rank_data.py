@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from solved import dense_and_trace
-from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Trace
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
 from subspaces.representation.low_rank import lrr
+from subspaces.utils.types import Array
 
 TIGHT: dict[str, Any] = {"tol": 1e-6, "max_iter": 50_000}
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from subspaces.metrics import Contingency
+from subspaces.metrics.tables import Contingency
 
 KEYS = ["accuracy", "nmi", "ari", "f_score", "precision", "recall", "purity"]
 AVERAGES = ["max", "arithmetic", "geometric", "min"]

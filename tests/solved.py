@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients, Trace
 from subspaces.representation.latent_low_rank import latent_lrr_factors
+from subspaces.utils.types import Array, Sparse
 
 
 def dense_and_trace(found: Coefficients) -> tuple[Array, Trace]:

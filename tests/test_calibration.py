@@ -9,10 +9,10 @@ import pytest
 
 from method_data import METHODS
 from subspaces import KTRR, SubspaceClustering
-from subspaces.calibration import FEW, graph_features, probability_right, search_features, soft_memberships
-from subspaces.confidence import memberships, summarize, walk_ends
 from subspaces.datasets import make_subspaces
-from subspaces.hierarchy import cluster_tree
+from subspaces.engine.calibration import FEW, graph_features, probability_right, search_features, soft_memberships
+from subspaces.engine.confidence import memberships, summarize, walk_ends
+from subspaces.spectral.hierarchy import cluster_tree
 
 
 @pytest.fixture(scope="module")

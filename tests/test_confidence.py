@@ -12,8 +12,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
 
 from method_data import METHODS
-from subspaces import KTRR, TRR, confidence
-from subspaces.confidence import Summary, memberships, summarize, summarize_graph
+from subspaces import KTRR, TRR
+from subspaces.engine import confidence
+from subspaces.engine.confidence import Summary, memberships, summarize, summarize_graph
 from subspaces.graphs.lengths import edge_distances, far_points
 from subspaces.metrics import best_matching
 

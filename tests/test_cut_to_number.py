@@ -8,10 +8,18 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from boxes_data import touching_boxes
-from subspaces import KTRR, partition
+from subspaces import KTRR
 from subspaces.kernels import RBF
 from subspaces.metrics import accuracy, adjusted_rand
-from subspaces.partition import better_cut, cut_by_modularity, cut_to_number, in_order, merge_communities, modularity
+from subspaces.spectral import partition
+from subspaces.spectral.partition import (
+    better_cut,
+    cut_by_modularity,
+    cut_to_number,
+    in_order,
+    merge_communities,
+    modularity,
+)
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from sklearn.base import clone
 
 from subspaces import EKTRR, KASP, KTRR, SC, TRR
 from subspaces.datasets import make_subspaces
-from subspaces.hierarchy import ClusterTree, cluster_tree, merged
 from subspaces.metrics import adjusted_rand
-from subspaces.partition import in_order
+from subspaces.spectral.hierarchy import ClusterTree, cluster_tree, merged
+from subspaces.spectral.partition import in_order
 
 
 def split_one_by_one(cuts, n_clusters, p_values=()) -> ClusterTree:

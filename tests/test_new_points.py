@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from subspaces import new_points as out_of_sample
-from subspaces.new_points import (
+from subspaces.representation import new_samples as out_of_sample
+from subspaces.representation.new_samples import (
     find_training_points,
     fit_network,
     hash_rows,

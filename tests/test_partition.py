@@ -13,9 +13,8 @@ from scipy import sparse
 from scipy.linalg import block_diag
 from sklearn.metrics import adjusted_rand_score
 
-from subspaces.embedding.spectral import spectral_embedding, unit_rows
-from subspaces.numerics.ties import first_largest
-from subspaces.partition import (
+from subspaces.spectral.embedding import spectral_embedding, unit_rows
+from subspaces.spectral.partition import (
     cut_by_modularity,
     cut_embedding,
     distinct_communities,
@@ -23,6 +22,7 @@ from subspaces.partition import (
     merge_steps,
     modularity,
 )
+from subspaces.utils.ties import first_largest
 
 EMBEDDING_METHODS = ["kmeans", "qr", "discretize"]
 

@@ -9,11 +9,12 @@ import threading
 import numpy as np
 import pytest
 
-from subspaces import EKTRR, KTRR, SubspaceClustering, progress
+from subspaces import EKTRR, KTRR, SubspaceClustering
+from subspaces.app.files import read_table
 from subspaces.datasets import make_subspaces
-from subspaces.io import read_table
-from subspaces.numerics.blocks import map_blocks
-from subspaces.progress import phase, progress_to, shown
+from subspaces.utils import progress
+from subspaces.utils.blocks import map_blocks
+from subspaces.utils.progress import phase, progress_to, shown
 
 
 @pytest.fixture(scope="module")

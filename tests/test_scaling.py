@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
+from subspaces.kernels.scaling import SCALINGS, apply_scaling, fit_scaling
 
 RULES = [None, *SCALINGS]
 

@@ -10,7 +10,7 @@ from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import StandardScaler
 
-from subspaces.partition import cut_by_modularity
+from subspaces.spectral.partition import cut_by_modularity
 
 
 def leiden(X: np.ndarray, k: int) -> np.ndarray:

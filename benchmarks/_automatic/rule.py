@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subspaces.metrics import accuracy, adjusted_rand
-from subspaces.numerics.ordering import canonical_order, hash_rows
-from subspaces.numerics.process import one_thread, quiet
 from subspaces.selection.candidates import CUTS_TRIED, tried_on
 from subspaces.selection.criteria import leading_components, pairwise_agreement, subspace_residuals, support
 from subspaces.selection.cuts import cut
 from subspaces.selection.graphs import Method, candidates_of
 from subspaces.selection.search import _scaled
+from subspaces.utils.ordering import canonical_order, hash_rows
+from subspaces.utils.process import one_thread, quiet
 
 SEED = int(np.random.RandomState(0).randint(2**31 - 1))
 """As ``SubspaceClustering()`` draws it."""

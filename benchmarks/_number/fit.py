@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from _automatic.sets import Set
-from subspaces.hierarchy import Merged
 from subspaces.selection.count import WIDE, _best, _in_order_made, level_features
+from subspaces.spectral.hierarchy import Merged
 
 Row = dict[str, Any]
 WEIGHTS = {"null": 0.35, "doubtful": 0.3, "binary": 0.5, "motion": 0.4, "plane": 0.7}

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from _automatic.sets import Set
 from _number.fit import Row, within
-from subspaces.embedding.spectral import spectral_embedding
-from subspaces.partition import cut_by_modularity
 from subspaces.selection.candidates import scalings_tried
+from subspaces.spectral.embedding import spectral_embedding
+from subspaces.spectral.partition import cut_by_modularity
 
 MOST_POINTS, MOST_COMPONENTS, N_REFERENCES = 1000, 50, 3
 

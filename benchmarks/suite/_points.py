@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from subspaces.datasets import make_subspaces
-from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate_symmetric
 from subspaces.kernels import as_kernel
 from subspaces.representation.ridge import ridge
+from subspaces.spectral.embedding import spectral_embedding, unit_rows
 
 CLUSTERS = 10
 SIZES = [500, 1000, 2000]

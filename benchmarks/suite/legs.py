@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from subspaces import KTRR, TRR
-from subspaces.embedding.spectral import spectral_embedding
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate, truncate_symmetric
-from subspaces.partition import cut_by_modularity, cut_embedding
 from subspaces.representation.ridge import ridge, ridge_low_rank
+from subspaces.spectral.embedding import spectral_embedding
+from subspaces.spectral.partition import cut_by_modularity, cut_embedding
 
 from ._points import CLUSTERS, DTYPES, SIZES, legs, points
 

@@ -15,7 +15,7 @@ def reference() -> str:
     """Markdown on every command of ``subspaces``, in the order of its help."""
     from typer.main import get_command
 
-    from subspaces.cli.main import app
+    from subspaces.app.cli.main import app
 
     group = get_command(app)
     return "\n\n".join(section(name, command) for name, command in group.commands.items())  # type: ignore[attr-defined]

@@ -76,7 +76,7 @@ def _is_representation(function: Any, module: str) -> bool:
 
 def bibtex() -> str:
     """The entry of every paper, after the methods that it is cited for."""
-    from subspaces.citations import entries
+    from subspaces.inspection.citations import entries
 
     blocks = []
     for text, names in entries().values():

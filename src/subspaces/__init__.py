@@ -15,25 +15,24 @@ __version__ = "0.1.0"
 _CLASSES = {registry.entry_of(name).class_name: name for name in registry.names(*registry.SHALLOW)}
 _OTHERS = {
     "Coefficients": "subspaces.representation.coefficients",
-    "Comparison": "subspaces.comparison",
+    "Comparison": "subspaces.inspection.comparison",
     "GraphClusterer": "subspaces.estimators.graph",
     "SampledClusterer": "subspaces.estimators.sampled",
     "SubspaceClusterer": "subspaces.estimators.base",
     "SubspaceClustering": "subspaces.estimators.auto",
-    "cite": "subspaces.citations",
-    "cluster_image": "subspaces.hyperspectral",
-    "compare": "subspaces.comparison",
-    "explore": "subspaces.explorer",
+    "cite": "subspaces.inspection.citations",
+    "cluster_image": "subspaces.applications.hyperspectral",
+    "compare": "subspaces.inspection.comparison",
+    "explore": "subspaces.app.explorer",
     "from_dense": "subspaces.representation.coefficients",
     "from_sparse": "subspaces.representation.coefficients",
-    "show": "subspaces.plots",
+    "show": "subspaces.inspection.plots",
 }
 __all__ = [*_CLASSES, *_OTHERS, "__version__"]
 
 if TYPE_CHECKING:
-    from subspaces.citations import cite as cite
-    from subspaces.comparison import Comparison as Comparison
-    from subspaces.comparison import compare as compare
+    from subspaces.app.explorer import explore as explore
+    from subspaces.applications.hyperspectral import cluster_image as cluster_image
     from subspaces.estimators.auto import SubspaceClustering as SubspaceClustering
     from subspaces.estimators.base import SubspaceClusterer as SubspaceClusterer
     from subspaces.estimators.bdr import BDR as BDR
@@ -65,9 +64,10 @@ if TYPE_CHECKING:
     from subspaces.estimators.ssc import SSC as SSC
     from subspaces.estimators.ssc import SSCOMP as SSCOMP
     from subspaces.estimators.ssc import EnSC as EnSC
-    from subspaces.explorer import explore as explore
-    from subspaces.hyperspectral import cluster_image as cluster_image
-    from subspaces.plots import show as show
+    from subspaces.inspection.citations import cite as cite
+    from subspaces.inspection.comparison import Comparison as Comparison
+    from subspaces.inspection.comparison import compare as compare
+    from subspaces.inspection.plots import show as show
     from subspaces.representation.coefficients import Coefficients as Coefficients
     from subspaces.representation.coefficients import from_dense as from_dense
     from subspaces.representation.coefficients import from_sparse as from_sparse

@@ -17,7 +17,7 @@ import subspaces
 from cli_data import COLUMNS, environment, fails, run, write_rings
 from method_data import METHODS
 from subspaces import KTRR, SSC, SubspaceClustering, registry
-from subspaces.cli import _options
+from subspaces.app.cli import _options
 
 IRIS = load_iris().data[::3]
 AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
@@ -35,7 +35,7 @@ def table(tmp_path):
 def test_help_imports_nothing_heavy(arguments):
     program = (
         "import sys; sys.argv = ['subspaces', *sys.argv[1:]]\n"
-        "from subspaces.cli.main import app\n"
+        "from subspaces.app.cli.main import app\n"
         "try: app()\n"
         "except SystemExit as end: assert not end.code\n"
         "heavy = {'numpy', 'scipy', 'sklearn', 'pyarrow', 'h5py', 'matplotlib', 'psutil'} & set(sys.modules)\n"
@@ -50,7 +50,7 @@ def test_help_imports_nothing_heavy(arguments):
 
 @pytest.mark.parametrize("rich", ["1", "0"])
 def test_help_shows_brackets_as_they_are(rich):
-    command = [sys.executable, "-m", "subspaces.cli", "cluster", "--help"]
+    command = [sys.executable, "-m", "subspaces.app.cli", "cluster", "--help"]
     found = subprocess.run(
         command, capture_output=True, text=True, check=True, env=environment(TYPER_USE_RICH=rich, COLUMNS="200")
     )
@@ -69,8 +69,8 @@ def test_no_arguments_show_help():
 
 def test_options_offer_what_the_library_has():
     from subspaces.kernels import KERNELS
-    from subspaces.partition import PARTITIONS
-    from subspaces.scaling import SCALINGS
+    from subspaces.kernels.scaling import SCALINGS
+    from subspaces.spectral.partition import PARTITIONS
 
     assert set(get_args(_options.Kernel)) == {"auto", *KERNELS}
     assert set(get_args(_options.Partition)) == {"auto", *PARTITIONS}

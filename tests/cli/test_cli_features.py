@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from subspaces.cli._features import Features
-from subspaces.cli.main import app
-from subspaces.features import as_extractor, networks
-from subspaces.io import read_table
+from subspaces.app.cli._features import Features
+from subspaces.app.cli.main import app
+from subspaces.app.features import as_extractor, networks
+from subspaces.app.files import read_table
 
 pytest.importorskip("PIL")
 

@@ -9,9 +9,9 @@ import pytest
 
 from cli_data import fails, run
 from cube_data import UTM, write_envi
-from subspaces.cli import _image
+from subspaces.app.cli import _image
+from subspaces.app.files.envi import read_header
 from subspaces.datasets import make_cube
-from subspaces.io.envi import read_header
 from subspaces.metrics import accuracy
 
 FAST = ("--set", "n_superpixels=120")

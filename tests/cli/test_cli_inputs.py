@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cli_data import COLUMNS, fails, run, write_rings
-from subspaces.cli import _common
+from subspaces.app.cli import _common
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def photos(tmp_path):
 
 
 def test_folders_score_images_and_phones_are_understood(photos, monkeypatch):
-    monkeypatch.setattr("subspaces.io.image_kinds.reads_heif", lambda: False)
+    monkeypatch.setattr("subspaces.app.files.image_kinds.reads_heif", lambda: False)
     (photos / "IMG_1.HEIC").write_bytes(b"phone")
     result = run("cluster", photos, "-k", 2, "--label", "folder")
     assert result.exit_code == 0, result.output
@@ -144,7 +144,7 @@ def test_two_images_get_a_remark(photos):
 
 
 def test_panel_that_is_missing_is_no_fault_of_an_option(table, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "subspaces.explorer.app", None)
+    monkeypatch.setitem(__import__("sys").modules, "subspaces.app.explorer.app", None)
     line = fails("explore", table)
     assert "Invalid value" not in line
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cli_data import COLUMNS, fails, run, write_rings
-from subspaces.io import write_labels
+from subspaces.app.files import write_labels
 
 pytest.importorskip("skops")
 

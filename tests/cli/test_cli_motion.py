@@ -11,7 +11,7 @@ from scipy.io import savemat
 from typer.testing import CliRunner
 
 from subspaces import SubspaceClustering
-from subspaces.cli.main import app
+from subspaces.app.cli.main import app
 from subspaces.datasets import load_motion, make_motions
 from subspaces.metrics import accuracy
 

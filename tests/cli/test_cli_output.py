@@ -13,7 +13,7 @@ import pytest
 
 from cli_data import fails, run
 from subspaces import KTRR
-from subspaces.io import FileError, read_table, write_labels
+from subspaces.app.files import FileError, read_table, write_labels
 
 # without a search: these tests are not about it
 FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--partition", "kmeans"]

@@ -10,8 +10,8 @@ import pytest
 import typer
 
 from cli_data import run
-from subspaces.cli import _common, _options, _outputs, _stream
-from subspaces.description import plain
+from subspaces.app.cli import _common, _options, _outputs, _stream
+from subspaces.app.description import plain
 
 
 class Terminal(io.StringIO):
@@ -151,7 +151,7 @@ def test_which_files_workers_read(tmp_path, monkeypatch):
     assert not _stream.wanted(tmp_path / "x.npy", None)
     assert _stream.wanted(tmp_path / "x.npy", "local")
     assert _stream.wanted(tmp_path / "x.zarr", None)
-    monkeypatch.setattr("subspaces.numerics.memory.available_bytes", lambda: 50_000)  # less than the file
+    monkeypatch.setattr("subspaces.utils.memory.available_bytes", lambda: 50_000)  # less than the file
     assert _stream.wanted(tmp_path / "x.npy", None)
 
 

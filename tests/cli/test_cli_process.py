@@ -15,7 +15,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals, pipe
 
 
 def process(*arguments, **options):
-    command = [sys.executable, "-m", "subspaces.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "subspaces.app.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120, **options)
 
 
@@ -34,7 +34,7 @@ def test_process_exit_codes(table, tmp_path):
 
 @posix
 def test_interrupt_ends_with_130(tmp_path):
-    command = [sys.executable, "-m", "subspaces.cli", "cluster", "-", "-k", "2", "-o", str(tmp_path / "y.csv")]
+    command = [sys.executable, "-m", "subspaces.app.cli", "cluster", "-", "-k", "2", "-o", str(tmp_path / "y.csv")]
     before = signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # ignored in the background of a script, and inherited
@@ -56,7 +56,7 @@ def test_progress_goes_to_a_terminal_on_standard_error(table):
     import pty
 
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "subspaces.cli", "cluster", str(table), "-k", "3", *COLUMNS]
+    command = [sys.executable, "-m", "subspaces.app.cli", "cluster", str(table), "-k", "3", *COLUMNS]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=follower, env=environment(TERM="xterm"), text=True
     ) as child:
@@ -78,7 +78,7 @@ def test_progress_goes_to_a_terminal_on_standard_error(table):
 
 @posix
 def test_closed_pipe_is_no_traceback():
-    command = [sys.executable, "-m", "subspaces.cli", "--version"]
+    command = [sys.executable, "-m", "subspaces.app.cli", "--version"]
     reader, writer = os.pipe()
     os.close(reader)
     result = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment(), timeout=60)

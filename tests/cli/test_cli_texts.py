@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from subspaces.cli.main import app
+from subspaces.app.cli.main import app
 
 TOPICS = ("apple pear cherry plum orchard juice", "engine piston gearbox brake wheel motor")
 

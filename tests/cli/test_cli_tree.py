@@ -10,9 +10,9 @@ import pytest
 
 from cli_data import fails, run, write_rings
 from subspaces import KTRR, registry
-from subspaces.cli import cluster as command
-from subspaces.cli._outputs import Run, say
-from subspaces.io import read_table
+from subspaces.app.cli import cluster as command
+from subspaces.app.cli._outputs import Run, say
+from subspaces.app.files import read_table
 
 FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--partition", "kmeans"]
 
@@ -110,7 +110,7 @@ def test_tree_of_an_image(tmp_path, rng, monkeypatch):
 def test_verdict_is_the_first_line(rings, capsys):
     data = read_table(rings, id="name", label="species")
     model = KTRR(3).fit(data.X)
-    from subspaces.description import describe
+    from subspaces.app.description import describe
 
     plain = describe(model, source="rings", shape=data.X.shape)
     plain.pop("verdict", None)

@@ -15,7 +15,7 @@ from subspaces import TRR, Comparison, compare
 from subspaces.datasets import load_named, make_subspaces
 from subspaces.datasets.named import NAMED
 from subspaces.metrics import CONSTANT, accuracy, score_table
-from subspaces.significance import holm, rank_sum
+from subspaces.metrics.significance import holm, rank_sum
 
 
 class Noted(ClusterMixin, BaseEstimator):

@@ -14,8 +14,8 @@ import sklearn.datasets
 
 from io_data import Bomb
 from subspaces import datasets
+from subspaces.app.files import FileError
 from subspaces.datasets import _catalogue, balanced_subset, get_data_home
-from subspaces.io import FileError
 
 LOADERS = {
     "coil20": datasets.load_coil20,

@@ -15,8 +15,8 @@ import sklearn.datasets
 from sklearn.utils import Bunch
 
 from subspaces import datasets
+from subspaces.app.files import FileError
 from subspaces.datasets import _catalogue, _formats
-from subspaces.io import FileError
 
 
 def images(rng, n, height, width, low=0, high=256):

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.io import savemat
 
 from subspaces import LSR2, TRR
+from subspaces.app.files import FileError
+from subspaces.app.files.tracks import read_tracks
 from subspaces.datasets import load_motion, make_motions
-from subspaces.io import FileError
-from subspaces.io.tracks import read_tracks
 from subspaces.metrics import accuracy
 
 

@@ -19,12 +19,12 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from subspaces import KTRR, TRR
+from subspaces.app.files import FileError
 from subspaces.distributed import _sampled, _sharded, connect, fit_predict
 from subspaces.distributed._input import as_source
 from subspaces.distributed._sampled import Rows
 from subspaces.distributed._tasks import DaskWorkers
 from subspaces.estimators.sampled import EKTRR, SSSC, SampledClusterer
-from subspaces.io import FileError
 
 SCALINGS = [None, "unit", "max", "minmax", "standard"]
 

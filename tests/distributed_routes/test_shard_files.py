@@ -10,10 +10,10 @@ import pytest
 from scipy import sparse
 
 from subspaces import KTRR
+from subspaces.app.files import FileError
 from subspaces.distributed import fit_predict
 from subspaces.distributed._input import as_source, opened
 from subspaces.distributed._tasks import ThisProcess
-from subspaces.io import FileError
 
 
 def read(X) -> np.ndarray:

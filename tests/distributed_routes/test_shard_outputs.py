@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from subspaces import EKTRR
-from subspaces.cli.main import app
+from subspaces.app.cli.main import app
 from subspaces.distributed import _files, _sampled, _temporary_folder, fit_predict
 
 
@@ -124,8 +124,8 @@ def test_a_task_that_outlives_its_run_leaves_nothing(tmp_path, monkeypatch):
 def test_a_limit_on_memory_decides_what_is_read_in_pieces(tmp_path, monkeypatch):
     """--memory, not what the machine has."""
     np.save(tmp_path / "X.npy", np.ones((2_000_000, 30), dtype=np.float32))
-    monkeypatch.setattr("subspaces.cli.cluster._streamed", lambda *_: sys.exit(2))
-    monkeypatch.setattr("subspaces.cli.cluster._run", lambda *_: pytest.fail("read whole"))
+    monkeypatch.setattr("subspaces.app.cli.cluster._streamed", lambda *_: sys.exit(2))
+    monkeypatch.setattr("subspaces.app.cli.cluster._run", lambda *_: pytest.fail("read whole"))
     with pytest.raises(SystemExit, match="2"):
         app(["cluster", str(tmp_path / "X.npy"), "-k", "2", "--memory", f"{600 + _own_megabytes()}MB"])
 

@@ -23,8 +23,8 @@ from subspaces.distributed import _blocks, _cut, _files, _sample, _sampled, _sha
 from subspaces.graphs.affinity import affinity
 from subspaces.kernels import RBF, DistanceKernel
 from subspaces.metrics import adjusted_rand
-from subspaces.numerics import cells
 from subspaces.representation.two_scale import Prepared
+from subspaces.utils import cells
 
 
 @pytest.fixture(scope="module")

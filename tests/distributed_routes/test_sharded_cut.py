@@ -11,7 +11,7 @@ from subspaces import KTRR
 from subspaces.distributed import _cut
 from subspaces.kernels import RBF
 from subspaces.metrics import accuracy
-from subspaces.partition import cut_by_modularity, merge_communities, modularity
+from subspaces.spectral.partition import cut_by_modularity, merge_communities, modularity
 
 
 def test_pendants_stand_for_loops(rng):

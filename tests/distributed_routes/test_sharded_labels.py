@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from subspaces import KTRR
+from subspaces.app.files.models import load_model, save_model
 from subspaces.distributed import _cut, _files, _sample, _sharded, _shards, fit_predict
 from subspaces.distributed._input import Source, as_source
 from subspaces.distributed._tasks import DaskWorkers, ThisProcess
 from subspaces.estimators import ridge
-from subspaces.io.models import load_model, save_model
 
 
 @pytest.fixture(autouse=True)

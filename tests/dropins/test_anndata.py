@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import subspaces.anndata as ours
+import subspaces.applications.anndata as ours
 from subspaces import EKTRR, KTRR, TRR
+from subspaces.app.files import read_table
 from subspaces.datasets import make_subspaces
-from subspaces.io import read_table
 from subspaces.metrics import accuracy
 
 anndata = pytest.importorskip("anndata")

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from subspaces import SubspaceClustering, registry
 from subspaces.datasets import make_subspaces
+from subspaces.inspection.scorers import modularity, separation, whole
 from subspaces.metrics import accuracy
-from subspaces.scorers import modularity, separation, whole
 
 X, y = make_subspaces(3, 2, 8, 20, noise=0.01, random_state=0)
 GRAPHS = (*registry.names("graph"), "front door")

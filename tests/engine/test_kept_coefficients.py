@@ -10,7 +10,6 @@ from scipy import sparse
 from method_data import ALL, METHODS, quiet, union_of_subspaces
 from subspaces import KTRR, SSC, registry
 from subspaces.kernels import as_kernel
-from subspaces.numerics.ordering import canonical_order, hash_rows
 from subspaces.representation.block_diagonal import block_diagonal
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.kernel_low_rank import kernel_lrr
@@ -20,6 +19,7 @@ from subspaces.representation.matching_pursuit import orthogonal_matching_pursui
 from subspaces.representation.ridge import ridge, ridge_unconstrained
 from subspaces.representation.smce import smce
 from subspaces.representation.sparse import kssc, ssc
+from subspaces.utils.ordering import canonical_order, hash_rows
 
 WITHOUT_COEFFICIENTS = ("lsa", "tsc", "sc")
 

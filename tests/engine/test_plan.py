@@ -14,7 +14,7 @@ from subspaces.engine import run as engine
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES, Shape
 from subspaces.kernels import KERNELS, RBF, FunctionKernel, Precomputed
-from subspaces.numerics import memory
+from subspaces.utils import memory
 
 X = np.random.default_rng(0).standard_normal((100, 6))
 

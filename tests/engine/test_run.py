@@ -17,7 +17,7 @@ from subspaces.engine import run as engine
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import Cache, run
-from subspaces.numerics.ordering import canonical_order, hash_rows
+from subspaces.utils.ordering import canonical_order, hash_rows
 
 SETTINGS = {
     "default": {},

@@ -165,7 +165,7 @@ def test_odd_points(rng):
 
 def test_more_columns_than_memory(monkeypatch, rng):
     X = rng.standard_normal((40, 3000))
-    monkeypatch.setattr("subspaces.numerics.memory.available_bytes", lambda: 4_000_000)
+    monkeypatch.setattr("subspaces.utils.memory.available_bytes", lambda: 4_000_000)
     with pytest.raises(MemoryError, match='the search on 40 points for what is "auto" needs'):
         SubspaceClustering(2).fit(X)
 

@@ -17,10 +17,11 @@ from sklearn.utils import estimator_html_repr
 
 import subspaces
 from method_data import ESTIMATORS
-from subspaces import EKTRR, KASP, KTRR, LSR1, SC, SSC, TRR, SampledClusterer, metrics, scorers
+from subspaces import EKTRR, KASP, KTRR, LSR1, SC, SSC, TRR, SampledClusterer, metrics
 from subspaces.datasets import make_subspaces
 from subspaces.engine.plan import STAGES
 from subspaces.estimators.html_repr import boxes_html, boxes_of
+from subspaces.inspection import scorers
 
 UNREPRESENTED = ("sc", "lsa", "tsc")
 

@@ -75,7 +75,7 @@ def test_what_a_choice_may_make_right_is_searched(parameters, data, monkeypatch)
 
 def test_refuses_what_does_not_fit_in_memory(monkeypatch):
     from subspaces.datasets import make_subspaces
-    from subspaces.numerics import memory
+    from subspaces.utils import memory
 
     X = make_subspaces(3, 2, 10, 600, random_state=0)[0]  # half of K takes 13 MB
     monkeypatch.setattr(memory, "available_bytes", lambda: 14 * 2**20)
@@ -89,7 +89,7 @@ def test_refuses_what_does_not_fit_in_memory(monkeypatch):
 
 
 def test_half_of_the_kernel_matrix_is_asked_for_where_that_is_all(monkeypatch):
-    from subspaces.numerics import memory
+    from subspaces.utils import memory
 
     X, asked = np.random.default_rng(0).standard_normal((500, 4)), []
     monkeypatch.setattr(memory, "require", lambda n_bytes, *_: asked.append(n_bytes / (8 * 500**2)))

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from method_data import ESTIMATORS, union_of_subspaces
 from subspaces import KTRR, SC, TRR
-from subspaces.numerics import blocks
+from subspaces.utils import blocks
 
 ALL = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
 

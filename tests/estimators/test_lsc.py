@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from method_data import rings
 from subspaces import LSC
 from subspaces.landmarks.bipartite import landmark_codes
-from subspaces.numerics.centroids import nearest
+from subspaces.utils.centroids import nearest
 
 
 @pytest.fixture

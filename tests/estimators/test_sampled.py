@@ -21,9 +21,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sampled_data import PRESETS, four_blobs, on_presets, three_subspaces
 from subspaces import EKTRR, KTRR, SLRR, SLSR, SampledClusterer
+from subspaces.kernels.scaling import SCALINGS
 from subspaces.landmarks import points
 from subspaces.landmarks.sample_cluster_classify import aligned_vote, matched_names
-from subspaces.scaling import SCALINGS
 
 
 @pytest.fixture

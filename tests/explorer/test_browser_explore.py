@@ -45,7 +45,7 @@ def server(tmp_path_factory):
     X, y = make_subspaces(10, 3, 64, N_POINTS // 10, noise=0.02, random_state=0)
     file = tmp_path_factory.mktemp("explore") / "points.npz"
     np.savez(file, X=X.reshape(-1, 8, 8), y=y, name=np.array([NASTY, *(f"point {i}" for i in range(1, len(X)))]))
-    command = [sys.executable, "-m", "subspaces.cli", "explore", str(file), "--label", "y", "--id", "name"]
+    command = [sys.executable, "-m", "subspaces.app.cli", "explore", str(file), "--label", "y", "--id", "name"]
     process = subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

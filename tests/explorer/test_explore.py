@@ -12,19 +12,19 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_wine
 
-import subspaces.explorer.session as session_module
+import subspaces.app.explorer.session as session_module
 from cli_data import fails, run
 from subspaces import KTRR, SC, SubspaceClustering
+from subspaces.app.explorer.edits import Edits
+from subspaces.app.explorer.saving import labels_file
+from subspaces.app.explorer.session import EXPLORED_KERNELS, N_CELLS, Session, Settings
+from subspaces.app.explorer.shapes import image_shape_of
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import Cache
 from subspaces.estimators import ridge as routes
-from subspaces.explorer.edits import Edits
-from subspaces.explorer.saving import labels_file
-from subspaces.explorer.session import EXPLORED_KERNELS, N_CELLS, Session, Settings
-from subspaces.explorer.shapes import image_shape_of
-from subspaces.partition import PARTITIONS
-from subspaces.plots.matrices import cells_of
+from subspaces.inspection.plots.matrices import cells_of
+from subspaces.spectral.partition import PARTITIONS
 
 
 def fitted(session, settings, **more):
@@ -74,7 +74,7 @@ def test_exported_line_of_a_sample_says_so(data):
 def explored(tmp_path_factory):
     """The session of ``subspaces explore wine.csv``, and the source of its commands."""
     pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
-    import subspaces.explorer.server as server
+    import subspaces.app.explorer.server as server
 
     folder, seen = tmp_path_factory.mktemp("wine"), []
     load_wine(as_frame=True).frame.to_csv(folder / "wine.csv", index=False)
@@ -131,7 +131,7 @@ def test_where_no_command_does_it_there_is_none(data):
 def test_gaps_can_be_filled(tmp_path, monkeypatch):
     """The advice of the error is an option of the command."""
     pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
-    server = pytest.importorskip("subspaces.explorer.server")
+    server = pytest.importorskip("subspaces.app.explorer.server")
     seen = []
     monkeypatch.setattr(server, "serve", lambda session, source, **_: seen.append((session, source)))
     frame = load_wine(as_frame=True).data

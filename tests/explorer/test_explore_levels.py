@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from subspaces.app.explorer.session import MOST_LEVELS, N_CELLS, Session, Settings
 from subspaces.datasets import make_subspaces
-from subspaces.explorer.session import MOST_LEVELS, N_CELLS, Session, Settings
-from subspaces.plots.matrices import cells_of
-from subspaces.scorers import modularity, separation
+from subspaces.inspection.plots.matrices import cells_of
+from subspaces.inspection.scorers import modularity, separation
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def data():
 @pytest.fixture
 def explorer(data):
     pytest.importorskip("panel", reason="Panel is not installed: pip install subspaces[explore]")
-    from subspaces.explorer.app import Explorer
+    from subspaces.app.explorer.app import Explorer
 
     return Explorer(Session(*data, image_shape=(3, 4), settings=Settings(4)))
 

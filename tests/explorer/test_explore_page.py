@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subspaces.explorer.edits import Edits
-from subspaces.explorer.saving import labels_file
-from subspaces.explorer.session import Session, Settings
+from subspaces.app.explorer.edits import Edits
+from subspaces.app.explorer.saving import labels_file
+from subspaces.app.explorer.session import Session, Settings
 
 NO_PANEL = "Panel is not installed: pip install subspaces[explore]"
 
@@ -15,7 +15,7 @@ NO_PANEL = "Panel is not installed: pip install subspaces[explore]"
 @pytest.fixture
 def explorer(data):
     pytest.importorskip("panel", reason=NO_PANEL)
-    from subspaces.explorer.app import Explorer
+    from subspaces.app.explorer.app import Explorer
 
     ids = ["<img src=x onerror=alert(1)>", *(f"p{i}" for i in range(119))]
     return Explorer(Session(*data, ids=ids, image_shape=(3, 4), settings=Settings(4)))
@@ -83,7 +83,7 @@ def test_points_that_are_no_images(data):
 
     page = subspaces.explore(data[0])
     assert type(page).__name__ == "Column"
-    from subspaces.explorer.app import Explorer
+    from subspaces.app.explorer.app import Explorer
 
     explorer = Explorer(Session(data[0], settings=Settings(4)))
     assert explorer.gallery.object.count("<svg") == len(explorer.current.sizes)
@@ -162,8 +162,8 @@ def test_report_of_what_is_shown(explorer):
 def test_work_shows_phases_counts_and_the_time_left():
     from types import SimpleNamespace
 
-    from subspaces.explorer import work
-    from subspaces.progress import phase
+    from subspaces.app.explorer import work
+    from subspaces.utils.progress import phase
 
     shown: list[str] = []
     pane = SimpleNamespace(param=SimpleNamespace(update=lambda object, visible: shown.append(object)))
@@ -195,7 +195,7 @@ def test_looks(explorer):
 
 def test_vectors_of_images_show_the_images(data):
     pytest.importorskip("panel", reason=NO_PANEL)
-    from subspaces.explorer.app import Explorer
+    from subspaces.app.explorer.app import Explorer
 
     pixels = np.random.default_rng(0).random((120, 6 * 5))
     explorer = Explorer(Session(data[0], pixels=pixels, image_shape=(6, 5), max_points=100, settings=Settings(4)))

@@ -14,9 +14,9 @@ import pytest
 from scipy import sparse
 
 from cli_data import environment
-from subspaces.explorer.saving import report_file
-from subspaces.explorer.session import Session, Settings
-from subspaces.features import vectors_of
+from subspaces.app.explorer.saving import report_file
+from subspaces.app.explorer.session import Session, Settings
+from subspaces.app.features import vectors_of
 
 NO_PANEL = "Panel is not installed: pip install subspaces[explore]"
 TOPICS = ("apple pear cherry plum orchard juice", "engine piston gearbox brake wheel motor")
@@ -55,7 +55,7 @@ def test_doubtful_are_those_of_little_confidence(session):
 
 def test_texts_on_the_page(session):
     pytest.importorskip("panel", reason=NO_PANEL)
-    from subspaces.explorer.app import Explorer
+    from subspaces.app.explorer.app import Explorer
 
     explorer = Explorer(session)
     page = explorer.gallery.object
@@ -78,7 +78,7 @@ def test_report_has_the_words(session):
 
 def test_counts_with_names_show_them():
     pytest.importorskip("panel", reason=NO_PANEL)
-    from subspaces.explorer.app import Explorer
+    from subspaces.app.explorer.app import Explorer
 
     rng = np.random.default_rng(0)
     counts = rng.poisson(np.repeat([[3.0, 3, 3, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 3, 3, 3]], 30, axis=0))
@@ -96,8 +96,8 @@ import sys, weakref
 import numpy as np
 import panel as pn
 from tornado.ioloop import IOLoop, PeriodicCallback
-from subspaces.explorer.server import serve
-from subspaces.explorer.session import Session, Settings
+from subspaces.app.explorer.server import serve
+from subspaces.app.explorer.session import Session, Settings
 
 class Thing: pass
 
@@ -142,8 +142,8 @@ import sys
 from urllib.parse import urlsplit
 import numpy as np
 from tornado.ioloop import IOLoop
-from subspaces.explorer.server import serve
-from subspaces.explorer.session import Session, Settings
+from subspaces.app.explorer.server import serve
+from subspaces.app.explorer.session import Session, Settings
 
 session = Session(np.random.default_rng(0).normal(size=(30, 4)), settings=Settings(2))
 tell = lambda address: IOLoop.current().call_later(0.3, print, address, flush=True)

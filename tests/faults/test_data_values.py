@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from method_data import ALL, GRAPH, LARGE, METHODS, quiet
 from subspaces import KTRR, SC, TRR
 from subspaces.engine.landmark_run import run_landmarks
-from subspaces.numerics.ordering import label_of_most_copies
+from subspaces.utils.ordering import label_of_most_copies
 
 SCALES = (1e150, 1e200, 1e-150, 1e-300, 1e-318)
 DISTANCES = [METHODS[name] for name in ("akk", "nystrom", "sec", "sc", "lsc", "uspec")]

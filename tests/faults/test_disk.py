@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from reproduction.__main__ import main as reproduce
 from reproduction.cells import digest, read_runs, run_cells
-from subspaces.cli.main import app
+from subspaces.app.cli.main import app
+from subspaces.app.files import FileError, write_atomically, write_labels
 from subspaces.datasets import _load, load_mnist
 from subspaces.datasets._formats import points_of
-from subspaces.io import FileError, write_atomically, write_labels
 
 resource = pytest.importorskip("resource", reason="limits of POSIX")
 NO_SPACE = (errno.ENOSPC, errno.EFBIG)
@@ -242,7 +242,7 @@ def test_case_61_commands_on_a_full_disk(option, name, room, photos, tiny_disk):
 @pytest.mark.parametrize("option", ["-o", "--report", "--tables", "--sort-into"])
 def test_case_61_read_only_targets_are_refused_at_once(option, photos, read_only_disk, monkeypatch):
     """61: nobody computes for hours to find out that the result cannot be kept: exit code 2."""
-    monkeypatch.setattr("subspaces.io.read_table", lambda *_, **__: pytest.fail("the work began"))
+    monkeypatch.setattr("subspaces.app.files.read_table", lambda *_, **__: pytest.fail("the work began"))
     suffix = {"-o": ".csv", "--report": ".html", "--tables": ".md", "--sort-into": ""}[option]
     for folder in (read_only_disk, Path("/proc") if sys.platform == "linux" else read_only_disk):
         line = cluster(photos, option, folder / f"x{suffix}", code=2)
@@ -263,7 +263,7 @@ def test_case_61_demo_on_a_full_disk(room, kept, tiny_disk, monkeypatch):
     from sklearn.datasets import load_digits
 
     from subspaces import KTRR
-    from subspaces.cli import demo
+    from subspaces.app.cli import demo
 
     def quick(X, seed):
         model = KTRR(10, random_state=seed).fit(X)

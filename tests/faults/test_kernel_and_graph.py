@@ -16,16 +16,16 @@ from sklearn.metrics import adjusted_rand_score
 
 from method_data import GRAPH, METHODS, quiet, union_of_subspaces
 from subspaces import KTRR, LRR2, SC, SSC, TRR, EnSC
-from subspaces.embedding import spectral as embedding
-from subspaces.embedding.spectral import spectral_embedding
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate, truncate_symmetric
 from subspaces.kernels import as_kernel
-from subspaces.numerics import decompositions
-from subspaces.partition import cut_embedding
 from subspaces.representation.coefficients import from_dense
 from subspaces.representation.inverse import IndefiniteKernelWarning
 from subspaces.representation.ridge import ridge
+from subspaces.spectral import embedding
+from subspaces.spectral.embedding import spectral_embedding
+from subspaces.spectral.partition import cut_embedding
+from subspaces.utils import decompositions
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 import subspaces
-from subspaces.cli import _stream
-from subspaces.cli._options import LEAST_MEMORY
-from subspaces.cli.main import app
-from subspaces.numerics import memory
+from subspaces.app.cli import _stream
+from subspaces.app.cli._options import LEAST_MEMORY
+from subspaces.app.cli.main import app
+from subspaces.utils import memory
 
 linux = pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux: peaks of memory")
 ENVIRONMENT = {
@@ -33,7 +33,7 @@ MEASURE = """
     import json, os, sys, warnings
     from pathlib import Path
     import numpy as np
-    from subspaces.numerics import memory
+    from subspaces.utils import memory
     from subspaces import registry
 
     def status(name):
@@ -112,7 +112,7 @@ PEAK = """
 
     place = Path(sys.argv.pop(1))
     atexit.register(lambda: place.write_text(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]))
-    from subspaces.cli.__main__ import main
+    from subspaces.app.cli.__main__ import main
     main()
 """
 

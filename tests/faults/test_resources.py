@@ -13,7 +13,7 @@ from method_data import GRAPH, LARGE, METHODS, quiet
 from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC
 from subspaces.datasets import _load, load_mnist
 from subspaces.engine import landmark_run
-from subspaces.numerics import memory
+from subspaces.utils import memory
 
 FREE = 4 * 2**30
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import subspaces
 from method_data import METHODS
 from reproduction.cells import read_runs
-from subspaces.cli.main import app
+from subspaces.app.cli.main import app
 from subspaces.datasets import _load
 from subspaces.datasets._formats import Points, points_of, read_arrays
 
@@ -130,9 +130,9 @@ def test_case_64_one_checkpoint_of_a_network(tmp_path):
 
 OUTPUT = """
     import sys
-    from subspaces.cli.main import app
+    from subspaces.app.cli.main import app
     sys.argv[1:] = ["cluster", sys.argv[1], "-k", "3", "--method", "sscomp", "-o", sys.argv[2], "--force", "-q"]
-    import subspaces.estimators.ssc, subspaces.io
+    import subspaces.estimators.ssc, subspaces.app.files
     # begin
     app()
 """

@@ -19,8 +19,8 @@ import pytest
 from fault_data import write_photos
 
 import subspaces
-from subspaces.cli.main import app
-from subspaces.io import sorting, write_atomically, writing
+from subspaces.app.cli.main import app
+from subspaces.app.files import sorting, write_atomically, writing
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 Image = pytest.importorskip("PIL.Image")
@@ -91,7 +91,7 @@ def raise_after(monkeypatch, where, name: str, number: signal.Signals, calls: in
 def moments():
     from matplotlib.figure import Figure
 
-    from subspaces.cli import cluster
+    from subspaces.app.cli import cluster
     from subspaces.engine import stages
 
     is_ours = lambda path, *_: str(path).endswith(".tmp")  # noqa: E731
@@ -146,7 +146,7 @@ def test_case_59_twice_in_a_row(probed, photos, monkeypatch, capfd):
     """59: a second Ctrl-C does not interrupt the cleaning that the first one began."""
     if not probed:
         monkeypatch.setattr(writing, "try_to_write", lambda file: None)
-        monkeypatch.setattr("subspaces.io.sorting.try_to_write", lambda file: None)
+        monkeypatch.setattr("subspaces.app.files.sorting.try_to_write", lambda file: None)
     raise_after(monkeypatch, os, "fsync", signal.SIGINT)
     unlink = Path.unlink
 
@@ -171,7 +171,7 @@ def test_case_59_an_interruption_that_a_library_turns_into_its_own_error(photos,
         except KeyboardInterrupt:
             raise ImportError("numpy.core.multiarray failed to import") from None
 
-    monkeypatch.setattr("subspaces.io.read_table", broken)
+    monkeypatch.setattr("subspaces.app.files.read_table", broken)
     with pytest.raises(SystemExit, match="130"):
         app(everything(photos))
     assert capfd.readouterr().err == "interrupted\n"
@@ -215,7 +215,7 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path):
 KILLED = """
 import os, shutil, signal, sys
 from pathlib import Path
-from subspaces.cli.main import app
+from subspaces.app.cli.main import app
 where, name, calls = {"copying": (shutil, "copy2", 7), "aside": (Path, "rename", 1), "removing": (Path, "rename", 2)}[
     sys.argv[1]
 ]
@@ -271,7 +271,7 @@ READY = """
     import sys
     print("ready", flush=True)
     sys.argv = ["subspaces", *sys.argv[1:]]
-    from subspaces.cli.__main__ import main
+    from subspaces.app.cli.__main__ import main
     main()
 """
 
@@ -300,14 +300,14 @@ def test_case_59_while_python_still_loads(tmp_path):
     """59: no traceback even before the command line exists."""
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
     environment = {**ENVIRONMENT, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}"}
-    command = [sys.executable, "-m", "subspaces.cli", "--version"]
+    command = [sys.executable, "-m", "subspaces.app.cli", "--version"]
     found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert (found.returncode, found.stdout, found.stderr) == (130, "", "")
 
 
 def test_case_59_demo(tmp_path):
     """59: the demo is interrupted when it has begun, and leaves an empty folder."""
-    child = start(sys.executable, "-m", "subspaces.cli", "demo", "-o", tmp_path / "demo", cwd=tmp_path)
+    child = start(sys.executable, "-m", "subspaces.app.cli", "demo", "-o", tmp_path / "demo", cwd=tmp_path)
     assert child.stdout.readline().startswith("Clustering 1797")
     os.killpg(child.pid, signal.SIGINT)
     _, err = child.communicate(timeout=120)
@@ -356,7 +356,7 @@ def exploring(tmp_path, rng, *arguments):
     """A running explorer and its address."""
     pytest.importorskip("panel", reason='the explorer is not installed: pip install "subspaces[explore]"')
     np.save(tmp_path / "x.npy", rng.normal(size=(60, 3)))
-    child = start(sys.executable, "-m", "subspaces.cli", "explore", tmp_path / "x.npy", "--no-browser", *arguments)
+    child = start(sys.executable, "-m", "subspaces.app.cli", "explore", tmp_path / "x.npy", "--no-browser", *arguments)
     address = urlsplit(child.stdout.readline().strip())
     child.stdout.readline()
     time.sleep(0.5)
@@ -395,7 +395,7 @@ def test_explore_at_an_address_of_version_6(tmp_path, rng):
 
 IGNORED = """
 import os, signal, time, weakref
-from subspaces.cli._common import stopped_by_signals
+from subspaces.app.cli._common import stopped_by_signals
 
 class Thing: pass
 

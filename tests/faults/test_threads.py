@@ -17,12 +17,12 @@ from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
 from subspaces import KTRR, SampledClusterer
 from subspaces.datasets import make_subspaces
-from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.engine.plan import Cut
-from subspaces.numerics.blocks import map_blocks
-from subspaces.numerics.process import keep_threads, one_thread, quiet
-from subspaces.partition import cut_by_modularity, cut_by_qr, cut_embedding
 from subspaces.selection.cuts import plan_of_cut, recut
+from subspaces.spectral.embedding import spectral_embedding, unit_rows
+from subspaces.spectral.partition import cut_by_modularity, cut_by_qr, cut_embedding
+from subspaces.utils.blocks import map_blocks
+from subspaces.utils.process import keep_threads, one_thread, quiet
 
 CUTS = ["kmeans", "qr", "discretize", "modularity"]
 

@@ -11,10 +11,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from io_data import refusal
 from subspaces import SubspaceClustering
-from subspaces.features import as_extractor, documents, featured, fit_extractor
-from subspaces.features.words import class_tfidf, cluster_words
-from subspaces.io import FileError, load_model, read_table, save_model
-from subspaces.io.models import Reading
+from subspaces.app.features import as_extractor, documents, featured, fit_extractor
+from subspaces.app.features.words import class_tfidf, cluster_words
+from subspaces.app.files import FileError, load_model, read_table, save_model
+from subspaces.app.files.models import Reading
 
 TOPICS = (
     "apple pear cherry plum orchard harvest juice tree blossom fruit",

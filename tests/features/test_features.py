@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from subspaces import SubspaceClustering
-from subspaces.features import as_extractor, featured, fit_extractor, vectors_of
-from subspaces.features import cache as caching
-from subspaces.features.extractor import Extractor
-from subspaces.features.pixels import Pixels, pictures
-from subspaces.io import FileError, load_model, read_table, save_model
-from subspaces.io.models import Reading
+from subspaces.app.features import as_extractor, featured, fit_extractor, vectors_of
+from subspaces.app.features import cache as caching
+from subspaces.app.features.extractor import Extractor
+from subspaces.app.features.pixels import Pixels, pictures
+from subspaces.app.files import FileError, load_model, read_table, save_model
+from subspaces.app.files.models import Reading
 
 CALLS = []
 
@@ -86,7 +86,7 @@ def test_every_item_is_computed_once(images):
 
 
 def test_progress_counts_what_is_computed(images, monkeypatch):
-    monkeypatch.setattr("subspaces.features.extractor.CHUNK", 8)
+    monkeypatch.setattr("subspaces.app.features.extractor.CHUNK", 8)
     told = []
     vectors_of(images, Mean(), progress=lambda done, total: told.append((done, total)))
     assert told == [(done, 20) for done in range(1, 21)]

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from subspaces.features import as_extractor, networks, vectors_of
-from subspaces.features.networks import EfficientNet, OpenClip, Timm, weights
-from subspaces.io import FileError
+from subspaces.app.features import as_extractor, networks, vectors_of
+from subspaces.app.features.networks import EfficientNet, OpenClip, Timm, weights
+from subspaces.app.files import FileError
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from subspaces.io import FileError
+from subspaces.app.files import FileError
 
 
 def npy_header(shape, descr="<f8"):

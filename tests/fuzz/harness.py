@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import psutil
 
-from subspaces.io import Dataset, FileError
-from subspaces.numerics.memory import limited
+from subspaces.app.files import Dataset, FileError
+from subspaces.utils.memory import limited
 
 try:
     import resource

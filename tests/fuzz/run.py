@@ -36,7 +36,7 @@ sys.path[:0] = [str(HERE.parents[1]), str(ROOT / "src")]
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"}
 
 PACKAGES = {
-    "subspaces.io": "_read _text _columns _dataset _arrays _missing _numpy _matlab _matlab5 _parquet _images _sort",
+    "subspaces.app.files": "_read _text _columns _dataset _arrays _missing _numpy _matlab _parquet _images _sort",
     "subspaces.datasets": "_formats _load",
     "subspaces.distributed": "_files _input",
     "PIL": "Image ImageFile ImageOps PngImagePlugin JpegImagePlugin TiffImagePlugin BmpImagePlugin GifImagePlugin "

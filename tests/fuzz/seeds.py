@@ -216,7 +216,7 @@ def _model() -> bytes:
     import skops.io
 
     from subspaces import TRR
-    from subspaces.io.models import KIND
+    from subspaces.app.files.models import KIND
 
     fitted = TRR(2, n_nonzero=2).fit(np.vstack([X, X[::-1] + 1]))
     return skops.io.dumps({"kind": KIND, "reading": {"n_features": 3}, "estimator": fitted})

@@ -20,7 +20,7 @@ from fuzz.harness import ALLOWED, Watch, bounded, check_dataset, check_error, ou
 from fuzz.packing import exactly, parts_of, png_of, workbook, zipped
 from fuzz.targets_of_runs import TARGETS_OF_RUNS
 from subspaces import datasets
-from subspaces.io import FileError, read_table
+from subspaces.app.files import FileError, read_table
 
 Target = Callable[[Watch, bytes], None]
 MISSING = ("error", "drop", "mean", "median")
@@ -34,7 +34,7 @@ def _table(watch: Watch, name: str, content: bytes, **options: Any) -> None:
             check_dataset(data)
 
 
-# ------------------------------------------------------------------ subspaces.io
+# ------------------------------------------------------------------ subspaces.app.files
 
 
 def _text_options(flags: int) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def model_raw(watch: Watch, data: bytes) -> None:
 
 
 def _model(watch: Watch, content: bytes) -> None:
-    from subspaces.io.models import load_model
+    from subspaces.app.files.models import load_model
 
     path = watch.put("x.skops", content)
     with watched(watch, len(content)):
@@ -162,7 +162,7 @@ def _model(watch: Watch, content: bytes) -> None:
 
 def labels_json(watch: Watch, data: bytes) -> None:
     """Labels in JSON, and in a table."""
-    from subspaces.io.label_files import read_labels
+    from subspaces.app.files.label_files import read_labels
 
     path = watch.put("x.csv" if data[:1] == b"1" else "x.json", data[1:])
     with watched(watch, len(data)):

@@ -9,7 +9,7 @@ import numpy as np
 
 from fuzz.harness import ALLOWED, Watch, bounded, outcome, sound, watched
 from fuzz.packing import exactly
-from subspaces.io import FileError
+from subspaces.app.files import FileError
 
 
 def checkpoint(watch: Watch, data: bytes) -> None:
@@ -69,8 +69,8 @@ def _streamed(watch: Watch, path: Path, n_bytes: int) -> None:
 
 def marker(watch: Watch, data: bytes) -> None:
     """The marker of a sorted folder."""
-    from subspaces.io.image_files import MARKER
-    from subspaces.io.sorting import check_target
+    from subspaces.app.files.image_files import MARKER
+    from subspaces.app.files.sorting import check_target
 
     folder = watch.fresh()
     target = folder / "sorted"

@@ -25,7 +25,7 @@ from fuzz.attack_data import npy, npy_header, parquet_with, peak_of, write_zip
 from fuzz.targets import MAT_HEADER
 from io_data import Bomb, refusal
 from subspaces import datasets
-from subspaces.io import FileError, read_table
+from subspaces.app.files import FileError, read_table
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs links or pipes")
 
@@ -101,7 +101,7 @@ def test_blank_lines_without_end_are_refused(tmp_path, monkeypatch):
         for _ in range(3):
             stream.write(b"\n" * 10**6)
     assert "line 1000001: 1000001 blank lines so far; remove them" in refusal(path)
-    monkeypatch.setattr("subspaces.io.text.MAX_BLANK", 2)
+    monkeypatch.setattr("subspaces.app.files.text.MAX_BLANK", 2)
     for text, n_rows in (("\n\n1,2\n3,4\n", 2), ("1,2\n\n\n3,4\n\n\n", 2), ("1,2\n\n\n\n3,4\n", 2)):
         path.write_bytes(gzip.compress(text.encode()))
         assert len(read_table(path).X) == n_rows  # a few, or one for each row, are no harm

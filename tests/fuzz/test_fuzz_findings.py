@@ -23,9 +23,9 @@ from fuzz.seeds import seeds_of
 from fuzz.targets import MAT_HEADER, TARGETS
 from io_data import Bomb, refusal
 from subspaces import datasets
-from subspaces.io import FileError, read_table
-from subspaces.io.image_files import MARKER
-from subspaces.io.sorting import check_target
+from subspaces.app.files import FileError, read_table
+from subspaces.app.files.image_files import MARKER
+from subspaces.app.files.sorting import check_target
 
 linux = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="the targets watch a Linux process")
 NEEDS = {"mat73": "h5py", "parquet": "pyarrow", "images": "PIL", "png": "PIL", "coil": "PIL", "coil_raw": "PIL"}

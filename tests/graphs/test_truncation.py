@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 from subspaces.graphs import truncation
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate, truncate_symmetric
-from subspaces.numerics.ties import largest_per_row
 from subspaces.representation.coefficients import Coefficients, from_dense, from_sparse
 from subspaces.representation.ridge import ridge, ridge_low_rank
+from subspaces.utils.ties import largest_per_row
 
 
 def by_full_sort(C: np.ndarray, n_nonzero: int, by: str = "magnitude") -> np.ndarray:

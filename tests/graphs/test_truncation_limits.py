@@ -21,9 +21,9 @@ from subspaces.graphs.truncation import (
     truncate,
     truncate_symmetric,
 )
-from subspaces.numerics.ties import largest_of_few, largest_per_row, top_columns
 from subspaces.representation.coefficients import Coefficients, from_dense, from_sparse
 from subspaces.representation.ridge import ridge_low_rank
+from subspaces.utils.ties import largest_of_few, largest_per_row, top_columns
 
 # ------------------------------------------------------------------ sparse coefficients, column by column
 

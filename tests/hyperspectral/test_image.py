@@ -7,10 +7,10 @@ import pytest
 
 import subspaces
 from subspaces import KTRR, TRR, cluster_image
+from subspaces.app.files import as_cube, read_cube
+from subspaces.applications.hyperspectral import image, image_features
+from subspaces.applications.hyperspectral.image import label_spectra
 from subspaces.datasets import make_cube
-from subspaces.hyperspectral import image, image_features
-from subspaces.hyperspectral.image import label_spectra
-from subspaces.io import as_cube, read_cube
 from subspaces.metrics import accuracy
 
 

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 from subspaces.kernels import KERNELS, Kernel, as_kernel, correntropy, profiles
 from subspaces.kernels import base as base_kernels
-from subspaces.numerics import distances
+from subspaces.utils import distances
 
 DISTANCE_KERNELS = [name for name, kind in KERNELS.items() if kind.of_distances]
 COMPUTED = [name for name in KERNELS if name != "precomputed"]

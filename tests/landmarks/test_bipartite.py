@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import eigh, subspace_angles
 
 from subspaces.landmarks.bipartite import landmark_codes, transfer_cut
-from subspaces.numerics.centroids import nearest
+from subspaces.utils.centroids import nearest
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from subspaces.landmarks.bipartite import approximate_nearest, coarse_index
-from subspaces.numerics.centroids import nearest
+from subspaces.utils.centroids import nearest
 
 
 def test_search_is_exact_when_all_representatives_are_candidates(rng):

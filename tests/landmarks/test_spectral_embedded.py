@@ -7,9 +7,9 @@ import pytest
 from scipy.linalg import eigh, subspace_angles
 from scipy.spatial.distance import cdist
 
-from subspaces.embedding.spectral import spectral_embedding
 from subspaces.landmarks import spectral_embedded as embedded
 from subspaces.landmarks.spectral_embedded import self_tuned_graph, spectral_embedded
+from subspaces.spectral.embedding import spectral_embedding
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from subspaces import metrics
 from subspaces.metrics import normalized_mutual_info, score_table
-from subspaces.numerics.contingency import Contingency
+from subspaces.metrics.tables import Contingency
 
 
 def table_of(counts: np.ndarray) -> Contingency:

@@ -15,8 +15,8 @@ from scipy.optimize import linear_sum_assignment
 
 from metrics_data import KEYS, PRED, TRUE, as_table, labellings, properties, random_labels
 from subspaces import metrics
-from subspaces.metrics import CONSTANT, Contingency, best_matching, clustering_scores, contingency, score_table
-from subspaces.numerics import contingency as tables
+from subspaces.metrics import CONSTANT, best_matching, clustering_scores, contingency, score_table, tables
+from subspaces.metrics.tables import Contingency
 
 # ---------------------------------------------------------------- large tables
 

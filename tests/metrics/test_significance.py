@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from subspaces.significance import friedman, holm, rank_sum, signed_rank
+from subspaces.metrics.significance import friedman, holm, rank_sum, signed_rank
 
 # Demšar (2006): ranks of C4.5, with m, with cf and with both, on 14 data sets (Table 6)
 DEMSAR = """

@@ -9,11 +9,12 @@ from scipy.linalg import block_diag
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from subspaces import EKTRR, KASP, KTRR, plots
+from subspaces import EKTRR, KASP, KTRR
 from subspaces.datasets import make_subspaces, salt_and_pepper
-from subspaces.plots import layout, style
-from subspaces.plots.gallery import most_typical
-from subspaces.plots.matrices import cells_of
+from subspaces.inspection import plots
+from subspaces.inspection.plots import layout, style
+from subspaces.inspection.plots.gallery import most_typical
+from subspaces.inspection.plots.matrices import cells_of
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[report]")
 pytestmark = pytest.mark.usefixtures("no_figure_is_left")

@@ -7,8 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
-from subspaces import TRR, plots
+from subspaces import TRR
 from subspaces.datasets import make_subspaces
+from subspaces.inspection import plots
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

@@ -9,13 +9,13 @@ import pytest
 
 from subspaces import cluster_image
 from subspaces.datasets import make_cube
-from subspaces.plots.images import label_colors
+from subspaces.inspection.plots.images import label_colors
 
 matplotlib = pytest.importorskip("matplotlib", reason='plots need Matplotlib: pip install "subspaces[report]"')
 matplotlib.use("Agg")
 
-from subspaces.plots import LabelMapDisplay, SpectraDisplay  # noqa: E402
-from subspaces.plots.images import map_png  # noqa: E402
+from subspaces.inspection.plots import LabelMapDisplay, SpectraDisplay  # noqa: E402
+from subspaces.inspection.plots.images import map_png  # noqa: E402
 
 
 def test_map_shows_each_pixel_in_its_colour():

@@ -11,8 +11,8 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 from subspaces.datasets import make_motions
-from subspaces.plots import TracksDisplay
-from subspaces.plots.style import OKABE_ITO
+from subspaces.inspection.plots import TracksDisplay
+from subspaces.inspection.plots.style import OKABE_ITO
 
 
 def test_lines_leave_gaps_out_and_dots_end_tracks():

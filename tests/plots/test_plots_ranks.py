@@ -9,8 +9,8 @@ pytest.importorskip("matplotlib", reason='pictures: pip install "subspaces[repor
 
 from subspaces import compare
 from subspaces.datasets import make_subspaces
-from subspaces.plots import CriticalDifferenceDisplay, style
-from subspaces.significance import friedman
+from subspaces.inspection.plots import CriticalDifferenceDisplay, style
+from subspaces.metrics.significance import friedman
 
 pytestmark = pytest.mark.usefixtures("no_figure_is_left")
 

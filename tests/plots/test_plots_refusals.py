@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from subspaces import KTRR, plots
+from subspaces import KTRR
 from subspaces.datasets import make_subspaces
-from subspaces.plots import parts, style
+from subspaces.inspection import plots
+from subspaces.inspection.plots import parts, style
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[report]")
 pytestmark = pytest.mark.usefixtures("no_figure_is_left")

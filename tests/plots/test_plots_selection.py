@@ -7,7 +7,7 @@ import pytest
 
 from subspaces import KTRR
 from subspaces.datasets import make_subspaces
-from subspaces.plots import NumberOfClustersDisplay, SelectionDisplay
+from subspaces.inspection.plots import NumberOfClustersDisplay, SelectionDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from subspaces import EKTRR, KASP, KTRR
 from subspaces.datasets import make_subspaces
-from subspaces.hierarchy import cluster_tree
-from subspaces.plots import TreeDisplay, style
-from subspaces.plots.tree import p_text
+from subspaces.inspection.plots import TreeDisplay, style
+from subspaces.inspection.plots.tree import p_text
+from subspaces.spectral.hierarchy import cluster_tree
 
 pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[report]")
 pytestmark = pytest.mark.usefixtures("no_figure_is_left")

@@ -35,8 +35,8 @@ SHARED_NAMES = {
 
 MAX_FILE, MAX_FUNCTION = 420, 70
 LONG_FUNCTIONS = {  # mostly docstrings and lists of options
-    "subspaces.io.reading.read_table",
-    "subspaces.description.describe",
+    "subspaces.app.files.reading.read_table",
+    "subspaces.app.description.describe",
     "subspaces.selection.search.choose",
 }
 

@@ -10,7 +10,8 @@ import pytest
 
 import subspaces
 from cli_data import run
-from subspaces import KTRR, citations, cite, registry
+from subspaces import KTRR, cite, registry
+from subspaces.inspection import citations
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = {

@@ -12,7 +12,7 @@ import pytest
 
 from subspaces import registry
 from subspaces.graphs.rules import GRAPHS
-from subspaces.partition import PARTITIONS
+from subspaces.spectral.partition import PARTITIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import subspaces
-from subspaces import citations, datasets, deep, metrics, selection
+from subspaces import datasets, deep, metrics, selection
+from subspaces.inspection import citations
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -81,8 +82,8 @@ def test_reference_lists_every_public_name(module, names):
 
 
 def test_reference_lists_every_display():
-    plots = pytest.importorskip("subspaces.plots", reason="needs Matplotlib")
-    missing = {f"subspaces.plots.{name}" for name in plots.__all__ if name != "show"} - listed_names()
+    plots = pytest.importorskip("subspaces.inspection.plots", reason="needs Matplotlib")
+    missing = {f"subspaces.inspection.plots.{name}" for name in plots.__all__ if name != "show"} - listed_names()
     assert not missing, f"add to docs/api/seeing.rst: {sorted(missing)}"
 
 
@@ -108,7 +109,7 @@ def test_pages_are_checked(tmp_path):
 def test_reference_of_commands_has_every_option():
     from typer.main import get_command
 
-    from subspaces.cli.main import app
+    from subspaces.app.cli.main import app
 
     text = extension("commands").reference()
     assert extension("commands").MARK in (DOCS / "commands.md").read_text(encoding="utf-8")

@@ -102,7 +102,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     assert not strangers
     assert "subspaces/py.typed" in wheel
     assert {"report.html", "report.css", "report.js"} <= {
-        name.rsplit("/", 1)[1] for name in wheel if name.startswith("subspaces/report/templates/")
+        name.rsplit("/", 1)[1] for name in wheel if name.startswith("subspaces/app/report/templates/")
     }
     modules = {name.removeprefix("subspaces/") for name in wheel if name.startswith("subspaces/")}
     here = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*") if path.is_file()}

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from method_data import ALL, GRAPH, LARGE, quiet
 from subspaces import KTRR
 from subspaces.engine import predict
-from subspaces.numerics import blocks
+from subspaces.utils import blocks
 
 SEEDS = st.integers(0, 2**32 - 1)
 KERNELS = ("linear", "rbf", "quadratic", "cubic", "exponential", "inverse_square", "inverse_distance", "cosine")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from subspaces.cli.main import app
+from subspaces.app.cli.main import app
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
 Image = pytest.importorskip("PIL.Image")

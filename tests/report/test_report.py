@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 
 from subspaces import KTRR, TRR
-from subspaces.confidence import summarize
-from subspaces.report import Content, _page, _tree, render, render_tables, write_report, write_tables
-from subspaces.report import _members as members
-from subspaces.report._pictures import Pictures
-from subspaces.report._tables import latex, latex_table, markdown, markdown_table
+from subspaces.app.report import Content, _page, _tree, render, render_tables, write_report, write_tables
+from subspaces.app.report import _members as members
+from subspaces.app.report._pictures import Pictures
+from subspaces.app.report._tables import latex, latex_table, markdown, markdown_table
+from subspaces.engine.confidence import summarize
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -228,8 +228,8 @@ def test_methods_without_a_graph_have_a_report(points, monkeypatch):
 def test_failing_plot_is_left_out(content, monkeypatch):
     from matplotlib.figure import Figure
 
-    from subspaces import plots
-    from subspaces.report import _figures
+    from subspaces.app.report import _figures
+    from subspaces.inspection import plots
 
     def broken(*_, **__):
         raise ValueError("no")

@@ -13,13 +13,13 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 from subspaces import KTRR, TRR
-from subspaces.cli.main import app
-from subspaces.report import Content, _page, _tree, render
-from subspaces.report import _tables as tables
-from subspaces.report._doubtful import doubtful_section
-from subspaces.report._map import map_view
-from subspaces.report._next import next_steps, other_numbers, parsed
-from subspaces.report._pictures import Pictures
+from subspaces.app.cli.main import app
+from subspaces.app.report import Content, _page, _tree, render
+from subspaces.app.report import _tables as tables
+from subspaces.app.report._doubtful import doubtful_section
+from subspaces.app.report._map import map_view
+from subspaces.app.report._next import next_steps, other_numbers, parsed
+from subspaces.app.report._pictures import Pictures
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -162,7 +162,7 @@ def test_switches_are_those_of_the_command():
     """An option that takes no value would swallow the word behind it."""
     from typer.main import get_command
 
-    from subspaces.report import _next
+    from subspaces.app.report import _next
 
     (cluster,) = [c for name, c in get_command(app).commands.items() if name == "cluster"]
     flags = {

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from subspaces import EKTRR, KASP, KTRR, TRR
+from subspaces.app.report import Content, _page, render
+from subspaces.app.report import _tree as trees
 from subspaces.datasets import make_subspaces
-from subspaces.hierarchy import cluster_tree
-from subspaces.report import Content, _page, render
-from subspaces.report import _tree as trees
+from subspaces.spectral.hierarchy import cluster_tree
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")

@@ -14,12 +14,12 @@ from subspaces import EKTRR, KTRR, LSR1, LSR2, TRR
 from subspaces.datasets import make_subspaces
 from subspaces.kernels import as_kernel
 from subspaces.metrics import accuracy
-from subspaces.new_points import neighbor_codes, residual_scores
-from subspaces.numerics.packed import packed_copy
 from subspaces.representation.inverse import affine_inverse
+from subspaces.representation.new_samples import neighbor_codes, residual_scores
 from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstrained, ridge_unconstrained_low_rank
 from subspaces.representation.ridge_search import ridge_search
 from subspaces.representation.two_scale import TwoScale, new_coefficients, two_scale
+from subspaces.utils.packed import packed_copy
 
 
 def by_conditions(K: np.ndarray, lam: float, right: np.ndarray, fixed: tuple[int, ...] = ()) -> np.ndarray:

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from subspaces.numerics import blocks
 from subspaces.representation.coefficients import Factors, Trace, from_dense, from_factors, from_sparse
+from subspaces.utils import blocks
 
 TRACE = Trace(True, 3, [0.1], [0.2], [0.3])
 

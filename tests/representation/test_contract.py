@@ -16,8 +16,6 @@ from sklearn.externals import array_api_compat
 
 from subspaces import representation
 from subspaces.kernels import as_kernel
-from subspaces.numerics.namespace import Place
-from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.kernel_low_rank import kernel_lrr
@@ -31,6 +29,8 @@ from subspaces.representation.sparse import kssc, ssc
 from subspaces.representation.sparse_admm import ssc_admm
 from subspaces.representation.thresholding import tsc
 from subspaces.representation.two_scale import two_scale
+from subspaces.utils.namespace import Place
+from subspaces.utils.types import Array
 
 N_POINTS = 36
 

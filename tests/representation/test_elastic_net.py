@@ -9,10 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet
 
 from solved import sparse_and_trace
-from subspaces.numerics.types import Array
 from subspaces.representation import _elastic_net_newton
 from subspaces.representation import elastic_net as module
 from subspaces.representation.elastic_net import elastic_net, elastic_net_path
+from subspaces.utils.types import Array
 
 
 @pytest.fixture(params=[0, 1], ids="seed={}".format)

@@ -13,9 +13,9 @@ from scipy import sparse
 from test_elastic_net import cloud, largest_violation
 
 from solved import sparse_and_trace
-from subspaces.numerics.types import Array
 from subspaces.representation import elastic_net as module
 from subspaces.representation.elastic_net import elastic_net, elastic_net_path
+from subspaces.utils.types import Array
 
 
 @pytest.mark.parametrize("X", [np.ones((1, 3)), np.zeros((1, 1)), np.zeros((3, 0))])

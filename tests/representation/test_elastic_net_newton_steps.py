@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import ElasticNet
 from test_elastic_net import cloud
 
-from subspaces.numerics.types import Array
 from subspaces.representation import _elastic_net_newton as newton
 from subspaces.representation._elastic_net_newton import Problems, excess_of, solve_working_sets
+from subspaces.utils.types import Array
 
 EPS = float(np.finfo(np.float64).eps)
 

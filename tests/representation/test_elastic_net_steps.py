@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from test_elastic_net import cloud, largest_violation, objectives, unit, weights
 
 from solved import sparse_and_trace
-from subspaces.numerics.types import Array
 from subspaces.representation import elastic_net as module
 from subspaces.representation._elastic_net_newton import Problems
 from subspaces.representation.elastic_net import _Codes, elastic_net, elastic_net_path
+from subspaces.utils.types import Array
 
 EPS = float(np.finfo(np.float64).eps)
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation._nuclear import (
     SMALLEST_LEVEL,
@@ -21,6 +20,7 @@ from subspaces.representation._nuclear import (
     stage_dictionary,
     working_dtype,
 )
+from subspaces.utils.types import Array
 
 both_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

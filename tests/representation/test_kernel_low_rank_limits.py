@@ -10,11 +10,11 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
-from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation import kernel_low_rank as module
 from subspaces.representation.inverse import IndefiniteKernelWarning
 from subspaces.representation.kernel_low_rank import kernel_lrr, metric_shrinkage, solve_l21
+from subspaces.utils.types import Array
 
 
 @pytest.fixture

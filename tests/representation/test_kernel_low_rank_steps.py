@@ -11,8 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from solved import dense_and_trace
-from subspaces.numerics import blocks
-from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation import kernel_low_rank as module
 from subspaces.representation._nuclear import RELAXATION, LowRank, Residuals, Shrinkage, levels, squared_error_match
@@ -23,6 +21,8 @@ from subspaces.representation.kernel_low_rank import (
     solve_l21,
     squared_error_coefficients,
 )
+from subspaces.utils import blocks
+from subspaces.utils.types import Array
 
 OPTIONS: dict[str, Any] = {"tol": 1e-4, "max_iter": 500}
 both_precisions = pytest.mark.parametrize("dtype", [np.float32, np.float64])

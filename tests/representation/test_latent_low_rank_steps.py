@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from test_low_rank_steps import n_directions, soft
 
 from solved import latent_dense
-from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation import latent_low_rank as module
 from subspaces.representation._nuclear import (
@@ -29,6 +28,7 @@ from subspaces.representation._nuclear import (
     stage_dictionary,
 )
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
+from subspaces.utils.types import Array
 
 OPTIONS: dict[str, Any] = {"tol": 1e-3, "max_iter": 300}
 

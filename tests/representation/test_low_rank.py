@@ -22,10 +22,10 @@ from low_rank_data import (
     subspaces_with_noise,
 )
 from solved import dense_and_trace, latent_dense
-from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation.kernel_low_rank import kernel_lrr, metric_shrinkage
 from subspaces.representation.low_rank import lrr
+from subspaces.utils.types import Array
 
 
 def rbf(X: Array) -> Array:

@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from low_rank_data import ITERATIVE, independent_subspaces, latent, linear_klrr, lrr1, lrr2, subspaces_with_noise
 from solved import dense_and_trace, latent_dense
-from subspaces.numerics.types import Array
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
 from subspaces.representation.low_rank import lrr
+from subspaces.utils.types import Array
 
 # --- symmetries -------------------------------------------------------------------------------------------------
 

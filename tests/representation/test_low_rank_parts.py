@@ -14,13 +14,13 @@ from solved import dense_and_trace, latent_dense
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.postprocessing import row_space_affinity
 from subspaces.graphs.rules import GraphRule, build_graph
-from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation._nuclear import Shrinkage, singular_value_shrinkage
 from subspaces.representation.coefficients import Factors, from_dense, from_factors
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
 from subspaces.representation.low_rank import lrr
+from subspaces.utils.types import Array
 
 
 def matrix_of_rank(rng: np.random.Generator, n: int, r: int, rank: int) -> Array:

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from solved import dense_and_trace
-from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear
 from subspaces.representation import low_rank as module
 from subspaces.representation._nuclear import (
@@ -28,6 +27,7 @@ from subspaces.representation._nuclear import (
 )
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.low_rank import lrr
+from subspaces.utils.types import Array
 
 OPTIONS: dict[str, Any] = {"tol": 1e-3, "max_iter": 1000}
 

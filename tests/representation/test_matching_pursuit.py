@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.linear_model import orthogonal_mp
 
 from solved import sparse_and_trace
-from subspaces.numerics.types import Array
 from subspaces.representation import elastic_net
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
+from subspaces.utils.types import Array
 
 
 @pytest.fixture(params=[0, 1], ids="seed={}".format)

@@ -9,7 +9,6 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
-from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear as module
 from subspaces.representation._nuclear import (
     LowRank,
@@ -19,6 +18,7 @@ from subspaces.representation._nuclear import (
     squared_norm,
     thin_svd,
 )
+from subspaces.utils.types import Array
 
 both_precisions = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from subspaces.graphs.truncation import truncate, truncate_symmetric
 from subspaces.kernels import as_kernel
-from subspaces.numerics.packed import packed_copy
 from subspaces.representation.inverse import IndefiniteKernelWarning
 from subspaces.representation.ridge import ridge, ridge_low_rank
+from subspaces.utils.packed import packed_copy
 
 
 def kernel_matrix(name: str, X: np.ndarray) -> np.ndarray:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from subspaces.numerics import decompositions
 from subspaces.representation import inverse as module
 from subspaces.representation.inverse import IndefiniteKernelWarning, penalty, warn_if_indefinite
 from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstrained_low_rank, whitened
+from subspaces.utils import decompositions
 
 
 def with_eigenvalues(values, rng) -> np.ndarray:

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence
 
-from subspaces.numerics import decompositions
 from subspaces.representation import inverse as module
 from subspaces.representation.inverse import IndefiniteKernelWarning, above_rounding, penalty, warn_if_indefinite
 from subspaces.representation.ridge import (
@@ -21,6 +20,7 @@ from subspaces.representation.ridge import (
     ridge_unconstrained_low_rank,
     whitened,
 )
+from subspaces.utils import decompositions
 
 
 @pytest.fixture

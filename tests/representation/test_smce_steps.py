@@ -11,10 +11,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from solved import sparse_and_trace
-from subspaces.numerics.types import Array
 from subspaces.representation import smce as module
 from subspaces.representation.coefficients import Trace
 from subspaces.representation.smce import smce, smce_path
+from subspaces.utils.types import Array
 
 
 def batch(rng: np.random.Generator, n_points: int = 6, size: int = 5, m: int = 4) -> tuple[Array, Array]:

@@ -12,11 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from solved import dense_and_trace
-from subspaces.numerics import blocks
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.types import Array
 from subspaces.representation import sparse as solver
 from subspaces.representation.sparse import data_weight, kssc, kssc_path, outlier_weight, ssc
+from subspaces.utils import blocks
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.types import Array
 
 TIGHT = {"tol": 1e-9, "max_iter": 500}
 

@@ -13,10 +13,10 @@ from scipy import sparse
 from test_sparse import union_of_subspaces
 
 from solved import dense_and_trace
-from subspaces.numerics.types import Array, Labels
 from subspaces.representation import sparse as solver
 from subspaces.representation.coefficients import Trace
 from subspaces.representation.sparse import data_weight, kssc, kssc_path, ssc
+from subspaces.utils.types import Array, Labels
 
 
 def test_defaults_are_those_of_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:

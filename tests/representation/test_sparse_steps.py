@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from test_sparse import assert_optimal, objective, outlier_objective, rbf, union_of_subspaces
 
 from solved import dense_and_trace
-from subspaces.numerics.types import Array
 from subspaces.representation import sparse as solver
 from subspaces.representation.sparse import data_weight, kssc, kssc_path, outlier_weight, ssc
+from subspaces.utils.types import Array
 
 EPS = float(np.finfo(np.float64).eps)
 OPTIONS: list[dict[str, Any]] = [{}, {"affine": True}, {"outliers": True, "outlier_alpha": 5.0}]

@@ -13,13 +13,10 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from subspaces import KTRR, TRR
-from subspaces.embedding.coarse import coarse_embedding, contract, smooth_labels
 from subspaces.estimators import ridge as ridge_estimator
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate, truncate_symmetric
 from subspaces.kernels import KERNELS, as_kernel
-from subspaces.numerics import cells as cells_module
-from subspaces.numerics.cells import build_cells
 from subspaces.representation import ridge_search as low_rank
 from subspaces.representation import two_scale as two_scale_module
 from subspaces.representation.coefficients import from_dense, from_sparse
@@ -33,6 +30,9 @@ from subspaces.representation.two_scale import (
     rows_of_coefficients,
     two_scale,
 )
+from subspaces.spectral.coarse import coarse_embedding, contract, smooth_labels
+from subspaces.utils import cells as cells_module
+from subspaces.utils.cells import build_cells
 
 DISTANCE_KERNELS = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
 

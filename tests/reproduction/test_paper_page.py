@@ -16,7 +16,7 @@ from reproduction import cells, claims, page, plan, records, tables
 from reproduction.__main__ import main
 from reproduction.records import Record
 from reproduction.run import Settings, run_experiment
-from subspaces.io import FileError
+from subspaces.app.files import FileError
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXPERIMENT = """

@@ -11,7 +11,6 @@ from sklearn.preprocessing import normalize
 
 from subspaces import KTRR, SubspaceClustering
 from subspaces.datasets import make_subspaces
-from subspaces.hierarchy import Merged
 from subspaces.metrics import accuracy
 from subspaces.selection import choose, count, fitted
 from subspaces.selection.candidates import Setting, Tried
@@ -19,6 +18,7 @@ from subspaces.selection.count import count_clusters
 from subspaces.selection.graphs import Method, candidates_of
 from subspaces.selection.outlying import outlying_components, without
 from subspaces.selection.result import ClusterCount, verdict
+from subspaces.spectral.hierarchy import Merged
 
 TRIED = Tried(tuple(Setting(None, kernel, reg, 5) for kernel, reg in (("rbf", 0.1), ("quadratic", 0.1))), ("kmeans",))
 

@@ -10,7 +10,6 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from subspaces.partition import merge_communities, merge_steps
 from subspaces.selection import count
 from subspaces.selection.criteria import (
     leading_components,
@@ -21,6 +20,7 @@ from subspaces.selection.criteria import (
     subspace_residuals,
     support,
 )
+from subspaces.spectral.partition import merge_communities, merge_steps
 
 
 def random_graph(rng, n=24, density=0.3):

@@ -9,10 +9,10 @@ from scipy.stats import t as student
 
 from subspaces import KTRR, SC, SSC, TRR, SubspaceClustering
 from subspaces.datasets import make_subspaces
-from subspaces.hierarchy import cluster_tree
 from subspaces.selection import splits
 from subspaces.selection.candidates import Setting, Tried
 from subspaces.selection.graphs import Method, candidates_of
+from subspaces.spectral.hierarchy import cluster_tree
 
 TRIED = Tried((Setting(None, "rbf", 0.1, 8), Setting(None, "exponential", 1.0, 8)), ("kmeans",))
 

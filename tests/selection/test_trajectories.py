@@ -180,7 +180,7 @@ def test_graphs_of_the_search_are_those_of_a_fit(film):
 
 
 def test_graphs_that_do_not_fit(film, monkeypatch):
-    monkeypatch.setattr("subspaces.numerics.memory.available_bytes", lambda: 1_000_000)
+    monkeypatch.setattr("subspaces.utils.memory.available_bytes", lambda: 1_000_000)
     tried = candidates.tried_on(film[0], AUTO, n_clusters=3)
     with pytest.raises(MemoryError, match="9 graphs of all pairs of 120 points"):
         candidates_of(film[0], tried, Method(n_clusters=3))

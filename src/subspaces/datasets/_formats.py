@@ -18,13 +18,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from subspaces.io import FileError, read_table
-from subspaces.io.columns import LABEL_NAMES
-from subspaces.io.dataset import check_size, printable
-from subspaces.io.matlab import list_matrices
-from subspaces.numerics.memory import available_bytes
-from subspaces.numerics.process import quiet
-from subspaces.numerics.types import Array, Labels
+from subspaces.app.files import FileError, read_table
+from subspaces.app.files.columns import LABEL_NAMES
+from subspaces.app.files.dataset import check_size, printable
+from subspaces.app.files.matlab import list_matrices
+from subspaces.utils.memory import available_bytes
+from subspaces.utils.process import quiet
+from subspaces.utils.types import Array, Labels
 
 COIL_IMAGE = re.compile(r"obj(\d+)__(\d+)\.png", re.IGNORECASE)
 """Object and view (COIL-20: 0, 1, ..., 71; COIL-100: the angle 0, 5, ..., 355) in the name of an image."""

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 
+from subspaces.app.files import FileError, write_atomically
+from subspaces.app.files.writing import remove_leftovers, unfinished
 from subspaces.datasets._formats import Points, names_in_words
-from subspaces.io import FileError, write_atomically
-from subspaces.io.writing import remove_leftovers, unfinished
-from subspaces.numerics.types import Array, Labels
+from subspaces.utils.types import Array, Labels
 
 Folder = str | PathLike[str] | None
 Seed = int | np.random.RandomState | None

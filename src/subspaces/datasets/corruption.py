@@ -9,8 +9,8 @@ import numpy.typing as npt
 from sklearn.utils import check_array, check_random_state
 
 from subspaces.datasets._load import Seed
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.types import Array
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.types import Array
 
 
 def add_gaussian_noise(

@@ -9,7 +9,7 @@ from scipy import ndimage
 from sklearn.utils import check_random_state
 
 from subspaces.datasets._load import Seed, positive
-from subspaces.numerics.types import Array, Labels
+from subspaces.utils.types import Array, Labels
 
 FIRST, LAST = 400.0, 2500.0
 """Nanometres, from visible light to the short-wave infrared, as airborne sensors see."""

@@ -9,10 +9,10 @@ from os import PathLike
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
+from subspaces.app.files.tracks import read_tracks
 from subspaces.datasets._load import Seed, positive
-from subspaces.io.tracks import read_tracks
-from subspaces.numerics.completion import complete
-from subspaces.numerics.types import Array, Labels
+from subspaces.datasets.completion import complete
+from subspaces.utils.types import Array, Labels
 
 
 def load_motion(
@@ -30,7 +30,7 @@ def load_motion(
         In an ``.npz`` of several films the name of one: its arrays are ``NAME_X`` and ``NAME_y``.
     complete_tracks : bool, default=True
         Whether coordinates of frames in which a point was not seen are put in, by
-        ``subspaces.numerics.completion.complete``. Otherwise they are NaN.
+        ``subspaces.datasets.completion.complete``. Otherwise they are NaN.
     return_X_y : bool, default=False
         Whether to return only the tracks and their motions.
 

@@ -12,8 +12,8 @@ import sklearn.datasets
 
 from subspaces.datasets import loaders, synthetic
 from subspaces.datasets._load import Folder
-from subspaces.numerics.distances import unknown_name
-from subspaces.numerics.types import Array, Labels
+from subspaces.utils.distances import unknown_name
+from subspaces.utils.types import Array, Labels
 
 Points = tuple[Array, Labels]
 

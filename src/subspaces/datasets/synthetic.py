@@ -11,8 +11,8 @@ import scipy.linalg
 from sklearn.utils import check_random_state
 
 from subspaces.datasets._load import Seed, positive
-from subspaces.numerics.decompositions import cholesky
-from subspaces.numerics.types import Array, Labels
+from subspaces.utils.decompositions import cholesky
+from subspaces.utils.types import Array, Labels
 
 Counts = int | Sequence[int]
 

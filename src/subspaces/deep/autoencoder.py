@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from subspaces.numerics.types import Data
+from subspaces.utils.types import Data
 
 Shape = tuple[int, int, int]
 """Height, width and channels; a row of pixels is an image of this shape in C order."""

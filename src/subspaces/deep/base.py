@@ -22,8 +22,8 @@ from subspaces.deep.training import Progress, Training, progress_bars, reproduci
 from subspaces.engine.plan import Context, Plan
 from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import GraphClusterer, WithGraph
-from subspaces.numerics.types import Array, Data
 from subspaces.representation.coefficients import Coefficients, Trace
+from subspaces.utils.types import Array, Data
 
 ELSEWHERE = ("connect", "out_of_sample", "random_state", "verbose", "progress", "checkpoints", "save_every")
 """Parameters that take no part in any training."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from subspaces.io import write_atomically
-from subspaces.numerics.process import quiet
+from subspaces.app.files import write_atomically
+from subspaces.utils.process import quiet
 
 FORMAT = 1
 

@@ -20,11 +20,11 @@ from subspaces.engine.plan import Plan
 from subspaces.engine.stages import Evidence
 from subspaces.estimators.base import COUNT
 from subspaces.kernels import Linear
-from subspaces.numerics.decompositions import svd
-from subspaces.numerics.process import quiet
-from subspaces.numerics.types import Labels
+from subspaces.kernels.scaling import Scaling
 from subspaces.representation.coefficients import Coefficients, from_dense
-from subspaces.scaling import Scaling
+from subspaces.utils.decompositions import svd
+from subspaces.utils.process import quiet
+from subspaces.utils.types import Labels
 
 
 class AdversarialAutoencoder(SelfExpressiveAutoencoder):

@@ -19,11 +19,11 @@ from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import WithKernel
 from subspaces.graphs.truncation import truncate
 from subspaces.kernels import KERNELS, Kernel, Linear, as_kernel
-from subspaces.numerics.types import Array, Sparse
+from subspaces.kernels.scaling import SCALINGS, apply_scaling, fit_scaling
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
 from subspaces.representation.sparse import ssc
-from subspaces.scaling import SCALINGS, apply_scaling, fit_scaling
+from subspaces.utils.types import Array, Sparse
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -18,9 +18,9 @@ from subspaces.deep.base import DeepClusterer
 from subspaces.deep.training import Training
 from subspaces.estimators.base import POSITIVE
 from subspaces.kernels import as_kernel
-from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients, from_dense
 from subspaces.representation.ridge import ridge
+from subspaces.utils.types import Array
 
 
 class SelfExpression(nn.Module):

@@ -12,7 +12,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from torch import Tensor, nn
 
 from subspaces.deep.checkpoint import Checkpoint
-from subspaces.progress import phase
+from subspaces.utils.progress import phase
 
 Progress = Callable[[str, int, int, float], None]
 """Called after every epoch with the stage, the epoch (from 1), the largest number of epochs and the loss."""

@@ -20,11 +20,11 @@ from subspaces.distributed._shards import Layout, open_layout
 from subspaces.graphs.rules import GraphRule, build_graph
 from subspaces.graphs.truncation import largest_per_column
 from subspaces.kernels import Kernel
-from subspaces.numerics.cells import CellTable, nearest_cells
-from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.representation.coefficients import from_sparse
 from subspaces.representation.nystrom import Frame, GlobalPart, Sums
 from subspaces.representation.two_scale import AROUND, coefficients_of_cells
+from subspaces.utils.cells import CellTable, nearest_cells
+from subspaces.utils.types import Array, Labels, Sparse
 
 _MODEL = ("penalty", "landmarks", "whitening", "spectrum", "effective_dimension", "n_points", "mean")
 

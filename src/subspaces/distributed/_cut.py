@@ -15,16 +15,16 @@ from scipy import sparse
 from subspaces.distributed import _files as files
 from subspaces.distributed._blocks import Work, magnitudes, open_edges
 from subspaces.distributed._shards import Layout, open_layout
-from subspaces.embedding.coarse import embed_contracted, smooth_labels
 from subspaces.engine.plan import Plan
 from subspaces.engine.stages import cut_rows
 from subspaces.graphs.affinity import affinity, components, join_components
 from subspaces.kernels import Kernel
-from subspaces.numerics.cells import build_cells
-from subspaces.numerics.ordering import label_of_most_copies
-from subspaces.numerics.types import Array, Labels, Sparse
-from subspaces.partition import cut_by_modularity, cut_to_number, distinct_communities
 from subspaces.representation.coefficients import from_sparse
+from subspaces.spectral.coarse import embed_contracted, smooth_labels
+from subspaces.spectral.partition import cut_by_modularity, cut_to_number, distinct_communities
+from subspaces.utils.cells import build_cells
+from subspaces.utils.ordering import label_of_most_copies
+from subspaces.utils.types import Array, Labels, Sparse
 
 MICRO_CLUSTERS = 2000
 """Groups of the spectral cut, about, unless there are more blocks."""

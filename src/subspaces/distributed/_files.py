@@ -18,12 +18,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from subspaces import __version__
-from subspaces.io import FileError, write_atomically, writing
-from subspaces.io.dataset import printable
-from subspaces.io.numpy_files import read_header
+from subspaces.app.files import FileError, write_atomically, writing
+from subspaces.app.files.dataset import printable
+from subspaces.app.files.numpy_files import read_header
 from subspaces.kernels import KERNELS, Kernel
-from subspaces.numerics.process import quiet
-from subspaces.numerics.types import Array
+from subspaces.utils.process import quiet
+from subspaces.utils.types import Array
 
 _FORMAT = 7  # to be raised when the files or what they depend on change
 

@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subspaces.app.files import FileError
+from subspaces.app.files.dataset import printable
+from subspaces.app.files.safe_files import inside
 from subspaces.distributed._files import mapped
 from subspaces.distributed._readers import (
     ArrayRows,
@@ -26,13 +29,10 @@ from subspaces.distributed._readers import (
     warn_of_ids,
 )
 from subspaces.distributed._tasks import DaskWorkers, Workers, results
-from subspaces.io import FileError
-from subspaces.io.dataset import printable
-from subspaces.io.safe_files import inside
-from subspaces.numerics.memory import require
-from subspaces.numerics.namespace import place_of
-from subspaces.numerics.process import warn_caller
-from subspaces.numerics.types import Array
+from subspaces.utils.memory import require
+from subspaces.utils.namespace import place_of
+from subspaces.utils.process import warn_caller
+from subspaces.utils.types import Array
 
 SUFFIXES = (".npy", ".zarr", ".parquet")
 _HERE = 'client="here"'

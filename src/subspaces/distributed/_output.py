@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from subspaces.app.files.writing import unfinished, write_atomically
 from subspaces.distributed._files import mapped
-from subspaces.io.writing import unfinished, write_atomically
-from subspaces.numerics.types import Array
+from subspaces.utils.types import Array
 
 OUTPUTS = (".npy", ".parquet", ".zarr")
 _ZARR = ("zarr.json", ".zarray")  # one of them is in the folder of an array

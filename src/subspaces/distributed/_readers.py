@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from subspaces.app.files import FileError, read_table
+from subspaces.app.files.dataset import printable
+from subspaces.app.files.identifiers import is_id
 from subspaces.distributed._files import mapped
-from subspaces.io import FileError, read_table
-from subspaces.io.dataset import printable
-from subspaces.io.identifiers import is_id
-from subspaces.numerics.process import warn_caller
-from subspaces.numerics.types import Array
+from subspaces.utils.process import warn_caller
+from subspaces.utils.types import Array
 
 
 class Reader(Protocol):

@@ -9,9 +9,9 @@ import numpy as np
 
 from subspaces.distributed._input import opened
 from subspaces.distributed._tasks import Workers, results
-from subspaces.numerics.ordering import canonical_order, hash_rows
-from subspaces.numerics.types import Array
-from subspaces.scaling import Scaling, apply_scaling, fit_scaling, inverse_deviation
+from subspaces.kernels.scaling import Scaling, apply_scaling, fit_scaling, inverse_deviation
+from subspaces.utils.ordering import canonical_order, hash_rows
+from subspaces.utils.types import Array
 
 SAMPLE = 2**16
 """Points that decide on units, bandwidth, landmarks and shards."""
@@ -99,7 +99,7 @@ def _joined(a: Look, b: Look) -> Look:
 
 
 def settle(found: Look, pieces: Sequence[Any], n: int, rule: str | None, units: bool, workers: Workers) -> Scaling:
-    """:func:`~subspaces.scaling.fit_scaling` of all points, from their extremes; of counts, from the sample."""
+    """:func:`~subspaces.kernels.scaling.fit_scaling` of all points, from their extremes; of counts, from the sample."""
     extremes = np.stack([found.low, found.high])
     if rule == "log":
         fit_scaling(extremes, rule)  # refuses negative ones

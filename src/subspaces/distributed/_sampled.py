@@ -16,11 +16,11 @@ from subspaces.distributed._output import Output
 from subspaces.distributed._tasks import Workers, results
 from subspaces.engine.landmark_run import Outcome, one_cluster, run_points
 from subspaces.estimators.sampled import Sampled
+from subspaces.kernels.scaling import Scaling, apply_scaling, fit_scaling, inverse_deviation
 from subspaces.landmarks.points import Points, label_blocks
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.ordering import Units, first_keys, hash_rows, order_of_keys, second_keys
-from subspaces.numerics.types import Array, Labels
-from subspaces.scaling import Scaling, apply_scaling, fit_scaling, inverse_deviation
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.ordering import Units, first_keys, hash_rows, order_of_keys, second_keys
+from subspaces.utils.types import Array, Labels
 
 TASK_BYTES = 64 * 2**20
 """Points that one task labels, about."""
@@ -131,7 +131,7 @@ def _run(estimator: Sampled, points: Rows) -> Outcome:
 
 
 def settle_scaling(points: Rows, extremes: Array, rule: str | None, units: bool = False) -> Scaling:
-    """:func:`~subspaces.scaling.fit_scaling` of all points, which but for one rule needs their extremes only."""
+    """:func:`~subspaces.kernels.scaling.fit_scaling` of all samples, which except one rule needs their extremes."""
     if rule == "log":
         raise ValueError(
             'scaling="log" needs the total of every row before the first one is scaled: take logarithms first.'
@@ -156,7 +156,7 @@ def _extremes(points: Rows) -> Array:
 
 
 def _order(points: Rows, units: Units) -> Labels:
-    """:func:`~subspaces.numerics.ordering.canonical_order` of all points, from keys and a fingerprint of each."""
+    """:func:`~subspaces.utils.ordering.canonical_order` of all points, from keys and a fingerprint of each."""
     found = results(points.workers, _keys, [(block, units) for block in points.blocks])
     first, sums, row_hashes = zip(*found, strict=True)
     weights = np.sum(sums, axis=0) / len(points)

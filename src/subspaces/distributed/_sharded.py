@@ -28,14 +28,14 @@ from subspaces.engine.plan import DOUBLE, Plan, Shape
 from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.validation import warn_of_bad_numbers
 from subspaces.estimators.ktrr import KTRR
-from subspaces.numerics import memory
-from subspaces.numerics.cells import build_cells
-from subspaces.numerics.ordering import hash_rows
-from subspaces.numerics.process import one_thread, quiet, warn_caller
-from subspaces.numerics.types import Array, Labels
+from subspaces.kernels.scaling import Scaling, apply_scaling
 from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, choose_landmarks, settle_global_part
 from subspaces.representation.two_scale import AROUND, TwoScale, candidates_for
-from subspaces.scaling import Scaling, apply_scaling
+from subspaces.utils import memory
+from subspaces.utils.cells import build_cells
+from subspaces.utils.ordering import hash_rows
+from subspaces.utils.process import one_thread, quiet, warn_caller
+from subspaces.utils.types import Array, Labels
 
 IN_MEMORY = 200_000
 """Points up to which all of them are fetched and the engine runs here. A constant: labels must not depend on what a

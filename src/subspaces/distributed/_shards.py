@@ -17,11 +17,11 @@ import numpy as np
 
 from subspaces.distributed import _files as files
 from subspaces.distributed._input import opened
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.cells import build_cells, nearest_cells
-from subspaces.numerics.ordering import canonical_order, hash_rows
-from subspaces.numerics.types import Array, Labels
-from subspaces.scaling import Scaling, apply_scaling
+from subspaces.kernels.scaling import Scaling, apply_scaling
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.cells import build_cells, nearest_cells
+from subspaces.utils.ordering import canonical_order, hash_rows
+from subspaces.utils.types import Array, Labels
 
 SHARD = 2**17
 """Points of a shard, about."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from subspaces.numerics import memory
+from subspaces.utils import memory
 
 Progress = Callable[[int, int], None]
 _LIBRARIES = 150 * 2**20  # bytes of a worker without any points, measured

@@ -1,1 +1,1 @@
-"""From points to labels, once for everybody: a plan, its stages, one run."""
+"""The only driver: a plan, its run, the fit result, labels and confidence of samples old and new."""

@@ -11,12 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from subspaces.engine.predict import ByModel
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
+from subspaces.kernels.scaling import Scaling, fit_scaling
 from subspaces.landmarks.points import BLOCK_BYTES, Points
-from subspaces.numerics.listening import Listener, Timer
-from subspaces.numerics.ordering import canonical_order, hash_rows, label_of_most_copies
-from subspaces.numerics.process import warn_caller
-from subspaces.numerics.types import Array, Labels
-from subspaces.scaling import Scaling, fit_scaling
+from subspaces.utils.listening import Listener, Timer
+from subspaces.utils.ordering import canonical_order, hash_rows, label_of_most_copies
+from subspaces.utils.process import warn_caller
+from subspaces.utils.types import Array, Labels
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def run_landmarks(
     X : array of shape (n, m)
     solve : points, and who is told of stages → a frozen :class:`~subspaces.engine.predict.Model`
     n_clusters : wanted; None lets the method find it
-    scaling : rule for the points (:mod:`subspaces.scaling`)
+    scaling : rule for the points (:mod:`subspaces.kernels.scaling`)
     units : whether a common factor of all points matters to the method
     block_bytes : of points that are scaled and labelled at a time
     listen : called with the name of each stage, gives a context in which it runs

@@ -13,13 +13,13 @@ from scipy import sparse
 from subspaces.engine.validation import check_count
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import Kernel, Precomputed
-from subspaces.numerics import memory
-from subspaces.numerics.namespace import Place
-from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation.coefficients import Coefficients
+from subspaces.utils import memory
+from subspaces.utils.namespace import Place
+from subspaces.utils.types import Array, Data, Sparse
 
 DOUBLE = 8
-"""Bytes of a number: everything is computed in double precision (:mod:`subspaces.scaling`)."""
+"""Bytes of a number: everything is computed in double precision (:mod:`subspaces.kernels.scaling`)."""
 STAGES = ("kernel", "coefficients", "graph", "embedding", "cut")
 """The stages of a run, in order; what comes before them (canonical order, hashes) takes no parameter."""
 
@@ -64,7 +64,7 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True)
 class Cut:
-    """How an embedding or a graph becomes labels; see :mod:`subspaces.partition`.
+    """How an embedding or a graph becomes labels; see :mod:`subspaces.spectral.partition`.
 
     Attributes
     ----------
@@ -90,10 +90,10 @@ class Plan:
     method : name of the method, for messages
     shape : of the points
     n_clusters : L; None lets the modularity cut find it
-    scaling : rule for the points (:mod:`subspaces.scaling`)
+    scaling : rule for the points (:mod:`subspaces.kernels.scaling`)
     kernel : the kernel, not yet fitted; the linear one for methods that see the points themselves
     source : what the representation starts from: ``"points"``, ``"gram"`` (kernel matrix), ``"packed"`` (half of it,
-        :mod:`subspaces.numerics.packed`) or ``"features"`` (its map)
+        :mod:`subspaces.utils.packed`) or ``"features"`` (its map)
     represent : source → :class:`~subspaces.representation.coefficients.Coefficients`; None for a method without
     affinity : scaled points and the exponent of their scaling → graph W, where no point is represented by others
     graph : what is done to the coefficients (:class:`~subspaces.graphs.rules.GraphRule`)
@@ -107,7 +107,7 @@ class Plan:
     n_components : leading components that stand for sparse points; None: the points themselves
     solver, solver_reason : the route to the coefficients, and why
     place : the library and device that make and invert the kernel matrix; None: NumPy
-    canonical : whether the run sees the different points in their canonical order (:mod:`subspaces.numerics.ordering`);
+    canonical : whether the run sees the different points in their canonical order (:mod:`subspaces.utils.ordering`);
         otherwise all of them, copies too, as they are given
     """
 

@@ -9,20 +9,20 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from subspaces import new_points
-from subspaces.embedding.spectral import unit_rows
 from subspaces.engine.run import FitResult
 from subspaces.engine.validation import within_reach
 from subspaces.graphs.lengths import edge_distances, fence
 from subspaces.kernels import Kernel
+from subspaces.kernels.scaling import Scaling, apply_scaling
 from subspaces.landmarks.points import BLOCK_BYTES, label_blocks
-from subspaces.numerics.ordering import rows_of
-from subspaces.numerics.process import warn_caller
-from subspaces.numerics.ties import first_largest
-from subspaces.numerics.types import Array, Data, Labels, Sparse
+from subspaces.representation import new_samples
 from subspaces.representation.inverse import penalty
 from subspaces.representation.two_scale import TwoScale, candidates_for
-from subspaces.scaling import Scaling, apply_scaling
+from subspaces.spectral.embedding import unit_rows
+from subspaces.utils.ordering import rows_of
+from subspaces.utils.process import warn_caller
+from subspaces.utils.ties import first_largest
+from subspaces.utils.types import Array, Data, Labels, Sparse
 
 _BEYOND = 10.0  # times the largest training value beyond which nothing is known
 _CODED = 5  # coefficients of a new point where the method keeps all
@@ -73,7 +73,7 @@ class ByTrainingPoints:
     scaling, kernel, penalty : what made their coefficients
     labels, n_clusters : what was found
     n_nonzero : η
-    rule : a name in ``subspaces.new_points.RULES``
+    rule : a name in ``subspaces.representation.new_samples.RULES``
     two_scale : what represents new points where the two-scale route was taken
     network : the classifier of ``rule="network"``
     affine : whether coefficients sum to one
@@ -175,10 +175,10 @@ class ByTrainingPoints:
         if self.two_scale is not None:
             return self._two_scale_codes(X, n_kept)
         if self.X is None:
-            return new_points.neighbor_codes(np.asarray(X), None, self._penalty(), n_kept)
+            return new_samples.neighbor_codes(np.asarray(X), None, self._penalty(), n_kept)
         train = self._train()
         diagonal = self.kernel.diagonal(train) if self.affine else None
-        return new_points.neighbor_codes(self.kernel.cross(X, train), self._gram_of, self._penalty(), n_kept, diagonal)
+        return new_samples.neighbor_codes(self.kernel.cross(X, train), self._gram_of, self._penalty(), n_kept, diagonal)
 
     def _two_scale_codes(self, X: Data, n_kept: int) -> Sparse:
         assert self.two_scale is not None
@@ -199,11 +199,11 @@ class ByTrainingPoints:
         if self.rule == "residual" and self.X is not None:
             to_train = self.kernel.cross(X, self._train())
             found = (self.labels, self.n_clusters, self._penalty(), self.affine)
-            scores = new_points.residual_scores(to_train, self._gram_of, *found)
+            scores = new_samples.residual_scores(to_train, self._gram_of, *found)
             # about the mean point a score of any sign says something, unless the point is out of the kernel's reach
             known = to_train.any(axis=1) | (not self.kernel.of_distances) if self.affine else scores.max(axis=1) > 0
         else:
-            scores = new_points.vote(self.codes(X), self.labels, self.n_clusters)
+            scores = new_samples.vote(self.codes(X), self.labels, self.n_clusters)
             known = scores.max(axis=1) > 0
         return np.where(known, first_largest(scores, axis=1), -1).astype(np.intp)
 
@@ -215,7 +215,7 @@ class ByTrainingPoints:
         known = (
             np.full(X.shape[0], -1, dtype=np.intp)
             if self.X is None or self.row_hashes is None
-            else new_points.find_training_points(X, self.X, self.row_hashes)
+            else new_samples.find_training_points(X, self.X, self.row_hashes)
         )
         bounds = range(0, X.shape[0], step)
         return [(np.arange(start, min(start + step, X.shape[0])), known[start : start + step]) for start in bounds]
@@ -230,7 +230,7 @@ class ByTrainingPoints:
             return np.zeros(0, dtype=np.intp)
         if self.X is None:
             return np.asarray(X.argmax(axis=1), dtype=np.intp)
-        return new_points.nearest_points(X, self._train())
+        return new_samples.nearest_points(X, self._train())
 
     def _train(self) -> Data:
         return apply_scaling(self.X, self.scaling)
@@ -254,7 +254,7 @@ def by_training_points(result: FitResult, X: Data, rule: str) -> ByTrainingPoint
     network = None
     if rule == "network" and not plan.pairwise and result.n_clusters > 1:
         points = apply_scaling(rows_of(X, result.order), evidence.scaling)
-        network = new_points.fit_network(points, labels[result.order], plan.seed)
+        network = new_samples.fit_network(points, labels[result.order], plan.seed)
     return ByTrainingPoints(
         X=None if plan.pairwise else X,
         row_hashes=None if plan.pairwise else result.row_hashes,

@@ -16,8 +16,11 @@ from subspaces.engine.plan import Context, Plan
 from subspaces.engine.stages import Embedding, Evidence, Graph, KernelInput
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
-from subspaces.numerics.listening import Listener, Timer
-from subspaces.numerics.ordering import (
+from subspaces.kernels.scaling import Scaling
+from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors
+from subspaces.spectral.partition import in_order
+from subspaces.utils.listening import Listener, Timer
+from subspaces.utils.ordering import (
     Distinct,
     canonical_order,
     distinct_rows,
@@ -26,12 +29,9 @@ from subspaces.numerics.ordering import (
     reordered,
     rows_of,
 )
-from subspaces.numerics.process import warn_caller
-from subspaces.numerics.types import Array, Data, Labels, Sparse
-from subspaces.partition import in_order
-from subspaces.progress import phase
-from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors
-from subspaces.scaling import Scaling
+from subspaces.utils.process import warn_caller
+from subspaces.utils.progress import phase
+from subspaces.utils.types import Array, Data, Labels, Sparse
 
 
 @dataclass(frozen=True)

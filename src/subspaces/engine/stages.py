@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from subspaces.embedding.coarse import coarse_embedding, smooth_labels
-from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.engine.plan import Cut, Plan, Shape, require_dense_points
 from subspaces.graphs.affinity import affinity, components, join_components
 from subspaces.graphs.rules import build_graph
 from subspaces.kernels import Kernel
 from subspaces.kernels.dispatched import gram_at
-from subspaces.numerics.cells import build_cells
-from subspaces.numerics.process import warn_caller
-from subspaces.numerics.types import Array, Data, Labels, Sparse
-from subspaces.partition import cut_by_modularity, cut_embedding, distinct_communities
+from subspaces.kernels.scaling import Scaling, apply_scaling, fit_components, fit_scaling
 from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors, Trace, from_sparse
 from subspaces.representation.two_scale import TwoScale
-from subspaces.scaling import Scaling, apply_scaling, fit_components, fit_scaling
+from subspaces.spectral.coarse import coarse_embedding, smooth_labels
+from subspaces.spectral.embedding import spectral_embedding, unit_rows
+from subspaces.spectral.partition import cut_by_modularity, cut_embedding, distinct_communities
+from subspaces.utils.cells import build_cells
+from subspaces.utils.process import warn_caller
+from subspaces.utils.types import Array, Data, Labels, Sparse
 
 _MICRO_CLUSTERS = 2000
 
@@ -174,7 +174,7 @@ def embed(W: Sparse, n_vectors: int, n_more: int = 0) -> Embedding:
 
 
 def embed_coarsely(W: Sparse, points: Array, kernel: Kernel, plan: Plan) -> Embedding:
-    """W → embedding of about 2000 micro-clusters of the points (:mod:`subspaces.embedding.coarse`)."""
+    """W → embedding of about 2000 micro-clusters of the points (:mod:`subspaces.spectral.coarse`)."""
     assert plan.n_clusters is not None
     assert plan.between is not None
     cells = build_cells(points, size=max(32, len(points) // _MICRO_CLUSTERS), seed=plan.seed)

@@ -10,11 +10,11 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from subspaces import __version__
-from subspaces.numerics import memory
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.namespace import place_of
-from subspaces.numerics.process import warn_caller
-from subspaces.numerics.types import Array, Data
+from subspaces.utils import memory
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.namespace import place_of
+from subspaces.utils.process import warn_caller
+from subspaces.utils.types import Array, Data
 
 _FAR_OFF = 1e6  # distance from the origin over the spread of the points: a linear kernel then sees one direction only
 _FAR_OUT = 1e6  # largest value over that of a typical point

@@ -1,1 +1,1 @@
-"""The methods as scikit-learn estimators; :mod:`subspaces.registry` lists them."""
+"""Estimators in scikit-learn's manner: they hold parameters, ask the engine for a fit and keep its result."""

@@ -12,19 +12,19 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces.calibration import Agreement, certain, confidence_in_one, soft_memberships
-from subspaces.confidence import UNSURE, graph_confidence, memberships, summarize, walk_ends
+from subspaces.engine.calibration import Agreement, certain, confidence_in_one, soft_memberships
+from subspaces.engine.confidence import UNSURE, graph_confidence, memberships, summarize, walk_ends
 from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.run import run_ordered
-from subspaces.hierarchy import ClusterTree, cluster_tree
-from subspaces.numerics.namespace import like
-from subspaces.numerics.ordering import Distinct, canonical_order, distinct_rows, inverse_of
-from subspaces.numerics.process import one_thread, quiet
-from subspaces.numerics.types import Array, Data, Labels, Sparse
-from subspaces.progress import shown
-from subspaces.scaling import apply_scaling
+from subspaces.kernels.scaling import apply_scaling
 from subspaces.selection.result import ClusterCount, verdict
 from subspaces.selection.splits import with_p_values, with_stability
+from subspaces.spectral.hierarchy import ClusterTree, cluster_tree
+from subspaces.utils.namespace import like
+from subspaces.utils.ordering import Distinct, canonical_order, distinct_rows, inverse_of
+from subspaces.utils.process import one_thread, quiet
+from subspaces.utils.progress import shown
+from subspaces.utils.types import Array, Data, Labels, Sparse
 
 T = TypeVar("T")
 

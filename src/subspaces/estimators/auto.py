@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces.calibration import Agreement
+from subspaces.app.features import Extractor, Features, fit_extractor
+from subspaces.engine.calibration import Agreement
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import FitResult, run
 from subspaces.engine.validation import all_equal
@@ -21,11 +22,10 @@ from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
 from subspaces.estimators.resolve import OTHERWISE, keep_choice
-from subspaces.features import Extractor, Features, fit_extractor
-from subspaces.numerics.types import Data
-from subspaces.progress import shown
 from subspaces.selection import AUTO, Selection, choose
 from subspaces.selection.candidates import EFFORTS, NEIGHBORS
+from subspaces.utils.progress import shown
+from subspaces.utils.types import Data
 
 Chosen: TypeAlias = tuple[KTRR | SC, Selection | None]
 """The method that won, unfitted, and what was tried; None where all points are equal."""
@@ -55,7 +55,7 @@ class SubspaceClustering(GraphClusterer):
         What makes vectors of images before anything else, in :meth:`fit` and :meth:`predict` alike; X is then a list of
         paths, an array (n, height, width) or (n, height, width, 3), or rows of pixels with `image_shape`.
         ``"efficientnet"`` needs ``pip install "subspaces[images]"``; a path is a ``.npy`` with a vector for each image;
-        a function is called with X. None: X holds the points. See ``subspaces.features``.
+        a function is called with X. None: X holds the points. See ``subspaces.app.features``.
     image_shape : tuple or None, default=None
         With `features`, (height, width) or (height, width, 3) of rows of pixels.
     out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"

@@ -22,14 +22,14 @@ from subspaces.estimators.html_repr import BoxesMixin
 from subspaces.graphs.rules import GRAPHS
 from subspaces.graphs.truncation import RANKINGS
 from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel
-from subspaces.new_points import RULES
-from subspaces.numerics.namespace import computing_at, like, place_of
-from subspaces.numerics.process import keep_threads, warn_caller
-from subspaces.numerics.types import Data, Labels
-from subspaces.partition import PARTITIONS
-from subspaces.progress import shown
-from subspaces.scaling import SCALINGS
-from subspaces.spelling import counted
+from subspaces.kernels.scaling import SCALINGS
+from subspaces.representation.new_samples import RULES
+from subspaces.spectral.partition import PARTITIONS
+from subspaces.utils.namespace import computing_at, like, place_of
+from subspaces.utils.process import keep_threads, warn_caller
+from subspaces.utils.progress import shown
+from subspaces.utils.spelling import counted
+from subspaces.utils.types import Data, Labels
 
 MAX_SEED = 2**31 - 1
 POSITIVE = Interval(Real, 0, None, closed="neither")

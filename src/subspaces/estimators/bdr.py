@@ -10,9 +10,9 @@ from sklearn.utils._param_validation import StrOptions
 from subspaces.engine.plan import Context, Plan
 from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import GraphClusterer, WithGraph
-from subspaces.numerics.types import Array, Data
 from subspaces.representation.block_diagonal import VARIANTS, block_diagonal
 from subspaces.representation.coefficients import Coefficients
+from subspaces.utils.types import Array, Data
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

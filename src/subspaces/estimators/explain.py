@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.numerics.types import Array, Labels, Sparse
+from subspaces.utils.types import Array, Labels, Sparse
 
 
 @dataclass(frozen=True, repr=False)

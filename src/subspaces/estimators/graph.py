@@ -22,9 +22,9 @@ from subspaces.estimators.callbacks import announced, with_callbacks
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
-from subspaces.numerics.namespace import like
-from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation.coefficients import Coefficients, PermutedFactors
+from subspaces.utils.namespace import like
+from subspaces.utils.types import Array, Data, Sparse
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

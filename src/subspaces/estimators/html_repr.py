@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import estimator_html_repr
 
 from subspaces.representation.coefficients import PermutedFactors
-from subspaces.spelling import counted
+from subspaces.utils.spelling import counted
 
 
 class Box(NamedTuple):

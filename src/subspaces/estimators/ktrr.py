@@ -12,7 +12,7 @@ from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.resolve import AUTOMATIC, keep_choice, settle
 from subspaces.estimators.ridge import ridge_plan
 from subspaces.kernels import KernelLike
-from subspaces.numerics.types import Data
+from subspaces.utils.types import Data
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -102,7 +102,7 @@ class KTRR(ByRidge, GraphClusterer):
         ``"low_rank"`` when the map has at most half as many features as there are points, else ``"two_scale"`` above
         10,000 points or when the matrix does not fit, else ``"dense"``; ``solver_reason_`` says why.
     spectral : {"auto", "full", "coarse"}, default="auto"
-        ``"full"`` embeds the points, ``"coarse"`` about 2000 micro-clusters (:mod:`subspaces.embedding.coarse`);
+        ``"full"`` embeds the points, ``"coarse"`` about 2000 micro-clusters (:mod:`subspaces.spectral.coarse`);
         ``"auto"`` does the latter from 30,000 points. The modularity cut needs neither.
     partition : {"kmeans", "qr", "discretize", "modularity"}, default="kmeans"
         How the graph is cut: k-means, QR or discretisation of the spectral embedding, or Leiden communities.
@@ -114,7 +114,7 @@ class KTRR(ByRidge, GraphClusterer):
         When the graph has more components than clusters, tie the smallest ones to the rest by their strongest
         coefficients (:func:`subspaces.graphs.affinity.join_components`).
     out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
-        Rule of :meth:`predict` for new points (:mod:`subspaces.new_points`).
+        Rule of :meth:`predict` for new points (:mod:`subspaces.representation.new_samples`).
     random_state : int, RandomState, Generator or None, default=0
         Seed of k-means, Leiden and the network. 0 gives the same labels every time.
     verbose : bool, default=False

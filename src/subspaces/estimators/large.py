@@ -22,9 +22,9 @@ from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel, Kernel
 from subspaces.landmarks import bipartite, centroid_graph, kernel_kmeans, nystrom_features
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.spectral_embedded import sec
-from subspaces.numerics import memory
-from subspaces.numerics.listening import Listener
-from subspaces.numerics.types import Array
+from subspaces.utils import memory
+from subspaces.utils.listening import Listener
+from subspaces.utils.types import Array
 
 AFFINITIES = tuple(name for name, kind in KERNELS.items() if kind.of_distances)
 """Kernels that are never negative, as a graph needs them."""

@@ -14,10 +14,10 @@ from subspaces.estimators.graph import GraphClusterer, WithGraph
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.local import heat_kernel_graph, lsa
 from subspaces.kernels import BANDWIDTHS, RBF
-from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.smce import smce
 from subspaces.representation.thresholding import tsc
+from subspaces.utils.types import Array, Sparse
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

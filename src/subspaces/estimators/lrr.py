@@ -9,11 +9,11 @@ from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.plan import Context
 from subspaces.estimators.graph import GraphClusterer, WithGraph, WithKernel
-from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
 from subspaces.representation.low_rank import lrr
+from subspaces.utils.types import Array
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -12,8 +12,8 @@ from subspaces.engine.plan import Plan
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.base import CONSTRAINTS
 from subspaces.estimators.ridge import choose_solver, is_coarse, mapped_kernel
-from subspaces.numerics.types import Data
 from subspaces.selection import AUTO, Selection, choose
+from subspaces.utils.types import Data
 
 T = TypeVar("T", bound=Any)
 

@@ -14,16 +14,16 @@ from subspaces.engine.plan import DOUBLE, Context, Plan, Shape, require_squares
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate_symmetric
 from subspaces.kernels import Kernel
-from subspaces.numerics import memory
-from subspaces.numerics.components import N_COMPONENTS, OVERSAMPLING
-from subspaces.numerics.namespace import Place, current_place
-from subspaces.numerics.packed import LARGEST
-from subspaces.numerics.types import Array, Data, Sparse
 from subspaces.representation import ridge_search, two_scale
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.nystrom import N_LANDMARKS
 from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstrained, ridge_unconstrained_low_rank
 from subspaces.representation.ridge_dispatched import ridge_at
+from subspaces.utils import memory
+from subspaces.utils.components import N_COMPONENTS, OVERSAMPLING
+from subspaces.utils.namespace import Place, current_place
+from subspaces.utils.packed import LARGEST
+from subspaces.utils.types import Array, Data, Sparse
 
 DENSE_SIZE = 10_000
 """Points up to which ``solver="auto"`` inverts the kernel matrix: above, two-scale is at least ten times faster."""

@@ -30,9 +30,9 @@ from subspaces.landmarks.collaborative import CollaborativeClassifier
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.sample_cluster_classify import SampledModel, asked, sample_cluster_classify
 from subspaces.landmarks.samplers import SAMPLERS, Sampler
-from subspaces.numerics.listening import Listener
-from subspaces.numerics.types import Array
 from subspaces.selection import AUTO
+from subspaces.utils.listening import Listener
+from subspaces.utils.types import Array
 
 FRAMEWORK = "Peng, Tang, Zhang, Yi, Xiao: A unified framework for representation-based subspace, TNNLS 27 (2016)"
 

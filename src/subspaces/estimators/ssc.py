@@ -12,13 +12,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from subspaces.engine.plan import Context
 from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import GraphClusterer, WithGraph, WithKernel
-from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.inverse import warn_if_indefinite
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
 from subspaces.representation.sparse import kssc, ssc
 from subspaces.representation.sparse_admm import SQUARES, ssc_admm
+from subspaces.utils.types import Array
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -1,1 +1,1 @@
-"""Coefficients → affinity graph: truncation, the published treatments, and graphs that fall apart."""
+"""Pure functions from coefficients or samples to an affinity graph."""

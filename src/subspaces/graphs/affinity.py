@@ -7,10 +7,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from subspaces.graphs.truncation import column_peaks, symmetrised, symmetrised_columns
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.ties import first_largest, levels
-from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.representation.coefficients import Coefficients
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.ties import first_largest, levels
+from subspaces.utils.types import Array, Labels, Sparse
 
 
 def affinity(coefficients: Sparse) -> Sparse:

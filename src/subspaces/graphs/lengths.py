@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.types import Array, Data, Sparse
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.types import Array, Data, Sparse
 
 
 def edge_lengths(W: Sparse, X: Data, others: Data | None = None) -> Sparse:

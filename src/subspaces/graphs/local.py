@@ -12,12 +12,12 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 
-from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.numerics.decompositions import svd
-from subspaces.numerics.distances import check_points, columns_to_sparse, nearest_neighbors
-from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Blocks
 from subspaces.representation.thresholding import strongest_cosines
+from subspaces.utils.blocks import BLOCK_BYTES, map_blocks, row_blocks
+from subspaces.utils.decompositions import svd
+from subspaces.utils.distances import check_points, columns_to_sparse, nearest_neighbors
+from subspaces.utils.types import Array, Sparse
 
 
 def lsa(X: Array, *, subspace_dim: int = 4, n_neighbors: int = 6, rank: int | None = None) -> Array:

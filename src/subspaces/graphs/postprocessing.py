@@ -14,10 +14,10 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.sparse import csc_array, issparse
 
-from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.decompositions import eigh, lanczos
-from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.representation.coefficients import Coefficients, from_dense
+from subspaces.utils.blocks import map_blocks, row_blocks
+from subspaces.utils.decompositions import eigh, lanczos
+from subspaces.utils.types import Array, Labels, Sparse
 
 Matrix = Array | Sparse | Coefficients
 """What the functions here accept as C."""

@@ -13,10 +13,10 @@ from sklearn.preprocessing import normalize
 
 from subspaces.graphs.postprocessing import dscnet_affinity, keep_column_mass, row_space_affinity, scale_columns_to_max
 from subspaces.graphs.truncation import RANKINGS, truncate, truncate_symmetric
-from subspaces.numerics import memory
-from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients, Factors
+from subspaces.utils import memory
+from subspaces.utils.blocks import map_blocks, row_blocks
+from subspaces.utils.types import Array, Sparse
 
 _SMALL = 2**24  # bytes that any machine has
 _COPIES = 4.5  # of the entries of a graph and their indices that exist at once while it is built and used, measured

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.numerics.ties import largest_of_few, largest_per_row, tie_width, top_columns, top_places
-from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients, Draft
+from subspaces.utils.blocks import BLOCK_BYTES, map_blocks, row_blocks
+from subspaces.utils.ties import largest_of_few, largest_per_row, tie_width, top_columns, top_places
+from subspaces.utils.types import Array, Sparse
 
 RANKINGS = ("magnitude", "value")
 
@@ -41,7 +41,7 @@ def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "ma
     Returns
     -------
     csc_array of shape (n, n)
-        No explicit zeros. Of entries that tie with the η-th largest (:mod:`subspaces.numerics.ties`) those with the
+        No explicit zeros. Of entries that tie with the η-th largest (:mod:`subspaces.utils.ties`) those with the
         smallest row index stay.
     """
     n, whole = coefficients.n_points, coefficients.matrix

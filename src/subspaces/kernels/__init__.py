@@ -42,9 +42,9 @@ from subspaces.kernels.profiles import InverseSquare as InverseSquare
 from subspaces.kernels.profiles import Linear as Linear
 from subspaces.kernels.profiles import Polynomial as Polynomial
 from subspaces.kernels.profiles import Quadratic as Quadratic
-from subspaces.numerics.distances import BANDWIDTHS as BANDWIDTHS
-from subspaces.numerics.distances import unknown_name
-from subspaces.numerics.types import Array
+from subspaces.utils.distances import BANDWIDTHS as BANDWIDTHS
+from subspaces.utils.distances import unknown_name
+from subspaces.utils.types import Array
 
 _OF_DISTANCES = (RBF, Exponential, InverseSquare, InverseDistance)
 _OF_PRODUCTS = (Linear, Cosine, Quadratic, Cubic, Polynomial)

@@ -18,10 +18,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from subspaces.numerics.blocks import mirror_lower, row_blocks
-from subspaces.numerics.distances import check_bandwidth, resolve_bandwidth
-from subspaces.numerics.packed import Packed, packed_in_place
-from subspaces.numerics.types import Array, Data
+from subspaces.utils.blocks import mirror_lower, row_blocks
+from subspaces.utils.distances import check_bandwidth, resolve_bandwidth
+from subspaces.utils.packed import Packed, packed_in_place
+from subspaces.utils.types import Array, Data
 
 _DIAGONAL_ROWS = 64  # rows of a block whose kernel values give its diagonal
 
@@ -117,7 +117,7 @@ class Kernel(ABC):
         """Gram matrix K (eq. 3.8) of the rows of X: exactly symmetric, in X's dtype, one n × n array in all."""
 
     def packed_gram(self, X: Data) -> Packed:
-        """The same as half a matrix (:mod:`subspaces.numerics.packed`)."""
+        """The same as half a matrix (:mod:`subspaces.utils.packed`)."""
         return packed_in_place(self.gram(X))
 
     def has_packed_gram(self, is_sparse: bool = False) -> bool:

@@ -19,8 +19,8 @@ from scipy import sparse
 from scipy.linalg import get_blas_funcs
 
 from subspaces.kernels.base import Kernel
-from subspaces.numerics.blocks import mirror_lower
-from subspaces.numerics.types import Array, Data
+from subspaces.utils.blocks import mirror_lower
+from subspaces.utils.types import Array, Data
 
 TOLERANCE = 1e-7
 """Largest error of the series in one kernel value."""

@@ -19,9 +19,9 @@ from subspaces.kernels.profiles import (
     Polynomial,
     Quadratic,
 )
-from subspaces.numerics.distances import origin_of
-from subspaces.numerics.namespace import Place
-from subspaces.numerics.types import Array
+from subspaces.utils.distances import origin_of
+from subspaces.utils.namespace import Place
+from subspaces.utils.types import Array
 
 _PROFILES: dict[type[Kernel], Callable[[Any, Any, Any], Any]] = {
     RBF: lambda xp, d2, kernel: xp.exp(d2 * (-1 / kernel.sigma**2)),

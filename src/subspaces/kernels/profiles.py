@@ -25,10 +25,10 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
 from subspaces.kernels.base import Kernel
-from subspaces.numerics.blocks import map_blocks, mirror_lower, row_blocks
-from subspaces.numerics.distances import origin_of, squared_norms_of, to_squared_distances, warn_if_blind
-from subspaces.numerics.packed import Packed, packed
-from subspaces.numerics.types import Array, Data
+from subspaces.utils.blocks import map_blocks, mirror_lower, row_blocks
+from subspaces.utils.distances import origin_of, squared_norms_of, to_squared_distances, warn_if_blind
+from subspaces.utils.packed import Packed, packed
+from subspaces.utils.types import Array, Data
 
 _PRODUCT_COLUMNS = 256  # features whose products are summed at once
 

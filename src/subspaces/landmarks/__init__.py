@@ -1,1 +1,1 @@
-"""A few points that stand for many: how they are drawn, and what carries their labels to the rest."""
+"""Pure functions that cluster all samples by a few landmarks."""

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from subspaces.embedding.spectral import FULL_GRAPH_SIZE, spectral_embedding, unit_rows
 from subspaces.graphs.affinity import components, join_components
 from subspaces.kernels import InverseSquare
-from subspaces.numerics.centroids import centroids, cluster_rows, nearest, sample_rows
-from subspaces.numerics.distances import resolve_bandwidth
-from subspaces.numerics.listening import Listener, unwatched
-from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.representation.coefficients import from_dense
+from subspaces.spectral.embedding import FULL_GRAPH_SIZE, spectral_embedding, unit_rows
+from subspaces.utils.centroids import centroids, cluster_rows, nearest, sample_rows
+from subspaces.utils.distances import resolve_bandwidth
+from subspaces.utils.listening import Listener, unwatched
+from subspaces.utils.types import Array, Labels, Sparse
 
 SQUARES = 5
 """p × p arrays in float64 that a fit holds at its peak. Measured (``benchmarks/memory.py``)."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from subspaces.embedding.spectral import spectral_embedding, unit_rows
 from subspaces.kernels import Kernel
-from subspaces.numerics.centroids import centroids, nearest
-from subspaces.numerics.listening import Listener, unwatched
-from subspaces.numerics.types import Array, Labels, Sparse
-from subspaces.partition import cut_embedding
+from subspaces.spectral.embedding import spectral_embedding, unit_rows
+from subspaces.spectral.partition import cut_embedding
+from subspaces.utils.centroids import centroids, nearest
+from subspaces.utils.listening import Listener, unwatched
+from subspaces.utils.types import Array, Labels, Sparse
 
 SQUARES = 6
 """p × p arrays in float64 at the peak: the full graph, dense and sparse, and its Laplacian likewise."""

@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.decompositions import svd
-from subspaces.numerics.types import Array
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.decompositions import svd
+from subspaces.utils.types import Array
 
 _BLOCK_BYTES = 4 * 2**20
 

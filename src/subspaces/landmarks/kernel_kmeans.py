@@ -9,10 +9,10 @@ from sklearn.cluster import KMeans
 
 from subspaces.kernels import Kernel
 from subspaces.landmarks.nystrom_features import KernelRows, kernel_blocks, row_bytes, whitening
-from subspaces.numerics.centroids import sample_rows
-from subspaces.numerics.listening import Listener, unwatched
-from subspaces.numerics.process import one_thread
-from subspaces.numerics.types import Array, Labels
+from subspaces.utils.centroids import sample_rows
+from subspaces.utils.listening import Listener, unwatched
+from subspaces.utils.process import one_thread
+from subspaces.utils.types import Array, Labels
 
 _START_SAMPLE = 10_000
 """Points on which the starts of k-means compete."""

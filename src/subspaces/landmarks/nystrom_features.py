@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from subspaces.embedding.spectral import unit_rows
 from subspaces.kernels import Kernel
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.centroids import cluster_rows, nearest, sample_rows
-from subspaces.numerics.decompositions import eigh, largest_eigenpairs
-from subspaces.numerics.listening import Listener, unwatched
-from subspaces.numerics.types import Array, Labels
+from subspaces.spectral.embedding import unit_rows
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.centroids import cluster_rows, nearest, sample_rows
+from subspaces.utils.decompositions import eigh, largest_eigenpairs
+from subspaces.utils.listening import Listener, unwatched
+from subspaces.utils.types import Array, Labels
 
 SQUARES = 3.25
 """p × p arrays in float64 that NystromSC holds at its peak. Measured (``benchmarks/memory.py``)."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.ordering import inverse_of, rows_of
-from subspaces.numerics.types import Array, Labels
-from subspaces.scaling import Scaling, apply_scaling
+from subspaces.kernels.scaling import Scaling, apply_scaling
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.ordering import inverse_of, rows_of
+from subspaces.utils.types import Array, Labels
 
 BLOCK_BYTES = 64 * 2**20
 """Points that are scaled and labelled at a time."""
@@ -25,7 +25,7 @@ class Points:
     ----------
     X : the points as given
     scaling : what makes them, and new points, those that the method sees
-    order : row numbers in canonical order (:mod:`subspaces.numerics.ordering`)
+    order : row numbers in canonical order (:mod:`subspaces.utils.ordering`)
     block_bytes : of points that are scaled and labelled at a time
     """
 

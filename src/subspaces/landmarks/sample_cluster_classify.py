@@ -21,11 +21,11 @@ from sklearn.exceptions import ConvergenceWarning
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.samplers import SAMPLERS, Sampler
 from subspaces.metrics import adjusted_rand
-from subspaces.new_points import fit_network
-from subspaces.numerics.listening import Listener, unwatched
-from subspaces.numerics.process import warn_caller
-from subspaces.numerics.types import Array, Labels
-from subspaces.spelling import counted
+from subspaces.representation.new_samples import fit_network
+from subspaces.utils.listening import Listener, unwatched
+from subspaces.utils.process import warn_caller
+from subspaces.utils.spelling import counted
+from subspaces.utils.types import Array, Labels
 
 _MIN_MEMBERS = 5  # parts into which classifiers split their data, class by class
 

@@ -2,7 +2,7 @@
 
 Each sampler is a function ``sampler(X, n_landmarks, rng)`` that returns `n_landmarks` different row numbers of X. A
 function of the same form is accepted wherever a sampler's name is. Those here also take the order of the rows in which
-they draw: in a canonical one (:mod:`subspaces.numerics.ordering`) the same points are drawn from a shuffled table.
+they draw: in a canonical one (:mod:`subspaces.utils.ordering`) the same points are drawn from a shuffled table.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.preprocessing import normalize
 
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.decompositions import eigh
-from subspaces.numerics.ties import first_largest
-from subspaces.numerics.types import Array, Labels
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.decompositions import eigh
+from subspaces.utils.ties import first_largest
+from subspaces.utils.types import Array, Labels
 
 Sampler = Callable[..., Labels]
 

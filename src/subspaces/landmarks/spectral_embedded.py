@@ -9,13 +9,13 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.sparse.linalg import LinearOperator
 
-from subspaces.embedding.spectral import FULL_GRAPH_SIZE
-from subspaces.numerics.centroids import cluster_rows, nearest, sample_rows
-from subspaces.numerics.decompositions import block_pairs, cholesky, lanczos, largest_eigenpairs
-from subspaces.numerics.distances import nearest_neighbors
-from subspaces.numerics.listening import Listener, unwatched
-from subspaces.numerics.ordering import hash_rows, one_label_per_copy
-from subspaces.numerics.types import Array, Labels, Sparse
+from subspaces.spectral.embedding import FULL_GRAPH_SIZE
+from subspaces.utils.centroids import cluster_rows, nearest, sample_rows
+from subspaces.utils.decompositions import block_pairs, cholesky, lanczos, largest_eigenpairs
+from subspaces.utils.distances import nearest_neighbors
+from subspaces.utils.listening import Listener, unwatched
+from subspaces.utils.ordering import hash_rows, one_label_per_copy
+from subspaces.utils.types import Array, Labels, Sparse
 
 _DENSE_SIZE = 2000
 """Up to so many points the eigenvectors come from LAPACK."""

@@ -1,1 +1,1 @@
-"""X or K → C: self-expression coefficients, one file per family, pure functions on arrays."""
+"""Pure functions from samples or a kernel matrix to coefficients: each sample as a combination of others."""

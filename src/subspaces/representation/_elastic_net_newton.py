@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.decompositions import solve_systems
-from subspaces.numerics.types import Array
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.decompositions import solve_systems
+from subspaces.utils.types import Array
 
 NEWTON_BYTES = 2 * 2**20
 """Bytes of the working sets of one block of Newton steps: every step reads them, so they should stay in cache."""

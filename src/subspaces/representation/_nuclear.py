@@ -12,9 +12,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces.numerics.decompositions import cholesky, eigenpairs_above, eigh, svd
-from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Factors, Trace
+from subspaces.utils.decompositions import cholesky, eigenpairs_above, eigh, svd
+from subspaces.utils.types import Array
 
 RELAXATION = 1.6
 """Over-relaxation of ADMM: any value below 2 converges, this one took the fewest iterations on faces and on

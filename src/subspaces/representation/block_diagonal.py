@@ -27,12 +27,12 @@ from scipy.linalg import cho_solve
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
-from subspaces.numerics.decompositions import cholesky, eigh, largest_eigenpairs
-from subspaces.numerics.process import one_thread, warn_caller
-from subspaces.numerics.ties import tolerance
-from subspaces.numerics.types import Array
 from subspaces.representation._nuclear import check_arguments, scaled_copy, squared_norm
 from subspaces.representation.coefficients import Coefficients, Trace, from_dense
+from subspaces.utils.decompositions import cholesky, eigh, largest_eigenpairs
+from subspaces.utils.process import one_thread, warn_caller
+from subspaces.utils.ties import tolerance
+from subspaces.utils.types import Array
 
 VARIANTS = ("Z", "B")
 _SMALL = 500  # points up to which several BLAS threads wait for each other longer than they work: 3 to 6 times slower

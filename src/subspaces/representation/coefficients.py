@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from subspaces.numerics.blocks import row_blocks
-from subspaces.numerics.types import Array, Labels, Sparse
+from subspaces.utils.blocks import row_blocks
+from subspaces.utils.types import Array, Labels, Sparse
 
 Blocks = Callable[[int, int], Array]
 """Rows ``start:stop`` of a matrix, made when they are asked for."""

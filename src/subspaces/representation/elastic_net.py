@@ -21,12 +21,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.decompositions import coordinates
-from subspaces.numerics.process import one_thread
-from subspaces.numerics.types import Array, Sparse
 from subspaces.representation._elastic_net_newton import Problems, excess_of, solve_working_sets
 from subspaces.representation.coefficients import Coefficients, Trace, from_sparse
+from subspaces.utils.blocks import map_blocks, row_blocks
+from subspaces.utils.decompositions import coordinates
+from subspaces.utils.process import one_thread
+from subspaces.utils.types import Array, Sparse
 
 BATCH_BYTES = 8 * 2**20
 """Bytes of one (batch, n) block of correlations."""

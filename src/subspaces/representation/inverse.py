@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from subspaces.numerics.decompositions import lanczos, smallest_eigenvalue
-from subspaces.numerics.packed import Packed, packed_copy, packed_in_place
-from subspaces.numerics.types import Array, Data
+from subspaces.utils.decompositions import lanczos, smallest_eigenvalue
+from subspaces.utils.packed import Packed, packed_copy, packed_in_place
+from subspaces.utils.types import Array, Data
 
 _INDEFINITE = 1e-4  # of the largest entry: beyond rounding in float32
 _FAR = 40  # powers of two from 1 beyond which a kernel matrix is brought back

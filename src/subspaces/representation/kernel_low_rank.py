@@ -6,13 +6,13 @@ import warnings
 
 import numpy as np
 
-from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.decompositions import eigh
-from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear as nuclear
 from subspaces.representation._nuclear import RELAXATION, LowRank, squared_norm
 from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_factors
 from subspaces.representation.inverse import IndefiniteKernelWarning
+from subspaces.utils.blocks import map_blocks, row_blocks
+from subspaces.utils.decompositions import eigh
+from subspaces.utils.types import Array
 
 _INDEFINITE = 1e-4  # of the largest eigenvalue: more than rounding in float32, and more than the model can ignore
 

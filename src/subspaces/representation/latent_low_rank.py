@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear as nuclear
 from subspaces.representation._nuclear import RELAXATION, Dictionary, LowRank, squared_norm
 from subspaces.representation.coefficients import Coefficients, Factors, Trace, from_factors
+from subspaces.utils.types import Array
 
 Parts = tuple[Array, Array, Array]
 """Coefficients of the points, of the features, and the errors."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.types import Array
 from subspaces.representation import _nuclear as nuclear
 from subspaces.representation._nuclear import RELAXATION, Dictionary, LowRank, squared_norm
 from subspaces.representation.coefficients import Coefficients, Trace, from_factors
 from subspaces.representation.kernel_low_rank import solve_l21, squared_error_coefficients
+from subspaces.utils.blocks import map_blocks, row_blocks
+from subspaces.utils.types import Array
 
 SWEEP_BYTES = 2 * 2**20
 """Bytes of a block of rows of one sweep: smaller ones slow down the matrix products in it."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from subspaces.numerics.blocks import map_blocks
-from subspaces.numerics.decompositions import solve_systems
-from subspaces.numerics.process import one_thread
-from subspaces.numerics.ties import first_largest
-from subspaces.numerics.types import Array, Sparse
 from subspaces.representation.coefficients import Coefficients, Trace, from_sparse
 from subspaces.representation.elastic_net import batches, check_rows
+from subspaces.utils.blocks import map_blocks
+from subspaces.utils.decompositions import solve_systems
+from subspaces.utils.process import one_thread
+from subspaces.utils.ties import first_largest
+from subspaces.utils.types import Array, Sparse
 
 
 def orthogonal_matching_pursuit(X: Array, *, n_nonzero: int = 10, tol: float = 1e-6) -> Coefficients:

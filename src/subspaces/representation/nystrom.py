@@ -12,13 +12,13 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from subspaces.kernels import Kernel
-from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.centroids import first_centres
-from subspaces.numerics.decompositions import eigh
-from subspaces.numerics.process import one_thread
-from subspaces.numerics.types import Array
-from subspaces.progress import phase
 from subspaces.representation.inverse import above_rounding, penalty
+from subspaces.utils.blocks import map_blocks, row_blocks
+from subspaces.utils.centroids import first_centres
+from subspaces.utils.decompositions import eigh
+from subspaces.utils.process import one_thread
+from subspaces.utils.progress import phase
+from subspaces.utils.types import Array
 
 N_LANDMARKS = 256
 ROWS = 1024

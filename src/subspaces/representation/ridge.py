@@ -5,7 +5,7 @@ U = (K + λI)⁻¹ the printed solution (eq. 3.9) collapses, because UK = I − 
 
     C = I − U diag(U)⁻¹,   that is   c_ji = −U_ji / U_ii,  c_ii = 0:
 
-no product with K, and one half of an n × n array for K, then its factor, then U (:mod:`subspaces.numerics.packed`).
+no product with K, and one half of an n × n array for K, then its factor, then U (:mod:`subspaces.utils.packed`).
 With 1ᵀc = 1 as well (`affine`: subspaces need not contain the origin) U is replaced by V = U − U11ᵀU / (1ᵀU1). Only
 differences of points count then, so K is taken about the mean of the points, JKJ with J = I − 11ᵀ/n, and λ is relative
 to its mean diagonal: a shift of all points changes nothing.
@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from subspaces.numerics.decompositions import eigh
-from subspaces.numerics.packed import Packed
-from subspaces.numerics.types import Array, Data
 from subspaces.representation.coefficients import Blocks, Coefficients, Draft
 from subspaces.representation.inverse import above_rounding, inverse, low_rank_evidence, penalty
+from subspaces.utils.decompositions import eigh
+from subspaces.utils.packed import Packed
+from subspaces.utils.types import Array, Data
 
 
 def ridge(K: Array | Packed, *, reg: float = 1.0, affine: bool = False, overwrite: bool = False) -> Coefficients:

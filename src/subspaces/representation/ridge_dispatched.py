@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.numerics.decompositions import cholesky_at
-from subspaces.numerics.namespace import Place
-from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.inverse import (
     _error,
@@ -22,6 +19,9 @@ from subspaces.representation.inverse import (
     penalty,
 )
 from subspaces.representation.ridge import ridge
+from subspaces.utils.decompositions import cholesky_at
+from subspaces.utils.namespace import Place
+from subspaces.utils.types import Array
 
 
 def ridge_at(K: Any, *, place: Place, reg: float = 1.0, affine: bool = False) -> Coefficients:

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.cells import Cells, build_cells, nearest_cells, search
-from subspaces.numerics.types import Array, Data, Labels
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import whitened
 from subspaces.representation.two_scale import N_CANDIDATES, sparse_coefficients
+from subspaces.utils.blocks import map_blocks, row_blocks
+from subspaces.utils.cells import Cells, build_cells, nearest_cells, search
+from subspaces.utils.types import Array, Data, Labels
 
 EXACT_SIZE = 50_000
 """Up to this number of points all n² products are made, block by block, and the result is exact."""

@@ -9,11 +9,11 @@ from itertools import zip_longest
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.decompositions import solve_systems
-from subspaces.numerics.distances import check_points, columns_to_sparse, nearest_neighbors
-from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients, Trace, from_sparse
+from subspaces.utils.blocks import map_blocks, row_blocks
+from subspaces.utils.decompositions import solve_systems
+from subspaces.utils.distances import check_points, columns_to_sparse, nearest_neighbors
+from subspaces.utils.types import Array
 
 CHECK_EVERY = 10
 """ADMM steps between two looks at the residuals (and removals of the points that have converged)."""

@@ -22,10 +22,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
-from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.decompositions import solve_systems
-from subspaces.numerics.types import Array, Labels, Sparse
 from subspaces.representation.coefficients import Coefficients, Trace, from_dense
+from subspaces.utils.blocks import map_blocks, row_blocks
+from subspaces.utils.decompositions import solve_systems
+from subspaces.utils.types import Array, Labels, Sparse
 
 MIN_ADDED = 8
 """Atoms a point may gain per round, at least; large supports may grow by half, so rounds stay few."""

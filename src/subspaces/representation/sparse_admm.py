@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from subspaces.numerics.decompositions import eigh
-from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients, Trace, from_dense
 from subspaces.representation.sparse import data_weight
+from subspaces.utils.decompositions import eigh
+from subspaces.utils.types import Array
 
 SQUARES = 7
 """Arrays of n × n numbers that exist at once."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from sklearn.preprocessing import normalize
 
-from subspaces.numerics.blocks import BLOCK_BYTES, map_blocks, row_blocks
-from subspaces.numerics.distances import check_points, columns_to_sparse
-from subspaces.numerics.ties import top_columns
-from subspaces.numerics.types import Array
 from subspaces.representation.coefficients import Coefficients, from_sparse
+from subspaces.utils.blocks import BLOCK_BYTES, map_blocks, row_blocks
+from subspaces.utils.distances import check_points, columns_to_sparse
+from subspaces.utils.ties import top_columns
+from subspaces.utils.types import Array
 
 
 def tsc(X: Array, *, n_neighbors: int) -> Coefficients:

@@ -23,8 +23,10 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.kernels import Kernel
-from subspaces.numerics.blocks import map_blocks, row_blocks
-from subspaces.numerics.cells import (
+from subspaces.representation.coefficients import Coefficients, from_sparse
+from subspaces.representation.nystrom import N_LANDMARKS, ROWS, GlobalPart, fit_global_part
+from subspaces.utils.blocks import map_blocks, row_blocks
+from subspaces.utils.cells import (
     Cells,
     CellTable,
     Pairs,
@@ -35,13 +37,11 @@ from subspaces.numerics.cells import (
     search,
     stacked,
 )
-from subspaces.numerics.decompositions import solve_systems
-from subspaces.numerics.process import one_thread
-from subspaces.numerics.ties import top_columns
-from subspaces.numerics.types import Array, Labels
-from subspaces.progress import phase
-from subspaces.representation.coefficients import Coefficients, from_sparse
-from subspaces.representation.nystrom import N_LANDMARKS, ROWS, GlobalPart, fit_global_part
+from subspaces.utils.decompositions import solve_systems
+from subspaces.utils.process import one_thread
+from subspaces.utils.progress import phase
+from subspaces.utils.ties import top_columns
+from subspaces.utils.types import Array, Labels
 
 N_CANDIDATES = 20
 BATCH = 64

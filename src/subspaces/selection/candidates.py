@@ -11,9 +11,9 @@ from scipy import sparse
 
 from subspaces.kernels import KernelLike, is_precomputed
 from subspaces.kernels.profiles import n_monomials
-from subspaces.numerics.types import Array, Data
-from subspaces.scaling import apply_scaling, fit_scaling
+from subspaces.kernels.scaling import apply_scaling, fit_scaling
 from subspaces.selection.trajectories import MOST_TRACKS, are_tracks
+from subspaces.utils.types import Array, Data
 
 AUTO = "auto"
 EFFORTS = ("fast", "balanced", "thorough")

@@ -6,9 +6,9 @@ Three things are known of a number k.
    the same partition; at a wrong one each joins or splits something else.
 2. *Borders*: the largest share of a cluster's edges that goes to one other cluster. It jumps where a cluster is split
    that is none.
-3. *Splits*: one tree is made of all graphs (:mod:`subspaces.hierarchy`), and each of its splits has a probability to
-   divide two classes, from the cut, the return, the sizes and whether the settings' own communities respect it. At
-   the right k the weakest split made is still probable, and the strongest one not made is improbable.
+3. *Splits*: one tree is made of all graphs (:mod:`subspaces.spectral.hierarchy`), and each of its splits has a
+   probability to divide two classes, from the cut, the return, the sizes and whether the settings' own communities
+   respect it. At the right k the weakest split made is still probable, and the strongest one not made is improbable.
 
 Where different kernels and penalties, each left to itself, find the same communities, these are the clusters; chance
 does not do that. Likewise where nearly all settings agree on one number and far less on smaller ones. So it is with
@@ -29,15 +29,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subspaces.embedding.spectral import spectral_embedding
-from subspaces.hierarchy import Merged, fine_pieces, merged
-from subspaces.numerics.ties import first_largest, levels
-from subspaces.numerics.types import Array, Labels
-from subspaces.partition import contracted, cut_by_modularity, merge_steps
 from subspaces.selection import fitted
 from subspaces.selection.criteria import pairwise_agreement, support
 from subspaces.selection.graphs import LEIDEN_ITERATIONS, Candidate
 from subspaces.selection.result import ClusterCount
+from subspaces.spectral.embedding import spectral_embedding
+from subspaces.spectral.hierarchy import Merged, fine_pieces, merged
+from subspaces.spectral.partition import contracted, cut_by_modularity, merge_steps
+from subspaces.utils.ties import first_largest, levels
+from subspaces.utils.types import Array, Labels
 
 N_GRAPHS = 12
 """Graphs that decide on the number of clusters."""

@@ -12,11 +12,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
-from subspaces.numerics.blocks import map_blocks
-from subspaces.numerics.decompositions import eigenvalues
-from subspaces.numerics.ties import levels
-from subspaces.numerics.types import Array, Data, Labels, Sparse
-from subspaces.partition import modularity
+from subspaces.spectral.partition import modularity
+from subspaces.utils.blocks import map_blocks
+from subspaces.utils.decompositions import eigenvalues
+from subspaces.utils.ties import levels
+from subspaces.utils.types import Array, Data, Labels, Sparse
 
 __all__ = [
     "consensus",

@@ -9,9 +9,9 @@ from subspaces.engine.plan import Plan
 from subspaces.engine.run import FitResult, run_ordered
 from subspaces.engine.stages import Evidence
 from subspaces.kernels import Linear
-from subspaces.numerics.types import Labels, Sparse
-from subspaces.scaling import Scaling
+from subspaces.kernels.scaling import Scaling
 from subspaces.selection.graphs import Candidate
+from subspaces.utils.types import Labels, Sparse
 
 N_INIT = 20
 """Starts of k-means, as many as a fit has: what is judged is what will be delivered."""

@@ -16,16 +16,16 @@ from subspaces.graphs.affinity import components
 from subspaces.graphs.local import heat_kernel_graph
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import DistanceKernel, DotKernel, Kernel, Linear, Precomputed, as_kernel
-from subspaces.numerics import memory
-from subspaces.numerics.blocks import map_blocks
-from subspaces.numerics.packed import Packed
-from subspaces.numerics.types import Array, Data, Labels, Sparse
-from subspaces.partition import cut_by_modularity
-from subspaces.progress import phase
+from subspaces.kernels.scaling import apply_scaling, fit_components, fit_scaling
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
-from subspaces.scaling import apply_scaling, fit_components, fit_scaling
 from subspaces.selection.candidates import NEIGHBORS, Setting, Tried
+from subspaces.spectral.partition import cut_by_modularity
+from subspaces.utils import memory
+from subspaces.utils.blocks import map_blocks
+from subspaces.utils.packed import Packed
+from subspaces.utils.progress import phase
+from subspaces.utils.types import Array, Data, Labels, Sparse
 
 LEIDEN_ITERATIONS = 3
 """Leiden iterations while searching; a fit uses more."""

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.graphs.affinity import components
-from subspaces.numerics.types import Array
 from subspaces.selection.graphs import Candidate
+from subspaces.utils.types import Array
 
 _MOST = 0.03  # of the points, all pieces together: as in splits, where a smaller piece is no cluster to be tested
 _MOST_PIECES = 3  # more of them are clusters, or noise, and the count knows what to make of both

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from subspaces.kernels import Kernel, KernelLike
-from subspaces.numerics.types import Array, Labels
 from subspaces.selection.candidates import NEIGHBORS
-from subspaces.spelling import counted
+from subspaces.utils.spelling import counted
+from subspaces.utils.types import Array, Labels
 
 _AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a word
 _TIE = 1e-6

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from subspaces.numerics.cells import build_cells
-from subspaces.numerics.types import Data, Labels
-from subspaces.scaling import apply_scaling, fit_scaling
+from subspaces.kernels.scaling import apply_scaling, fit_scaling
+from subspaces.utils.cells import build_cells
+from subspaces.utils.types import Data, Labels
 
 _REGIONS = 64
 

@@ -25,15 +25,7 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.kernels import is_precomputed
-from subspaces.numerics import memory
-from subspaces.numerics.blocks import map_blocks
-from subspaces.numerics.components import N_COMPONENTS
-from subspaces.numerics.decompositions import eigh
-from subspaces.numerics.ordering import canonical_order, distinct_rows, hash_rows, rows_of
-from subspaces.numerics.process import one_thread, quiet
-from subspaces.numerics.types import Array, Data, Labels
-from subspaces.progress import phase
-from subspaces.scaling import apply_scaling, fit_components, fit_scaling
+from subspaces.kernels.scaling import apply_scaling, fit_components, fit_scaling
 from subspaces.selection import candidates
 from subspaces.selection.candidates import AUTO, CUTS_TRIED, NEIGHBORS, PLANE, Setting, Tried, neighbouring, tried_on
 from subspaces.selection.count import count_clusters, most_supported
@@ -53,6 +45,14 @@ from subspaces.selection.outlying import outlying_components, without
 from subspaces.selection.result import ONE_PIECE, TOO_FEW, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
 from subspaces.selection.splits import MOST_POINTS, N_DRAWS, one_piece
+from subspaces.utils import memory
+from subspaces.utils.blocks import map_blocks
+from subspaces.utils.components import N_COMPONENTS
+from subspaces.utils.decompositions import eigh
+from subspaces.utils.ordering import canonical_order, distinct_rows, hash_rows, rows_of
+from subspaces.utils.process import one_thread, quiet
+from subspaces.utils.progress import phase
+from subspaces.utils.types import Array, Data, Labels
 
 N_SEARCHED = 2500
 """Points the search looks at; of more it takes a sample."""

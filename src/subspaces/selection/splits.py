@@ -5,10 +5,10 @@ and unequal directions are those of the data, in which columns of two values, su
 where they lie on a piece of few dimensions, near a point and over all, a flat one of as many that is filled evenly. As
 many points are drawn from it, the same graphs are made of them, and the best splits of those graphs are what chance
 alone can do. Two numbers of a split are compared with theirs
-(:mod:`subspaces.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller than
-that of a Gaussian, its return is not; so both must be smaller than chance (of the flat piece only the return, for the
-cut depends on the shape), and the larger of the two p-values is the answer. They come from Student's distribution about
-the draws, whose spread is not believed to be below `SPREAD`: the return of a sheet or a cube is a little smaller.
+(:mod:`subspaces.spectral.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller
+than that of a Gaussian, its return is not; so both must be smaller than chance (of the flat piece only the return, for
+the cut depends on the shape), and the larger of the two p-values is the answer. They come from Student's distribution
+about the draws, whose spread is not believed to be below `SPREAD`: the return of a sheet or a cube is a little smaller.
 
 A split of the tree is tested where its two sides are nearest: between the two clusters that are tied most strongly.
 
@@ -28,14 +28,14 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from scipy.stats import t as student
 
-from subspaces.hierarchy import ClusterTree, fine_pieces, merged
-from subspaces.numerics.decompositions import svd
-from subspaces.numerics.ties import first_largest
-from subspaces.numerics.types import Array, Data, Labels, Sparse
-from subspaces.partition import contracted, cut_by_modularity
-from subspaces.progress import phase
 from subspaces.selection.criteria import pairwise_agreement
 from subspaces.selection.result import ONE_PIECE
+from subspaces.spectral.hierarchy import ClusterTree, fine_pieces, merged
+from subspaces.spectral.partition import contracted, cut_by_modularity
+from subspaces.utils.decompositions import svd
+from subspaces.utils.progress import phase
+from subspaces.utils.ties import first_largest
+from subspaces.utils.types import Array, Data, Labels, Sparse
 
 Graphs = Callable[[Array], Sequence[Sparse]]
 """Makes one or more graphs of points; the same ones, whatever the points."""
@@ -305,9 +305,9 @@ def _sides(merges: Labels, pieces: Labels, splits: Labels) -> list[tuple[Labels,
 def lasting_return(W: Sparse, one: Labels, other: Labels, n_steps: int = N_STEPS) -> float:
     """Probability that a walker who has just crossed from one side to the other is back some steps later.
 
-    After one step that is the return of :mod:`subspaces.hierarchy`, which a single point between two clusters makes as
-    large as a continuous piece does. After a few steps the walker has left such a point behind him. Edges to points
-    on neither side do not count.
+    After one step that is the return of :mod:`subspaces.spectral.hierarchy`, which a single point between two clusters
+    makes as large as a continuous piece does. After a few steps the walker has left such a point behind him. Edges to
+    points on neither side do not count.
 
     Examples
     --------

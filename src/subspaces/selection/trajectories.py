@@ -7,8 +7,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
-from subspaces.numerics.decompositions import eigenvalues
-from subspaces.numerics.types import Array, Data
+from subspaces.utils.decompositions import eigenvalues
+from subspaces.utils.types import Array, Data
 
 MOST_TRACKS = 5000
 """Tracks up to which a graph of all pairs is made, and columns up to which all pairs are compared."""

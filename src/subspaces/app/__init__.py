@@ -1,0 +1,1 @@
+"""What people see: files, command line, report, explorer, features. Imported by nothing below."""

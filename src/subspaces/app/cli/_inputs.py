@@ -1,0 +1,79 @@
+"""What a command reads: one file or folder, several, a pattern, or a pipe; and how Python would read the same."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import typer
+
+from subspaces.utils.spelling import counted
+
+PIPE = "-"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Files that are read together; none is the pipe."""
+
+    files: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Self:
+        """Find the files that are meant; refuse what is none, such as addresses."""
+        if PIPE not in names:
+            from subspaces.app.files.several import expand
+
+            return cls(tuple(expand(names)))
+        if len(names) > 1:
+            raise typer.BadParameter("- (a table from a pipe) cannot be joined with files", param_hint="FILE")
+        if sys.stdin.isatty():
+            problem = "- reads a table from a pipe, and there is none; try: other-program | subspaces cluster -"
+            raise typer.BadParameter(problem, param_hint="FILE")
+        return cls(())
+
+    @property
+    def main(self) -> Path:
+        """The file, the folder that holds all images, or the first of several tables."""
+        from subspaces.app.files.several import PIPE as NAME
+        from subspaces.app.files.several import are_images, common_folder
+
+        if len(self.files) > 1 and all(file.exists() for file in self.files) and are_images(self.files):
+            return common_folder(self.files)
+        return self.files[0] if self.files else NAME
+
+    @property
+    def tables(self) -> tuple[Path, ...]:
+        """All files, if they are tables."""
+        from subspaces.app.files.several import are_images
+
+        return () if are_images(self.files) else self.files
+
+    @property
+    def source(self) -> Any:
+        """What `read_table` is given."""
+        return sys.stdin.buffer if not self.files else self.files[0] if len(self.files) == 1 else list(self.files)
+
+    @property
+    def title(self) -> str:
+        """What they are called."""
+        more = len(self.tables) - 1
+        return str(self.main) + (f" and {counted(more, 'more file')}" if more > 0 else "")
+
+    def only(self, option: str) -> None:
+        """Refuse an option that is for one file."""
+        if len(self.files) != 1:
+            given = counted(len(self.files), "file") if self.files else "a pipe"
+            raise typer.BadParameter(f"takes one file; got {given}", param_hint=option)
+
+    def in_python(self, reading: dict[str, Any]) -> str:
+        """Lines of Python that read the same points."""
+        given = {name: value for name, value in reading.items() if value not in (None, False, (), [], "error")}
+        arguments = "".join(f", {name}={value!r}" for name, value in given.items())
+        names = [str(file) for file in self.files]
+        what = "sys.stdin.buffer" if not names else repr(names[0] if len(names) == 1 else names)
+        before = "" if names else "import sys\n\n"
+        return f"{before}from subspaces.app.files import read_table\n\nX = read_table({what}{arguments}).X"

@@ -1,0 +1,142 @@
+"""``subspaces compare``: how far label files agree, and with the known classes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from subspaces.app.cli import _options as options
+from subspaces.app.cli._common import one_line
+from subspaces.utils.spelling import counted
+
+if TYPE_CHECKING:
+    from subspaces.app.files.label_files import LabelFile
+
+LabelFilesArgument = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE...", help="Two or more label files: .csv, .tsv, .xlsx, .parquet, .json or .npy."),
+]
+TruthOption = Annotated[
+    str | None,
+    options.data(
+        "--label --truth",
+        "NAME",
+        "Column with the true classes, in one of the files (which may hold nothing else): scores the labels by it.",
+    ),
+]
+MEASURES = {"accuracy": "same", "ari": "ARI", "nmi": "NMI"}
+"""Measures of two partitions, by their names in the table."""
+
+
+def compare(
+    file: LabelFilesArgument,
+    label: TruthOption = None,
+    as_json: options.JsonOption = False,
+    debug: options.DebugOption = False,
+) -> None:
+    """Compare two or more files of labels.
+
+    Points are matched by the column id (or line, or row), or by their order where files have none. The numbers of
+    clusters mean nothing: clusters are matched so that as many points as possible agree.
+
+    Example: subspaces compare monday.csv tuesday.csv
+    """
+    from subspaces.app.files.label_files import read_labels
+
+    read = [read_labels(path, label) for path in file]
+    truth, found = _truth(read, label), [labels for labels in read if not labels.is_truth]
+    if len(found) < 2 and truth is None:
+        raise typer.BadParameter(f"needs two or more label files; got {len(found)}", param_hint="FILE")
+    names = _short([labels.source for labels in found])
+    pairs = [(i, j, *_scores(found[i], found[j])) for i, j in combinations(range(len(found)), 2)]
+    known = [] if truth is None else [(i, *_scores(truth, labels)) for i, labels in enumerate(found)]
+    if as_json:
+        sizes = [{"n_points": len(labels.labels), "n_clusters": len(set(labels.labels))} for labels in found]
+        document: dict[str, Any] = {
+            "files": [{"file": name, **size} for name, size in zip(names, sizes, strict=True)],
+            "pairs": [{"files": [names[i], names[j]], "n_points": n, **scores} for i, j, n, scores in pairs],
+        }
+        if truth is not None:
+            document["truth"] = [{"file": names[i], "n_points": n, **scores} for i, n, scores in known]
+        typer.echo(json.dumps(document, allow_nan=False))
+        return
+    typer.echo(one_line(_sentence(names, pairs, known, label)))
+    for name, labels in zip(names, found, strict=True):
+        n_clusters = counted(len(set(labels.labels)), "cluster")
+        typer.echo(one_line(f"{name}: {counted(len(labels.labels), 'point')}, {n_clusters}"))
+    if pairs:
+        _print([(f"{names[i]} and {names[j]}", n, scores) for i, j, n, scores in pairs], "agreement")
+    if truth is not None:
+        _print([(names[i], n, scores) for i, n, scores in known], f"against {label}")
+
+
+def _sentence(names: list[str], pairs: list[Any], known: list[Any], label: str | None) -> str:
+    """What the tables say, in one line; of several files the least and the largest agreement."""
+
+    def share(rows: list[Any]) -> str:
+        found = sorted(100 * row[-1]["accuracy"] for row in rows)
+        least, most = f"{found[0]:.1f}", f"{found[-1]:.1f}"
+        return f"{least} %" if least == most else f"{least} to {most} %"
+
+    said = []
+    if pairs:
+        who = f"{names[0]} and {names[1]}" if len(pairs) == 1 else "The files, two by two,"
+        said.append(f"{who} agree on {share(pairs)} of the points")
+    if known:
+        who = f"{names[0]} agrees" if len(known) == 1 else "they agree" if said else "The files agree"
+        said.append(f"{who} with {label} on {share(known)}{'' if said else ' of the points'}")
+    return "; ".join(said) + "."
+
+
+def _short(files: Sequence[Path]) -> list[str]:
+    names = [file.name for file in files]
+    return names if len(set(names)) == len(names) else [str(file) for file in files]
+
+
+def _truth(found: list[LabelFile], label: str | None) -> LabelFile | None:
+    """The known classes, as if they were labels."""
+    if label is None:
+        return None
+    from subspaces.app.files.label_files import LabelFile
+
+    known = next((file for file in found if file.truth is not None), None)
+    if known is None or known.truth is None:
+        raise typer.BadParameter(f"no file has a column '{one_line(label)}'", param_hint="--label")
+    return LabelFile(known.source, known.truth, known.ids, known.named_by, is_truth=True)
+
+
+def _scores(a: LabelFile, b: LabelFile) -> tuple[int, dict[str, float]]:
+    """Number of points that both files have, and how far their labels agree."""
+    from subspaces.app.files import FileError
+    from subspaces.metrics import clustering_scores
+
+    first, second = a.labels, b.labels
+    if a.ids is not None and b.ids is not None and a.named_by == b.named_by and a.ids != b.ids:
+        for file in (a, b):
+            if len(set(file.ids or ())) < len(file.ids or ()):
+                raise FileError(file.source, "an id stands there twice; ids must differ to match points by them")
+        places = {name: i for i, name in enumerate(b.ids)}
+        shared = [(i, places[name]) for i, name in enumerate(a.ids) if name in places]
+        if len(shared) < 2:
+            raise FileError(b.source, f"it shares {counted(len(shared), 'id')} with {a.source.name}; 2 are needed")
+        first, second = [a.labels[i] for i, _ in shared], [b.labels[j] for _, j in shared]
+    elif len(first) != len(second):
+        sizes = f"{counted(len(second), 'label')}, and {a.source.name} has {len(first)}"
+        raise FileError(b.source, f"{sizes}; files without ids must have one for each point, in the same order")
+    scores = clustering_scores(first, second)
+    return len(first), {name: float(scores[name]) for name in MEASURES}
+
+
+def _print(rows: list[tuple[str, int, dict[str, float]]], title: str) -> None:
+    shown = [one_line(name) for name, _, _ in rows]
+    width = max(map(len, [*shown, title]))
+    typer.echo(f"\n{title:<{width}}  {'points':>8}" + "".join(f"{name:>8}" for name in MEASURES.values()))
+    for name, (_, n, scores) in zip(shown, rows, strict=True):
+        typer.echo(f"{name:<{width}}  {n:>8}" + "".join(f"{100 * scores[key]:>8.1f}" for key in MEASURES))
+    if title == "agreement":
+        typer.echo("same: points in matching clusters; ARI: adjusted Rand index; NMI: mutual information; in percent")

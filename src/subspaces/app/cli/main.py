@@ -1,0 +1,47 @@
+"""``subspaces``: the commands are listed here, each lives in its own file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from subspaces.app.cli._common import Commands, PlainCommand
+from subspaces.app.cli.cite import cite
+from subspaces.app.cli.cluster import cluster
+from subspaces.app.cli.compare import compare
+from subspaces.app.cli.demo import demo
+from subspaces.app.cli.explore import explore
+from subspaces.app.cli.label_new import predict
+from subspaces.app.cli.methods import methods
+
+app = typer.Typer(
+    name="subspaces",
+    cls=Commands,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from subspaces import __version__
+
+        typer.echo(f"subspaces {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Cluster points that lie on several low-dimensional, possibly curved, subspaces.
+
+    Start with "subspaces demo", then "subspaces cluster FILE -k NUMBER"; "subspaces methods" lists what there is.
+    """
+
+
+for command in (cluster, predict, compare, demo, explore, methods, cite):
+    app.command(cls=PlainCommand)(command)

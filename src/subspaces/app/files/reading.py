@@ -1,0 +1,238 @@
+"""`read_table`: the format from the suffix (a folder holds images), then one reader per format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from subspaces.app.files.anndata_files import read_h5ad
+from subspaces.app.files.columns import MISSING_RULES
+from subspaces.app.files.dataset import Dataset, FileError, Request, argument, printable
+from subspaces.app.files.excel import read_xlsx
+from subspaces.app.files.image_files import read_images
+from subspaces.app.files.image_kinds import belongs
+from subspaces.app.files.matlab import read_mat
+from subspaces.app.files.matrix_market import matrix_of_folder, read_10x, read_mtx
+from subspaces.app.files.numpy_files import read_npy, read_npz
+from subspaces.app.files.parquet import read_parquet
+from subspaces.app.files.safe_files import check_regular
+from subspaces.app.files.several import are_images, common_folder, expand, read_several, read_stream
+from subspaces.app.files.text import read_text
+from subspaces.app.files.text_files import read_texts, text_files
+from subspaces.app.files.text_tables import DECIMALS
+from subspaces.utils.memory import available_bytes
+from subspaces.utils.progress import phase
+
+Source: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | BinaryIO
+"""What can be read: a file or folder, several, or a pipe."""
+
+READERS: dict[str, Callable[[Path, Request], Dataset]] = {
+    ".csv": read_text,
+    ".csv.gz": read_text,
+    ".tsv": read_text,
+    ".tsv.gz": read_text,
+    ".txt": read_text,
+    ".txt.gz": read_text,
+    ".xlsx": read_xlsx,
+    ".xlsm": read_xlsx,
+    ".parquet": read_parquet,
+    ".npy": read_npy,
+    ".npz": read_npz,
+    ".mat": read_mat,
+    ".mtx": read_mtx,
+    ".mtx.gz": read_mtx,
+    ".h5ad": read_h5ad,
+}
+"""Reader of each suffix."""
+
+_TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
+_BOOKS, _ARRAYS = (".xlsx", ".xlsm"), (".npz", ".mat")
+_FOLDER, _CELLS, _WRITINGS = "folder of images", "folder of cells", "folder of texts"
+_FOLDERS: dict[str, Callable[[Path, Request], Dataset]]
+_FOLDERS = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
+_OPTIONS = {
+    "array": (*_ARRAYS, ".h5ad", *_BOOKS),
+    **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
+    **dict.fromkeys(("ignore", "keep", "columns"), (*_TEXT, *_BOOKS, ".parquet")),
+    "label": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad", _FOLDER, _WRITINGS),
+    "text": (*_TEXT, *_BOOKS, ".parquet"),
+    "id": (*_TEXT, *_BOOKS, ".parquet", *_ARRAYS, ".h5ad"),
+    "missing": (*_TEXT, *_BOOKS, ".parquet", ".npy", *_ARRAYS, ".h5ad"),
+    **dict.fromkeys(("image_size", "color", "min_images"), (_FOLDER,)),
+}
+"""Where an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
+
+
+def read_table(
+    path: Source,
+    *,
+    label: str | None = None,
+    id: str | None = None,
+    ignore: Sequence[str] = (),
+    keep: Sequence[str] | None = (),
+    array: str | None = None,
+    header: bool | None = None,
+    decimal: str | None = None,
+    max_bytes: int | None = None,
+    missing: str = "error",
+    image_size: tuple[int, int] | None = None,
+    color: bool = False,
+    columns: Sequence[str] | None = None,
+    min_images: int = 2,
+    text: str | None = None,
+) -> Dataset:
+    """Read points, one per row, from a table, a workbook, an array or a folder of images.
+
+    Nothing is unpickled: files that hold Python objects are refused. What a header announces is compared with
+    `max_bytes` before memory is taken, so a small file cannot unpack into a full machine.
+
+    Parameters
+    ----------
+    path : path-like, list of them, or binary stream
+        The file; its suffix (in any case) gives the format: ``.csv``, ``.tsv``, ``.txt`` (also packed, ``.csv.gz``),
+        ``.xlsx`` (needs openpyxl), ``.parquet`` (needs pyarrow), ``.npy``, ``.npz``, ``.mat``; sparse ones of SciPy
+        (``.npz``), Matrix Market (``.mtx``, ``.mtx.gz``) and AnnData (``.h5ad``, needs h5py). A folder is searched for
+        images (PNG, JPEG, TIFF, BMP, WebP, GIF), which needs Pillow, unless 10x Genomics' programs wrote it;
+        one without images for texts (``.txt``, ``.md``).
+        Patterns (``"photos/*.png"``) are filled in. Several tables with the same columns become one; several images
+        and folders of images, too. A stream (``sys.stdin.buffer``) is a table, whose first bytes tell its format.
+    label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
+        ``"folder"`` for images: the folder of each is its class.
+        In a text file without a header the columns are named ``"1"``, ``"2"``, ...
+    id : column or array with an identifier of each point: kept out of `X` and returned as `ids`
+    ignore : columns to leave out
+    keep : columns to use although they look like identifiers, which are left out and noted; None: all that are numbers
+    array : array with the points in a ``.npz`` or ``.mat`` file, sheet of a workbook
+        By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
+        dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the points.
+    header : whether the first line of a text file holds the names of the columns
+        By default found from the first two lines.
+    decimal : {".", ","}, the sign before the decimals in a text file
+        By default found from the first lines.
+    max_bytes : the most memory the values may take; by default the memory that is free now
+    missing : {"error", "drop", "mean", "median"}, default="error"
+        What to do about missing values: name them in an error, leave out their rows (``rows`` then tells which are
+        left), or put in the mean or median of the column.
+    image_size : (height, width) that images are brought to
+        By default small ones of one size stay as they are and others get about 32 x 32 pixels.
+    color : whether images keep their colours (three values per pixel)
+    columns : columns of a table to take, in this order; by default all that are left
+    min_images : fewest images that are enough
+    text : column of a table with a text for each point; the other columns are left out, and so are the points:
+        `X` has no columns until vectors are made of ``texts`` (:mod:`subspaces.app.features`)
+
+    Returns
+    -------
+    Dataset
+        The points and what came with them.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be used. The text is one line that names the file, the place and the remedy.
+    """
+    request = Request(
+        label=label,
+        id=id,
+        ignore=tuple(ignore),
+        keep=None if keep is None else tuple(keep),
+        array=array,
+        header=header,
+        decimal=decimal,
+        max_bytes=available_bytes() if max_bytes is None else max_bytes,
+        missing=missing,
+        image_size=image_size,
+        color=color,
+        columns=None if columns is None else tuple(columns),
+        min_images=min_images,
+        text=text,
+    )
+    if request.missing not in MISSING_RULES:
+        raise ValueError(f"missing must be one of {', '.join(MISSING_RULES)}; got {request.missing!r}.")
+    if request.decimal not in (None, *DECIMALS):
+        raise ValueError(f"decimal must be '.' or ','; got {request.decimal!r}.")
+    if isinstance(path, str | PathLike):
+        files = expand([path])
+    elif isinstance(path, Sequence):
+        files = expand(path)
+    else:
+        return read_stream(path, request, read_file)
+    if not files:
+        raise ValueError("path is an empty list; name a file.")
+    if len(files) == 1 and not belongs(files[0].name):
+        return read_file(files[0], request)
+    for file in files:
+        if not file.exists():
+            raise _missing(file)
+    if not are_images(files):
+        return read_several(files, request, read_file)
+    together = partial(read_images, given=files)
+    return read_file(common_folder(files), request, together)
+
+
+def _missing(file: Path) -> FileError:
+    return FileError(file, "no such file; check the name and the folder")
+
+
+def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Dataset] | None = None) -> Dataset:
+    """Find the reader, check that it has a use for what was asked, and turn whatever goes wrong into one line.
+
+    `reader` takes the place of the one that belongs to the suffix.
+    """
+    if not file.exists():
+        raise _missing(file)
+    if not file.is_dir():
+        check_regular(file)
+    suffix = suffix_of(file) if not file.is_dir() else _FOLDER if reader is not None else _kind_of_folder(file)
+    what = suffix if file.is_dir() else f"{suffix} file"
+    reader = reader or _FOLDERS.get(suffix) or READERS.get(suffix)
+    if reader is None:
+        raise _unknown(file, suffix)
+    for option, suffixes in _OPTIONS.items():
+        if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
+            raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")
+    try:
+        with phase(f"Reading {printable(file.name, 40)}"):
+            return reader(file, request)
+    except FileError:
+        raise
+    except MemoryError as error:
+        raise FileError(file, "does not fit in memory; use fewer rows or columns") from error
+    except Exception as error:  # damaged bytes meet the parsers of five formats in too many ways to list
+        if isinstance(error, OSError) and error.strerror:
+            raise FileError(file, f"cannot be read: {printable(error.strerror)}") from error
+        reason = printable(" ".join(str(error).split()), 120)
+        raise FileError(file, f"damaged, cut short or not a {what} ({reason}); write or fetch it again") from error
+
+
+def _kind_of_folder(folder: Path) -> str:
+    """What a folder holds: the cells of one experiment; images; texts, where there is no image."""
+    if matrix_of_folder(folder) is not None:
+        return _CELLS
+    if any(belongs(name) for _, _, names in os.walk(folder) for name in names) or not text_files(folder):
+        return _FOLDER
+    return _WRITINGS
+
+
+def has_columns(file: Path) -> bool:
+    """Whether a file of this kind names its columns."""
+    return suffix_of(file) in _OPTIONS["columns"]
+
+
+def _unknown(file: Path, suffix: str) -> FileError:
+    if suffix in (".xls", ".xlsb", ".ods", ".numbers"):
+        return FileError(file, "save the table as .xlsx or .csv; this kind of workbook is not read")
+    found = f"the suffix '{printable(file.suffix)}' is" if file.suffix else "a name without a suffix is"
+    return FileError(file, f"{found} not one of the known formats: {', '.join(READERS)}")
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that decides the format, in lower case; two parts for packed files."""
+    name = path.name.lower()
+    if name.endswith(".gz"):
+        return "".join(Path(name).suffixes[-2:])
+    return Path(name).suffix

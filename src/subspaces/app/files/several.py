@@ -1,0 +1,206 @@
+"""Several files as one table, patterns like ``photos/*.png``, and what comes from a pipe."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from subspaces.app.files.dataset import Dataset, FileError, Request, check_size, printable, quoted
+from subspaces.app.files.image_kinds import belongs
+from subspaces.utils.spelling import counted
+from subspaces.utils.types import Labels
+
+PIPE = Path("standard input")
+"""What a pipe is called in messages."""
+
+_CHUNK = 2**20
+_MAGIC = {b"PAR1": ".parquet", b"\x93NUMPY": ".npy", b"\x1f\x8b": ".txt.gz", b"MATLAB": ".mat", b"\x89HDF": ".mat"}
+
+
+def expand(paths: Iterable[str | PathLike[str]]) -> list[Path]:
+    """The files that are meant: patterns filled in where no file has that very name; addresses refused."""
+    found: list[Path] = []
+    for given in paths:
+        text = os.fspath(given)
+        address = re.match(r"(?i)(https?|ftp|s3|gs):/+", text)
+        if address:
+            problem = "files are not fetched from the net; download it first and name the copy"
+            raise FileError(text.replace(address[0], address[1] + "://", 1), problem)  # a path would eat a slash
+        path = Path(text)
+        if glob.has_magic(text) and not path.exists():
+            matches = sorted(glob.glob(text, recursive=True))
+            if not matches:
+                raise FileError(path, "no file fits this pattern; check the name and the folder")
+            found += map(Path, matches)
+        else:
+            found.append(path)
+    return found
+
+
+def are_images(files: Sequence[Path]) -> bool:
+    """Whether these are images, or folders of them: several are read as one folder."""
+    return any(file.is_dir() or belongs(file.name) for file in files)
+
+
+def common_folder(files: Sequence[Path]) -> Path:
+    """The folder that holds them all."""
+    folders = [file if file.is_dir() else file.parent for file in files]
+    try:
+        shared = os.path.commonpath([os.path.abspath(folder) for folder in folders])
+    except ValueError:  # two drives of Windows
+        raise FileError(files[0], "the images are on several drives; put them on one") from None
+    plain = Path(os.path.relpath(shared))
+    return plain if ".." not in plain.parts else Path(shared)
+
+
+def read_several(files: Sequence[Path], request: Request, read: Callable[[Path, Request], Dataset]) -> Dataset:
+    """Read tables one after the other and put their rows below each other; the columns must be the same."""
+    parts: list[Dataset] = []
+    for file in files:
+        used = sum(part.X.nbytes for part in parts)
+        if len(parts) == 1:
+            request = _as_first(parts[0], request)
+        check_size(file, used, request.max_bytes, "the files before it hold")
+        parts.append(
+            _in_order(parts[0], read(file, replace(request, max_bytes=request.max_bytes - used)))
+            if parts
+            else read(file, request)
+        )
+        if not isinstance(parts[-1].X, np.ndarray):
+            raise FileError(file, "sparse files are read one by one; join them first with scipy.sparse.vstack")
+    total = sum(part.X.nbytes for part in parts)
+    check_size(files[-1], 2 * total, request.max_bytes, "with the other files, its values need")
+    return _joined(parts)
+
+
+def _as_first(first: Dataset, request: Request) -> Request:
+    """Return the request that gives the columns of the other files the parts that those of the first have."""
+    found = dict(first.left_out)
+    named = next((name for name, kind in found.items() if kind != "date"), None) if first.ids is not None else None
+    ignore = tuple(name for name in found if name != named or request.id is not None)
+    return replace(
+        request,
+        id=request.id or named,
+        ignore=(*request.ignore, *ignore),
+        keep=None if request.keep is None else (*request.keep, *(first.feature_names or ())),
+    )
+
+
+def _in_order(first: Dataset, data: Dataset) -> Dataset:
+    """The same columns in the order of the first file."""
+    ours, theirs = first.feature_names, data.feature_names
+    if ours is not None and theirs is not None and ours != theirs and len(set(ours)) == len(ours):
+        odd = sorted(set(ours) ^ set(theirs))
+        if odd or len(theirs) != len(ours):
+            where = (
+                f"{printable(first.source.name)} and this file differ in {quoted(odd) or 'how often a column is there'}"
+            )
+            raise FileError(data.source, f"{where}; files that are read together need the same columns")
+        data = replace(data, X=data.X[:, [theirs.index(name) for name in ours]], feature_names=ours)
+    if data.X.shape[1] != first.X.shape[1]:
+        widths = f"{counted(data.X.shape[1], 'column')}, and {printable(first.source.name)} has {first.X.shape[1]}"
+        raise FileError(data.source, f"{widths}; files that are read together need the same columns")
+    return data
+
+
+def _joined(parts: list[Dataset]) -> Dataset:
+    y, classes = _joined_classes(parts)
+    shapes = {part.image_shape for part in parts}
+    ids = _joined_names([_plain(part.ids, part) for part in parts], parts)
+    data = Dataset(
+        np.concatenate([part.X for part in parts]),
+        parts[0].source,
+        y=y,
+        classes=classes,
+        ids=ids,
+        feature_names=parts[0].feature_names,
+        notes=_joined_notes(parts),
+        image_shape=shapes.pop() if len(shapes) == 1 else None,
+    )
+    if all(part.rows is None for part in parts):
+        return data
+    sizes = [part.n_rows or len(part.X) for part in parts]
+    starts = np.cumsum([0, *sizes])
+    rows = [part.rows if part.rows is not None else np.arange(len(part.X)) for part in parts]
+    every = [
+        _plain(part.ids if part.rows is None else part.row_ids, replace(part, rows=None), n)
+        for part, n in zip(parts, sizes, strict=True)
+    ]
+    row_ids = _joined_names(every, parts)
+    joined = np.concatenate([start + found for start, found in zip(starts[:-1], rows, strict=True)])
+    return replace(data, rows=joined, row_ids=row_ids, n_rows=int(starts[-1]), ids=[row_ids[i] for i in joined])
+
+
+def _plain(ids: Sequence[Any] | None, part: Dataset, n: int | None = None) -> tuple[bool, list[str]]:
+    """Whether the points have names, and these, or else their lines or rows; `n` is their number."""
+    if ids is not None:
+        return True, [str(name) for name in ids]
+    (places,) = replace(part, ids=None).places.values() or (range(len(part.X) if n is None else n),)
+    return False, [str(place) for place in places]
+
+
+def _joined_names(names: list[tuple[bool, list[str]]], parts: list[Dataset]) -> list[str]:
+    """Names of all points: as they are where each is another, else with the file before them."""
+    together = [name for _, own in names for name in own]
+    if all(has_names for has_names, _ in names) and len(set(together)) == len(together):
+        return together
+    short = [part.source.name for part in parts]
+    files = short if len(set(short)) == len(short) else [part.source.as_posix() for part in parts]
+    return [f"{file}:{name}" for file, (_, own) in zip(files, names, strict=True) for name in own]
+
+
+def _joined_classes(parts: list[Dataset]) -> tuple[Labels | None, list[str] | None]:
+    if parts[0].y is None or parts[0].classes is None:
+        return None, None
+    classes = {name: code for code, name in enumerate(dict.fromkeys(n for part in parts for n in part.classes or ()))}
+    codes = [np.array([classes[name] for name in part.classes or ()], dtype=np.intp)[part.y] for part in parts]
+    return np.concatenate(codes), list(classes)
+
+
+def _joined_notes(parts: list[Dataset]) -> tuple[str, ...]:
+    """What holds for all once, what holds for one with its name."""
+    sizes = ", ".join(f"{printable(part.source.name)} {len(part.X)}" for part in parts[:4])
+    more = f", and {len(parts) - 4} more" if len(parts) > 4 else ""
+    notes = [f"{len(parts)} files were read as one table ({sizes}{more})"]
+    for note in dict.fromkeys(note for part in parts for note in part.notes):
+        having = [part for part in parts if note in part.notes]
+        notes.append(note if len(having) == len(parts) else f"{printable(having[0].source.name)}: {note}")
+    return tuple(notes)
+
+
+def read_stream(stream: BinaryIO, request: Request, read: Callable[[Path, Request], Dataset]) -> Dataset:
+    """Read a table from a pipe; its first bytes tell the format, text if they are of none that is known."""
+    with tempfile.TemporaryDirectory(prefix="subspaces-") as folder:
+        plain = Path(folder, "piped")
+        size = 0
+        with plain.open("wb") as copy:
+            while chunk := stream.read(_CHUNK):
+                size += len(chunk)
+                check_size(PIPE, size, request.max_bytes, "it holds more than")
+                copy.write(chunk)
+        try:
+            return replace(read(plain.rename(plain.with_suffix(_suffix(plain))), request), source=PIPE)
+        except FileError as error:
+            raise error.saying(error.problem, PIPE) from None
+
+
+def _suffix(path: Path) -> str:
+    with path.open("rb") as stream:
+        head = stream.read(16)
+    if head.startswith(b"PK\x03\x04"):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return ".xlsx" if "[Content_Types].xml" in archive.namelist() else ".npz"
+        except (zipfile.BadZipFile, ValueError):
+            return ".npz"
+    return next((suffix for magic, suffix in _MAGIC.items() if head.startswith(magic)), ".txt")

@@ -1,0 +1,232 @@
+"""``--sort-into``: every image of a folder into a folder per cluster, with contact sheets and an index."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from subspaces.app.files.dataset import FileError, argument, printable, readable_bytes
+from subspaces.app.files.image_files import MARKER, load_image
+from subspaces.app.files.writing import (
+    is_abandoned,
+    remove,
+    temporary_name,
+    try_to_write,
+    unfinished,
+    write_rows,
+)
+from subspaces.utils.progress import phase
+from subspaces.utils.spelling import counted
+
+if TYPE_CHECKING:
+    from subspaces.engine.confidence import Summary
+
+TILE = 96
+"""Pixels of the square that an image gets on a contact sheet."""
+
+MAX_TILES = 200
+"""Images on one contact sheet; the surest come first."""
+
+
+def check_target(path: str | PathLike[str], *, source: Path, force: bool = False) -> None:
+    """Refuse a target that could not be made or would destroy something, before anything is computed.
+
+    An empty folder is taken, and one that an earlier run made is replaced; if other files have come into it, only
+    with `force`. Any other folder is refused whatever is forced: it is not ours to delete.
+    """
+    target = Path(path)
+    if not target.resolve().parent.is_dir():
+        raise FileError(target, "its parent folder does not exist; create it or choose another")
+    if not os.access(target.resolve().parent, os.W_OK):
+        raise FileError(target, "its parent folder may not be written to; choose another")
+    try_to_write(target)
+    _settle_leftovers(target)
+    if target.is_symlink():
+        raise FileError(target, "this is a link; name the folder itself")
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise FileError(target, "this is a file; name a folder")
+    if source.resolve().is_relative_to(target.resolve()):
+        raise FileError(target, "the images themselves are in this folder; choose another")
+    if not any(target.iterdir()):
+        return
+    ours = _listed(target)
+    if ours is None:
+        raise FileError(target, f"the folder is not empty and was not made by {argument('sort_into')}; choose another")
+    strangers = _present(target) - ours
+    if strangers and not force:
+        name = printable(min(strangers))
+        added = counted(len(strangers), "file was", "files were")
+        problem = f"{added} added since {argument('sort_into')} made this folder, such as '{name}'"
+        raise FileError(target, f"{problem}; move them or allow their loss with {argument('force', True)}")
+
+
+def sort_into(
+    path: str | PathLike[str], folder: Path, names: Sequence[str], summary: Summary, *, link: bool = False
+) -> list[str]:
+    """Copy (or link) the files to ``cluster_00``, ``cluster_01``, ...; all of it is there or nothing.
+
+    Everything is built in a hidden folder beside the target, which then takes its place.
+
+    `path` is the target, which `check_target` must have accepted; `names` are the paths of the files below `folder`,
+    in the order of `summary`. Returns the new path of each file below the target.
+    """
+    target = Path(path).absolute()
+    if not link:
+        _check_space(target, folder, names)
+    try:
+        with unfinished(target) as building:
+            building.mkdir()
+            places = _places(names, summary)
+            for cluster in sorted({PurePosixPath(place).parts[0] for place in places}):
+                (building / cluster).mkdir()
+            with phase("Linking the images" if link else "Copying the images", len(names)) as step:
+                for name, place in zip(names, places, strict=True):
+                    _put(folder / name, building / place, link)
+                    step()
+            with phase("Making contact sheets", len(summary.clusters)) as step:
+                for label in summary.clusters:
+                    members = np.flatnonzero(summary.labels == label)
+                    members = members[np.argsort(-summary.confidence[members], kind="stable")]
+                    sheet = contact_sheet([folder / names[i] for i in members[:MAX_TILES]])
+                    sheet.save(building / f"{_cluster_name(label, summary)}.png")
+                    step()
+            _write_index(building / "index.csv", names, places, summary)
+            (building / MARKER).write_text(json.dumps({"made_by": "subspaces", "files": sorted(_present(building))}))
+            _replace(building, target)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
+            raise OSError(error.errno, error.strerror, str(target)) from None  # else it names the source, or nothing
+        raise
+    return places
+
+
+def contact_sheet(files: Sequence[Path]) -> Any:
+    """Images side by side on one picture, each fitted into a square; one that cannot be read leaves its square grey."""
+    from PIL import Image
+
+    n_columns = max(1, min(len(files), round(np.sqrt(1.5 * len(files)))))
+    n_rows = -(-len(files) // n_columns)
+    step = TILE + 4
+    sheet = Image.new("RGB", (n_columns * step + 4, n_rows * step + 4), "white")
+    for i, file in enumerate(files):
+        x, y = 4 + step * (i % n_columns), 4 + step * (i // n_columns)
+        try:
+            values = load_image(file, (TILE, TILE), color=True, mode="fit")
+        except Exception:  # it could be read a moment ago; the sheet is still worth having
+            values = np.full((TILE, TILE, 3), 0.8, dtype=np.float32)
+        tile = Image.fromarray(np.rint(255 * values).astype(np.uint8))
+        sheet.paste(tile, (x + (TILE - tile.width) // 2, y + (TILE - tile.height) // 2))
+    return sheet
+
+
+def _cluster_name(label: int, summary: Summary) -> str:
+    """Folder of a cluster; −1 is what some methods call noise."""
+    width = max(2, len(str(summary.clusters.max())))
+    return "noise" if label < 0 else f"cluster_{label:0{width}d}"
+
+
+def _places(names: Sequence[str], summary: Summary) -> list[str]:
+    """Folder and file name of each file: its own name, or its whole path with ``__`` where two would be the same.
+
+    Names are compared without case, as some file systems do.
+    """
+    folders = [_cluster_name(label, summary) for label in summary.labels.tolist()]
+    short = [PurePosixPath(name).name for name in names]
+    keys = [(folder, name.casefold()) for folder, name in zip(folders, short, strict=True)]
+    count = Counter(keys)
+    taken = {key for key in keys if count[key] == 1}
+    places = []
+    for folder, name, simple, key in zip(folders, names, short, keys, strict=True):
+        chosen = simple
+        if count[key] > 1:
+            path = PurePosixPath("__".join(PurePosixPath(name).parts)[-200:])
+            chosen, number = path.name, 1
+            while (folder, chosen.casefold()) in taken:
+                number += 1
+                chosen = f"{path.stem}_{number}{path.suffix}"
+            taken.add((folder, chosen.casefold()))
+        places.append(f"{folder}/{chosen}")
+    return places
+
+
+def _put(source: Path, target: Path, link: bool) -> None:
+    if link:
+        os.symlink(source.resolve(), target)
+    else:
+        shutil.copy2(source, target)
+
+
+def _write_index(path: Path, names: Sequence[str], places: Sequence[str], summary: Summary) -> None:
+    header = ["id", "cluster", "confidence", "second_cluster", "margin", "fits_nowhere", "file"]
+    rows: list[list[Any]] = [header]
+    for i, (name, place) in enumerate(zip(names, places, strict=True)):
+        second = int(summary.second_cluster[i])
+        confidence, margin = f"{summary.confidence[i]:.6g}", f"{summary.margin[i]:.6g}"
+        label, fits_nowhere = int(summary.labels[i]), int(summary.fits_nowhere[i])
+        rows.append([name, label, confidence, "" if second < 0 else second, margin, fits_nowhere, place])
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        write_rows(stream, rows)
+
+
+def _check_space(target: Path, folder: Path, names: Sequence[str]) -> None:
+    needed = sum((folder / name).stat().st_size for name in names)
+    free = shutil.disk_usage(target.parent).free
+    if needed > free:
+        problem = f"the copies need {readable_bytes(needed)} and {readable_bytes(free)} are free"
+        raise FileError(target, f"{problem}; use {argument('link', True)} or another disk")
+
+
+def _replace(building: Path, target: Path) -> None:
+    """Put the finished folder in its place; an old one is set aside first and removed last."""
+    if not target.exists():
+        building.rename(target)
+        return
+    aside = target.with_name(temporary_name(target.name, "old"))
+    target.rename(aside)
+    try:
+        building.rename(target)
+    except BaseException:
+        with suppress(OSError):
+            aside.rename(target)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _settle_leftovers(target: Path) -> None:
+    """Put back the folder that a killed run had set aside, or remove it where the new one is in its place."""
+    for aside in sorted(target.parent.glob(f".{glob.escape(target.name)}.*.old")):
+        if aside.is_dir() and is_abandoned(aside):
+            if target.exists():
+                remove(aside)
+            else:
+                aside.rename(target)
+
+
+def _listed(target: Path) -> set[str] | None:
+    """Files that an earlier run put there; None if no earlier run made the folder."""
+    try:
+        document = json.loads((target / MARKER).read_text(encoding="utf-8"))
+        return {str(name) for name in document["files"]} | {MARKER} if document["made_by"] == "subspaces" else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _present(target: Path) -> set[str]:
+    found = set()
+    for where, folders, names in os.walk(target):
+        links = [name for name in folders if Path(where, name).is_symlink()]
+        found |= {Path(where, name).relative_to(target).as_posix() for name in [*names, *links]}
+    return found

@@ -1,0 +1,189 @@
+"""The section "What next": commands made from this run, ready to be copied; and the same in Python."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from subspaces.app.report._content import Content
+from subspaces.app.report._tree import tree_of
+from subspaces.selection.result import TOO_FEW
+
+MOST_NUMBERS = 3
+"""Other numbers of clusters that are proposed."""
+
+Option = tuple[str, str | None]
+"""An option with its value, None for a switch; a file is the value of the option "" (nothing)."""
+
+SWITCHES = {"--color", "--grey", "--image", "--motion", "--header", "--no-header"}
+OUTPUTS = {"-o", "--output", "--report", "--tables", "--tree", "--overlay", "--sort-into", "--save"}
+OUTPUT_SWITCHES = {"--force", "--json", "-q", "--quiet", "--link", "--debug"}
+NUMBER = {"-k", "--clusters"}
+TRUTH = {"--label", "--truth"}
+READING = {
+    "",
+    *TRUTH,
+    "--id",
+    "--ignore",
+    "--array",
+    "--sheet",
+    "--header",
+    "--no-header",
+    "--decimal",
+    "--text",
+    "--features",
+}
+"""Options that say how files are read, which ``subspaces explore`` has too."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something worth doing next: what for, and the commands that do it."""
+
+    title: str
+    text: str
+    commands: tuple[str, ...]
+
+
+def next_steps(content: Content) -> list[Step]:
+    """What makes sense after this run; nothing where it did not come from a command, or its input came from a pipe."""
+    typed = parsed(content.command)
+    files = [value for option, value in typed if option == ""]
+    if not files or "-" in files or len(content.summary.labels) < TOO_FEW:
+        return []
+    given = {option for option, _ in typed}
+    base = [entry for entry in typed if entry[0] not in OUTPUTS | OUTPUT_SWITCHES]
+    stem = Path(str(files[0])).stem or "result"
+    steps = [*_numbers(content, base, stem), *_classes(content, base, stem)]
+    if content.files is not None and "--sort-into" not in given:
+        text = f"Copies every image into a folder for its cluster; your own files stay as they are. {_folders(content)}"
+        steps.append(Step("Sort the files into folders", text, (command(base, ["--sort-into", f"{stem}-sorted"]),)))
+    if not given & {"-o", "--output"} and "--image" not in given:
+        row = f"A row for each {content.noun[:-1]}: its cluster, confidence and second choice."
+        text = f"{row} Excel opens it; .csv is as good."
+        steps.append(Step("Keep the result as a table", text, (command(base, ["-o", f"{stem}-clusters.xlsx"]),)))
+    if not given & {"--image", "--motion", "--scheduler"}:
+        model = f"{stem}.skops"
+        label = shlex.join(["subspaces", "predict", model, "NEW", "-o", "new.csv"])
+        later = f"then the same clusters for {content.noun} that come later (NEW is their file or folder)"
+        text = f"Saves what was learned; {later}."
+        steps.append(Step(f"Label new {content.noun}", text, (command(base, ["--save", model]), label)))
+        words = [entry for entry in base if entry[0] in READING]
+        text = "Opens a page on this machine with sliders for the number of clusters and everything else."
+        steps.append(Step("Try it with your own hands", text, (command(words, [], name="explore"),)))
+    return steps
+
+
+def _folders(content: Content) -> str:
+    first = int(content.summary.clusters.max(initial=0))
+    width = max(2, len(str(first)))
+    return f"Clusters keep their numbers: cluster {first} is in cluster_{first:0{width}d}."
+
+
+def _numbers(content: Content, base: list[Option], stem: str) -> list[Step]:
+    """Other numbers of clusters that may be right."""
+    numbers = other_numbers(content)
+    if not numbers:
+        return []
+    rest = [entry for entry in base if entry[0] not in NUMBER]
+    commands = tuple(command(rest, ["-k", str(k), "--report", f"{stem}-{k}.html"]) for k in numbers)
+    shown = len(content.summary.clusters)
+    if shown == 1:
+        return [
+            Step("Ask for groups all the same", "None stands out; a number that you know can still be given.", commands)
+        ]
+    low, high = content.document.get("n_clusters_range", (0, 0))
+    why = f"Between {low} and {high} may be right" if low < high else "These numbers stand out as well"
+    return [Step("Try another number of clusters", f"{why}; this page shows {shown}. Compare the pages.", commands)]
+
+
+def other_numbers(content: Content) -> list[int]:
+    """Numbers of clusters that may be right beside the one shown: the rival of the estimate, levels of the tree."""
+    shown, found = len(content.summary.clusters), []
+    count = getattr(getattr(content.estimator, "selection_", None), "n_clusters", None)
+    if shown == 1:
+        return [2]
+    if count is not None and not count.is_one:
+        found += [*count.coarse_and_fine, count.low, count.high]
+    tree = tree_of(content)
+    if tree is not None:
+        found += tree.layers
+    others = dict.fromkeys(k for k in found if k not in (1, shown))
+    return sorted(list(others)[:MOST_NUMBERS])
+
+
+def _classes(content: Content, base: list[Option], stem: str) -> list[Step]:
+    """Known classes, where something could hold them; and vectors of a network in place of pixels."""
+    steps = []
+    report = ["--report", f"{stem}-scored.html"]
+    ignored = [value for option, value in base if option == "--ignore" and value is not None]
+    if content.y is None and content.files is not None and any("/" in str(name) for name in content.ids or ()):
+        text = "If the subfolders hold known classes: scores the clusters against them."
+        steps.append(Step("Compare with your own folders", text, (command(base, ["--label", "folder", *report]),)))
+    elif content.y is None and ignored:
+        rest = [entry for entry in base if entry != ("--ignore", ignored[0])]
+        text = f"If the column “{ignored[0]}” holds known classes: scores the clusters against them."
+        commands = (command(rest, ["--label", ignored[0], *report]),)
+        steps.append(Step("Compare with what you know", text, commands))
+    is_new = not any(option == "--features" for option, _ in base)
+    if (
+        content.files is not None
+        and content.pixels is None
+        and is_new
+        and find_spec("subspaces.app.features") is not None
+    ):
+        text = (
+            "Pixels are compared one by one, which suits aligned images such as faces. For photographs, let a network "
+            'describe them first (pip install "subspaces[images]").'
+        )
+        added = ["--features", "efficientnet", "--report", f"{stem}-features.html"]
+        steps.append(Step("If these are photographs", text, (command(base, added),)))
+    return steps
+
+
+def parsed(text: str) -> list[Option]:
+    """The options and files of a command after its name; empty where there is none.
+
+    Examples
+    --------
+    >>> parsed("subspaces cluster 'my photos' -k 3 --color --report=a.html")
+    [('', 'my photos'), ('-k', '3'), ('--color', None), ('--report', 'a.html')]
+    """
+    words = iter(shlex.split(text)[2:])
+    found: list[Option] = []
+    for word in words:
+        if not word.startswith("-") or word == "-":
+            found.append(("", word))
+        elif word in SWITCHES | OUTPUT_SWITCHES:
+            found.append((word, None))
+        elif word.startswith("--"):
+            name, sign, value = word.partition("=")
+            found.append((name, value if sign else next(words, "")))
+        else:  # -k 3, or -k3
+            found.append((word[:2], word[2:] or next(words, "")))
+    return found
+
+
+def command(options: Iterable[Option], added: Sequence[str], name: str = "cluster") -> str:
+    """A command for a shell.
+
+    Examples
+    --------
+    >>> command([("", "my photos"), ("--color", None)], ["-k", "3"])
+    "subspaces cluster 'my photos' --color -k 3"
+    """
+    words = [word for option, value in options for word in (option, value) if word]
+    return shlex.join(["subspaces", name, *words, *added])
+
+
+def python_steps(content: Content) -> str:
+    """The same in Python, with a model that was fitted by the lines of "Repeat it"."""
+    lines = ["model.confidence_           # how sure each label is, model.outliers_: what fits nowhere"]
+    if hasattr(type(content.estimator), "labels_at"):
+        numbers = other_numbers(content) or [max(2, len(content.summary.clusters) - 1)]
+        lines.append(f"model.labels_at({numbers[0]})          # other numbers of clusters from the same fit")
+    lines.append("model.predict(X_new)        # clusters of new points, rows like those of X")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Fields with conventions of their own: images of spectra, single cells."""

@@ -1,1 +1,0 @@
-"""Affinity graph → spectral embedding, of all points or of micro-clusters."""

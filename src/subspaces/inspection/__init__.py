@@ -1,0 +1,1 @@
+"""What looks at fitted estimators: plots, comparisons of methods, scorers, citations."""

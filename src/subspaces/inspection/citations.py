@@ -1,0 +1,74 @@
+"""What to cite: BibTeX of the papers of the methods, from ``citations.bib``, and of the package itself."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from subspaces import __version__, registry
+
+FILE = "citations.bib"
+
+
+def cite(*methods: Any) -> str:
+    """BibTeX entries of the papers of methods; without any, of this package.
+
+    Parameters
+    ----------
+    methods : names such as ``"ktrr"``, classes or estimators of this package
+
+    Examples
+    --------
+    >>> from subspaces import TRR, cite
+    >>> print(cite("trr"))
+    @inproceedings{peng2015robust,
+      author = {X. Peng and Z. Yi and H. Tang},
+      title = {Robust subspace clustering via thresholding ridge regression},
+      booktitle = {AAAI Conference on Artificial Intelligence},
+      year = {2015}
+    }
+    >>> cite(TRR(n_clusters=3)) == cite("trr")
+    True
+    """
+    if not methods:
+        return _PACKAGE
+    names = [_name_of(method) for method in methods]
+    found = {key: text for name in names for key, (text, of) in entries().items() if name in of}
+    return "\n\n".join(found.values())
+
+
+@lru_cache(maxsize=1)
+def entries() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Every entry by its key: its text, and the methods it is cited for."""
+    text = files("subspaces.inspection").joinpath(FILE).read_text(encoding="utf-8")
+    found = {}
+    for entry in re.findall(r"^@.*?^}", text, flags=re.M | re.S):
+        key = re.match(r"@\w+\{([^,]+),", entry)
+        methods = re.search(r"^  methods = \{(.*)\},\n", entry, flags=re.M)
+        assert key is not None
+        assert methods is not None
+        found[key[1]] = (entry.replace(methods[0], ""), tuple(methods[1].split(", ")))
+    return found
+
+
+_PACKAGE = f"""\
+@misc{{subspaces,
+  author = {{{{The subspaces developers}}}},
+  title = {{subspaces: clustering of data on unions of subspaces}},
+  note = {{Python package, version {__version__}}}
+}}"""
+
+
+def _name_of(method: Any) -> str:
+    """The name in the registry of a name, a class or an estimator."""
+    cls = method if isinstance(method, type) else type(method)
+    by_class = {entry.class_name: entry.name for entry in registry.METHODS}
+    name = str(method).lower() if isinstance(method, str) else by_class.get(cls.__name__, cls.__name__)
+    if name not in registry.names():
+        close = difflib.get_close_matches(name, registry.names(), n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ValueError(f"there is no method '{name}'{hint} (known: {', '.join(registry.names())})")
+    return name

@@ -1,0 +1,360 @@
+"""A tree of clusters: from the labels of a fit down to fine pieces, and up to one cluster.
+
+Leaves are fine communities of the graph, none of them in two clusters. Pieces are merged pair by pair, first within the
+clusters, then the clusters themselves, each time the pair with the strongest tie
+
+    tie(A, B) = w(A, B) / (w(A) w(B))^¾,
+
+where w(A, B) is the weight of the edges between two pieces and w(A) that of all edges of one (of several graphs: the
+mean). The exponent 1 would be the mean weight of a pair of points, which leaves small pieces to the end; ½ lets large
+pieces swallow the others one by one. So every number of clusters is a level of the tree, and that of the labels is the
+labels themselves.
+
+Two numbers tell how real a split is. The *cut*: the share of the edges of the lighter piece (edges to the other piece
+and inside) that cross. And the *return*: the probability that a walker who has just crossed from one piece into the
+other crosses back with the next step. Where a border runs through a continuous piece, a point at the border has about
+half of its neighbours beyond, and the return is about 0.3 whatever the dimension and the shape of the piece; across a
+gap it is near 0. The cut depends on size and dimension, the return does not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from subspaces.spectral.partition import contracted, cut_by_modularity, in_order
+from subspaces.utils.ordering import order_of_keys
+from subspaces.utils.ties import first_largest
+from subspaces.utils.types import Array, Labels, Sparse
+
+LEVEL = 0.05
+"""P-value up to which a split counts as real."""
+
+FINE = 6.0
+"""Resolution of the communities at the leaves: far more of them than there are clusters."""
+
+_POWER = 0.75
+_LEAST_CUT = 1e-3  # a smaller one is as good as none
+_MOST_LEAVES = 600
+_MOST_ROWS = 20_000  # points whose neighbours are looked at for the return
+_LEAST = np.finfo(np.float64).tiny
+
+
+@dataclass(frozen=True)
+class ClusterTree:
+    """Nested clusters, coarse to fine.
+
+    Pieces are numbered as in SciPy's dendrograms: 0 to m − 1 are the leaves, m + i is what merge i makes of two pieces.
+
+    Attributes
+    ----------
+    leaves : array of shape (n,), the leaf of every point
+    merges : array of shape (m − 1, 2), the two pieces that each merge joins, the finest merges first
+    sizes : array of shape (2 m − 1,), points in every piece
+    cut : array of shape (m − 1,), share of the edges of the lighter piece that cross the split
+    returns : array of shape (m − 1,), probability to cross back at once: 0.3 in one continuous piece, 0 across a gap
+    p_value : array of shape (m − 1,), from a null model (:mod:`subspaces.selection.splits`), corrected for the number
+        of splits; NaN where a split was not tested
+    stability : array of shape (m − 1,), how well random parts of the graph find the split again, 0 to 1; NaN where it
+        was not looked at
+    n_clusters : the level of the labels it was made from
+    """
+
+    leaves: Labels
+    merges: Labels
+    sizes: Labels
+    cut: Array
+    returns: Array
+    n_clusters: int
+    p_value: Array = field(default_factory=lambda: np.zeros(0))
+    stability: Array = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def n_leaves(self) -> int:
+        """The finest level."""
+        return len(self.merges) + 1
+
+    def labels_at(self, n_clusters: int) -> Labels:
+        """Labels of the level with so many clusters, numbered by their first points.
+
+        Parameters
+        ----------
+        n_clusters : from 1 to ``n_leaves``
+
+        Examples
+        --------
+        >>> from subspaces import TRR
+        >>> from subspaces.datasets import make_subspaces
+        >>> X, y = make_subspaces(3, dimension=2, ambient=10, n_points=30, noise=0.01, random_state=0)
+        >>> tree = TRR(3).fit(X).tree_
+        >>> [len(set(tree.labels_at(k).tolist())) for k in (1, 2, 3, 4)]
+        [1, 2, 3, 4]
+        """
+        if not 1 <= n_clusters <= self.n_leaves:
+            raise ValueError(f"n_clusters={n_clusters} must be from 1 to {self.n_leaves}, the leaves of this tree.")
+        return in_order(self._pieces(n_clusters)[self.leaves])
+
+    def of_points(self, leaves: Labels) -> ClusterTree:
+        """The same tree of other points, whose leaves these are."""
+        sizes = [*np.bincount(leaves, minlength=self.n_leaves)]
+        for one, other in self.merges:
+            sizes.append(sizes[one] + sizes[other])
+        return replace(self, leaves=leaves, sizes=np.array(sizes, dtype=self.sizes.dtype))
+
+    def _pieces(self, n_clusters: int) -> Labels:
+        """The piece that each leaf belongs to at a level."""
+        m = self.n_leaves
+        above = np.arange(2 * m - 1)
+        for i in range(m - n_clusters - 1, -1, -1):
+            above[self.merges[i]] = above[m + i]
+        found: Labels = above[:m]
+        return found
+
+    def members(self, piece: int) -> Labels:
+        """The points of a piece."""
+        wanted, m = {piece}, self.n_leaves
+        for i in range(piece - m, -1, -1):
+            if m + i in wanted:
+                wanted |= set(self.merges[i].tolist())
+        return np.flatnonzero(np.isin(self.leaves, [leaf for leaf in wanted if leaf < m]))
+
+    def split(self, n_clusters: int) -> int:
+        """The merge that a level with one cluster more undoes: number of the row of ``merges``."""
+        return self.n_leaves - 1 - n_clusters
+
+    @property
+    def layers(self) -> list[int]:
+        """Numbers of clusters that stand out, coarse to fine; that of the labels is one of them.
+
+        At such a level the next finer split cuts at least twice as much as any split above (three times, where it is
+        finer than the labels), and no split above is known to be chance.
+        """
+        cuts = [max(float(self.cut[self.split(k)]), _LEAST_CUT) for k in range(1, self.n_leaves)]
+        most = np.maximum.accumulate(cuts) if cuts else np.zeros(0)
+        few = range(2, min(self.n_leaves, 2 * self.n_clusters + 1))
+        clear = {k: 2 if k <= self.n_clusters else 3 for k in few}
+        stands = {k for k in few if cuts[k - 1] > clear[k] * most[k - 2] and self._is_real(k)}
+        return sorted(stands | {self.n_clusters})
+
+    def _is_real(self, n_clusters: int) -> bool:
+        tested = [self.p_value[self.split(k)] for k in range(1, n_clusters) if len(self.p_value)]
+        return not any(p > LEVEL for p in tested)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nested dictionaries of pieces, ready for JSON: the root first, down to the leaves.
+
+        Each piece has ``size``; one that is split also ``cut``, ``returns``, ``p_value``, ``stability`` and its
+        ``children``; one that is a cluster of the labels ``cluster``; a leaf the rows of its ``points``.
+        """
+        pieces = self._entries()
+        for entry, pair in zip(pieces[self.n_leaves :], self.merges, strict=True):
+            entry["children"] = [pieces[child] for child in pair]
+        return pieces[-1]
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """What is said of each piece, but for its children."""
+        m, clusters = self.n_leaves, self._pieces(self.n_clusters)
+        named = dict(zip(clusters.tolist(), self._labels_of_leaves().tolist(), strict=True))
+        pieces: list[dict[str, Any]] = []
+        for piece in range(2 * m - 1):
+            entry: dict[str, Any] = {"size": int(self.sizes[piece])}
+            if piece in named:
+                entry["cluster"] = named[piece]
+            if piece < m:
+                entry["points"] = np.flatnonzero(self.leaves == piece).tolist()
+            else:
+                entry |= {name: _plain(getattr(self, name), piece - m) for name in _MEASURES}
+            pieces.append(entry)
+        return pieces
+
+    def _labels_of_leaves(self) -> Labels:
+        labels = self.labels_at(self.n_clusters)
+        of_leaf = np.zeros(self.n_leaves, dtype=np.intp)
+        of_leaf[self.leaves] = labels
+        return of_leaf
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as JSON; put together from the leaves up, so that no tree is too deep."""
+        texts: list[str] = []
+        for piece, entry in enumerate(self._entries()):
+            text = json.dumps(entry, allow_nan=False)
+            if piece >= self.n_leaves:
+                children = ", ".join(texts[child] for child in self.merges[piece - self.n_leaves])
+                text = f'{text[:-1]}, "children": [{children}]}}'
+            texts.append(text)
+        return f'{{"n_clusters": {self.n_clusters}, "tree": {texts[-1]}}}'
+
+    def to_newick(self) -> str:
+        """The tree in Newick format, for programs that draw phylogenies.
+
+        Leaves are named ``clusterC_pieceP``; lengths of branches are differences of −log(cut), split to split.
+        """
+        m = self.n_leaves
+        height = np.concatenate([np.zeros(m), np.log(1 / np.clip(self.cut, _LEAST_CUT, 1))])
+        for i, pair in enumerate(self.merges):  # a branch has no negative length
+            height[m + i] = max(height[m + i], height[pair].max())
+        names = [f"cluster{cluster}_piece{leaf}" for leaf, cluster in enumerate(self._labels_of_leaves())]
+        for i, pair in enumerate(self.merges):
+            parts = ",".join(f"{names[child]}:{height[m + i] - height[child]:.6g}" for child in pair)
+            names.append(f"({parts})")
+        return names[-1] + ";"
+
+
+_MEASURES = ("cut", "returns", "p_value", "stability")
+
+
+def _plain(values: Array, i: int) -> float | None:
+    return float(values[i]) if i < len(values) and np.isfinite(values[i]) else None
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The merges of pieces, and what each graph says of every one of them, arrays of shape (m − 1, graphs)."""
+
+    merges: Labels
+    sizes: Labels
+    cuts: Array
+    returns: Array
+
+
+def fine_pieces(W: Sparse, labels: Labels | None = None, *, seed: int = 0) -> Labels:
+    """Fine communities of the graph, none of them in two clusters of the labels; points without edges on their own."""
+    n = W.shape[0]
+    fine = np.zeros(n, dtype=np.intp)
+    connected = np.asarray(W.sum(axis=1)).ravel() > 0
+    for resolution in (FINE, 1.0):
+        if connected.any():
+            part = sparse.csr_array(W) if connected.all() else sparse.csr_array(W)[connected][:, connected]
+            fine[connected] = 1 + cut_by_modularity(part, resolution=resolution, seed=seed, iterations=3)
+        pieces = fine if labels is None else fine + (int(fine.max()) + 1) * np.asarray(labels)
+        if len(np.unique(pieces)) <= _MOST_LEAVES:
+            return in_order(pieces)
+    return in_order(pieces if labels is None else labels)
+
+
+def merged(graphs: Sequence[Sparse], pieces: Labels, groups: Labels | None = None) -> Merged:
+    """Merge pieces to one, the pair with the strongest tie first.
+
+    Parameters
+    ----------
+    graphs : of the same points, symmetric; their ties are averaged
+    pieces : array of shape (n,), 0 to m − 1
+    groups : array of shape (m,), default=None
+        Pieces of one group are merged before any other.
+    """
+    m = int(pieces.max()) + 1
+    weights = np.array([contracted(W, pieces).toarray() / (W.sum() or 1.0) for W in graphs])  # (graphs, m, m)
+    volume, inside = weights.sum(axis=2), np.einsum("gii->gi", weights).copy()
+    between = weights
+    between[:, np.arange(m), np.arange(m)] = 0
+    near = [_Neighbourhoods(W, pieces, m) for W in graphs]
+    groups = np.arange(m) if groups is None else groups.copy()
+    size, number = np.bincount(pieces, minlength=m), np.arange(m)
+    alive = np.ones(m, dtype=bool)
+    ties = np.array([_ties(between, volume, a) for a in range(m)])
+    together = groups[:, None] == groups
+    sizes, merges, cuts, returns = [*size.tolist()], [], [], []
+    for step in range(m - 1):
+        a, b = _strongest(ties, together, alive, size)
+        crossing = between[:, a, b]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cuts.append(np.nan_to_num(crossing / (np.minimum(inside[:, a], inside[:, b]) + crossing)))
+        returns.append([one.join(a, b) for one in near])
+        merges.append((number[a], number[b]))
+        inside[:, a] += inside[:, b] + 2 * crossing
+        between[:, a] += between[:, b]
+        between[:, :, a] += between[:, :, b]
+        between[:, a, a] = between[:, b] = between[:, :, b] = 0
+        volume[:, a] += volume[:, b]
+        size[a] += size[b]
+        sizes.append(int(size[a]))
+        number[a], alive[b] = m + step, False
+        ties[a] = ties[:, a] = np.where(alive, _ties(between, volume, a), 0)
+        ties[a, a] = ties[b] = ties[:, b] = 0
+    shape = (len(merges), len(graphs))
+    pairs = np.array(merges, dtype=np.intp).reshape(-1, 2)
+    return Merged(pairs, np.array(sizes), np.reshape(cuts, shape), np.reshape(returns, shape))
+
+
+def _ties(between: Array, volume: Array, a: int) -> Array:
+    """Mean over the graphs of the ties of piece a with all others."""
+    product = np.maximum(volume[:, a][:, None] * volume, _LEAST) ** _POWER
+    mean: Array = (between[:, a] / product).mean(axis=0)
+    return mean
+
+
+def _strongest(ties: Array, together: Array, alive: Array, size: Array) -> tuple[int, int]:
+    """The next pair to merge: of one group while there is one; without any edge left, the two smallest pieces."""
+    pairs = together & alive[:, None] & alive
+    np.fill_diagonal(pairs, False)
+    if not pairs.any():
+        pairs = np.outer(alive, alive)
+        np.fill_diagonal(pairs, False)
+    open_ties = np.where(pairs, ties, -1.0)
+    if open_ties.max() > 0:
+        a, b = divmod(int(first_largest(open_ties.ravel())), len(ties))
+    else:
+        joint = np.where(pairs, size[:, None] + size, np.iinfo(np.intp).max)
+        a, b = divmod(int(joint.argmin()), len(ties))
+    return min(a, b), max(a, b)
+
+
+class _Neighbourhoods:
+    """The weight that each point sends into each piece, in one graph; of many points a part is looked at."""
+
+    def __init__(self, W: Sparse, pieces: Labels, m: int) -> None:
+        n = len(pieces)
+        rows = np.arange(n) if n <= _MOST_ROWS else np.unique(np.linspace(0, n - 1, _MOST_ROWS).astype(int))
+        indicator = sparse.csr_array((np.ones(n), (np.arange(n), pieces)), shape=(n, m))
+        self.to_piece = (sparse.csr_array(W)[rows].astype(np.float64) @ indicator).toarray()
+        self.rows = [np.flatnonzero(pieces[rows] == piece) for piece in range(m)]
+
+    def join(self, a: int, b: int) -> float:
+        """The probability to cross back between two pieces, which are one piece from now on."""
+        to_piece, one, other = self.to_piece, self.rows[a], self.rows[b]
+        crossing = np.concatenate([to_piece[one, b], to_piece[other, a]])
+        staying = np.concatenate([to_piece[one, a], to_piece[other, b]])
+        back = np.square(crossing) / np.maximum(crossing + staying, _LEAST)
+        to_piece[:, a] += to_piece[:, b]
+        self.rows[a], self.rows[b] = np.concatenate([one, other]), other[:0]
+        return float(back.sum() / max(crossing.sum(), _LEAST))
+
+
+def cluster_tree(W: Sparse, labels: Labels, *, seed: int = 0) -> ClusterTree:
+    """The tree of a graph whose level of as many clusters as the labels have is the labels.
+
+    Parameters
+    ----------
+    W : affinity of shape (n, n): sparse, symmetric, not negative
+    labels : array of shape (n,)
+    seed : of Leiden
+    """
+    W, codes = sparse.csr_array(W), np.unique(labels, return_inverse=True)[1]
+    order = _own_order(W)
+    ordered = W[order][:, order]
+    pieces = fine_pieces(ordered, codes[order], seed=seed)
+    groups = np.zeros(int(pieces.max()) + 1, dtype=np.intp)
+    groups[pieces] = codes[order]
+    found = merged([ordered], pieces, groups)
+    leaves = np.empty_like(pieces)
+    leaves[order] = pieces
+    unknown = np.full(len(found.merges), np.nan)
+    return ClusterTree(
+        leaves, found.merges, found.sizes, found.cuts[:, 0], found.returns[:, 0], int(codes.max()) + 1, unknown, unknown
+    )
+
+
+def _own_order(W: Sparse) -> Labels:
+    """The points in an order of the graph's own, by their degrees and those of their neighbours.
+
+    Leiden visits points in the order in which they stand: a shuffled table must not change the fine levels.
+    """
+    exact = W.astype(np.float64)
+    degree = exact @ np.ones(W.shape[0])
+    around = exact @ degree
+    return order_of_keys(np.column_stack([degree, around]), np.arange(W.shape[0]))

@@ -1,0 +1,1 @@
+"""What knows nothing of clustering: ordering, ties, memory, guarded decompositions, progress, types."""

@@ -1,0 +1,241 @@
+"""Workbooks: read as they are stored, refused where they are traps, written without formulas."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tracemalloc
+import zipfile
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from fuzz.packing import workbook
+from io_data import refusal
+from subspaces.app.files import FileError, read_table, write_labels
+from subspaces.app.files import writing as module
+
+openpyxl = pytest.importorskip("openpyxl")
+
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+def book(path, *sheets):
+    """A workbook with these sheets: title and rows."""
+    made = openpyxl.Workbook(write_only=True)
+    for title, rows in sheets:
+        sheet = made.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    made.save(path)
+    return path
+
+
+def changed(path, member, change):
+    """The same workbook with one part changed."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts[member] = change(parts[member])
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return path
+
+
+ROWS = [["name", "a", "b", "kind"], ["p", 1.5, 2, "x"], ["q", 3, -4e-7, "y"], ["r", 0.1, 6, "x"]]
+
+
+def test_sheets_are_tables(tmp_path):
+    path = book(tmp_path / "x.xlsx", ("Data", ROWS))
+    data = read_table(path, label="kind")
+    np.testing.assert_array_equal(data.X, [[1.5, 2], [3, -4e-7], [0.1, 6]])
+    assert data.ids == ["p", "q", "r"]
+    assert data.classes == ["x", "y"]
+    assert data.feature_names == ["a", "b"]
+    assert data.notes == ("left out: name (id)",)
+
+
+def test_titles_gaps_dates_and_errors_in_sheets(tmp_path):
+    day = datetime.datetime(2024, 5, 3)
+    rows = [["Ward 3"], [], ["day", "a", "b"], [day, 1, True], [day.replace(day=4), 2, False], [day.replace(day=5), 3]]
+    path = book(tmp_path / "x.xlsx", ("Data", rows))
+    data = read_table(path, missing="mean")
+    np.testing.assert_array_equal(data.X, [[1, 1], [2, 0], [3, 0.5]])
+    assert "left out: day (date)" in data.notes
+    assert "line 1, above the table, was left out ('Ward 3')" in data.notes
+    assert "line 6, column 'b': missing value" in refusal(path)
+    path = book(tmp_path / "y.xlsx", ("Data", [["a", "b"], [1, "#DIV/0!"], [2, 3]]))
+    assert "line 2, column 'b': missing value '#DIV/0!'" in refusal(path)
+    path = book(tmp_path / "z.xlsx", ("Data", [["a", "b"], [1, "2,5"], [2, "3,5"]]))  # numbers that are texts
+    np.testing.assert_array_equal(read_table(path).X, [[1, 2.5], [2, 3.5]])
+
+
+def test_sheets_by_name(tmp_path):
+    path = book(tmp_path / "x.xlsx", ("Cover", []), ("Data", [[1, 2], [3, 4]]), ("More", [[5, 6], [7, 8]]))
+    data = read_table(path)
+    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
+    assert data.notes == ("of 3 sheets, 'Data' was read; array=\"Cover\" would read another",)
+    np.testing.assert_array_equal(read_table(path, array="More").X, [[5, 6], [7, 8]])
+    path = book(tmp_path / "y.xlsx", ("Notes", [["see the next sheet"]]), ("Data", [[1, 2], [3, 4]]))
+    assert "of 2 sheets, 'Notes' was read; array=\"Data\" would read another" in refusal(path)
+    path = book(tmp_path / "y.xlsx", ("Notes", [["who", "n"], ["Ann", 1], ["Ann", 2]]), ("Data", [[1, 2], [3, 4]]))
+    with pytest.raises(FileError, match="'Notes' was read") as error:
+        read_table(path)
+    assert error.value.remedy
+    path = tmp_path / "x.xlsx"
+    assert "array 'Mor' is not a sheet; the workbook has 'Cover', 'Data', 'More'" in refusal(path, array="Mor")
+    assert "the workbook is empty" in refusal(book(tmp_path / "y.xlsx", ("Cover", [])))
+
+
+def test_formulas_are_not_computed(tmp_path):
+    path = book(tmp_path / "x.xlsx", ("Data", [["a", "b"], [1, "=A2+1"], [2, "=A3+1"]]))
+    text = refusal(path)
+    assert "2 formulas have no stored result, the first in cell B2; open the workbook in a spreadsheet program" in text
+    changed(path, SHEET, lambda xml: re.sub(rb"</f><v ?/?>(</v>)?", b"</f><v>7</v>", xml))
+    np.testing.assert_array_equal(read_table(path).X, [[1, 7], [2, 7]])
+
+
+def test_texts_that_are_stored_apart(tmp_path):
+    """As Excel writes them."""
+    parts = workbook()
+    with zipfile.ZipFile(tmp_path / "x.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    data = read_table(tmp_path / "x.xlsx", label="c", missing="mean")
+    assert data.feature_names == ["a", "b"]
+    np.testing.assert_array_equal(data.X, [[1, 2.5], [3, 1.75], [5, 1]])
+    many = b"<si><t>x</t></si>" * 10**5
+    change = lambda xml: xml.replace(b"</sst>", many + b"</sst>")  # noqa: E731
+    text, peak = peak_of_refusal(changed(tmp_path / "x.xlsx", "xl/sharedStrings.xml", change), max_bytes=10**7)
+    assert "the workbook needs" in text
+    assert peak < 10**7
+
+
+def test_other_workbooks_are_named(tmp_path):
+    for suffix in (".xls", ".ods"):
+        (tmp_path / f"x{suffix}").write_bytes(b"\xd0\xcf\x11\xe0")
+        assert "save the table as .xlsx or .csv" in refusal(tmp_path / f"x{suffix}")
+
+
+def test_openpyxl_is_named_where_it_is_missing(tmp_path, monkeypatch):
+    path = book(tmp_path / "x.xlsx", ("Data", ROWS))
+    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    assert 'needs openpyxl: pip install "subspaces[excel]" (or save the sheet as CSV)' in refusal(path)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(FileError, match=r'needs openpyxl: pip install "subspaces\[excel\]"'):
+        write_labels(tmp_path / "y.xlsx", np.array([0, 1]))
+
+
+# ------------------------------------------------------------------ traps
+
+
+def peak_of_refusal(path, **options):
+    tracemalloc.start()
+    try:
+        return refusal(path, **options), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def fill(opening, inside, closing):
+    return lambda xml: opening + inside + closing
+
+
+HEAD = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+STYLES = b'<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><cellXfs>'
+BOMBS = {
+    "rows": (SHEET, fill(HEAD + b"<sheetData>", b"<row/>" * 10**6, b"</sheetData></worksheet>")),
+    "cells": (SHEET, fill(HEAD + b"<sheetData><row>", b"<c/>" * 10**6, b"</row></sheetData></worksheet>")),
+    "between": (SHEET, fill(HEAD + b"<sheetData>", b"<row/><x/><x/><x/>" * 10**5, b"</sheetData></worksheet>")),
+    "text": (SHEET, fill(HEAD + b"<sheetData><row><c><v>", b"1" * 10**8, b"</v></c></row></sheetData></worksheet>")),
+    "styles": ("xl/styles.xml", fill(STYLES, b"<xf/>" * 10**5, b"</cellXfs></styleSheet>")),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bombs_are_refused_before_they_go_off(tmp_path, name):
+    path = changed(book(tmp_path / "x.xlsx", ("Data", ROWS)), *BOMBS[name])
+    assert path.stat().st_size < 10**6
+    text, peak = peak_of_refusal(path, max_bytes=5 * 10**6)
+    assert "only 5 MB of memory may be used" in text
+    assert peak < 5 * 10**6
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda xml: b'<!DOCTYPE x [<!ENTITY a "aaaa">]>' + xml, "defines entities"),
+        (lambda xml: xml.decode().encode("utf-16"), "not UTF-8"),
+        (lambda xml: b'<?xml version="1.0" encoding="cp037"?>' + xml, "not UTF-8"),
+        (lambda xml: xml[:-20], "damaged"),
+        (lambda xml: xml.replace(b'r="2"', b'r="999999999999"'), "empty rows so far; remove them"),
+        (lambda xml: xml.replace(b'r="A2"', b'r="ZZZZZZZ2"'), "damaged"),
+    ],
+)
+def test_traps_are_refused(tmp_path, change, expected, monkeypatch):
+    monkeypatch.setattr("subspaces.app.files.excel.MAX_BLANK", 1000)
+    plain = book(tmp_path / "x.xlsx", ("Data", ROWS))
+    path = changed(plain, SHEET, lambda xml: change(re.sub(rb"^<\?xml.*?\?>", b"", xml)))
+    assert expected in refusal(path)
+
+
+def test_announced_dimensions_are_not_believed(tmp_path):
+    path = book(tmp_path / "x.xlsx", ("Data", ROWS[:3]))
+    told = b'<dimension ref="A1:XFD1048576"/><sheetData>'
+    changed(path, SHEET, lambda xml: xml.replace(b"<sheetData>", told))
+    assert read_table(path, label="kind", id="name").X.shape == (2, 2)
+
+
+def test_damaged_workbooks_are_refused(tmp_path):
+    path = book(tmp_path / "x.xlsx", ("Data", [["a", "b"], *([i, i * i] for i in range(50))]))
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for length in (0, 1, 30, len(whole) // 2, len(whole) - 10):
+        path.write_bytes(whole[:length])
+        refusal(path)
+    for _ in range(20):
+        scrambled = bytearray(whole)
+        for i in rng.integers(len(whole), size=5):
+            scrambled[i] = rng.integers(256)
+        path.write_bytes(bytes(scrambled))
+        with suppress(FileError):
+            read_table(path, max_bytes=10**7)
+
+
+# ------------------------------------------------------------------ labels
+
+
+def test_labels_are_written_without_formulas(tmp_path):
+    ids = ["=1+1", "@x", "-3", "a\x01b", "plain", "\t=2"]
+    values = {"confidence": np.array([1 / 3, 0.5, 1, 0, 0, 0]), "fits_nowhere": np.array([True] + [False] * 5)}
+    write_labels(tmp_path / "y.xlsx", np.array([0, 1, 1, 0, 2, 2]), ids=ids, columns=values)
+    sheet = openpyxl.load_workbook(tmp_path / "y.xlsx").active
+    rows = list(sheet.iter_rows())
+    assert [cell.value for cell in rows[0]] == ["id", "cluster", "confidence", "fits_nowhere"]
+    assert [row[0].value for row in rows[1:]] == ["'=1+1", "'@x", "-3", "a\\x01b", "plain", "'\t=2"]
+    assert [cell.value for cell in rows[1]][1:] == [0, 0.333333, 1]
+    assert {cell.data_type for row in rows for cell in row} == {"s", "n"}  # and none a formula, "f"
+
+
+def test_labels_of_rows_that_were_dropped_stay_empty(tmp_path):
+    write_labels(tmp_path / "y.xlsx", np.array([0, 1]), rows=np.array([0, 2]), n_rows=3)
+    values = list(openpyxl.load_workbook(tmp_path / "y.xlsx").active.values)
+    assert values == [("row", "cluster"), (0, 0), (1, None), (2, 1)]
+
+
+def test_more_labels_than_a_sheet_has_rows_are_refused(tmp_path):
+    with pytest.raises(FileError, match=r"a sheet holds 1048575 labels at most, not 1048576; choose \.csv"):
+        module.check_n_rows(tmp_path / "y.xlsx", 2**20)
+    module.check_n_rows(tmp_path / "y.csv", 2**20)
+
+
+def test_nothing_is_left_of_a_workbook_that_could_not_be_written(tmp_path, monkeypatch):
+    def save(self, stream):
+        stream.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(openpyxl.Workbook, "save", save)
+    with pytest.raises(OSError, match="No space left"):
+        write_labels(tmp_path / "y.xlsx", np.array([0, 1]))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,289 @@
+"""Files too large, damaged, odd or hostile: refused in one line, and nothing is ever executed."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pickle
+import re
+import struct
+import sys
+import tracemalloc
+import zipfile
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse
+
+from io_data import Bomb, named_points, refusal, save_mat73
+from subspaces.app.files import READERS, FileError, read_table
+from subspaces.app.files.matlab import list_matrices, read_matrix
+
+h5py = pytest.importorskip("h5py")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def points():
+    return named_points()
+
+
+def test_announced_size_is_checked_first(tmp_path):
+    zeros = np.zeros((1000, 1000))
+    np.savez_compressed(tmp_path / "bomb.npz", X=zeros)
+    np.save(tmp_path / "bomb.npy", zeros)
+    scipy.io.savemat(tmp_path / "bomb5.mat", {"X": zeros}, do_compression=True)
+    with h5py.File(tmp_path / "bomb73.mat", "w") as file:
+        file.create_dataset("X", shape=(10**6, 10**6), chunks=(100, 100), dtype="f8")
+    with h5py.File(tmp_path / "chunk73.mat", "w") as file:
+        file.create_dataset("X", shape=(2, 2), maxshape=(None, None), chunks=(2000, 2000), dtype="f8")
+    pq.write_table(pa.table({"a": zeros.ravel()}), tmp_path / "bomb.parquet")
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"0,0,0,0\n" * 10**6))
+    (tmp_path / "line.csv.gz").write_bytes(gzip.compress(b"0" * 10**7))
+    (tmp_path / "bomb.csv").write_bytes(b"0,0,0,0\n" * 10**5)
+    bombs = sorted(tmp_path.iterdir())
+    assert len(bombs) == 9
+    for path in bombs:
+        assert re.search(r"only 1 MB of memory may be used", refusal(path, max_bytes=10**6)), path
+
+
+def test_numpy_header_may_lie(tmp_path):
+    path = tmp_path / "x.npy"
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(
+            stream, {"descr": "<f8", "fortran_order": False, "shape": (10**12, 10**12)}
+        )
+    assert "cut short" in refusal(path)
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (-5, 2)})
+    assert "negative length" in refusal(path)
+
+
+def test_numpy_header_of_gigabytes_is_not_read(tmp_path):
+    n = 2**26  # NumPy reads what is announced before it compares it with its bound: a file of 65 kB takes 130 MB
+    with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("X.npy", b"\x93NUMPY\x02\x00" + n.to_bytes(4, "little") + bytes(n))
+    tracemalloc.start()
+    try:
+        assert f"a header of {n} bytes" in refusal(tmp_path / "x.npz")
+        assert tracemalloc.get_traced_memory()[1] < n // 8
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", "5.mat", "73.mat", ".parquet", ".csv.gz"])
+def test_damaged_files_are_refused(tmp_path, points, suffix):
+    X = points[0]
+    path = tmp_path / f"x{suffix}"
+    match suffix:
+        case ".npy":
+            np.save(path, X)
+        case ".npz":
+            np.savez_compressed(path, X=X)
+        case "5.mat":
+            scipy.io.savemat(path, {"X": X}, do_compression=True)
+        case "73.mat":
+            save_mat73(path, {"X": X})
+        case ".parquet":
+            pd.DataFrame(X, columns=list("abcd")).to_parquet(path)
+        case _:
+            path.write_bytes(gzip.compress(pd.DataFrame(X).to_csv(index=False).encode()))
+    whole = path.read_bytes()
+    read_table(path)
+    for length in sorted({0, 1, 10, 130, len(whole) // 3, len(whole) // 2, len(whole) - 100, len(whole) - 9}):
+        if 0 <= length < len(whole):
+            path.write_bytes(whole[:length])
+            refusal(path)
+    path.write_bytes(os.urandom(500))
+    refusal(path)
+    rng = np.random.default_rng(0)
+    for _ in range(30):  # a scrambled file is refused in one line or read as other numbers, nothing else
+        scrambled = bytearray(whole)
+        for i in rng.integers(len(whole), size=5):
+            scrambled[i] = rng.integers(256)
+        path.write_bytes(bytes(scrambled))
+        with suppress(FileError):
+            read_table(path, max_bytes=10**7)
+
+
+def test_pickles_are_never_loaded(tmp_path):
+    trace = tmp_path / "trace"
+    bomb = np.array([[Bomb(trace)]], dtype=object)
+    np.save(tmp_path / "a.npy", bomb, allow_pickle=True)
+    np.savez(tmp_path / "b.npz", X=bomb)
+    np.savez(tmp_path / "c.npz", X=np.eye(3), y=np.array([Bomb(trace)] * 3, dtype=object))
+    for name in ("d.npy", "e.npz", "f.mat", "g.parquet", "h.csv"):
+        (tmp_path / name).write_bytes(pickle.dumps(Bomb(trace)))
+    with zipfile.ZipFile(tmp_path / "i.npz", "w") as archive:
+        archive.writestr("X.npy", pickle.dumps(Bomb(trace)))
+    assert "never loaded" in refusal(tmp_path / "a.npy")
+    assert "never loaded" in refusal(tmp_path / "b.npz")
+    assert "never loaded" in refusal(tmp_path / "c.npz", label="y")
+    for name in "defghi":
+        (path,) = tmp_path.glob(f"{name}.*")
+        refusal(path)
+    read_table(tmp_path / "c.npz")  # an object array that is not asked for is not touched
+    assert not trace.exists()
+
+
+def test_odd_arrays_are_refused(tmp_path):
+    np.save(tmp_path / "c.npy", np.eye(3) * 1j)
+    assert "complex128" in refusal(tmp_path / "c.npy")
+    np.save(tmp_path / "v.npy", np.arange(3))
+    assert "two dimensions" in refusal(tmp_path / "v.npy")
+    np.save(tmp_path / "e.npy", np.empty((0, 3)))
+    assert "nothing to cluster" in refusal(tmp_path / "e.npy")
+    bad = np.eye(3)
+    bad[1, 2] = np.nan
+    np.save(tmp_path / "n.npy", bad)
+    assert "X[1, 2] is missing (NaN)" in refusal(tmp_path / "n.npy")
+    scipy.sparse.save_npz(tmp_path / "s.npz", scipy.sparse.eye_array(3, format="dia"))
+    assert "X.tocsr()" in refusal(tmp_path / "s.npz")
+
+
+def test_odd_matlab_is_refused(tmp_path):
+    cell = np.empty((2, 2), dtype=object)
+    cell[:] = 1.0
+    odd = {"sparse": scipy.sparse.csc_array(np.eye(3)), "cell": cell, "struct": {"a": 1}, "complex": np.eye(3) * 1j}
+    scipy.io.savemat(tmp_path / "x.mat", odd)
+    assert "full(X)" in refusal(tmp_path / "x.mat", array="sparse")
+    assert "class cell" in refusal(tmp_path / "x.mat", array="cell")
+    assert "class struct" in refusal(tmp_path / "x.mat", array="struct")
+    assert "complex, not real" in refusal(tmp_path / "x.mat", array="complex")
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_matlab5_agrees_with_scipy(tmp_path, packed):
+    rng = np.random.default_rng(3)
+    kinds = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8", "?")
+    shapes = ((3, 2), (1, 1), (1, 5), (4, 3, 2), (70, 60))
+    arrays = {
+        f"{kind.replace('?', 'b1')}_{i}": (rng.normal(size=shape) * 50).astype(kind)
+        for kind in kinds
+        for i, shape in enumerate(shapes)
+    }
+    others = {
+        "text": "hello",
+        "cell": np.array([1, "a"], dtype=object),
+        "struct": {"X": np.eye(2)},
+        "none": np.empty((0, 3)),
+    }
+    path = tmp_path / "x.mat"
+    scipy.io.savemat(path, {**others, **arrays}, do_compression=packed)
+    expected = scipy.io.loadmat(path)
+    matrices = list_matrices(path)
+    shapes_of = {name: shape for name, shape, _ in scipy.io.whosmat(path)}
+    shapes_of["text"] = (1, 5)  # SciPy counts strings there, the file letters
+    assert {name: matrix.info.shape for name, matrix in matrices.items()} == shapes_of
+    assert {name for name, m in matrices.items() if m.info.kind == "number"} == {*arrays, "none"}
+    for name in arrays:
+        values = read_matrix(path, matrices[name])
+        assert values.dtype == expected[name].dtype
+        np.testing.assert_array_equal(values, expected[name])
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_matlab5_values_in_smaller_types_and_either_byte_order(tmp_path, order):
+    def element(kind, payload):
+        padding = bytes(-len(payload) % 8)
+        return struct.pack(order + "II", kind, len(payload)) + payload + padding
+
+    def matrix(name, stored, values, shape):  # of class double, as MATLAB writes whole numbers
+        flags = element(6, struct.pack(order + "II", 6, 0))
+        parts = [flags, element(5, struct.pack(order + "2i", *shape)), element(1, name), element(stored, values)]
+        return element(14, b"".join(parts))
+
+    X = np.arange(20).reshape(10, 2)
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack(order + "HH", 0x0100, 0x4D49)
+    points = matrix(b"X", 4, X.astype(order + "u2").tobytes(order="F"), (10, 2))
+    labels = matrix(b"y", 2, bytes([1, 2] * 5), (10, 1))
+    (tmp_path / "x.mat").write_bytes(header + points + labels)
+    data = read_table(tmp_path / "x.mat", label="y")
+    np.testing.assert_array_equal(data.X, X)
+    assert data.X.dtype.isnative
+    assert data.classes == ["1", "2"]
+    np.testing.assert_array_equal(scipy.io.loadmat(tmp_path / "x.mat")["X"], X)
+
+
+def test_damage_that_crashes_scipy_is_refused(tmp_path):
+    path = tmp_path / "x.mat"
+    scipy.io.savemat(path, {"X": np.eye(7)})
+    damaged = bytearray(path.read_bytes())
+    at = damaged.index(struct.pack("=II", 9, 7 * 7 * 8))
+    damaged[at] = 0x36  # an element type that does not exist: scipy.io.loadmat 1.17 ends the interpreter here
+    path.write_bytes(bytes(damaged))
+    assert "do not fit its dimensions" in refusal(path)
+
+
+def test_hdf5_links_into_other_files_are_not_followed(tmp_path):
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["X"] = np.eye(3)
+    with h5py.File(tmp_path / "x.mat", "w") as file:
+        file["X"] = h5py.ExternalLink("secret.h5", "X")
+        file.create_dataset("raw", (3, 3), "f8", external=[(str(tmp_path / "secret.h5"), 0, 72)])
+        group = file.create_group("sparse")
+        group.attrs["MATLAB_sparse"] = 3
+    assert "by array; the file holds" in refusal(tmp_path / "x.mat")
+    assert "not in the file" in refusal(tmp_path / "x.mat", array="X")
+    assert "not an array of real numbers" in refusal(tmp_path / "x.mat", array="raw")
+    assert "full(X)" in refusal(tmp_path / "x.mat", array="sparse")
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (["a", "b", "b"], "column 's': 'a' is not a number; use label=\"s\""),
+        ([[1.0], [2.0], [3.0]], "of type list"),
+        ([1.0, None, 3.0], "row 1, column 's': missing value; fill it in, use missing=\"drop\""),
+        ([1.0, float("nan"), 3.0], "row 1, column 's': missing value; fill it in, use missing=\"drop\""),
+    ],
+)
+def test_odd_parquet_columns_are_refused(tmp_path, column, expected):
+    pq.write_table(pa.table({"a": [1, 2, 3], "s": column}), tmp_path / "x.parquet")
+    assert re.search(expected, refusal(tmp_path / "x.parquet"))
+    assert read_table(tmp_path / "x.parquet", ignore=["s"]).X.shape == (3, 1)
+
+
+@pytest.mark.parametrize("option", ["label", "id", None])
+def test_parquet_texts_are_measured_before_they_are_unpacked(tmp_path, option):
+    n, path = 100, tmp_path / "x.parquet"
+    name = "s" if option else "__index_level_0__"  # row names are taken unasked
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, dtype=np.int32)), pa.array(["x" * 10**5]))
+    pq.write_table(pa.table({"a": np.arange(n), name: text}), path, compression="zstd")
+    assert path.stat().st_size < 3000
+    options = {option: name} if option else {}
+    assert "its texts unpack to 10 MB" in refusal(path, max_bytes=10**6, **options)
+    data = read_table(path, max_bytes=10**8, **options)
+    assert (data.classes if option == "label" else data.ids[:1]) == ["x" * 10**5]
+
+
+def test_nested_parquet_labels_are_refused(tmp_path):
+    pq.write_table(pa.table({"a": [1, 2, 3], "s": [[1.0], [2.0], [3.0]]}), tmp_path / "x.parquet")
+    for option in ("label", "id"):
+        assert "labels and identifiers are numbers or texts" in refusal(tmp_path / "x.parquet", **{option: "s"})
+
+
+def test_empty_parquet_is_refused(tmp_path):
+    pq.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "x.parquet")
+    assert "no rows" in refusal(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize(("name", "module"), [("x.parquet", "pyarrow"), ("x.mat", "h5py")])
+def test_missing_extra_is_named(tmp_path, monkeypatch, name, module):
+    path = tmp_path / name
+    save_mat73(path, {"X": np.eye(3)}) if name == "x.mat" else path.touch()
+    monkeypatch.setitem(sys.modules, module, None)
+    assert 'pip install "subspaces[io]"' in refusal(path)
+
+
+def test_unknown_names_are_refused(tmp_path):
+    assert "no such file" in refusal(tmp_path / "nothing.csv")
+    (tmp_path / "folder.csv").mkdir()
+    assert "folder" in refusal(tmp_path / "folder.csv")
+    for name in ("x.docx", "x", "x.gz", "x.json.gz"):
+        (tmp_path / name).touch()
+        assert all(suffix in refusal(tmp_path / name) for suffix in READERS)

@@ -1,0 +1,154 @@
+"""Text files: dialects and headers, and where they are broken."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from io_data import refusal, write
+from subspaces.app.files import read_table
+from subspaces.app.files.dialect import looks_like_header
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("x,y", "1,2", True),
+        ("1,2", "3,4", False),
+        ("5.1,setosa", "4.9,setosa", False),
+        ("length,species", "4.9,setosa", True),
+        ("0,1,species", "4.9,3,setosa", True),
+        (",0,1", "0,4.9,3", True),
+        (",1.5,2", "3,4.9,3", False),
+        ("nan,1", "2,3", False),
+        ("1e-3,+4.", "2,3", False),
+        ("a,b", "c,d", True),
+        ("2019_04,1", "2019_05,2", False),
+    ],
+)
+def test_header_detection(first, second, expected):
+    assert looks_like_header(first.split(","), second.split(",")) is expected
+
+
+def test_header_can_be_forced(tmp_path):
+    path = write(tmp_path / "x.csv", "0,1,2\n3,4,5\n6,7,8\n")
+    data = read_table(path)
+    assert data.X.shape == (3, 3)
+    assert data.feature_names is None
+    assert "header=True makes it names" in data.notes[0]
+    data = read_table(path, header=True)
+    np.testing.assert_array_equal(data.X, [[3, 4, 5], [6, 7, 8]])
+    assert data.feature_names == ["0", "1", "2"]
+
+
+def test_columns_without_header_are_numbered(tmp_path):
+    path = write(tmp_path / "x.csv", "1,2,cat\n3,4,dog\n")
+    data = read_table(path, label="3")
+    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
+    assert data.classes == ["cat", "dog"]
+
+
+def test_row_names_of_pandas_and_r_are_ids(tmp_path):
+    pd.DataFrame([[1.5, 2], [3, 4]]).to_csv(tmp_path / "p.csv")
+    data = read_table(tmp_path / "p.csv")
+    np.testing.assert_array_equal(data.X, [[1.5, 2], [3, 4]])
+    assert data.ids == ["0", "1"]
+    path = write(tmp_path / "r.csv", '"","a","name"\n"1",1.5,"p"\n"2",3,"q"\n')
+    data = read_table(path, id="name")
+    assert data.ids == ["p", "q"]
+    assert "left out" in data.notes[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,2\n3,4\n",
+        "a,b\r\n1,2\r\n3,4\r\n",
+        "a,b\r1,2\r3,4",
+        "\ufeffa,b\n1,2\n3,4",
+        '"a","b"\n"1",2\n\n 3 , 4 \n\n\n',
+        "a;b\n1;2\n3;4\n",
+        "a,b\n1e0,2.0\n+3,0x4\n".replace("0x4", "4"),
+    ],
+)
+def test_dialects(tmp_path, text):
+    path = tmp_path / "x.csv"
+    path.write_bytes(text.encode())
+    data = read_table(path)
+    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
+    assert data.feature_names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ": the file is empty"),
+        ("\n\n", ": the file is empty"),
+        ("a,b\n", "line 1: there is a header but no rows"),
+        ("a,b\n1,2\n1,2,3\n", "line 3: 3 cells where the first line has 2"),
+        ("a,b\n1,2\n1\n", "line 3: 1 cell where the first line has 2"),
+        ("a,b\n1,2\n\n1,\n", r"line 4, column 'b': missing value; .*\(ignore\)"),
+        ("a,b\n1,2\nNA,2\n", "line 3, column 'a': missing value 'NA'"),
+        ("a,b\n1,2\n1,nan\n", r"line 3, column 'b': missing value \(NaN\)"),
+        ("a,b\n1,2\n1,-inf\n", "line 3, column 'b': -inf is not finite"),
+        ("a,b\n1,2\n1,1e999\n", "line 3, column 'b': inf is not finite"),
+        ("a,s\n1,cat\n", 'line 2, column \'s\': \'cat\' is not a number; use label="s", id="s" or ignore=\\["s"\\]'),
+        ("a,b\n1,2\n3,cat\n", "line 3, column 'b': 'cat' is not a number; correct it or .*ignore=\\[\"b\"\\]"),
+        ("a,b\n1,2019_04\n", "line 2, column 'b': '2019_04' is not a number"),
+        ("a;b\n1.5;2\n1;3,5\n", "line 3, column 'b': '3,5' is not a number; write decimals with a point, or use deci"),
+        ('a,b\n1,2\n1,"2\n', "line 3: the quoting is broken"),
+        ("a,[bold]\x1b[31m\n1,2\nx,\x07[red]\n", r"line 3, column 'a': 'x' is not a number"),
+        ("a,[bold]\x1b[31m\n1,2\n1,\x07[/red]\n", r"column '\[bold\]\\x1b\[31m': '\\x07\[/red\]' is not"),
+        ("a,b\n1,\x00\n", r"'\\x00' is not a number"),
+    ],
+)
+def test_broken_text_is_located(tmp_path, text, expected):
+    path = tmp_path / "x.csv"
+    path.write_bytes(text.encode())
+    assert re.search(expected, refusal(path))
+
+
+def test_missing_label_is_located(tmp_path):
+    path = write(tmp_path / "x.csv", "a,s\n1,none\n2,-\n")
+    assert read_table(path, label="s").classes == ["none", "-"]
+    path = write(tmp_path / "x.csv", "a,s\n1,cat\n2,\n")
+    assert "line 3, column 's': missing label" in refusal(path, label="s")
+    np.savez(tmp_path / "x.npz", X=np.eye(3), y=[1, np.nan, 2])
+    assert "column 'y': the label of row 1 is missing" in refusal(tmp_path / "x.npz", label="y")
+    pq.write_table(pa.table({"a": [1, 2], "s": ["p", None]}), tmp_path / "x.parquet")
+    assert "column 's': row 1 is missing" in refusal(tmp_path / "x.parquet", label="s")
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_not_utf8_is_located(tmp_path, pack):
+    raw = b"a,b\n1,2\n3,caf\xe9\n"
+    path = tmp_path / ("x.csv.gz" if pack else "x.csv")
+    path.write_bytes(gzip.compress(raw) if pack else raw)
+    assert "line 3: byte 13 (0xe9) is not UTF-8" in refusal(path)
+
+
+def test_utf16_is_recognised(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes("a,b\n1,2\n".encode("utf-16"))
+    assert "UTF-16" in refusal(path)
+
+
+def test_long_line_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("subspaces.app.files.text.MAX_LINE", 1000)
+    path = write(tmp_path / "x.csv", "a,b\n" + "1" * 2000)
+    assert "line 2: more than 1000 characters" in refusal(path)
+
+
+def test_points_know_their_lines(tmp_path):
+    """As error messages count them: titles, blank lines, the header and dropped rows are counted too."""
+    data = read_table(write(tmp_path / "x.csv", "a,b\n1,2\n\n3,4\nnan,5\n6,7\n"), missing="drop")
+    assert data.places == {"line": [2, 4, 6]}
+    assert data.names == ["line 2", "line 4", "line 6"]
+    assert data.table["lines"].tolist() == [2, 4, 5, 6]

@@ -1,0 +1,339 @@
+"""Saved models: they come back whole, and a file that would make anything else is refused before it does."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import functools
+import io
+import json
+import operator
+import os
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans
+
+from subspaces import EKTRR, KTRR, SampledClusterer, SubspaceClustering, registry
+from subspaces.app.cli._options import Kernel
+from subspaces.app.features.given import FromFile
+from subspaces.app.features.networks import EfficientNet, OpenClip, Timm
+from subspaces.app.files import FileError
+from subspaces.app.files.models import KIND, Reading, load_model, save_model
+from subspaces.datasets import make_subspaces
+
+skops_io = pytest.importorskip("skops.io")
+
+X, _ = make_subspaces(3, dimension=2, ambient=8, n_points=25, noise=0.01, random_state=0)
+READING = Reading(8, [f"x{i}" for i in range(8)])
+
+
+def refusal(path, **options):
+    with pytest.raises(FileError) as caught:
+        load_model(path, **options)
+    text = str(caught.value)
+    assert text.isprintable()
+    assert text.startswith(str(path))
+    return text
+
+
+def dump(path, **content):
+    path.write_bytes(skops_io.dumps({"kind": KIND, "reading": {"n_features": 8}, **content}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def model():
+    return KTRR(3).fit(X)
+
+
+@pytest.mark.parametrize("name", [*registry.names(*registry.SHALLOW), "auto"])
+def test_every_method_comes_back(tmp_path, name):
+    cls = SubspaceClustering if name == "auto" else registry.load(name)
+    fitted = cls(n_clusters=3).fit(X)
+    save_model(tmp_path / "m.skops", fitted, READING)
+    again, reading = load_model(tmp_path / "m.skops")
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    assert reading == READING
+
+
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        *(KTRR(3, kernel=name) for name in get_args(Kernel) if name not in ("auto", "precomputed")),
+        KTRR(3, solver="two_scale"),
+        KTRR(3, out_of_sample="network", random_state=np.random.RandomState(0)),
+        EKTRR(3, n_landmarks=30),
+        SampledClusterer(3, n_landmarks=40, n_draws=2),
+    ],
+    ids=lambda fitted: str(fitted).split("random_state")[0],
+)
+def test_every_part_comes_back(tmp_path, fitted):
+    fitted.fit(X)
+    save_model(tmp_path / "m.skops", fitted)
+    np.testing.assert_array_equal(load_model(tmp_path / "m.skops")[0].predict(X), fitted.predict(X))
+
+
+def test_what_was_chosen_before_can_be_saved(tmp_path):
+    """As ``subspaces cluster photos/ --save`` does: two kinds of points are searched, one is fitted."""
+    fitted = SubspaceClustering(3, effort="fast")
+    fitted.fit_chosen(X, fitted.choose(X))
+    save_model(tmp_path / "m.skops", fitted)
+    np.testing.assert_array_equal(load_model(tmp_path / "m.skops")[0].predict(X), fitted.labels_)
+
+
+def test_a_frame_is_read_by_its_columns(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])])
+    save_model(tmp_path / "m.skops", KTRR(3).fit(frame))
+    again, reading = load_model(tmp_path / "m.skops")
+    assert reading == Reading(X.shape[1], list(frame.columns))
+    assert len(again.predict(frame)) == len(X)
+    save_model(tmp_path / "n.skops", KTRR(3).fit(X))
+    assert load_model(tmp_path / "n.skops")[1] == Reading(X.shape[1])
+
+
+# ------------------------------------------------------------------ strangers
+
+
+class Stranger:
+    """A class that is nobody's model."""
+
+
+def test_strangers_are_named_and_not_made(tmp_path, model):
+    made = []
+    Stranger.__setstate__ = lambda self, state: made.append(state)
+    thing = Stranger()
+    thing.x = 1
+    path = dump(tmp_path / "m.skops", estimator=model, more=thing)
+    text = refusal(path)
+    assert "it would make '" in text
+    assert "Stranger'" in text
+    assert "do not use it" in text
+    assert made == []
+
+
+def crafted(path, change, **content):
+    """A model whose list of parts was changed by hand."""
+    whole = zipfile.ZipFile(io.BytesIO(dump(path, **content).read_bytes()))
+    schema = json.loads(whole.read("schema.json"))
+    change(schema["content"])
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+        for name in set(whole.namelist()) - {"schema.json"}:
+            archive.writestr(name, whole.read(name))
+    return path
+
+
+def part_of(thing):
+    """How skops writes a thing, under ids of its own."""
+    content = zipfile.ZipFile(io.BytesIO(skops_io.dumps(thing))).read("schema.json")
+    return json.loads(content, object_hook=lambda part: {k: v for k, v in part.items() if k != "__id__"})
+
+
+def test_nothing_is_called_while_a_model_is_loaded(tmp_path, model, monkeypatch):
+    """skops calls the types of keys, and our extractors open files and import modules when they are called."""
+    (tmp_path / "spying").mkdir()
+    (tmp_path / "spying" / "__init__.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
+    monkeypatch.syspath_prepend(tmp_path)
+    opened = []
+    monkeypatch.setattr("subspaces.app.features.given.read_table", lambda path: opened.append(path))
+    spy = Timm("x")
+    object.__setattr__(spy, "module", "spying.deep")
+    for number, thing in enumerate([FromFile("/etc/passwd.npy"), spy]):
+
+        def change(parts, thing=thing):
+            parts["reading"]["key_types"]["content"] = [part_of(thing)]
+
+        assert "keys that are neither texts nor numbers" in refusal(
+            crafted(tmp_path / f"{number}.skops", change, estimator=model)
+        )
+
+        def hide(parts, thing=thing):  # the same keys as before, under the id of a list with the spy
+            parts["kind"] = {**part_of([str]), "__id__": 7, "content": [part_of(thing)]}
+            parts["reading"]["key_types"]["__id__"] = 7
+
+        assert "two parts under one id" in refusal(crafted(tmp_path / f"{number}.skops", hide, estimator=model))
+    assert opened == []
+    assert not (tmp_path / "imported").exists()
+
+
+def test_networks_are_those_that_their_package_names(tmp_path, model):
+    def refused(features, place="reading"):
+        content = {"estimator": model, "reading": {"n_features": 8}}
+        path = tmp_path / "m.skops"
+        path.write_bytes(skops_io.dumps({"kind": KIND, **content, place: {"n_features": 8, "features": features}}))
+        return refusal(path)
+
+    assert "the network hf-hub:evil/x" in refused(Timm("hf-hub:evil/x"))
+    assert "the network resnet18 with options" in refused(Timm("resnet18", (("checkpoint_path", "x"),)))
+    assert "the network ViT-B-32/../evil.pt" in refused(OpenClip("ViT-B-32/../evil.pt"))
+    other = Timm("resnet18")
+    object.__setattr__(other, "module", "spying.deep")
+    assert "Timm with other attributes" in refused(other)
+    assert "EfficientNet as kernel.features" in refused(EfficientNet(), place="kernel")
+    for features in (
+        Timm("resnet18.a1_in1k"),
+        OpenClip("ViT-B-32/laion2b_s34b_b79k"),
+        EfficientNet(),
+        FromFile("a.npy"),
+    ):
+        save_model(tmp_path / "m.skops", model, Reading(8, features=features))
+        assert load_model(tmp_path / "m.skops")[1].features == features
+    with pytest.raises(FileError, match="the model holds 'the network hf-hub:evil/x'"):
+        save_model(tmp_path / "n.skops", model, Reading(8, features=Timm("hf-hub:evil/x")))
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        os.path.exists,
+        np.exp,
+        operator.methodcaller("system", "true"),
+        functools.partial(print, "x"),
+        KTRR(2).fit,
+        KTRR,
+        datetime.UTC,
+        np.random.default_rng(0),
+        KMeans(2),
+        collections.OrderedDict(a=1),
+        Path("/etc/passwd"),
+    ],
+    ids=lambda thing: type(thing).__name__,
+)
+def test_parts_that_no_model_has_are_refused(tmp_path, model, thing):
+    assert "do not use it" in refusal(dump(tmp_path / "m.skops", estimator=model, more=thing))
+
+
+def test_the_estimator_is_one_of_ours(tmp_path, model):
+    assert "KMeans" in refusal(dump(tmp_path / "m.skops", estimator=KMeans(2).fit(X)))
+    assert "this is no model that was saved here" in refusal(dump(tmp_path / "n.skops", estimator={"predict": 1}))
+
+
+def test_sparse_matrices_that_point_outside_are_refused(tmp_path, model):
+    matrix = sparse.csr_array(np.eye(3))
+    matrix.indices[:] = 10**6
+    assert "damaged" in refusal(dump(tmp_path / "m.skops", estimator=model, more=matrix))
+
+
+def test_functions_are_refused(tmp_path, model):
+    from subspaces.app.files.writing import write_text
+
+    assert "write_text" in refusal(dump(tmp_path / "m.skops", estimator=model, hook=write_text))
+    assert load_model(dump(tmp_path / "n.skops", estimator=model))[1] == Reading(8)
+
+
+def test_pickles_are_no_models(tmp_path):
+    import pickle
+
+    from io_data import Bomb
+
+    path = tmp_path / "m.skops"
+    path.write_bytes(pickle.dumps(Bomb(tmp_path / "trace")))
+    assert "not a model" in refusal(path)
+    assert not (tmp_path / "trace").exists()
+
+
+def test_what_is_no_model_is_said(tmp_path, model):
+    assert "no such file" in refusal(tmp_path / "nothing.skops")
+    (tmp_path / "a.skops").write_bytes(skops_io.dumps(model))
+    assert "this is no model that was saved here" in refusal(tmp_path / "a.skops")
+    whole = dump(tmp_path / "m.skops", estimator=model).read_bytes()
+    rng = np.random.default_rng(0)
+    for length in (0, 1, 100, len(whole) // 2, len(whole) - 5):
+        (tmp_path / "m.skops").write_bytes(whole[:length])
+        refusal(tmp_path / "m.skops")
+    for _ in range(15):
+        scrambled = bytearray(whole)
+        for i in rng.integers(len(whole), size=20):
+            scrambled[i] = rng.integers(256)
+        (tmp_path / "m.skops").write_bytes(bytes(scrambled))
+        with suppress(FileError):
+            load_model(tmp_path / "m.skops", max_bytes=10**8)
+
+
+# ------------------------------------------------------------------ bombs
+
+
+def test_sizes_are_checked_first(tmp_path, model):
+    path = dump(tmp_path / "m.skops", estimator=model, more=np.zeros((1000, 1000)))
+    assert "only 1 MB of memory may be used" in refusal(path, max_bytes=10**6)
+    assert load_model(path, max_bytes=10**9)
+
+
+def test_arrays_asked_for_many_times_are_counted_each_time(tmp_path):
+    path = tmp_path / "m.skops"
+    content = io.BytesIO()
+    np.save(content, np.zeros(10**5))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", json.dumps({"content": [{"file": "a.npy"}] * 100}))
+        archive.writestr("a.npy", content.getvalue())
+    assert "its values need 160 MB, and only 50 MB" in refusal(path, max_bytes=5 * 10**7)
+
+
+def test_archives_in_archives_are_counted(tmp_path):
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as archive:
+        array = io.BytesIO()
+        np.save(array, np.zeros(2 * 10**6))
+        archive.writestr("data.npy", array.getvalue())
+    for deep in (False, True):
+        path = tmp_path / "m.skops"
+        content = inner.getvalue()
+        if deep:
+            outer = io.BytesIO()
+            with zipfile.ZipFile(outer, "w") as archive:
+                archive.writestr("x.npz", content)
+            content = outer.getvalue()
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("schema.json", json.dumps({"file": "m.npz"}))
+            archive.writestr("m.npz", content)
+        expected = "an archive in an archive in an archive" if deep else "its values need 32"
+        assert expected in refusal(path, max_bytes=10**7)
+
+
+def test_arrays_that_announce_more_than_they_hold(tmp_path):
+    path = tmp_path / "m.skops"
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", json.dumps({"file": "a.npy"}))
+        archive.writestr("a.npy", stream.getvalue())
+    assert "an array announces 8000000000000 bytes" in refusal(path)
+
+
+# ------------------------------------------------------------------ writing
+
+
+def test_nothing_is_left_of_a_model_that_could_not_be_written(tmp_path, model, monkeypatch):
+    def replace(source, target):
+        raise OSError(28, "No space left on device", str(target))
+
+    monkeypatch.setattr("os.replace", replace)
+    with pytest.raises(OSError, match="No space left"):
+        save_model(tmp_path / "m.skops", model, READING)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_models_that_could_not_be_read_are_not_written(tmp_path):
+    fitted = KTRR(3, kernel=kernel_of_mine).fit(X)
+    with pytest.raises(FileError, match=r"the model holds '.*kernel_of_mine', which could not be read again"):
+        save_model(tmp_path / "m.skops", fitted, READING)
+    assert list(tmp_path.iterdir()) == []
+
+
+def kernel_of_mine(A, B=None):
+    return A @ (A if B is None else B).T
+
+
+def test_skops_is_named_where_it_is_missing(tmp_path, model, monkeypatch):
+    (tmp_path / "m.skops").touch()
+    monkeypatch.setattr("subspaces.app.files.models.find_spec", lambda name: None)
+    assert 'saved models need skops: pip install "subspaces[models]"' in refusal(tmp_path / "m.skops")
+    with pytest.raises(FileError, match="saved models need skops"):
+        save_model(tmp_path / "n.skops", model, READING)

@@ -1,0 +1,219 @@
+"""The embedding at its edges: which solver, what happens when one gives up, warnings, points alone with a loop."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.linalg import block_diag
+from scipy.sparse.linalg import ArpackNoConvergence
+from sklearn.exceptions import ConvergenceWarning
+from test_spectral import blocks, check, dense_pairs, random_graph, weakly_tied
+
+from subspaces.spectral import embedding
+from subspaces.spectral.embedding import leading_pairs, spectral_embedding
+from subspaces.utils import decompositions
+
+
+def normalised(W: sparse.csr_array) -> tuple[sparse.csr_array, np.ndarray]:
+    """S = D^(−1/2) W D^(−1/2) and its known eigenvector, for a connected graph."""
+    root = np.sqrt(W.sum(axis=1))
+    scale = sparse.diags_array(1 / root)
+    return sparse.csr_array(scale @ W @ scale), root / np.linalg.norm(root)
+
+
+# ------------------------------------------------------------------ which solver
+
+
+@pytest.mark.parametrize(
+    ("n", "density", "k", "solver"),
+    [
+        (100, 0.02, 2, "_dense_pairs"),
+        (101, 0.02, 2, "_lanczos_pairs"),
+        (101, 0.02, 26, "_dense_pairs"),  # 4 k > n
+        (101, 0.02, 25, "_lanczos_pairs"),
+        (200, 0.3, 2, "_dense_pairs"),  # a nearly full graph
+        (201, 0.3, 2, "_lanczos_pairs"),
+        (200, 0.03, 2, "_lanczos_pairs"),
+        (299, 0.02, 2, "_lanczos_pairs"),
+        (300, 0.02, 2, "_multigrid_pairs"),
+    ],
+)
+def test_the_solver_is_the_documented_one(n, density, k, solver, rng, monkeypatch):
+    for constant, size in (("DENSE_SIZE", 100), ("FULL_GRAPH_SIZE", 200), ("MULTIGRID_SIZE", 300)):
+        monkeypatch.setattr(embedding, constant, size)
+    used = []
+    for name in ("_dense_pairs", "_lanczos_pairs", "_multigrid_pairs"):
+        monkeypatch.setattr(embedding, name, lambda *arguments, name=name: used.append((name, arguments)))
+    S, null = normalised(sparse.csr_array(random_graph(n, rng, density)))
+    leading_pairs(S, null, k)
+    ((name, arguments),) = used
+    assert name == solver
+    assert arguments[0] is S
+    assert arguments[-1] == k
+    if name != "_dense_pairs":
+        assert arguments[1] is null
+
+
+@pytest.mark.parametrize("share", [0.1, 0.105])
+def test_more_than_a_tenth_of_all_pairs_is_a_nearly_full_graph(share, monkeypatch):
+    used = []
+    monkeypatch.setattr(embedding, "DENSE_SIZE", 10)
+    for name in ("_dense_pairs", "_lanczos_pairs"):
+        monkeypatch.setattr(embedding, name, lambda *arguments, name=name: used.append(name))
+    n = 100
+    S = sparse.csr_array(np.arange(n * n).reshape(n, n) < share * n * n, dtype=float)
+    leading_pairs(S, np.ones(n), 1)
+    assert used == ["_lanczos_pairs" if share == 0.1 else "_dense_pairs"]
+
+
+# ------------------------------------------------------------------ Lanczos gives up
+
+
+@pytest.mark.parametrize("fallback", ["dense", "lobpcg"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_where_lanczos_gives_up_another_solver_takes_over(fallback, dtype, rng, monkeypatch):
+    def gives_up(*arguments, **keywords):
+        raise ArpackNoConvergence("no convergence", np.array([]), np.array([]))
+
+    W = weakly_tied(15, 10, 1e-2, rng).astype(dtype)
+    W = sparse.csr_array(sparse.block_diag([W, weakly_tied(2, 12, 0.1, rng)]), dtype=dtype)
+    monkeypatch.setattr(decompositions, "eigsh", gives_up)
+    monkeypatch.setattr(embedding, "DENSE_SIZE", 24)
+    monkeypatch.setattr(embedding, "FULL_GRAPH_SIZE", 150 if fallback == "dense" else 149)
+    used = []
+    real = decompositions.lobpcg
+    monkeypatch.setattr(decompositions, "lobpcg", lambda *a, **b: used.append("lobpcg") or real(*a, **b))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # LOBPCG says in its own words that it is done: that is not for the user
+        found = spectral_embedding(W, 17)
+    assert ("lobpcg" in used) == (fallback == "lobpcg")
+    assert found.vectors.dtype == dtype
+    check(found, W, 17, 1e-8 if fallback == "dense" and dtype == np.float64 else 1e-4)
+
+
+@pytest.mark.skipif(
+    not decompositions._TAKES_RNG, reason="ARPACK before SciPy 1.17 keeps its own random state (docs/trust.md)"
+)
+@pytest.mark.parametrize("n_parts", [2, 3, 6])
+def test_same_bits_where_lanczos_itself_must_restart(n_parts, monkeypatch):
+    """Few distinct eigenvalues: ARPACK runs out of directions and draws new ones, from a fixed seed."""
+    monkeypatch.setattr(embedding, "DENSE_SIZE", 1)
+    monkeypatch.setattr(embedding, "FULL_GRAPH_SIZE", 1)
+    part = np.arange(120) * n_parts // 120
+    S, null = normalised(sparse.csr_array((part[:, None] != part).astype(float)))
+    (values, vectors), (again, same) = (embedding._lanczos(S, np.ones(1), null[:, None], 4, 1e-12) for _ in range(2))
+    assert_array_equal(values, again)
+    assert_array_equal(vectors, same)
+
+
+@pytest.mark.parametrize("missed", [[1], [2], [1, 2], [1, 2, 3]])
+@pytest.mark.parametrize("step", [1e-4, 1e-2])
+def test_eigenvalues_that_the_first_run_missed_are_found_by_the_next(step, missed, monkeypatch):
+    """Lanczos is replaced by a solver that knows the spectrum 1, 1 − step, 1 − 2 step, … but overlooks some."""
+    spectrum = 1 - step * np.arange(12)
+    tolerances = []
+
+    def forgetful(S, known_values, known, k, tol):
+        overlooked = [] if tolerances else missed
+        tolerances.append(tol)
+        left = [j for j in range(12) if not known[j].any() and j not in overlooked][:k]
+        assert_array_equal(known_values, S.diagonal()[known.argmax(axis=0)])
+        assert len(left) == k
+        return spectrum[left], np.eye(12)[:, left]
+
+    monkeypatch.setattr(embedding, "_lanczos", forgetful)
+    values, vectors = embedding._lanczos_pairs(sparse.csr_array(np.diag(spectrum)), np.eye(12)[0], 3)
+    assert_array_equal(values, spectrum[1:4])
+    assert_array_equal(vectors, np.eye(12)[:, 1:4])
+    assert max(tolerances) < step / 10  # a look that could not tell neighbours apart would be none
+    assert min(tolerances) == tolerances[0] == 100 * np.finfo(float).eps
+
+
+def test_dense_pairs_leave_out_what_is_known(rng):
+    S, null = normalised(sparse.csr_array(random_graph(30, rng)))
+    all_values, all_vectors = np.linalg.eigh(S.toarray())
+    all_values, all_vectors = all_values[::-1], all_vectors[:, ::-1]
+    before = S.copy()
+    values, vectors = embedding._dense_pairs(S, all_values[:4], all_vectors[:, :4], 6)
+    assert_allclose(values, all_values[4:10], rtol=0, atol=1e-12)
+    assert_allclose(np.abs(np.sum(vectors * all_vectors[:, 4:10], axis=0)), 1, rtol=0, atol=1e-9)
+    values, _ = embedding._dense_pairs(S, np.ones(1), null[:, None], 29)
+    assert_allclose(values, all_values[1:], rtol=0, atol=1e-12)
+    assert_array_equal(S.toarray(), before.toarray())
+
+
+# ------------------------------------------------------------------ what is reported
+
+
+@pytest.mark.parametrize(("dtype", "limit"), [(np.float64, 1e-6), (np.float32, 1e-3)])
+def test_a_warning_above_the_tolerance_of_the_type(dtype, limit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        embedding._warn_if_inaccurate(np.array([0, 0.9 * limit, 0], dtype=dtype))
+        embedding._warn_if_inaccurate(np.array([], dtype=dtype))
+    with pytest.warns(ConvergenceWarning, match=r"the largest residual of the 3 eigenvectors is (2e-06|0.002) "):
+        embedding._warn_if_inaccurate(np.array([0, 2 * limit, 0], dtype=dtype))
+
+
+def test_residuals_are_those_of_the_returned_pairs(rng, monkeypatch):
+    """A solver that returns pairs that are a little wrong: 1 % of noise in the vectors."""
+    real = embedding.leading_pairs
+
+    def inexact(S, null, k):
+        values, vectors = real(S, null, k)
+        return values, vectors + 0.01 * rng.standard_normal(vectors.shape)
+
+    monkeypatch.setattr(embedding, "leading_pairs", inexact)
+    W = blocks([14, 9], rng)
+    with pytest.warns(ConvergenceWarning):
+        found = spectral_embedding(W, 5)
+    degree = W.toarray().sum(axis=1)
+    L = np.eye(23) - W.toarray() / np.sqrt(np.outer(degree, degree))
+    expected = np.linalg.norm(L @ found.vectors - found.vectors * found.eigenvalues, axis=0)
+    assert found.residuals.shape == (5,)
+    assert_allclose(found.residuals, expected, rtol=1e-8, atol=1e-13)
+    assert (found.residuals[2:] > 1e-3).all()
+
+
+def test_the_warning_points_at_the_caller(rng, monkeypatch):
+    monkeypatch.setattr(embedding, "_RESIDUAL", {np.dtype(float): 0.0})
+    with pytest.warns(ConvergenceWarning) as caught:
+        spectral_embedding(blocks([14, 9], rng), 5)
+    assert caught[0].filename == __file__
+
+
+def test_signs_of_vectors_with_one_large_negative_entry_and_of_zeros():
+    vectors = np.array([[0.1, 0.0, 0.2], [-0.9, 0.0, 0.9], [0.3, 0.0, -0.1]], dtype=np.float32)
+    expected = vectors * np.array([-1, 1, 1], dtype=np.float32)
+    fixed = embedding._fix_signs(vectors)
+    assert fixed.dtype == np.float32
+    assert_array_equal(fixed, expected)
+
+
+# ------------------------------------------------------------------ odd graphs
+
+
+@pytest.mark.parametrize("k", [1, 3, 4, 9, 15])
+def test_points_alone_with_a_loop_are_components_of_one(k, rng):
+    """Only the diagonal ties them: an eigenvalue 0 each and no other vector."""
+    W = sparse.csr_array(block_diag([[2.0]], random_graph(7, rng), [[0.5]], random_graph(5, rng)))
+    found = spectral_embedding(W, k)
+    assert found.n_components == 4
+    check(found, W, max(4, min(k, 14)))
+
+
+def test_vectors_of_several_components_come_in_the_order_of_their_eigenvalues(rng):
+    """A small component may have the smaller eigenvalue: a path mixes slowly, a complete graph fast."""
+    path = np.diag(np.ones(11), 1)
+    W = sparse.csr_array(block_diag(1.0 - np.eye(20), path + path.T, random_graph(15, rng)))
+    values, _ = dense_pairs(W)
+    found = spectral_embedding(W, 20)
+    assert_allclose(found.eigenvalues, values[:20], rtol=0, atol=1e-10)
+    assert found.components[20] == 2
+    slowest = found.vectors[:, 3]
+    assert (np.abs(slowest[20:32]) > 1e-3).all()
+    assert_array_equal(slowest[:20], 0)
