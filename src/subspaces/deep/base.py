@@ -41,6 +41,38 @@ class DeepClusterer(WithGraph, GraphClusterer):
     The autoencoder is trained alone first. A subclass gives ``_train`` (what follows, up to the coefficients) and,
     where more than an autoencoder is trained, ``_network``. The other stages, ``predict`` and ``transform`` (by
     neighbours among the training images) are those of all methods.
+
+    Parameters
+    ----------
+    image_shape : (height, width) or (height, width, channels), optional
+        Needed if X has flat rows, channels last; images may also be (n, h, w), (n, h, w, c) or (n, c, h, w).
+    channels, kernel_sizes : sequences of int, optional
+        Of the encoder's layers, each of stride 2; by default what the authors used for the image size, else halvings
+        down to 16 × 16 with 15 channels. ``channels=()``: no autoencoder, the pixels are the codes.
+    pretrain_epochs, batch_size
+        Largest number of epochs of the autoencoder alone, and the images per step there (None: all).
+    learning_rate : float, default=0.001
+        Of Adam.
+    tol, patience
+        A stage ends early when its lowest loss fell by less than `tol` of itself in `patience` epochs; None: never.
+        Labels are never looked at.
+    device : str, default="cpu"
+        Any device of PyTorch.
+    checkpoints, save_every
+        Folder for the state of the training, saved every so many epochs; a run that was interrupted continues from
+        there, with the result it would have had. One file for the autoencoder, shared by all methods, one for the rest;
+        what was trained once serves every graph and cut.
+    progress : bool or callable, default=False
+        Show bars, or call ``progress(stage, epoch, epochs, loss)``.
+    n_nonzero : int or None, default=5
+        η, coefficients kept per point; None keeps all.
+    by : {"magnitude", "value"}, default="magnitude"
+        What "largest" means.
+
+    Attributes
+    ----------
+    losses_ : dict of the losses of each stage
+    image_shape_ : (height, width, channels)
     """
 
     n_nonzero: int | None = 5

@@ -53,6 +53,9 @@ class DASC(SelfExpressive, DeepClusterer):
     ("fakes") should lie in its subspace: the discriminator turns U_k towards the codes it trusts and away from the
     fakes, the network makes the fakes' residual ‖z − U_k U_kᵀ z‖² small. Clusters are recomputed now and then.
 
+    Whose loss with ``norm="l2"`` remains; `norm` must stay "l2". `n_clusters` is needed, and the graph and cut
+    serve the clusterings within.
+
     Parameters
     ----------
     adversarial : float, default=1
@@ -69,15 +72,6 @@ class DASC(SelfExpressive, DeepClusterer):
         Steps of the discriminator per step of the network.
     separation : float, default=0.1
         Weight of ‖U_kᵀU_l‖², which keeps the subspaces apart.
-    norm_weight, self_expression, epochs
-        As in :class:`DSCNet`, whose loss with ``norm="l2"`` remains; `norm` must stay "l2".
-    image_shape, channels, kernel_sizes, pretrain_epochs, batch_size, learning_rate, tol, patience
-        As in :class:`DSCNet`.
-    device, checkpoints, save_every, progress, scaling
-        As in :class:`DSCNet`.
-    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample,
-    random_state, verbose
-        As in :class:`DSCNet`; `n_clusters` is needed, and the graph and cut serve the clusterings within.
 
     Examples
     --------

@@ -57,17 +57,10 @@ class AESSC(OnCodes, DeepClusterer):
 
     Parameters
     ----------
-    alpha, affine, max_iter
-        As in :class:`~subspaces.SSC`; ``ssc_tol`` is its `tol`.
     code_scaling : {"unit", "max", "standard", None}, default="unit"
         Scaling of the codes before SSC.
-    image_shape, channels, kernel_sizes, pretrain_epochs, batch_size, learning_rate, tol, patience
-        As in :class:`DSCNet`.
-    device, checkpoints, save_every, progress, scaling
-        As in :class:`DSCNet`.
-    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample,
-    random_state, verbose
-        As in :class:`~subspaces.KTRR`; ``graph="mass"`` is SSC's.
+
+    ``ssc_tol`` is its `tol`. ``graph="mass"`` is SSC's.
 
     Examples
     --------
@@ -101,17 +94,8 @@ class AEKTRR(WithKernel, OnCodes, DeepClusterer):
 
     Parameters
     ----------
-    reg, kernel, bandwidth, kernel_params
-        As in :class:`~subspaces.KTRR`, for the codes.
     code_scaling : {"unit", "max", "standard", None}, default="unit"
         Scaling of the codes before the kernel.
-    image_shape, channels, kernel_sizes, pretrain_epochs, batch_size, learning_rate, tol, patience
-        As in :class:`DSCNet`.
-    device, checkpoints, save_every, progress, scaling
-        As in :class:`DSCNet`.
-    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample,
-    random_state, verbose
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -200,13 +184,8 @@ class StructAE(OnCodes, DeepClusterer):
         Scaling of the codes before each ridge regression.
     image_shape, channels, kernel_sizes
         Not used: any rows will do. Images are flattened.
-    pretrain_epochs, batch_size, learning_rate, tol, patience, device, checkpoints, save_every, progress
-        As in :class:`DSCNet`.
     scaling : default="unit"
         Every image gets length 1.
-    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample,
-    random_state, verbose
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------

@@ -170,6 +170,8 @@ class DSCNet(SelfExpressive, DeepClusterer):
     min over network and C:  ½‖X − dec(CᵀZ)‖² + λ₁‖C‖ + ½λ₂‖Z − CᵀZ‖²,  Z = enc(X), by Adam on all images at once,
     after the autoencoder has been trained alone. C is a free n × n parameter.
 
+    Networks are trained in the precision of X; whole numbers become float32.
+
     Parameters
     ----------
     norm : {"l2", "l1"}, default="l2"
@@ -181,40 +183,11 @@ class DSCNet(SelfExpressive, DeepClusterer):
         (pixels in [0, 1]), divided by the 2 their program leaves out of the reconstruction term.
     epochs : int, default=30
         Largest number of steps with C.
-    image_shape : (height, width) or (height, width, channels), optional
-        Needed if X has flat rows, channels last; images may also be (n, h, w), (n, h, w, c) or (n, c, h, w).
-    channels, kernel_sizes : sequences of int, optional
-        Of the encoder's layers, each of stride 2; by default what the authors used for the image size, else halvings
-        down to 16 × 16 with 15 channels. ``channels=()``: no autoencoder, the pixels are the codes.
-    pretrain_epochs, batch_size
-        Largest number of epochs of the autoencoder alone, and the images per step there (None: all).
-    learning_rate : float, default=0.001
-        Of Adam.
-    tol, patience
-        A stage ends early when its lowest loss fell by less than `tol` of itself in `patience` epochs; None: never.
-        Labels are never looked at.
-    device : str, default="cpu"
-        Any device of PyTorch.
-    checkpoints, save_every
-        Folder for the state of the training, saved every so many epochs; a run that was interrupted continues from
-        there, with the result it would have had. One file for the autoencoder, shared by all methods, one for the rest;
-        what was trained once serves every graph and cut.
-    progress : bool or callable, default=False
-        Show bars, or call ``progress(stage, epoch, epochs, loss)``.
     scaling : default="max"
         Largest pixel 1.
     graph, graph_params, partition
         ``"dscnet"`` and ``"discretize"`` are the authors' choice; look at other graphs as well, much of the published
         accuracy comes from this one.
-    n_clusters, n_nonzero, by, n_init, init, connect, out_of_sample, random_state, verbose
-        As in :class:`~subspaces.KTRR`. Networks are trained in the precision of X; whole numbers become float32.
-
-    Attributes
-    ----------
-    losses_ : dict of the losses of each stage
-    image_shape_ : (height, width, channels)
-    labels_, coefficients_, affinity_matrix_, embedding_, n_clusters_, timings_
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -268,13 +241,6 @@ class KTRRNet(DeepClusterer):
         λ₂, relative to squared pixels.
     epochs : int, default=30
         Largest number of steps through the closed form.
-    image_shape, channels, kernel_sizes, pretrain_epochs, batch_size, learning_rate, tol, patience
-        As in :class:`DSCNet`.
-    device, checkpoints, save_every, progress, scaling
-        As in :class:`DSCNet`.
-    n_clusters, n_nonzero, by, graph, graph_params, partition, n_init, init, connect, out_of_sample,
-    random_state, verbose
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------

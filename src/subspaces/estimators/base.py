@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.validation import Versioned, validated
 from subspaces.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from subspaces.estimators.docstrings import complete_docstring
 from subspaces.estimators.html_repr import BoxesMixin
 from subspaces.graphs.rules import GRAPHS
 from subspaces.graphs.truncation import RANKINGS
@@ -78,7 +79,27 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
 
     Parameters are dataclass fields, so that a subclass lists only its own and its signature shows all; what they may be
     stands in ``CONSTRAINTS`` or, for parameters of one method alone, in its ``_constraints``. A subclass gives
-    ``_fit``: validated points → fitted attributes.
+    ``_fit``: validated samples → fitted attributes, and inherits the descriptions below.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=8
+        Number of clusters L. None lets ``partition="modularity"`` find it, in the methods that have this cut.
+    scaling : {None, "unit", "max", "standard", "minmax", "log"}, default=None
+        Scaling of the input; ``"unit"`` scales each row to length 1, as the authors' program did; ``"log"`` is for
+        counts.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of k-means, Leiden and the network. 0 gives the same labels every time.
+    verbose : bool, default=False
+        Show how far a fit is, on standard error: a bar on a terminal, lines in a notebook.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n,)
+    n_clusters_ : number of clusters found
+    n_features_in_ : number of features seen in :meth:`fit`
+    feature_names_in_ : their names, where X has string column names
+    timings_ : seconds of each stage
     """
 
     n_clusters: int | None = 8
@@ -102,6 +123,7 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         cls._parameter_constraints = {name: CONSTRAINTS[name] for name in CONSTRAINTS if name in names}
         for part in parts:
             cls._parameter_constraints |= part.get("_constraints", {})
+        complete_docstring(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Keep NumPy scalars as Python numbers: arithmetic in float16, float32 or int8 overflows."""

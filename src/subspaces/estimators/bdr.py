@@ -34,13 +34,13 @@ class BDR(WithGraph, GraphClusterer):
         Which of both matrices makes the graph (BDR-Z, BDR-B).
     n_blocks : int or None, default=None
         k; None takes `n_clusters`.
+    n_nonzero : int or None, default=5
+        η, coefficients kept per sample; None keeps all, as the authors do.
+    by : {"magnitude", "value"}, default="magnitude"
+        What "largest" means.
     tol, max_iter
         Largest change of a coefficient in the last step, relative to the largest one, and after how many steps to give
         up.
-    n_clusters, scaling, n_nonzero, by, graph, graph_params, partition, n_init, init, connect
-        As in :class:`~subspaces.KTRR`; ``n_nonzero=None`` keeps all coefficients, as the authors do.
-    out_of_sample, random_state, verbose
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------

@@ -29,7 +29,20 @@ from subspaces.utils.types import Array, Data, Sparse
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class WithKernel:
-    """Parameters of a method that sees the data through a kernel; a mixin."""
+    """Parameters of a method that sees the data through a kernel; a mixin.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="rbf"
+        See :mod:`subspaces.kernels`: ``"rbf"`` exp(−d²/σ²), ``"exponential"``, ``"inverse_square"``,
+        ``"inverse_distance"`` (bounded forms of the paper's 1/d² and 1/d), ``"quadratic"``, ``"cubic"``,
+        ``"polynomial"``, ``"linear"``, ``"cosine"``, ``"correntropy"`` (robust to corrupted features),
+        ``"precomputed"``, a callable ``kernel(X, Y)``, or a :class:`~subspaces.kernels.Kernel` object.
+    bandwidth : {"rms", "mean", "median"} or float, default="rms"
+        σ of the distance kernels: root mean squared distance, mean distance, median distance or a number.
+    kernel_params : dict or None
+        ``degree``, ``gamma``, ``coef0`` of the polynomial kernel; keywords of a callable.
+    """
 
     kernel: KernelLike = "rbf"
     bandwidth: float | str = "rms"
@@ -38,7 +51,20 @@ class WithKernel:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class WithGraph:
-    """Parameters of a method whose coefficients can become a graph in several ways; a mixin."""
+    """Parameters of a method whose coefficients can become a graph in several ways; a mixin.
+
+    Parameters
+    ----------
+    graph : {"symmetric", "column", "mass", "row_space", "dscnet"}, default="symmetric"
+        ``"column"`` truncates the columns of C as printed; ``"symmetric"`` scales and symmetrises first, as the
+        authors' program did; the others are the treatments of SSC, LRR and DSC-Net
+        (:func:`subspaces.graphs.rules.build_graph`).
+    graph_params : dict or None
+        Parameters of the last three graphs.
+    connect : bool, default=True
+        When the graph has more components than clusters, tie the smallest ones to the rest by their strongest
+        coefficients (:func:`subspaces.graphs.affinity.join_components`).
+    """
 
     graph: str = "symmetric"
     graph_params: Mapping[str, Any] | None = None
@@ -50,7 +76,33 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     """Base of the methods that cut a graph between all points.
 
     A subclass gives ``_represent`` (points or kernel matrix → coefficients), or ``_affinity`` where it represents no
-    point by others, and where it sees the data through a kernel the parameters of ``WithKernel``.
+    sample by others, and where it sees the data through a kernel the parameters of ``WithKernel``.
+
+    Parameters
+    ----------
+    partition : {"kmeans", "qr", "discretize", "modularity"}, default="kmeans"
+        How the graph is cut: k-means, QR or discretisation of the spectral embedding, or Leiden communities.
+    n_init : int, default=20
+        Starts of k-means.
+    init : {"k-means++", "random"}, default="k-means++"
+        Starting rule of k-means; the authors' program used random points and hundreds of starts.
+    out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
+        Rule of :meth:`predict` for new points (:mod:`subspaces.representation.new_samples`).
+
+    Attributes
+    ----------
+    coefficients_ : sparse (n, n), C (eq. 3.9) truncated, with sign: column i represents sample i
+    affinity_matrix_ : sparse (n, n), the graph that was cut
+    embedding_ : array of shape (n, k), spectral embedding with unit rows
+    eigenvalues_ : of the normalised Laplacian, ascending; where there is an embedding
+    n_components_ : connected components of the graph before any repair
+    isolated_ : samples without any edge
+    kernel_ : the kernel with its bandwidth
+    penalty_ : λ used, or None
+    condition_ : condition number of the system solved, or None
+    residual_ : largest residual of the solution, or None
+    trace_ : objective and residuals of an iterative solver, or None
+    n_iter_ : its number of steps
     """
 
     partition: str = "kmeans"

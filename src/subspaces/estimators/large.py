@@ -44,7 +44,13 @@ def keep_outcome(estimator: Any, found: Outcome, keeps: tuple[str, ...]) -> None
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ByLandmarks:
-    """Beside :class:`SubspaceClusterer`, the fit of these methods; a class says what solves it and what is kept."""
+    """What the landmark methods share: their fit; a class says what solves it and what is kept. A mixin.
+
+    Parameters
+    ----------
+    n_init : int, default=10
+        Starts of the final k-means.
+    """
 
     n_landmarks: int = 1000
     n_init: int = 10
@@ -103,7 +109,6 @@ class KASP(ByLandmarks, SubspaceClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
     n_landmarks : int, default=1000
         p, number of centroids. With as many as there are points the labels are those of :class:`~subspaces.SC`.
     kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"}, callable or Kernel
@@ -112,12 +117,9 @@ class KASP(ByLandmarks, SubspaceClusterer):
         σ of the kernel, taken from the centroids; see :class:`~subspaces.kernels.DistanceKernel`.
     n_init : int, default=10
         Starts of the final k-means.
-    scaling, random_state, verbose
-        As in :class:`~subspaces.KTRR`.
 
     Attributes
     ----------
-    labels_, n_clusters_, timings_
     landmarks_ : array of shape (at most p, m), the centroids, as scaled
     landmark_labels_ : their labels
     kernel_ : the kernel with its bandwidth
@@ -145,15 +147,15 @@ class NystromSC(ByLandmarks, SubspaceClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
     n_landmarks : int, default=1000
         p, columns of the kernel matrix used. With all of them the eigenvectors are exact.
-    kernel, bandwidth, n_init, scaling, random_state, verbose
-        As in :class:`KASP`, with landmarks for centroids.
+    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"}, callable or Kernel
+        Affinity of two samples.
+    bandwidth : {"rms", "mean", "median"} or float
+        σ of the kernel, taken from the landmarks.
 
     Attributes
     ----------
-    labels_, n_clusters_, timings_
     landmarks_ : array of shape (p, m), as scaled
     kernel_ : the kernel with its bandwidth
     eigenvalues_ : of the approximated normalised affinity, largest (about 1) first
@@ -185,7 +187,6 @@ class SEC(ByLandmarks, SubspaceClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
     n_landmarks : int, default=1000
         p, points drawn at random whose graph is cut; as many as there are points is the method without sampling.
     n_neighbors : int, default=5
@@ -194,12 +195,9 @@ class SEC(ByLandmarks, SubspaceClusterer):
         μ, how much the linear map counts against the graph.
     reg : float, default=0.01
         Ridge penalty of the map: γ is `reg` times the mean diagonal entry of X_cᵀX_c, so that units do not matter.
-    n_init, scaling, random_state, verbose
-        As in :class:`KASP`.
 
     Attributes
     ----------
-    labels_, n_clusters_, timings_
     landmark_indices_ : array of shape (p,), row numbers of the landmarks
     penalty_ : γ
     embedding_map_ : the map and the landmarks' embedding
@@ -239,7 +237,6 @@ class AKK(ByLandmarks, SubspaceClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
     n_landmarks : int, default=1000
         p, random points that span the centres. With all points this is kernel k-means.
     kernel : {"rbf", "exponential", "inverse_square", "inverse_distance", "linear", "cosine", "quadratic", "cubic", \
@@ -248,12 +245,11 @@ class AKK(ByLandmarks, SubspaceClusterer):
         Starts by k-means++ on 10,000 points; the best goes on with all points.
     max_iter : int, default=50
         Passes over all points.
-    bandwidth, scaling, random_state, verbose
-        As in :class:`KASP`, with landmarks for centroids.
+    bandwidth : {"rms", "mean", "median"} or float
+        σ of the kernel, taken from the landmarks.
 
     Attributes
     ----------
-    labels_, n_clusters_, timings_
     landmarks_ : array of shape (p, m), as scaled
     kernel_ : the kernel with its bandwidth
     centres_ : weights of the landmarks in the centres
@@ -282,7 +278,22 @@ class AKK(ByLandmarks, SubspaceClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Bipartite(ByLandmarks):
-    """What the two methods share whose graph is one between points and their near landmarks."""
+    """What the two methods share whose graph is one between points and their near landmarks.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Landmarks each point is coded over.
+    bandwidth : "neighbors" or float, default="neighbors"
+        σ of the weights exp(−d²/σ²); ``"neighbors"`` is √2 times the mean distance between points and the landmarks
+        they are coded over.
+
+    Attributes
+    ----------
+    landmarks_ : array of shape (at most p, m), as scaled
+    bandwidth_ : σ
+    cluster_centers_ : centres of the embedded points
+    """
 
     n_neighbors: int = 5
     bandwidth: float | str = "neighbors"
@@ -304,25 +315,10 @@ class LSC(Bipartite, SubspaceClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
     n_landmarks : int, default=1000
         p; with more than there are points every point is one.
     landmarks : {"kmeans", "random"}
         Centroids of k-means (LSC-K) or points drawn at random (LSC-R).
-    n_neighbors : int, default=5
-        Landmarks each point is coded over.
-    bandwidth : "neighbors" or float, default="neighbors"
-        σ of the weights exp(−d²/σ²); ``"neighbors"`` is √2 times the mean distance between points and the landmarks
-        they are coded over.
-    n_init, scaling, random_state, verbose
-        As in :class:`KASP`.
-
-    Attributes
-    ----------
-    labels_, n_clusters_, timings_
-    landmarks_ : array of shape (at most p, m), as scaled
-    bandwidth_ : σ
-    cluster_centers_ : centres of the embedded points
 
     Examples
     --------
@@ -348,16 +344,8 @@ class USPEC(Bipartite, SubspaceClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
     n_landmarks : int, default=1000
         p, number of representatives; with more than there are points every point is one.
-    n_neighbors, bandwidth, n_init, scaling, random_state, verbose
-        As in :class:`LSC`, with representatives for landmarks.
-
-    Attributes
-    ----------
-    labels_, n_clusters_, timings_, landmarks_, bandwidth_, cluster_centers_
-        As in :class:`LSC`.
 
     Examples
     --------

@@ -26,6 +26,9 @@ class SMCE(WithGraph, GraphClusterer):
 
     Per point an ℓ1 problem over its nearest neighbours that prefers close ones; for points on curved manifolds.
 
+    With ``graph="larger"`` the weights of each point up to 95 % of their sum are kept and the larger of both
+    directions counts, as in the authors' program.
+
     Parameters
     ----------
     sparsity : float, default=10
@@ -34,9 +37,6 @@ class SMCE(WithGraph, GraphClusterer):
         Candidates per point.
     tol, max_iter
         Bound on the residuals of the small problems, and after how many steps to give up.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
-        As in :class:`~subspaces.KTRR`; with ``graph="larger"`` the weights of each point up to 95 % of their sum are
-        kept and the larger of both directions counts, as in the authors' program.
 
     Examples
     --------
@@ -76,8 +76,6 @@ class LSA(GraphClusterer):
         Neighbours that span them.
     rank : int or None
         Dimension the data is projected to first; None keeps 98 % of its energy.
-    n_clusters, scaling, partition, n_init, init, out_of_sample, random_state, verbose
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -114,8 +112,6 @@ class TSC(GraphClusterer):
     ----------
     n_nonzero : int, default=10
         η, neighbours per point.
-    n_clusters, scaling, partition, n_init, init, out_of_sample, random_state, verbose
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -150,8 +146,6 @@ class SC(GraphClusterer):
         σ, as in :class:`~subspaces.KTRR`; ``"local"`` gives each point its own, the distance to its last neighbour.
     n_neighbors : int or None
         Join each point to this many neighbours only; None joins all pairs.
-    n_clusters, scaling, partition, n_init, init, out_of_sample, random_state, verbose
-        As in :class:`~subspaces.KTRR`.
 
     Examples
     --------

@@ -22,14 +22,14 @@ class LRR2(WithGraph, GraphClusterer):
 
     min ‖Z‖_* + λ‖E‖₂,₁, X = XZ + E, solved in the row space of the data (r × n, not n × n).
 
+    ``graph="row_space"`` is the authors' affinity.
+
     Parameters
     ----------
     error_weight : float, default=1.0
         λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
     tol, max_iter
         Bound on the primal and dual residuals, and after how many steps to give up.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
-        As in :class:`~subspaces.KTRR`; ``graph="row_space"`` is the authors' affinity.
 
     Examples
     --------
@@ -64,9 +64,8 @@ class LRR1(WithGraph, GraphClusterer):
     tol : float, default=0.05
         Bound on the primal and dual residuals; at 0.05 the objective is within about 0.5 % of its minimum, at 0.001
         within 0.05 %, in three times the iterations.
-    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample,
-    random_state, verbose
-        As in :class:`LRR2`.
+    max_iter : int
+        Steps after which to give up.
 
     Examples
     --------
@@ -96,11 +95,10 @@ class LatLRR(WithGraph, GraphClusterer):
 
     Parameters
     ----------
-    error_weight, tol
-        As in :class:`LRR1`.
-    max_iter, n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample,
-    random_state, verbose
-        As in :class:`LRR2`.
+    error_weight : float, default=0.1
+        λ, weight of the error beside the ranks, for samples of unit length (``scaling="unit"``).
+    tol, max_iter
+        Bound on the primal and dual residuals, and after how many steps to give up.
 
     Examples
     --------
@@ -128,6 +126,8 @@ class KLRR(WithKernel, WithGraph, GraphClusterer):
 
     min ‖Z‖_* + λ‖φ(X)(I − Z)‖₂,₁ ("l21", iterative) or + ½λ‖φ(X)(I − Z)‖²_F ("fro", closed form).
 
+    No meaning for the closed form.
+
     Parameters
     ----------
     error_weight : float, default=10.0
@@ -135,11 +135,7 @@ class KLRR(WithKernel, WithGraph, GraphClusterer):
     error : {"fro", "l21"}, default="fro"
         Which error is measured; ``"l21"`` lets whole points be wrong.
     tol, max_iter
-        As in :class:`LRR2`; no meaning for the closed form.
-    kernel, bandwidth, kernel_params
-        As in :class:`~subspaces.KTRR`.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
-        As in :class:`LRR2`.
+        Bound on the residuals, and after how many steps to give up; no meaning for the closed form.
 
     Examples
     --------

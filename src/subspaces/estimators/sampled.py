@@ -39,7 +39,28 @@ FRAMEWORK = "Peng, Tang, Zhang, Yi, Xiao: A unified framework for representation
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Sampled(SubspaceClusterer):
-    """Algorithm 2 with any parts. A subclass says which: ``_method`` or ``_new_clusterer``, and ``_new_classifier``."""
+    """Algorithm 2 with any parts. A subclass says which: ``_method`` or ``_new_clusterer``, and ``_new_classifier``.
+
+    Parameters
+    ----------
+    n_landmarks : int, default=1000
+        δ, points that are clustered. With as many as there are points the labels are the clusterer's own.
+    sampler : {"uniform", "kmeans++", "leverage", "exemplars"} or callable, default="uniform"
+        How landmarks are chosen (:mod:`subspaces.landmarks.samplers`); a callable takes X, `n_landmarks` and a
+        :class:`numpy.random.Generator` and returns row numbers.
+    n_draws : int, default=1
+        Samples drawn. With several, each is clustered and classified, the names of the clusters are matched to those
+        of the draw that agrees most with the others, and the classifiers vote with their probabilities.
+
+    Attributes
+    ----------
+    landmark_indices_ : array of shape (δ,), row numbers of the landmarks (of the reference draw)
+    clusterer_ : the clusterer fitted on them
+    classifier_ : what labels new points
+    n_iter_ : steps of the solver, where the clusterer has one
+    agreement_ : mean adjusted Rand index between draws, only with several
+        How much the result depends on chance: near 0, a vote has nothing to agree on and other parameters are needed.
+    """
 
     n_landmarks: int = 1000
     sampler: str | Sampler = "uniform"
@@ -152,31 +173,16 @@ class SampledClusterer(Sampled):
         stay noise and do not train the classifier.
     classifier : scikit-learn classifier or None, default=None
         Anything with ``fit`` and ``predict``; it is cloned. None is the paper's network with 10 hidden units.
-    n_landmarks : int, default=1000
-        δ, points that are clustered. With as many as there are points the labels are the clusterer's own.
-    sampler : {"uniform", "kmeans++", "leverage", "exemplars"} or callable, default="uniform"
-        How landmarks are chosen (:mod:`subspaces.landmarks.samplers`); a callable takes X, `n_landmarks` and a
-        :class:`numpy.random.Generator` and returns row numbers.
-    n_draws : int, default=1
-        Samples drawn. With several, each is clustered and classified, the names of the clusters are matched to those
-        of the draw that agrees most with the others, and the classifiers vote with their probabilities.
     scaling : {None, "unit", "max", "minmax", "standard"}, default=None
         Scaling of the input, settled on all points, seen by clusterer and classifier.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the sample, and of clusterer and classifier where these have none of their own.
-    verbose : bool, default=False
-        Show how far a fit is, on standard error: a bar on a terminal, lines in a notebook.
 
     Attributes
     ----------
     labels_ : array of shape (n,)
         The landmarks' labels are the clusterer's; with several draws every label is the vote's.
     n_clusters_ : number of clusters found
-    landmark_indices_ : array of shape (δ,), row numbers of the landmarks (of the reference draw)
-    clusterer_ : the clusterer fitted on them
-    classifier_ : what labels new points
-    agreement_ : mean adjusted Rand index between draws, only with several
-        How much the result depends on chance: near 0, a vote has nothing to agree on and other parameters are needed.
     timings_ : seconds of sampling, clustering, training and classifying
 
     Examples
@@ -226,21 +232,22 @@ class EKTRR(WithKernel, Sampled):
     δ points are drawn uniformly and clustered by :class:`~subspaces.KTRR`; a network with one hidden layer of 10 units
     learns their labels and classifies all other points.
 
+    Algorithm 2 has ``sampler="uniform"`` and ``n_draws=1``.
+
     Parameters
     ----------
     n_clusters : int, default=8
         Number of subspaces L.
     n_landmarks : int, default=1000
         δ, points drawn. With as many as there are points the labels are KTRR's.
-    kernel, bandwidth, kernel_params, reg, affine, n_nonzero, graph, partition, n_init
-        As in :class:`~subspaces.KTRR`.
-    sampler, n_draws, scaling, random_state, verbose
-        As in :class:`SampledClusterer`; Algorithm 2 is ``"uniform"`` and 1.
-
-    Attributes
-    ----------
-    labels_, n_clusters_, landmark_indices_, clusterer_, classifier_, timings_
-        As in :class:`SampledClusterer`.
+    reg : float, default=1.0
+        λ divided by the mean diagonal of the kernel matrix.
+    affine : bool, default=False
+        Subspaces need not contain the origin.
+    n_nonzero : int or None, default=5
+        η, coefficients kept per landmark; None keeps all.
+    graph, partition, n_init
+        Of the clustering of the landmarks, as in :class:`~subspaces.KTRR`.
 
     Examples
     --------
@@ -270,7 +277,15 @@ class EKTRR(WithKernel, Sampled):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ByResiduals:
-    """Beside :class:`Sampled`, what the other three share: ridge residuals classify the points."""
+    """Beside :class:`Sampled`, what the other three share: ridge residuals classify the points.
+
+    Parameters
+    ----------
+    kappa, normalize_residual
+        Of the classifier, as in :class:`~subspaces.landmarks.collaborative.CollaborativeClassifier`.
+    scaling : {None, "unit", "max", "minmax", "standard"}, default="unit"
+        The authors scale every point to length 1.
+    """
 
     scaling: str | None = "unit"
     partition: str = "kmeans"
@@ -290,15 +305,8 @@ class SSSC(ByResiduals, Sampled):
 
     Parameters
     ----------
-    n_clusters : int, default=8
     alpha, tol, max_iter, partition, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.SSC`.
-    kappa, normalize_residual
-        Of the classifier, as in :class:`~subspaces.landmarks.collaborative.CollaborativeClassifier`.
-    scaling : {None, "unit", "max", "minmax", "standard"}, default="unit"
-        The authors scale every point to length 1.
-    n_landmarks, sampler, n_draws, random_state, verbose
-        As in :class:`SampledClusterer`.
 
     Examples
     --------
@@ -325,11 +333,8 @@ class SLSR(ByResiduals, Sampled):
 
     Parameters
     ----------
-    n_clusters : int, default=8
     reg, partition, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.LSR1`.
-    kappa, normalize_residual, scaling, n_landmarks, sampler, n_draws, random_state, verbose
-        As in :class:`SSSC`.
 
     Examples
     --------
@@ -351,11 +356,8 @@ class SLRR(ByResiduals, Sampled):
 
     Parameters
     ----------
-    n_clusters : int, default=8
     error_weight, tol, max_iter, partition, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.LRR2`.
-    kappa, normalize_residual, scaling, n_landmarks, sampler, n_draws, random_state, verbose
-        As in :class:`SSSC`.
 
     Examples
     --------

@@ -29,6 +29,8 @@ class SSC(WithGraph, GraphClusterer):
     (the authors' program does not: it converges elsewhere). Wins where subspaces intersect and noise is small; few
     coefficients may leave a subspace in pieces.
 
+    ``graph="mass"`` is the authors' treatment of C.
+
     Parameters
     ----------
     alpha : float, default=20
@@ -42,8 +44,6 @@ class SSC(WithGraph, GraphClusterer):
         their published figures (:mod:`subspaces.representation.sparse_admm`).
     tol, max_iter
         When the optimality conditions count as met, and after how many rounds to give up.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
-        As in :class:`~subspaces.KTRR`; ``graph="mass"`` is the authors' treatment of C.
 
     Examples
     --------
@@ -90,12 +90,12 @@ class KSSC(WithKernel, WithGraph, GraphClusterer):
 
     Parameters
     ----------
-    alpha, affine, tol, max_iter
-        As in :class:`SSC`, with kernel values for inner products.
-    kernel, bandwidth, kernel_params
-        As in :class:`~subspaces.KTRR`.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
-        As in :class:`SSC`.
+    alpha : float, default=20
+        λ = alpha/μ, μ the smallest over samples of the largest kernel value; below 1 some get no coefficient.
+    affine : bool, default=False
+        Subspaces need not contain the origin.
+    tol, max_iter
+        When the optimality conditions count as met, and after how many rounds to give up.
 
     Examples
     --------
@@ -128,6 +128,8 @@ class EnSC(WithGraph, GraphClusterer):
     Per point min τ‖c‖₁ + ½(1 − τ)‖c‖² + ½γ‖x − Xᵀc‖², c_i = 0, by an active set over all points at once. The most
     accurate linear method where subspaces intersect.
 
+    ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
+
     Parameters
     ----------
     gamma : float, default=50
@@ -136,8 +138,6 @@ class EnSC(WithGraph, GraphClusterer):
         τ; 1 is SSC.
     tol, max_iter
         When the optimality conditions count as met, and after how many rounds to give up.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
-        As in :class:`~subspaces.KTRR`; ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
 
     Examples
     --------
@@ -172,6 +172,8 @@ class SSCOMP(WithGraph, GraphClusterer):
 
     Each point picks up to η others, one at a time, the one most correlated with what is left of it.
 
+    ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
+
     Parameters
     ----------
     n_nonzero : int, default=5
@@ -181,8 +183,6 @@ class SSCOMP(WithGraph, GraphClusterer):
         origin are then told apart, and subspaces need not quite contain it. 0 is the authors' program.
     tol : float, default=1e-6
         A point is done when what is left of it is shorter than this.
-    n_clusters, scaling, graph, graph_params, partition, n_init, init, connect, out_of_sample, random_state, verbose
-        As in :class:`~subspaces.KTRR`; ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
 
     Examples
     --------
