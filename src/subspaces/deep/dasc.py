@@ -53,7 +53,7 @@ class DASC(SelfExpressive, DeepClusterer):
     ("fakes") should lie in its subspace: the discriminator turns U_k towards the codes it trusts and away from the
     fakes, the network makes the fakes' residual ‖z − U_k U_kᵀ z‖² small. Clusters are recomputed now and then.
 
-    Whose loss with ``norm="l2"`` remains; `norm` must stay "l2". `n_clusters` is needed, and the graph and cut
+    The loss of :class:`DSCNet` with ``norm="l2"`` remains; `norm` must stay "l2". `n_clusters` is needed, and the graph and cut
     serve the clusterings within.
 
     Parameters
@@ -72,6 +72,8 @@ class DASC(SelfExpressive, DeepClusterer):
         Steps of the discriminator per step of the network.
     separation : float, default=0.1
         Weight of ‖U_kᵀU_l‖², which keeps the subspaces apart.
+    norm, norm_weight, self_expression, epochs
+        Of the loss of :class:`DSCNet`: the norm of C, its weight, that of the self-expression, largest number of steps.
 
     Examples
     --------

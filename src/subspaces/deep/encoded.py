@@ -59,8 +59,8 @@ class AESSC(OnCodes, DeepClusterer):
     ----------
     code_scaling : {"unit", "max", "standard", None}, default="unit"
         Scaling of the codes before SSC.
-
-    ``ssc_tol`` is its `tol`. ``graph="mass"`` is SSC's.
+    alpha, affine, ssc_tol, max_iter
+        `alpha`, `affine`, `tol` and `max_iter` of :class:`~subspaces.SSC`.
 
     Examples
     --------
@@ -96,6 +96,8 @@ class AEKTRR(WithKernel, OnCodes, DeepClusterer):
     ----------
     code_scaling : {"unit", "max", "standard", None}, default="unit"
         Scaling of the codes before the kernel.
+    reg : float, default=1.0
+        λ divided by the mean diagonal of the kernel matrix of the codes.
 
     Examples
     --------
