@@ -27,7 +27,7 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import minmax_scale, normalize
 
 from subspaces import KTRR, SSC, TRR, cluster_image
-from subspaces.app.files import Cube, as_cube
+from subspaces.applications.cube import Cube, as_cube
 from subspaces.datasets import make_cube
 from subspaces.metrics import accuracy, adjusted_rand, normalized_mutual_info
 

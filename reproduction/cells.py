@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from subspaces.app.files.writing import write_text
+from subspaces.utils.atomic import write_text
 
 CODE = 1
 """Raised whenever a change of the code changes results: cells of older code are then not found any more."""

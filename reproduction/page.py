@@ -21,7 +21,7 @@ from reproduction.run import Settings, progress
 from reproduction.tables import markdown
 from subspaces import __version__
 from subspaces.app.files import FileError
-from subspaces.app.files.writing import write_text
+from subspaces.utils.atomic import write_text
 from subspaces.utils.spelling import counted
 
 PAGE = "reproduction.md"

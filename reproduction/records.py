@@ -15,8 +15,8 @@ from scipy import stats
 
 from reproduction.cells import Outcome, Result
 from reproduction.plan import DRAWN, HERE, Experiment, Planned, names_of, read_chosen
-from subspaces.app.files.writing import write_text
 from subspaces.metrics import PAPER_SCORES
+from subspaces.utils.atomic import write_text
 from subspaces.utils.spelling import counted
 
 LEVEL = 0.05

@@ -14,7 +14,7 @@ from reproduction.compute import check_needs
 from reproduction.plan import CHOSEN, GRID, HERE, PICTURES, Experiment, Rows
 from reproduction.records import Run, make_records, to_csv, write_chosen
 from reproduction.tables import latex, markdown
-from subspaces.app.files.writing import write_atomically, write_text
+from subspaces.utils.atomic import write_atomically, write_text
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ pytest.importorskip("dask.dataframe", reason="Dask DataFrames are not installed:
 
 import subspaces
 from subspaces import KTRR
-from subspaces.app.files.writing import unfinished
 from subspaces.distributed import _files, _sampled, _sharded, _shards, connect, fit_predict
 from subspaces.estimators.sampled import EKTRR
+from subspaces.utils.atomic import unfinished
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 ENVIRONMENT = {

@@ -19,9 +19,10 @@ from typer.testing import CliRunner
 from reproduction.__main__ import main as reproduce
 from reproduction.cells import digest, read_runs, run_cells
 from subspaces.app.cli.main import app
-from subspaces.app.files import FileError, write_atomically, write_labels
+from subspaces.app.files import FileError, write_labels
 from subspaces.datasets import _load, load_mnist
 from subspaces.datasets._formats import points_of
+from subspaces.utils.atomic import write_atomically
 
 resource = pytest.importorskip("resource", reason="limits of POSIX")
 NO_SPACE = (errno.ENOSPC, errno.EFBIG)

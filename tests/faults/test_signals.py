@@ -20,7 +20,9 @@ from fault_data import write_photos
 
 import subspaces
 from subspaces.app.cli.main import app
-from subspaces.app.files import sorting, write_atomically, writing
+from subspaces.app.files import sorting, writing
+from subspaces.utils import atomic
+from subspaces.utils.atomic import write_atomically
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 Image = pytest.importorskip("PIL.Image")
@@ -193,9 +195,9 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path):
     """64: what a killed process was writing is removed by the next run, what a living one writes is not."""
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # dead, and nobody has asked how it ended: a zombie
-    dead = tmp_path / writing.temporary_name("a.npy").replace(f"-{os.getpid()}-", f"-{child.pid}-")
+    dead = tmp_path / atomic.temporary_name("a.npy").replace(f"-{os.getpid()}-", f"-{child.pid}-")
     folder = dead.with_name(dead.name.replace("a.npy", "folder"))
-    elsewhere = tmp_path / f".a.npy.{'0000' if writing._host() != '0000' else '1111'}-{child.pid}-abcdef.tmp"
+    elsewhere = tmp_path / f".a.npy.{'0000' if atomic._host() != '0000' else '1111'}-{child.pid}-abcdef.tmp"
     strangers = [tmp_path / name for name in ("a.npy", ".hidden", ".a.tmp", ".note.tmp.txt")]
     for path in (dead, elsewhere, *strangers):
         path.touch()
@@ -203,12 +205,12 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path):
     (folder / "x").touch()
     with write_atomically(tmp_path / "b.npy") as stream:
         stream.write(b"b")
-        writing.remove_leftovers(tmp_path)
+        atomic.remove_leftovers(tmp_path)
         assert len(list(tmp_path.glob(".b.npy.*.tmp"))) == 1
     assert set(tmp_path.iterdir()) == {elsewhere, *strangers, tmp_path / "b.npy"}
     child.wait()
     dead.touch()
-    writing.remove_leftovers(tmp_path)
+    atomic.remove_leftovers(tmp_path)
     assert not dead.exists()
 
 

@@ -8,9 +8,9 @@ import scipy.io
 
 from cube_data import UTM, cube_refusal, small_cube, write_envi
 from io_data import Bomb, save_mat73
-from subspaces.app.files.cube import as_cube
 from subspaces.app.files.cube_reading import read_cube
 from subspaces.app.files.envi import TYPES, read_header
+from subspaces.applications.cube import as_cube
 from subspaces.datasets import make_cube
 
 # ------------------------------------------------------------------ ENVI

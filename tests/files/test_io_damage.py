@@ -20,7 +20,7 @@ import scipy.sparse
 
 from io_data import Bomb, named_points, refusal, save_mat73
 from subspaces.app.files import READERS, FileError, read_table
-from subspaces.app.files.matlab import list_matrices, read_matrix
+from subspaces.utils.mat_files import list_matrices, read_matrix
 
 h5py = pytest.importorskip("h5py")
 pa = pytest.importorskip("pyarrow")

@@ -12,9 +12,9 @@ from scipy import sparse
 
 from io_data import refusal
 from subspaces.app.files import READERS, FileError, read_table
-from subspaces.app.files.matlab import list_matrices, read_matrix
 from subspaces.datasets import _formats
 from subspaces.engine.confidence import summarize_graph
+from subspaces.utils.mat_files import list_matrices, read_matrix
 
 # ------------------------------------------------------------------ tables
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from subspaces.app.files import WRITERS, FileError, check_output, write_atomically, write_labels
+from subspaces.app.files import WRITERS, FileError, check_output, write_labels
+from subspaces.utils.atomic import write_atomically
 
 pytest.importorskip("pyarrow")
 

@@ -222,7 +222,7 @@ def test_sparse_matrices_that_point_outside_are_refused(tmp_path, model):
 
 
 def test_functions_are_refused(tmp_path, model):
-    from subspaces.app.files.writing import write_text
+    from subspaces.utils.atomic import write_text
 
     assert "write_text" in refusal(dump(tmp_path / "m.skops", estimator=model, hook=write_text))
     assert load_model(dump(tmp_path / "n.skops", estimator=model))[1] == Reading(8)

@@ -7,7 +7,8 @@ import pytest
 
 import subspaces
 from subspaces import KTRR, TRR, cluster_image
-from subspaces.app.files import as_cube, read_cube
+from subspaces.app.files import read_cube
+from subspaces.applications.cube import as_cube
 from subspaces.applications.hyperspectral import image, image_features
 from subspaces.applications.hyperspectral.image import label_spectra
 from subspaces.datasets import make_cube

@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import normalize
 
-from subspaces.app.files import cube as io_cube
+from subspaces.applications import cube as io_cube
 from subspaces.applications.hyperspectral import neighbourhood
 from subspaces.applications.hyperspectral.neighbourhood import patches, propagate, unit_components
 from subspaces.applications.hyperspectral.superpixels import segment_means, superpixels

@@ -18,11 +18,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from subspaces.app.files import FileError, read_table
-from subspaces.app.files.columns import LABEL_NAMES
-from subspaces.app.files.dataset import check_size, printable
-from subspaces.app.files.matlab import list_matrices
+from subspaces.utils.column_names import LABEL_NAMES
+from subspaces.utils.files import FileError, check_size, printable
+from subspaces.utils.mat_files import list_matrices
 from subspaces.utils.memory import available_bytes
+from subspaces.utils.optional import from_app
 from subspaces.utils.process import quiet
 from subspaces.utils.types import Array, Labels
 
@@ -90,7 +90,7 @@ def reading(path: Path) -> Iterator[None]:
 
 def read_arrays(path: Path) -> Points:
     """Points and labels from a ``.npz`` file (``X``, ``y``, perhaps ``scale``) or a ``.mat`` one (``fea``, ``gnd``)."""
-    table = read_table(path, label=_label_name(path))
+    table = from_app("files", "read_table")(path, label=_label_name(path))
     assert table.y is not None
     assert table.classes is not None
     return Points(table.X, table.y, table.classes)
@@ -142,7 +142,7 @@ def read_yaleb_crop(path: Path, n_subjects: int = 38) -> Points:
     Images without any light (all zero) are left out: no method can place them.
     """
     image_shape = (48, 42)
-    pixels_first = read_table(path, array="Y").X
+    pixels_first = from_app("files", "read_table")(path, array="Y").X
     n_pixels, n_images = pixels_first.shape
     if n_pixels != math.prod(image_shape) or n_images % n_subjects:
         shape = f"{n_pixels} x {n_images}"

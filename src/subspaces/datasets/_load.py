@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 
-from subspaces.app.files import FileError, write_atomically
-from subspaces.app.files.writing import remove_leftovers, unfinished
 from subspaces.datasets._formats import Points, names_in_words
+from subspaces.utils.atomic import remove_leftovers, unfinished, write_atomically
+from subspaces.utils.files import FileError
 from subspaces.utils.types import Array, Labels
 
 Folder = str | PathLike[str] | None

@@ -9,9 +9,9 @@ from os import PathLike
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from subspaces.app.files.tracks import read_tracks
 from subspaces.datasets._load import Seed, positive
 from subspaces.datasets.completion import complete
+from subspaces.utils.optional import from_app
 from subspaces.utils.types import Array, Labels
 
 
@@ -51,7 +51,7 @@ def load_motion(
     Tron, Vidal: A benchmark for the comparison of 3-D motion segmentation algorithms, CVPR 2007.
     """
     array, label = (None, None) if sequence is None else (f"{sequence}_X", f"{sequence}_y")
-    tracks = read_tracks(path, array=array, label=label)
+    tracks = from_app("files.tracks", "read_tracks")(path, array=array, label=label)
     visible = ~np.isnan(tracks.X[:, ::2])
     found = complete(tracks.X, group=2) if complete_tracks else None
     X = tracks.X if found is None else found.X

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from subspaces.app.files import write_atomically
+from subspaces.utils.atomic import write_atomically
 from subspaces.utils.process import quiet
 
 FORMAT = 1

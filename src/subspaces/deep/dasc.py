@@ -53,8 +53,8 @@ class DASC(SelfExpressive, DeepClusterer):
     ("fakes") should lie in its subspace: the discriminator turns U_k towards the codes it trusts and away from the
     fakes, the network makes the fakes' residual ‖z − U_k U_kᵀ z‖² small. Clusters are recomputed now and then.
 
-    The loss of :class:`DSCNet` with ``norm="l2"`` remains; `norm` must stay "l2". `n_clusters` is needed, and the graph and cut
-    serve the clusterings within.
+    The loss of :class:`DSCNet` with ``norm="l2"`` remains; `norm` must stay "l2". `n_clusters` is needed, and the graph
+    and cut serve the clusterings within.
 
     Parameters
     ----------

@@ -21,7 +21,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from subspaces.app.files.writing import remove_leftovers
 from subspaces.distributed._input import as_source
 from subspaces.distributed._output import Output
 from subspaces.distributed._sampled import fit_sampled
@@ -29,6 +28,7 @@ from subspaces.distributed._sharded import fit_graph
 from subspaces.distributed._tasks import DaskWorkers, Progress, ThisProcess, Workers
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.sampled import Sampled
+from subspaces.utils.atomic import remove_leftovers
 from subspaces.utils.types import Labels
 
 __all__ = ["connect", "fit_predict"]

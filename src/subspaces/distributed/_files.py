@@ -18,10 +18,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from subspaces import __version__
-from subspaces.app.files import FileError, write_atomically, writing
-from subspaces.app.files.dataset import printable
-from subspaces.app.files.numpy_files import read_header
 from subspaces.kernels import KERNELS, Kernel
+from subspaces.utils.atomic import remove_leftovers, unfinished, write_array, write_atomically, write_text
+from subspaces.utils.files import FileError, printable, read_header
 from subspaces.utils.process import quiet
 from subspaces.utils.types import Array
 
@@ -35,7 +34,7 @@ def save(path: Path, array: Array) -> None:
 
 
 def _write(stream: BinaryIO, array: Array) -> None:
-    writing.write_array(stream, array)
+    write_array(stream, array)
     stream.write(_checksum(array))
 
 
@@ -53,7 +52,7 @@ def save_several(path: Path, **arrays: Any) -> None:
 
 def save_folder(target: Path, **arrays: Array) -> None:
     """Write arrays as ``.npy`` files of a folder, which appears when it is complete."""
-    with writing.unfinished(target) as temporary:
+    with unfinished(target) as temporary:
         temporary.mkdir()  # no parents: a task that outlives its run must not bring a removed folder back
         for name, array in arrays.items():
             with (temporary / f"{name}.npy").open("wb") as stream:
@@ -66,7 +65,7 @@ def save_folder(target: Path, **arrays: Array) -> None:
 def place_folder(temporary: Path, target: Path) -> None:
     """Give a complete folder its name; where another run, or a lost worker, was faster, theirs stays."""
     if target.is_dir() and not is_whole(target):
-        with writing.unfinished(target) as damaged:
+        with unfinished(target) as damaged:
             os.replace(target, damaged)
     try:
         os.replace(temporary, target)
@@ -155,9 +154,9 @@ def named_folder(folder: Path, kind: str, settings: Mapping[str, Any]) -> Path:
     text = json.dumps(known, indent=1, sort_keys=True, default=str)
     target = folder / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
     target.mkdir(parents=True, exist_ok=True)
-    writing.remove_leftovers(target, own=True)
+    remove_leftovers(target, own=True)
     if not (target / "settings.json").exists():
-        writing.write_text(target / "settings.json", text)
+        write_text(target / "settings.json", text)
     return target
 
 

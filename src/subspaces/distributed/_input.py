@@ -14,9 +14,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subspaces.app.files import FileError
-from subspaces.app.files.dataset import printable
-from subspaces.app.files.safe_files import inside
 from subspaces.distributed._files import mapped
 from subspaces.distributed._readers import (
     ArrayRows,
@@ -29,6 +26,7 @@ from subspaces.distributed._readers import (
     warn_of_ids,
 )
 from subspaces.distributed._tasks import DaskWorkers, Workers, results
+from subspaces.utils.files import FileError, inside, printable
 from subspaces.utils.memory import require
 from subspaces.utils.namespace import place_of
 from subspaces.utils.process import warn_caller

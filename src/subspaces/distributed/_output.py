@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from subspaces.app.files.writing import unfinished, write_atomically
 from subspaces.distributed._files import mapped
+from subspaces.utils.atomic import unfinished, write_atomically
 from subspaces.utils.types import Array
 
 OUTPUTS = (".npy", ".parquet", ".zarr")

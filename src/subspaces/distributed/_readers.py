@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from subspaces.app.files import FileError, read_table
-from subspaces.app.files.dataset import printable
-from subspaces.app.files.identifiers import is_id
 from subspaces.distributed._files import mapped
+from subspaces.utils.column_names import is_id
+from subspaces.utils.files import FileError, printable
+from subspaces.utils.optional import from_app
 from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array
 
@@ -205,7 +205,7 @@ class CsvRows:
 
 @lru_cache(maxsize=1)
 def _csv_file(file: Stamped) -> tuple[Array, list[str], list[str]]:
-    data = read_table(file.path, keep=None)
+    data = from_app("files", "read_table")(file.path, keep=None)
     names = list(data.feature_names or [str(i + 1) for i in range(data.X.shape[1])])
     used = [i for i, name in enumerate(names) if not is_id(name)]
     return np.asarray(data.X)[:, used], [names[i] for i in used], [name for name in names if is_id(name)]

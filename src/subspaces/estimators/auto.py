@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces.app.features import Extractor, Features, fit_extractor
 from subspaces.engine.calibration import Agreement
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import FitResult, run
@@ -24,6 +23,7 @@ from subspaces.estimators.local import SC
 from subspaces.estimators.resolve import OTHERWISE, keep_choice
 from subspaces.selection import AUTO, Selection, choose
 from subspaces.selection.candidates import EFFORTS, NEIGHBORS
+from subspaces.utils.optional import from_app
 from subspaces.utils.progress import shown
 from subspaces.utils.types import Data
 
@@ -91,7 +91,7 @@ class SubspaceClustering(GraphClusterer):
     effort: str = "balanced"
     scaling: str | None = AUTO
     partition: str = AUTO
-    features: Features | None = None
+    features: str | PathLike[str] | Callable[..., Any] | None = None
     image_shape: Sequence[int] | None = None
 
     n_init: ClassVar[int] = 20  # type: ignore[misc]  # not for the user to set
@@ -100,7 +100,7 @@ class SubspaceClustering(GraphClusterer):
         "effort": [StrOptions(set(EFFORTS))],
         "scaling": [*CONSTRAINTS["scaling"], StrOptions({AUTO})],
         "partition": [StrOptions({AUTO, "kmeans", "modularity"})],
-        "features": [str, PathLike, callable, Extractor, None],
+        "features": [str, PathLike, callable, None],
         "image_shape": [tuple, list, None],
     }
     _is_quick = True
@@ -108,9 +108,9 @@ class SubspaceClustering(GraphClusterer):
     reference = KTRR.reference
 
     def _validated(self, X: Any) -> Data:
-        self.extractor_: Extractor | None = None
+        self.extractor_: Any = None
         if self.features is not None:
-            self.extractor_, X = fit_extractor(self.features, X, self.image_shape)
+            self.extractor_, X = from_app("features", "fit_extractor")(self.features, X, self.image_shape)
         elif self.image_shape is not None:
             raise ValueError("image_shape says how features see the rows of X; give features, or leave it out.")
         return super()._validated(X)

@@ -61,11 +61,10 @@ class ImageOutputs(Outputs):
         """Write the map and its picture; one line each for people."""
         assert isinstance(run, ImageRun)
         assert run.image is not None
-        from subspaces.app.files import write_atomically
         from subspaces.app.files.envi import write_envi_map
         from subspaces.app.files.geotiff import write_geotiff_map
-        from subspaces.app.files.writing import write_array
         from subspaces.inspection.plots.images import label_colors, map_png
+        from subspaces.utils.atomic import write_array, write_atomically
 
         cube, labels, source = run.image.cube, run.image.labels, Path(run.document["source"])
         target = self.target(source)

@@ -121,8 +121,8 @@ class Motion:
         """Draw the tracks by cluster, gaps where they were; one line for people."""
         if self.overlay is None:
             return []
-        from subspaces.app.files import write_atomically
         from subspaces.inspection.plots.overlay import TracksDisplay
+        from subspaces.utils.atomic import write_atomically
 
         display = TracksDisplay.of(self.tracks, labels)
         content = display.film() if self.overlay.suffix.lower() == ".gif" else display.picture()

@@ -33,7 +33,7 @@ def write_tree(path: Path | None, run: Run) -> list[str]:
     """Write the tree; one line for people."""
     if path is None:
         return []
-    from subspaces.app.files.writing import write_text
+    from subspaces.utils.atomic import write_text
 
     tree = run.estimator.tree_
     is_json = path.suffix.lower() == ".json"

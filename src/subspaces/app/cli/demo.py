@@ -46,7 +46,7 @@ def demo(
 
     from subspaces import __version__
     from subspaces.app.files import FileError
-    from subspaces.app.files.writing import write_atomically, write_text
+    from subspaces.utils.atomic import write_atomically, write_text
 
     try:
         output.mkdir(parents=True, exist_ok=True)

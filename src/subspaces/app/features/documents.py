@@ -16,8 +16,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
 from subspaces.app.features.extractor import Extractor, Progress, Shape
-from subspaces.app.files.dataset import FileError
 from subspaces.utils.components import N_COMPONENTS, leading_directions
+from subspaces.utils.files import FileError
 from subspaces.utils.types import Array, Sparse
 
 INSTALL = 'pip install "subspaces[text]"'

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from subspaces.app.features.extractor import Extractor, Progress, Shape
-from subspaces.app.files.dataset import FileError
 from subspaces.app.files.reading import read_table
+from subspaces.utils.files import FileError
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array
 

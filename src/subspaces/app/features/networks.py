@@ -18,7 +18,7 @@ import numpy as np
 
 from subspaces.app.features.extractor import Extractor, Progress, Shape
 from subspaces.app.features.pixels import Item, as_rgb, identified, pictures
-from subspaces.app.files.dataset import FileError, printable
+from subspaces.utils.files import FileError, printable
 from subspaces.utils.process import quiet
 from subspaces.utils.types import Array
 

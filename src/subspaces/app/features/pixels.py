@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from subspaces.app.features.extractor import Extractor, Progress, Shape
-from subspaces.app.files.dataset import FileError, printable
 from subspaces.app.files.image_files import common_size, load_image, shown_size
-from subspaces.app.files.safe_files import check_regular
+from subspaces.utils.files import FileError, check_regular, printable
 from subspaces.utils.memory import require
 from subspaces.utils.types import Array
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from subspaces.app.files.arrays import check_points
-from subspaces.app.files.dataset import Dataset, FileError, Request, argument, check_size, encode, printable, quoted
+from subspaces.app.files.dataset import Dataset, Request, encode
 from subspaces.app.files.sparse_files import check_sparse, checked_shape, compressed
+from subspaces.utils.files import FileError, argument, check_size, printable, quoted
 from subspaces.utils.types import Array, Data
 
 COMPONENTS = "obsm/X_pca"

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.columns import LABEL_NAMES, settle_missing
-from subspaces.app.files.dataset import (
-    Dataset,
-    FileError,
-    Request,
-    argument,
-    check_size,
-    encode,
-    first_not_finite,
-    printable,
-    quoted,
-    whole_numbers,
-)
+from subspaces.app.files.columns import settle_missing
+from subspaces.app.files.dataset import Dataset, Request, encode, first_not_finite, whole_numbers
+from subspaces.utils.column_names import LABEL_NAMES
+from subspaces.utils.files import FileError, argument, check_size, printable, quoted
+from subspaces.utils.mat_files import ArrayInfo
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
 
@@ -31,30 +21,6 @@ POINT_NAMES = ("X", "fea", "data")
 
 _LISTED = 8
 """Arrays of a file that an error lists."""
-
-
-@dataclass(frozen=True)
-class ArrayInfo:
-    """What a file says of an array before its values are read."""
-
-    shape: tuple[int, ...]
-    kind: str
-    """``"number"``, ``"text"``, or in words what else it is (then it is never read)."""
-    itemsize: int = 8
-
-    @property
-    def is_matrix(self) -> bool:
-        """Whether these can be points: numbers, and two or more axes longer than one."""
-        return self.kind == "number" and sum(length > 1 for length in self.shape) > 1
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory of the values."""
-        return math.prod(self.shape) * self.itemsize  # of Python: a hostile shape must not overflow
-
-    def __str__(self) -> str:
-        size = printable(" x ".join(str(length) for length in self.shape)) or "scalar"
-        return size if self.kind == "number" else f"{size}, {printable(self.kind)}"
 
 
 def dataset_from_arrays(

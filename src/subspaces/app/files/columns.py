@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.dataset import Dataset, FileError, Request, argument, first_not_finite, printable, quoted
+from subspaces.app.files.dataset import Dataset, Request, first_not_finite
 from subspaces.app.files.identifiers import FEW, is_id_name, kind_of_texts
+from subspaces.utils.column_names import LABEL_NAMES
+from subspaces.utils.files import FileError, argument, printable, quoted
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array
-
-LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "class", "classes")
-"""Names under which the true classes usually travel (compared in lower case)."""
 
 CLASS_NAMES = ("species", "kind", "type", "group", "category", "variety", "diagnosis")
 """More names of texts that are probably the classes."""

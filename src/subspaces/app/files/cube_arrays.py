@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from subspaces.app.files.arrays import ArrayInfo
-from subspaces.app.files.cube import CubeRequest, Raw, check_cube_size
-from subspaces.app.files.dataset import FileError, argument, check_size, printable
+from subspaces.app.files.cube_raw import CubeRequest, Raw, check_cube_size
 from subspaces.app.files.matlab import N_COPIES, mat_arrays
-from subspaces.app.files.numpy_files import npz_arrays, read_header
+from subspaces.app.files.numpy_files import npz_arrays
+from subspaces.utils.files import FileError, argument, check_size, printable, read_header
+from subspaces.utils.mat_files import ArrayInfo
 from subspaces.utils.types import Array
 
 

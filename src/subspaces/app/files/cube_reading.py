@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.cube import Cube, CubeRequest, Raw, present_pixels
 from subspaces.app.files.cube_arrays import read_mat_cube, read_npy_cube, read_npz_cube
-from subspaces.app.files.dataset import FileError, argument, printable
+from subspaces.app.files.cube_raw import CubeRequest, Raw
 from subspaces.app.files.envi import read_envi
 from subspaces.app.files.geotiff import read_geotiff
-from subspaces.app.files.safe_files import check_regular
+from subspaces.applications.cube import Cube, present_pixels
+from subspaces.utils.files import FileError, argument, check_regular, printable
 from subspaces.utils.memory import available_bytes
 from subspaces.utils.types import Array
 

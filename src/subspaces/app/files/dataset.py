@@ -2,81 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from subspaces.utils.spelling import Value, spelled
+from subspaces.utils.files import FileError
 from subspaces.utils.types import Array, Data, Labels
-
-
-def printable(text: object, limit: int = 60) -> str:
-    r"""Text from a file, safe for a terminal: one line, control characters as ``\x1b``, at most `limit` long.
-
-    Examples
-    --------
-    >>> printable("a\x1b[31mred\n")
-    'a\\x1b[31mred\\n'
-    """
-    raw = str(text)
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in raw[:limit])
-    return shown[:limit] + ("..." if max(len(raw), len(shown)) > limit else "")
-
-
-def quoted(names: Sequence[str], limit: int = 12) -> str:
-    """Names for an error message: the first `limit`, then how many more there are."""
-    shown = ", ".join(f"'{printable(name)}'" for name in names[:limit])
-    return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
-
-
-def argument(name: str, value: Value = None) -> str:
-    r"""Name an argument of `read_table` for a message, with what to pass if a `value` (maybe from a file) is given.
-
-    Examples
-    --------
-    >>> argument("label", "a\x1b")
-    'label="a\\x1b"'
-    """
-    if value is None or isinstance(value, bool):
-        return spelled(name, value)
-    return spelled(name, printable(value) if isinstance(value, str) else [printable(item) for item in value])
-
-
-class FileError(ValueError):
-    """A file that cannot be used. Its text is one line: file, place, what is wrong, what to do.
-
-    Parameters
-    ----------
-    path : the file
-    problem : what is wrong and what to do about it; text taken from the file must have gone through `printable`
-    line : of the file, counted from 1
-    column : its name
-    remedy : arguments of `read_table` with which it can be used
-    """
-
-    def __init__(
-        self,
-        path: Path | str,
-        problem: str,
-        *,
-        line: int | None = None,
-        column: str | None = None,
-        remedy: dict[str, Any] | None = None,
-    ) -> None:
-        self.path, self.problem, self.line, self.column, self.remedy = path, problem, line, column, remedy or {}
-        place = printable(path, limit=4096)
-        if line is not None:
-            place += f", line {line}"
-        if column is not None:
-            place += f", column '{printable(column)}'"
-        super().__init__(f"{place}: {problem}")
-
-    def saying(self, problem: str, path: Path | None = None) -> FileError:
-        """Return the same error in other words, or of a file by another name."""
-        return FileError(path or self.path, problem, line=self.line, column=self.column, remedy=self.remedy)
 
 
 @dataclass(frozen=True)
@@ -175,23 +108,6 @@ class Dataset:
     def table(self) -> dict[str, Any]:
         """What `subspaces.app.files.write_labels` is to know of the file: a row of it for each row of the labels."""
         return {"ids": self.row_ids or self.ids, "lines": self.lines, "rows": self.rows, "n_rows": self.n_rows}
-
-
-def readable_bytes(n_bytes: float) -> str:
-    """Bytes in the unit a person would use."""
-    n_bytes = min(n_bytes, 10**300)  # a hostile header announces more than a float can hold
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.3g} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.3g} TB"
-
-
-def check_size(path: Path, n_bytes: int, max_bytes: int, what: str = "its values need") -> None:
-    """Refuse a file by what its header announces, before anything of that size is allocated."""
-    if n_bytes > max_bytes:
-        problem = f"{what} {readable_bytes(n_bytes)}, and only {readable_bytes(max_bytes)} of memory may be used"
-        raise FileError(path, f"{problem}; take fewer rows or columns, or a machine with more memory")
 
 
 def first_not_finite(X: Array) -> tuple[int, int] | None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from subspaces.app.files.cube import CubeRequest, Georeference, Raw, check_cube_size
-from subspaces.app.files.dataset import FileError, printable, readable_bytes
-from subspaces.app.files.safe_files import check_beside
-from subspaces.app.files.writing import write_atomically, write_text
+from subspaces.app.files.cube_raw import CubeRequest, Raw, check_cube_size
+from subspaces.applications.cube import Georeference
+from subspaces.utils.atomic import write_atomically, write_text
+from subspaces.utils.files import FileError, check_beside, printable, readable_bytes
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
 

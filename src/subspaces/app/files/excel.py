@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from subspaces.app.files.dataset import Dataset, FileError, Request, argument, printable, quoted
+from subspaces.app.files.dataset import Dataset, Request
 from subspaces.app.files.dialect import Row
 from subspaces.app.files.excel_scan import scan
 from subspaces.app.files.text_tables import Layout, dataset_from_rows
+from subspaces.utils.files import FileError, argument, printable, quoted
 from subspaces.utils.process import quiet
 from subspaces.utils.spelling import counted
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from subspaces.app.files.dataset import FileError, check_size
 from subspaces.app.files.safe_files import check_ratio
+from subspaces.utils.files import FileError, check_size
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main "
 STRICT = "http://purl.oclc.org/ooxml/spreadsheetml/main "

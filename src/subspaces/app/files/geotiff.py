@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.cube import CubeRequest, Georeference, Raw, check_cube_size
-from subspaces.app.files.dataset import FileError, printable
-from subspaces.app.files.writing import write_atomically
+from subspaces.app.files.cube_raw import CubeRequest, Raw, check_cube_size
+from subspaces.applications.cube import Georeference
+from subspaces.utils.atomic import write_atomically
+from subspaces.utils.files import FileError, printable
 from subspaces.utils.types import Array, Labels
 
 

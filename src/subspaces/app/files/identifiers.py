@@ -8,23 +8,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from subspaces.app.files.dataset import Dataset, Request, argument, printable, quoted
+from subspaces.app.files.dataset import Dataset, Request
 from subspaces.app.files.dialect import MISSING
+from subspaces.utils.column_names import IDS, is_id, last_word
+from subspaces.utils.files import argument, printable, quoted
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array
 
 FEW = 3
 """Rows from which on texts that are all different are taken for names of the samples."""
 
-IDS = frozenset({"id", "ids", "idx", "uuid", "guid"})
-"""Last word of a name that only identifiers have: whole numbers and texts below it are left out."""
 
 NUMBERINGS = {"#", "nr", "no", "num", "number", "nummer", "key", "code", "row", "record", "case", "serial", "barcode"}
 NUMBERINGS |= {"patient", "subject", "participant", "sample", "specimen", "animal", "ring", "tag", "customer", "order"}
 """Last word of a name that identifiers may have: whole numbers below it are left out if all differ."""
 
 _COUNTED, _MANY = 8, 20  # rows from which equal steps, and different numbers in a narrow range, are no accident
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+|#")  # PatientID and patient_id have the same words
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?([AaPp][Mm]|Z|[+-]\d{2}:?\d{2})?"
 _DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})"
 _MONTH = r"\d{1,2}[ .-]+[^\W\d_]{3,9}[ .,-]+(\d{2}|\d{4})|[^\W\d_]{3,9}\.? \d{1,2},? \d{4}"
@@ -47,14 +46,9 @@ def kind_of_texts(name: str, cells: Sequence[str]) -> str:
     return "id" if FEW <= len(cells) == len(set(cells)) or is_id(name) else ""
 
 
-def is_id(name: str) -> bool:
-    """Return whether only identifiers have such a name."""
-    return _last_word(name) in IDS
-
-
 def is_id_name(name: str) -> bool:
     """Return whether a column of different whole numbers with this name holds identifiers."""
-    return _last_word(name) in IDS | NUMBERINGS or name.strip().lower() == "index"
+    return last_word(name) in IDS | NUMBERINGS or name.strip().lower() == "index"
 
 
 def without_ids(data: Dataset, names: Sequence[str], request: Request) -> Dataset:
@@ -118,14 +112,3 @@ def _kind_of_numbers(name: str, column: Array) -> str:
     if n < _MANY:
         return ""
     return "narrow" if column.max() - column.min() < 2 * n else "unsure"
-
-
-def _last_word(name: str) -> str:
-    """Return the last word of a name in lower case.
-
-    Examples
-    --------
-    >>> _last_word("Patient-ID"), _last_word("sampleId"), _last_word("acid"), _last_word("Ring No."), _last_word("")
-    ('id', 'id', 'acid', 'no', '')
-    """
-    return next(iter(_WORDS.findall(name)[::-1]), "").lower()

@@ -12,19 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subspaces.app.files.dataset import (
-    Dataset,
-    FileError,
-    Request,
-    argument,
-    check_size,
-    encode,
-    printable,
-    quoted,
-    readable_bytes,
-)
+from subspaces.app.files.dataset import Dataset, Request, encode
 from subspaces.app.files.image_kinds import formats, is_image, suffixes, why_not
-from subspaces.app.files.safe_files import inside
+from subspaces.utils.files import FileError, argument, check_size, inside, printable, quoted, readable_bytes
 from subspaces.utils.process import quiet
 from subspaces.utils.progress import phase
 from subspaces.utils.spelling import counted

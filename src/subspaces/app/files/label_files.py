@@ -10,13 +10,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from subspaces.app.files.dataset import FileError, Request, check_size, printable, quoted
+from subspaces.app.files.dataset import Request
 from subspaces.app.files.dialect import Row, kind_of
 from subspaces.app.files.excel import open_sheet
 from subspaces.app.files.numpy_files import read_vector
 from subspaces.app.files.parquet import read_columns
 from subspaces.app.files.text import SEPARATORS, open_text
 from subspaces.app.files.text_tables import Layout
+from subspaces.utils.files import FileError, check_size, printable, quoted
 from subspaces.utils.memory import available_bytes
 
 NAMES, IDS = ("cluster", "label", "labels"), ("id", "ids", "line", "row")

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from subspaces.app.files.arrays import check_points
-from subspaces.app.files.dataset import Dataset, FileError, Request, check_size, printable
-from subspaces.app.files.safe_files import check_beside, open_unpacked
+from subspaces.app.files.dataset import Dataset, Request
+from subspaces.app.files.safe_files import open_unpacked
 from subspaces.app.files.sparse_files import check_sparse, checked_shape, from_triplets
+from subspaces.utils.files import FileError, check_beside, check_size, printable
 
 MATRIX = ("matrix.mtx.gz", "matrix.mtx")
 BARCODES = ("barcodes.tsv.gz", "barcodes.tsv")

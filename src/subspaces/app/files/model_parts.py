@@ -12,9 +12,8 @@ from typing import Any
 
 from scipy import sparse
 
-from subspaces.app.files.dataset import check_size, printable
-from subspaces.app.files.numpy_files import read_header
 from subspaces.registry import METHODS, SHALLOW
+from subspaces.utils.files import check_size, printable, read_header
 
 OURS = {
     "engine.predict": "ByModel ByTrainingPoints",

@@ -8,9 +8,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from subspaces.app.files.dataset import Dataset, FileError, check_size, printable, quoted
+from subspaces.app.files.dataset import Dataset
 from subspaces.app.files.model_parts import NAMES, check_members, check_sparse, strangers
-from subspaces.app.files.writing import write_atomically
+from subspaces.utils.atomic import write_atomically
+from subspaces.utils.files import FileError, check_size, printable, quoted
 from subspaces.utils.memory import available_bytes
 from subspaces.utils.process import quiet
 

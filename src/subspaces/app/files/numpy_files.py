@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import zipfile
 from collections.abc import Callable, Iterator
@@ -13,14 +12,13 @@ from typing import IO
 
 import numpy as np
 
-from subspaces.app.files.arrays import ArrayInfo, as_rows, check_points, dataset_from_arrays, flattened, image_shape
-from subspaces.app.files.dataset import Dataset, FileError, Request, check_size, first_not_finite, printable
+from subspaces.app.files.arrays import as_rows, check_points, dataset_from_arrays, flattened, image_shape
+from subspaces.app.files.dataset import Dataset, Request, first_not_finite
 from subspaces.app.files.sparse_files import is_sparse_archive, read_sparse_archive
+from subspaces.utils.files import FileError, check_size, printable, read_header
+from subspaces.utils.mat_files import ArrayInfo
 from subspaces.utils.process import quiet
 from subspaces.utils.types import Array
-
-MAX_HEADER = 10_000
-"""Most bytes of a header (NumPy's own bound, which it compares only after it has read them all)."""
 
 
 def read_npy(path: Path, request: Request) -> Dataset:
@@ -101,22 +99,6 @@ def _info(archive: zipfile.ZipFile, name: str) -> ArrayInfo:
     with archive.open(name) as member:
         shape, dtype = read_header(member)
     return ArrayInfo(shape, _kind(dtype), dtype.itemsize)
-
-
-def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
-    """Shape and type of an array from its header; NumPy reads it as a literal, no code runs."""
-    version = np.lib.format.read_magic(stream)
-    first = version == (1, 0)
-    length = stream.read(2 if first else 4)
-    announced = int.from_bytes(length, "little")
-    if announced > MAX_HEADER:
-        raise ValueError(f"a header of {announced} bytes, more than {MAX_HEADER}")
-    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-    with quiet():  # of headers that Python 2 wrote and of odd literals: both are settled here
-        shape, _, dtype = read(io.BytesIO(length + stream.read(announced)))
-    if any(length < 0 for length in shape):
-        raise ValueError(f"negative length in the shape {shape}")
-    return shape, dtype
 
 
 def _kind(dtype: np.dtype) -> str:

@@ -18,10 +18,11 @@ from subspaces.app.files.columns import (
     settle_missing,
     text_trouble,
 )
-from subspaces.app.files.dataset import Dataset, FileError, Request, argument, check_size, encode, printable
+from subspaces.app.files.dataset import Dataset, Request, encode
 from subspaces.app.files.dialect import SAMPLE, SAMPLE_CHARACTERS
 from subspaces.app.files.identifiers import without_ids
 from subspaces.app.files.text_files import dataset_of_texts
+from subspaces.utils.files import FileError, argument, check_size, printable
 from subspaces.utils.types import Array
 
 A_DATE = "2000-01-01"

@@ -11,7 +11,7 @@ from typing import BinaryIO, TypeAlias
 
 from subspaces.app.files.anndata_files import read_h5ad
 from subspaces.app.files.columns import MISSING_RULES
-from subspaces.app.files.dataset import Dataset, FileError, Request, argument, printable
+from subspaces.app.files.dataset import Dataset, Request
 from subspaces.app.files.excel import read_xlsx
 from subspaces.app.files.image_files import read_images
 from subspaces.app.files.image_kinds import belongs
@@ -19,11 +19,11 @@ from subspaces.app.files.matlab import read_mat
 from subspaces.app.files.matrix_market import matrix_of_folder, read_10x, read_mtx
 from subspaces.app.files.numpy_files import read_npy, read_npz
 from subspaces.app.files.parquet import read_parquet
-from subspaces.app.files.safe_files import check_regular
 from subspaces.app.files.several import are_images, common_folder, expand, read_several, read_stream
 from subspaces.app.files.text import read_text
 from subspaces.app.files.text_files import read_texts, text_files
 from subspaces.app.files.text_tables import DECIMALS
+from subspaces.utils.files import FileError, argument, check_regular, printable
 from subspaces.utils.memory import available_bytes
 from subspaces.utils.progress import phase
 

@@ -15,8 +15,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from subspaces.app.files.dataset import Dataset, FileError, Request, check_size, printable, quoted
+from subspaces.app.files.dataset import Dataset, Request
 from subspaces.app.files.image_kinds import belongs
+from subspaces.utils.files import FileError, check_size, printable, quoted
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Labels
 

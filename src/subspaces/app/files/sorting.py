@@ -16,16 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subspaces.app.files.dataset import FileError, argument, printable, readable_bytes
 from subspaces.app.files.image_files import MARKER, load_image
-from subspaces.app.files.writing import (
-    is_abandoned,
-    remove,
-    temporary_name,
-    try_to_write,
-    unfinished,
-    write_rows,
-)
+from subspaces.app.files.writing import try_to_write, write_rows
+from subspaces.utils.atomic import is_abandoned, remove, temporary_name, unfinished
+from subspaces.utils.files import FileError, argument, printable, readable_bytes
 from subspaces.utils.progress import phase
 from subspaces.utils.spelling import counted
 

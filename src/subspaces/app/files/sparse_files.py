@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.arrays import ArrayInfo, check_not_empty, companions
-from subspaces.app.files.dataset import Dataset, FileError, Request, argument, check_size, printable
+from subspaces.app.files.arrays import check_not_empty, companions
+from subspaces.app.files.dataset import Dataset, Request
+from subspaces.utils.files import FileError, argument, check_size, printable
+from subspaces.utils.mat_files import ArrayInfo
 from subspaces.utils.types import Array, Sparse
 
 INDEX_BYTES = 8

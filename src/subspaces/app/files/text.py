@@ -10,10 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from subspaces.app.files.dataset import Dataset, FileError, Request, check_size, printable
+from subspaces.app.files.dataset import Dataset, Request
 from subspaces.app.files.dialect import Row, count_comments, find_delimiter, names_in_comment, take_lines
 from subspaces.app.files.safe_files import open_unpacked
 from subspaces.app.files.text_tables import Layout, dataset_from_rows
+from subspaces.utils.files import FileError, check_size, printable
 
 SEPARATORS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",;\t "}
 """What may separate the cells in files of each suffix."""

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from subspaces.app.files.columns import find_column
-from subspaces.app.files.dataset import Dataset, FileError, Request, argument, check_size, encode
+from subspaces.app.files.dataset import Dataset, Request, encode
 from subspaces.app.files.dialect import Row
 from subspaces.app.files.image_files import told_skipped
-from subspaces.app.files.safe_files import inside
+from subspaces.utils.files import FileError, argument, check_size, inside
 from subspaces.utils.spelling import counted
 
 SUFFIXES = (".txt", ".md")

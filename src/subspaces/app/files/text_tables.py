@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from subspaces.app.files.columns import Columns, choose_columns, keep_out, settle_ids, settle_missing, text_trouble
-from subspaces.app.files.dataset import Dataset, FileError, Request, argument, check_size, printable
+from subspaces.app.files.dataset import Dataset, Request
 from subspaces.app.files.dialect import (
     DELIMITERS,
     Row,
@@ -29,6 +29,7 @@ from subspaces.app.files.dialect import (
 )
 from subspaces.app.files.identifiers import without_ids
 from subspaces.app.files.text_files import texts_from_rows
+from subspaces.utils.files import FileError, argument, check_size, printable
 from subspaces.utils.spelling import counted
 
 DECIMALS = (".", ",")

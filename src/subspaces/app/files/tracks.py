@@ -13,9 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from subspaces.app.files.dataset import Dataset, FileError, Request, check_size, encode, printable, quoted
-from subspaces.app.files.matlab import N_COPIES, Matrix, is_hdf5, list_matrices, read_matrix
+from subspaces.app.files.dataset import Dataset, Request, encode
+from subspaces.app.files.matlab import N_COPIES
 from subspaces.app.files.reading import read_file, suffix_of
+from subspaces.utils.files import FileError, check_size, printable, quoted
+from subspaces.utils.mat_files import Matrix, is_hdf5, list_matrices, read_matrix
 from subspaces.utils.memory import available_bytes
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.writing import write_text
 from subspaces.app.report import _tables as tables
 from subspaces.app.report._content import Content
 from subspaces.app.report._doubtful import doubtful_section
@@ -23,6 +22,7 @@ from subspaces.app.report._next import next_steps, python_steps
 from subspaces.app.report._pictures import Pictures
 from subspaces.app.report._tree import tree_section
 from subspaces.engine.confidence import UNSURE
+from subspaces.utils.atomic import write_text
 from subspaces.utils.progress import phase
 from subspaces.utils.types import Labels
 

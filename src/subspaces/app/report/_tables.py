@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from subspaces import __version__
-from subspaces.app.files.writing import write_text
 from subspaces.app.report._content import Content
 from subspaces.engine.confidence import UNSURE
 from subspaces.selection.result import TOO_FEW
+from subspaces.utils.atomic import write_text
 
 Row = tuple[str, ...]
 

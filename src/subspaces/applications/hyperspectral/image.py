@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from subspaces.app.files.cube import Cube, as_cube, row_pieces
+from subspaces.applications.cube import Cube, as_cube, row_pieces
 from subspaces.applications.hyperspectral.neighbourhood import patches, propagate, unit_components
 from subspaces.applications.hyperspectral.superpixels import segment_means, superpixels
 from subspaces.utils.types import Array, Labels

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage, sparse
 
-from subspaces.app.files.cube import row_pieces
+from subspaces.applications.cube import row_pieces
 from subspaces.utils import memory
 from subspaces.utils.decompositions import largest_eigenpairs
 from subspaces.utils.distances import nearest_neighbors

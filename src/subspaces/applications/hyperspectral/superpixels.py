@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from subspaces.app.files.cube import row_pieces
+from subspaces.applications.cube import row_pieces
 from subspaces.utils import memory
 from subspaces.utils.types import Array, Labels
 

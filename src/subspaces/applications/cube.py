@@ -1,4 +1,4 @@
-"""What every reader of images with many bands returns, and `read_cube`: the format from the suffix."""
+"""An image with a spectrum in each pixel, as an array or as a file holds it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.dataset import FileError, argument, check_size
+from subspaces.utils.files import FileError, argument
 from subspaces.utils.types import Array, Labels
 
 BLOCK_BYTES = 2**26
@@ -66,28 +66,6 @@ class Cube:
         """Rows, columns and bands."""
         rows, columns, bands = self.values.shape
         return rows, columns, bands
-
-
-@dataclass(frozen=True)
-class CubeRequest:
-    """What is wanted from a file: arrays of a ``.npz`` or ``.mat`` file by name, and the most memory for them."""
-
-    array: str | None = None
-    label: str | None = None
-    max_bytes: int = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class Raw:
-    """What a format has, before pixels are looked at: values that are missing are equal to `ignored`."""
-
-    values: Array
-    ignored: float | None = None
-    wavelengths: Array | None = None
-    unit: str = ""
-    georeference: Georeference | None = None
-    labels: Array | None = None
-    notes: tuple[str, ...] = ()
 
 
 def as_cube(values: Any, mask: Any = None) -> Cube:
@@ -151,11 +129,3 @@ def present_pixels(path: Path | None, values: Array, ignored: float | None) -> A
 
 def _refused(path: Path | None, problem: str) -> ValueError:
     return ValueError(f"cube cannot be used: {problem}.") if path is None else FileError(path, problem)
-
-
-def check_cube_size(path: Path, shape: Sequence[int], itemsize: int, max_bytes: int) -> None:
-    """Refuse what does not fit before it is allocated; of Python's numbers: a hostile shape must not overflow."""
-    n_bytes = itemsize
-    for length in shape:
-        n_bytes *= int(length)
-    check_size(path, n_bytes, max_bytes)
