@@ -31,7 +31,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "paper_maths",
     "measured",
-    "architecture",
     "listed",
     "commands",
 ]

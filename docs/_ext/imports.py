@@ -1,4 +1,4 @@
-"""What the package really imports, read from its files: for the picture and the tests of the architecture."""
+"""What the package really imports, read from its files: for the tests of the architecture."""
 
 from __future__ import annotations
 
@@ -76,21 +76,3 @@ def users_of_engine(source: Path) -> set[str]:
     """Parts of the package that run the engine."""
     found = {part_of(module) for module, name in imports_of(source) if name.rpartition(".")[0] in RUNS}
     return found - {part_of(RUNS[0])}
-
-
-def shortest(arrows: set[Arrow]) -> set[Arrow]:
-    """The arrows that no detour along others replaces."""
-    below: dict[str, set[str]] = {}
-    for a, b in arrows:
-        below.setdefault(a, set()).add(b)
-
-    def reached(start: str, left_out: Arrow) -> set[str]:
-        found, waiting = set(), [start]
-        while waiting:
-            here = waiting.pop()
-            new = {b for b in below.get(here, ()) if (here, b) != left_out} - found
-            found |= new
-            waiting.extend(new)
-        return found
-
-    return {(a, b) for a, b in arrows if b not in reached(a, (a, b))}

@@ -44,7 +44,7 @@ def plain(text: str) -> str:
 
 
 def test_entries_parse_and_are_complete():
-    text = files("subspaces").joinpath(citations.FILE).read_text(encoding="utf-8")
+    text = files("subspaces.inspection").joinpath(citations.FILE).read_text(encoding="utf-8")
     keys = re.findall(r"^@\w+\{([^,]+),", text, flags=re.M)
     assert len(keys) == len(set(keys)) == len(citations.entries())
     for key, (entry, _) in citations.entries().items():

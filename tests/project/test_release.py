@@ -179,7 +179,7 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported():
     allowed = {
         "deep": import_names(EXTRAS["deep"]),
         "distributed": import_names(EXTRAS["dask"]),
-        "explorer": import_names(EXTRAS["explore"]),
+        "app": import_names(EXTRAS["explore"]),
     }
     for part, names in at_once.items():
         assert names - core - allowed.get(part, set()) == set(), part
