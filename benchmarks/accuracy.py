@@ -40,13 +40,13 @@ METHODS = {  # data set → what is run on it, by name
             k, scaling="unit", reg=10, n_nonzero=4, graph="column", n_init=50, random_state=seed
         ),
         "same, modularity": lambda k, seed: KTRR(
-            k, scaling="unit", reg=10, n_nonzero=4, partition="modularity", random_state=seed
+            k, scaling="unit", reg=10, n_nonzero=4, assign_labels="modularity", random_state=seed
         ),
     },
     "digits": {
         "KTRR defaults": lambda k, seed: KTRR(k, random_state=seed),
         "KTRR unit reg 1 η 10, modularity": lambda k, seed: KTRR(
-            k, scaling="unit", n_nonzero=10, partition="modularity", random_state=seed
+            k, scaling="unit", n_nonzero=10, assign_labels="modularity", random_state=seed
         ),
     },
 }

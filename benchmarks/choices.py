@@ -76,7 +76,7 @@ def row(name: str, X: np.ndarray, y: np.ndarray, scaling: str | None, parameters
     shown.append(str(scaling))
     for graph in GRAPHS:
         for cut in CUTS:
-            model = KTRR(k, scaling=scaling, graph=graph, partition=cut, **parameters)
+            model = KTRR(k, scaling=scaling, graph=graph, assign_labels=cut, **parameters)
             shown.append(f"{100 * accuracy(y, model.fit_predict(X)):.1f}")
     return f"| {name} | " + " | ".join(shown) + " |"
 

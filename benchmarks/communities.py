@@ -32,7 +32,7 @@ HEAD = "| within 10 %, within 30 %, ARI | sets | as found | half of chance | lef
 
 def judged(data: Set) -> np.ndarray:
     """Within 10 %, within 30 % and ARI (of the best reference) for every share, one row each."""
-    model = KTRR(None, partition="modularity", random_state=0).fit(data.X)
+    model = KTRR(None, assign_labels="modularity", random_state=0).fit(data.X)
     W = sparse.csr_array(model.affinity_matrix_)
     known = np.asarray(W.sum(axis=1)).ravel() > 0
     W, references = W[known][:, known], data.references[:, known]

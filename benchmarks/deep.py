@@ -59,20 +59,20 @@ DATA: dict[str, dict[str, Any]] = {  # what all networks of a data set share, th
 }
 # DSC-Net's weights are for pixels up to 255 on faces: with the largest pixel m scaled to 1, λ₁ becomes λ₁/m²
 DSC = {
-    "coil20": {"norm_weight": 0.5, "self_expression": 75.0, "epochs": 30},
-    "orl": {"norm_weight": 1.0, "self_expression": 0.2, "epochs": 700},
-    "yaleb10": {"norm_weight": 1.0, "self_expression": 0.01, "epochs": 300},
+    "coil20": {"norm_weight": 0.5, "error_weight": 75.0, "epochs": 30},
+    "orl": {"norm_weight": 1.0, "error_weight": 0.2, "epochs": 700},
+    "yaleb10": {"norm_weight": 1.0, "error_weight": 0.01, "epochs": 300},
 }
 GAME = {"coil20": 30, "orl": 100, "yaleb10": 60}
 CLOSED_FORM = {"coil20": 30, "orl": 200, "yaleb10": 100}
 
 TREATMENTS: dict[str, dict[str, Any]] = {
-    "post": {"graph": "dscnet", "partition": "discretize"},  # as published
+    "post": {"graph": "dscnet", "assign_labels": "discretize"},  # as published
     "post, k-means": {"graph": "dscnet"},
     "all of C": {"graph": "column", "n_nonzero": None},
     "η = 5": {"graph": "symmetric", "n_nonzero": 5},
-    "η = 5, modularity": {"graph": "symmetric", "n_nonzero": 5, "partition": "modularity"},
-    "automatic": {"graph": "symmetric", "n_nonzero": 5, "partition": "modularity", "n_clusters": None},
+    "η = 5, modularity": {"graph": "symmetric", "n_nonzero": 5, "assign_labels": "modularity"},
+    "automatic": {"graph": "symmetric", "n_nonzero": 5, "assign_labels": "modularity", "n_clusters": None},
 }
 
 PUBLISHED = {  # AC / NMI; docs of the methods say where from

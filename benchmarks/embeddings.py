@@ -38,7 +38,7 @@ def programs() -> Programs:
     from evoc import EVoC
 
     def ktrr(n_clusters: int | None) -> Callable[[int], Any]:
-        settings: dict[str, Any] = {"n_nonzero": 10, "scaling": "unit", "partition": "modularity"}
+        settings: dict[str, Any] = {"n_nonzero": 10, "scaling": "unit", "assign_labels": "modularity"}
         return lambda seed: KTRR(n_clusters, **settings, random_state=seed)
 
     return {

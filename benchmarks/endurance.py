@@ -61,7 +61,7 @@ def main() -> None:
 
 def points(seed: int, n: int, noise: float = 0.1) -> Any:
     X, _ = make_subspaces(
-        N_CLUSTERS, dimension=3, ambient=36, n_points=-(-n // N_CLUSTERS), noise=noise, random_state=seed
+        N_CLUSTERS, dimension=3, ambient=36, n_samples=-(-n // N_CLUSTERS), noise=noise, random_state=seed
     )
     return X[np.random.default_rng(seed).permutation(len(X))[:n]]
 
@@ -190,7 +190,7 @@ def variants() -> dict[str, Any]:
     """Every method, KTRR's other routes and cuts, and the deep methods."""
     from subspaces import KTRR
 
-    auto = dict.fromkeys(("n_clusters", "kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
+    auto = dict.fromkeys(("n_clusters", "kernel", "reg", "n_nonzero", "scaling", "assign_labels"), "auto")
     k = N_CLUSTERS
     return {
         **{name: lambda cls=cls: cls(n_clusters=k) for name, cls in shallow_methods().items()},
@@ -200,7 +200,10 @@ def variants() -> dict[str, Any]:
         "ktrr, two scales": lambda: KTRR(k, solver="two_scale"),
         "ktrr, coarse": lambda: KTRR(k, solver="two_scale", spectral="coarse"),
         "ktrr, correntropy": lambda: KTRR(k, kernel="correntropy"),
-        **{f"ktrr, {cut}": lambda cut=cut: KTRR(k, partition=cut) for cut in ("qr", "discretize", "modularity")},
+        **{
+            f"ktrr, {cut}": lambda cut=cut: KTRR(k, assign_labels=cut)
+            for cut in ("cluster_qr", "discretize", "modularity")
+        },
         **{f"ktrr, {rule}": lambda rule=rule: KTRR(k, out_of_sample=rule) for rule in ("residual", "network")},
         **deep_methods(),
     }

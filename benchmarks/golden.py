@@ -23,7 +23,7 @@ import subspaces
 from subspaces import KTRR, LSR1, SSC, TRR
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data"
-AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
+AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "assign_labels"), "auto")
 GRAPH = [
     "KTRR",
     "TRR",
@@ -93,8 +93,8 @@ def small_cases() -> Iterator[tuple[str, Any, Callable[[], Any]]]:
             yield f"KTRR {kernel}, {data}", X, lambda kernel=kernel, k=k: KTRR(k, kernel=kernel, reg=0.1)
         for graph in ("column", "mass", "row_space", "dscnet"):
             yield f"KTRR {graph}, {data}", X, lambda graph=graph, k=k: KTRR(k, graph=graph)
-        for cut in ("qr", "discretize", "modularity"):
-            yield f"KTRR {cut}, {data}", X, lambda cut=cut, k=k: KTRR(k, partition=cut, scaling="unit")
+        for cut in ("cluster_qr", "discretize", "modularity"):
+            yield f"KTRR {cut}, {data}", X, lambda cut=cut, k=k: KTRR(k, assign_labels=cut, scaling="unit")
         for solver in ("dense", "two_scale"):
             yield f"KTRR {solver}, {data}", X, lambda solver=solver, k=k: KTRR(k, solver=solver, connect=False)
         for rule in ("residual", "network"):
@@ -104,7 +104,7 @@ def small_cases() -> Iterator[tuple[str, Any, Callable[[], Any]]]:
         yield f"SSC affine, {data}", X, lambda k=k: SSC(k, affine=True)
         yield f"KTRR polynomial, {data}", X, lambda k=k: KTRR(k, kernel="polynomial", kernel_params={"degree": 2})
         yield f"KTRR bandwidth, {data}", X, lambda k=k: KTRR(k, bandwidth=3.0)
-        yield f"KTRR free, {data}", X, lambda: KTRR(None, partition="modularity")
+        yield f"KTRR free, {data}", X, lambda: KTRR(None, assign_labels="modularity")
         yield f"KTRR automatic, {data}", X, lambda k=k: KTRR(k, **AUTO)
         yield f"KTRR all automatic, {data}", X, lambda: KTRR("auto", **AUTO)
         yield f"TRR automatic, {data}", X, lambda k=k: TRR(k, reg="auto", n_nonzero="auto")
@@ -127,7 +127,7 @@ def real_cases() -> Iterator[tuple[str, Any, Callable[[], Any]]]:
         k = len(np.unique(y))
         made: dict[str, Callable[[], Any]] = {
             "plain": lambda k=k: KTRR(k),
-            "modularity": lambda k=k: KTRR(k, partition="modularity", scaling="unit"),
+            "modularity": lambda k=k: KTRR(k, assign_labels="modularity", scaling="unit"),
             "automatic": lambda k=k: KTRR(k, **AUTO),
             **{name: lambda name=name, k=k: getattr(subspaces, name)(k) for name in GRAPH},
         }

@@ -18,7 +18,7 @@ def main() -> None:
     X = datasets.load_yaleb(**({"data_home": BESIDE} if BESIDE.is_dir() else {})).data
     for name, parameters in {
         "k-means cut": {},
-        "modularity cut": {"partition": "modularity"},
+        "modularity cut": {"assign_labels": "modularity"},
         "float32, k-means cut": {"dtype": np.float32},
     }.items():
         dtype = parameters.pop("dtype", np.float64)

@@ -34,7 +34,7 @@ STORE = Path(__file__).resolve().parent / "results" / "machines"
 DATASETS = ("digits", "coil20", "yaleb", "orl", "usps", "mnist")
 WAYS: dict[str, Callable[[int], Any]] = {
     "plain": lambda k: KTRR(k),
-    "modularity": lambda k: KTRR(k, partition="modularity"),
+    "modularity": lambda k: KTRR(k, assign_labels="modularity"),
     "automatic": lambda k: KTRR(k, **AUTO),
     "two-scale": lambda k: KTRR(k, solver="two_scale"),
 }

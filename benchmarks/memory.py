@@ -31,7 +31,7 @@ from subspaces.utils import memory
 
 MB = 2**20
 N_CLUSTERS = 5
-AUTOMATIC = ("kernel", "reg", "n_nonzero", "scaling", "partition")
+AUTOMATIC = ("kernel", "reg", "n_nonzero", "scaling", "assign_labels")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ ROUTES = {
     "ktrr, dense, wide points": Route("ktrr", 2500, m=5000),
     "ktrr, graph of all pairs": Route("ktrr", 1800, parameters={"graph": "row_space"}),
     "ktrr, low rank": Route("ktrr", 6000, m=1000, parameters={"kernel": "linear"}),
-    "ktrr, low rank, search": Route("ktrr", 51_000, parameters={"kernel": "linear", "partition": "modularity"}),
+    "ktrr, low rank, search": Route("ktrr", 51_000, parameters={"kernel": "linear", "assign_labels": "modularity"}),
     "ktrr, feature map": Route("ktrr", 8000, m=30, parameters={"kernel": "quadratic"}),
     "ktrr, two scales": Route("ktrr", 31_000, m=30, parameters={"solver": "two_scale"}),
     "ktrr, automatic": Route("ktrr", 3000, m=2000, parameters=dict.fromkeys(AUTOMATIC, "auto")),
@@ -104,7 +104,7 @@ def method(name: str) -> Any:
 
 
 def points(n: int, m: int, dtype: str) -> Any:
-    X, _ = make_subspaces(N_CLUSTERS, dimension=4, ambient=m, n_points=-(-n // N_CLUSTERS), noise=0.05, random_state=0)
+    X, _ = make_subspaces(N_CLUSTERS, dimension=4, ambient=m, n_samples=-(-n // N_CLUSTERS), noise=0.05, random_state=0)
     return X[np.random.default_rng(0).permutation(len(X))[:n]].astype(dtype)
 
 
@@ -200,7 +200,7 @@ def command(file: Path, route: Route, options: list[str], limit: float | None, p
         str(places / "labels.csv"),
     ]
     if route.method in ("ktrr", "trr") and options:
-        given += ["--scaling", "none", "--partition", "kmeans"]
+        given += ["--scaling", "none", "--assign-labels", "kmeans"]
     if limit is not None:
         given += ["--memory", f"{limit:.0f}"]
     line = [sys.executable, "-c", REPORTING, str(places / "peak"), "cluster", str(file), *given]

@@ -41,9 +41,9 @@ GRID: dict[str, list[dict[str, Any]]] = {
     "trr": combinations(scaling=["unit"], reg=[0.01, 0.1, 1, 10], n_nonzero=[4, 6]),
     "lsr1": combinations(reg=[1e-3, 1e-2, 0.1, 1]),
     "lsr2": combinations(reg=[1e-3, 1e-2, 0.1, 1]),
-    "ssc": combinations(alpha=[5, 20, 50]),
-    "kssc": combinations(scaling=["unit"], alpha=[2, 5, 10, 20, 50]),
-    "ensc": combinations(scaling=["unit", None], gamma=[10, 50]),
+    "ssc": combinations(error_weight=[5, 20, 50]),
+    "kssc": combinations(scaling=["unit"], error_weight=[2, 5, 10, 20, 50]),
+    "ensc": combinations(scaling=["unit", None], error_weight=[10, 50]),
     "sscomp": combinations(scaling=["unit", None], n_nonzero=[3, 5, 10]),
     "tsc": combinations(n_nonzero=[5, 10, 20]),
     "lrr1": combinations(error_weight=[0.01, 0.1, 1], graph=["row_space", "column"]),
@@ -53,7 +53,7 @@ GRID: dict[str, list[dict[str, Any]]] = {
         *combinations(scaling=["unit"], error=["fro"], error_weight=[0.1, 1, 10, 100]),
         *combinations(scaling=["unit"], error=["l21"], error_weight=[0.1, 1]),
     ],
-    "smce": combinations(scaling=["unit"], sparsity=[1, 10, 100], n_neighbors=[10, 20]),
+    "smce": combinations(scaling=["unit"], reg=[1, 10, 100], n_neighbors=[10, 20]),
     "lsa": combinations(n_neighbors=[4, 6, 10, 20], subspace_dim=[2, 3, 5]),
     "sc": combinations(scaling=["unit"], bandwidth=[0.14, 0.28, 0.57, 1.13]),
 }
@@ -120,7 +120,7 @@ def finished() -> dict[str, dict[str, Any]]:
     return {key(row["data"], row["method"], row["parameters"], row.get("clock", "wall")): row for row in rows}
 
 
-RENAMED = {**dict.fromkeys(("lrr1", "lrr2", "latlrr", "klrr"), "error_weight"), "smce": "sparsity"}
+RENAMED = {**dict.fromkeys(("lrr1", "lrr2", "latlrr", "klrr"), "error_weight"), "smce": "reg"}
 
 
 def renamed(row: dict[str, Any]) -> dict[str, Any]:

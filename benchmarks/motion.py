@@ -32,7 +32,7 @@ BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 FOLDER = Path(os.environ.get("SUBSPACES_DATA") or BESIDE)
 RANK = {"graph": "dscnet", "graph_params": {"subspace_dim": 3, "share": 1.0, "power": 6}}
 RIDGE = {"affine": True, "scaling": None, "reg": 0.002, **RANK}
-AUTHORS = {"affine": True, "alpha": 800, "scaling": None, "graph_params": {"share": 0.7}}
+AUTHORS = {"affine": True, "error_weight": 800, "scaling": None, "graph_params": {"share": 0.7}}
 DIMENSIONS, REGS, POWERS = (3, 4), (0.0005, 0.001, 0.002, 0.004), (4, 5, 6, 7, 8)
 SEARCHED = (  # dimensions, λ and powers that a search might try: all combinations of one of each
     ((3,), (4,), (3, 4)),
@@ -80,7 +80,7 @@ METHODS: dict[str, tuple[Callable[[int], Any], Callable[[np.ndarray], np.ndarray
     "LRR2, the same with a constant": (lambda k: LRR2(k, scaling=None, error_weight=4), with_constant),
     "SSC, authors' setting and program": (lambda k: SSC(k, solver="admm", tol=2e-4, **AUTHORS), None),
     "SSC, authors' setting, at the minimum": (lambda k: SSC(k, **AUTHORS), None),
-    "EnSC, with a constant": (lambda k: EnSC(k, gamma=800), with_constant),
+    "EnSC, with a constant": (lambda k: EnSC(k, error_weight=800), with_constant),
     "SSC-OMP, with a constant": (lambda k: SSCOMP(k, offset=1.0), None),
     "LSA, projected to 4 a motion": (lambda k: LSA(k, rank=4 * k), None),
     "SMCE": (lambda k: SMCE(k), None),

@@ -30,7 +30,7 @@ HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))
 STORE = HERE.parent / "results" / "number"
 FITTED = HERE.parents[1] / "src" / "subspaces" / "selection" / "fitted.py"
-GIVEN = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "affine", "partition"), AUTO)
+GIVEN = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "affine", "assign_labels"), AUTO)
 
 
 def evidence(graphs: list[Candidate], n_features: int, references: np.ndarray) -> dict[str, np.ndarray]:

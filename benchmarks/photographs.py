@@ -124,7 +124,7 @@ def kmeans(X: np.ndarray, k: int | None) -> np.ndarray:
 
 
 def ktrr(X: np.ndarray, k: int | None) -> np.ndarray:
-    return KTRR(k, partition="modularity").fit_predict(X)
+    return KTRR(k, assign_labels="modularity").fit_predict(X)
 
 
 def front_door(X: np.ndarray, k: int | None) -> tuple[np.ndarray, dict[str, float]]:

@@ -55,11 +55,11 @@ def profile(n: int, cut: str, repeats: int) -> list[str]:
         X, k = make_subspaces(20, 5, 1024, n // 20, noise=0.02, random_state=0)[0], 20
     else:
         X, k = make_subspaces(10, 5, 30, n // 10, noise=0.01, random_state=0)[0].astype(np.float32), 10
-    KTRR(k, partition=cut).fit(X[:: n // 500])
+    KTRR(k, assign_labels=cut).fit(X[:: n // 500])
     legs: dict[str, float] = {}
     least: dict[str, float] = {}
     for _ in range(repeats):
-        model = KTRR(k, partition=cut)
+        model = KTRR(k, assign_labels=cut)
         with mock.patch("subspaces.utils.listening.time.perf_counter", time.process_time):  # the stages in CPU seconds
             total = seconds(lambda model=model: model.fit(X))
         legs = {leg: min(s, legs.get(leg, np.inf)) for leg, s in model.timings_.items()} | {
@@ -90,7 +90,7 @@ def bare(X: np.ndarray, model: Any, k: int) -> Floors:
         floors["graph"] = ("one pass over K, abs(C) + abs(C).T", lambda: (K.max(axis=1), (abs(C) + abs(C).T).tocsr()))
     else:
         floors["coefficients"] = ("faiss HNSW, 20 neighbours", lambda: _search(X))
-    if model.partition == "kmeans":
+    if model.assign_labels == "kmeans":
         Y = model.embedding_
         if model.solver_ == "dense" and model.n_components_ < k:
             S = sparse.diags_array(W.sum(axis=1) ** -0.5)

@@ -47,11 +47,11 @@ MNIST: dict[str, dict[str, Any]] = {  # on 50 principal components, or on pixels
     "minibatch": {},
     "lsc": {},
     "uspec": {},
-    "ktrr": {"partition": "modularity"},
-    "ktrr-10": {"partition": "modularity", "n_nonzero": 10},
+    "ktrr": {"assign_labels": "modularity"},
+    "ktrr-10": {"assign_labels": "modularity", "n_nonzero": 10},
     "ktrr-kmeans": {},
-    "neighbours": {"partition": "modularity", "n_nonzero": 5},
-    "neighbours-10": {"partition": "modularity", "n_nonzero": 10},
+    "neighbours": {"assign_labels": "modularity", "n_nonzero": 5},
+    "neighbours-10": {"assign_labels": "modularity", "n_nonzero": 10},
 }
 GROWTH = ("two_scale", "low_rank", "ektrr", "dense")
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -107,7 +107,9 @@ def cluster(method: str, params: dict[str, Any], X: np.ndarray, k: int, seed: in
         return _plain_graph(X, k, seed, params["n_nonzero"])
     if name in GROWTH and name != "ektrr":
         name = "trr" if name == "low_rank" else "ktrr"
-        params = {"solver": method, "partition": "modularity"} if name == "ktrr" else {"partition": "modularity"}
+        params = (
+            {"solver": method, "assign_labels": "modularity"} if name == "ktrr" else {"assign_labels": "modularity"}
+        )
     model = registry.load(name)(n_clusters=k, random_state=seed, **params).fit(X)
     return model.labels_, {key: round(value, 2) for key, value in model.timings_.items()}
 

@@ -74,7 +74,7 @@ def run(kind: str, n: int, how: str, scratch: Path, address: str | None) -> None
     source, checkpoint = scratch / f"points-{name}.parquet", scratch / f"checkpoint-{kind}-{n}-{how}"
     settings: dict[str, Any] = {"n_clusters": 7, "scaling": "minmax"} if kind == "covtype" else {"n_clusters": K}
     if kind == "ktrr":
-        settings["partition"] = "modularity"
+        settings["assign_labels"] = "modularity"
     estimator = (EKTRR if kind == "ektrr" else KTRR)(**settings)
     start, row = time.perf_counter(), {"kind": kind, "n": n, "how": how, "workers": []}
     if how == "memory":

@@ -35,7 +35,7 @@ def main() -> None:
     spread = [rows[np.linspace(0, len(rows) // 2, N_SHOWN).astype(int)] for rows in sure]
     show(groups, digits.images[np.array(spread)], f"... in the {model.n_clusters_} groups found")
 
-    X, _ = make_spheres(2, dimension=1, n_points=150, noise=0.04, random_state=0)
+    X, _ = make_spheres(2, dimension=1, n_samples=150, noise=0.04, random_state=0)
     for axes, labels, title in (
         (wrong, KMeans(2, n_init=10, random_state=0).fit_predict(X), "two curves, by k-means"),
         (right, SubspaceClustering(2).fit_predict(X), "and by subspaces"),

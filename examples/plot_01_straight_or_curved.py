@@ -20,9 +20,9 @@ from subspaces.metrics import accuracy
 # Two straight pieces in the plane, three curves, and two rings. In the rings every point of the plane is a combination
 # of any two points of either ring, so there is nothing for a linear method to find.
 data = {
-    "lines": make_subspaces(2, dimension=1, ambient=2, n_points=80, on_sphere=False, noise=0.02, random_state=4),
+    "lines": make_subspaces(2, dimension=1, ambient=2, n_samples=80, on_sphere=False, noise=0.02, random_state=4),
     "curves": make_three_curves(100, noise=0.003, random_state=0),
-    "rings": make_spheres(2, dimension=1, n_points=100, noise=0.04, random_state=0),
+    "rings": make_spheres(2, dimension=1, n_samples=100, noise=0.04, random_state=0),
 }
 methods = {
     "k-means": lambda k: KMeans(k, n_init=10, random_state=0),

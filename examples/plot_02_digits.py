@@ -21,7 +21,7 @@ X, y = load_digits(return_X_y=True)
 # Pictures of the same digit lie on a curved surface: slant and width of the stroke bend it. That is what the Gaussian
 # kernel, KTRR's default, is for. Rows of length 1 take the thickness of the pen away; the cut by modularity suits
 # clusters of similar size (:doc:`/guide/partition`).
-model = KTRR(n_clusters=10, scaling="unit", partition="modularity").fit(X)
+model = KTRR(n_clusters=10, scaling="unit", assign_labels="modularity").fit(X)
 
 unit = normalize(X)  # the same input for everyone
 others = {

@@ -16,8 +16,8 @@ from subspaces.inspection.plots import NumberOfClustersDisplay, SpectrumDisplay
 # %%
 # Six subspaces, not told. The spectrum of the graph shows the classical sign as well: six eigenvalues near zero, then
 # a gap.
-X, y = make_subspaces(6, dimension=4, ambient=30, n_points=60, noise=0.02, random_state=0)
-model = TRR(n_clusters=None, partition="modularity", n_nonzero=20).fit(X)
+X, y = make_subspaces(6, dimension=4, ambient=30, n_samples=60, noise=0.02, random_state=0)
+model = TRR(n_clusters=None, assign_labels="modularity", n_nonzero=20).fit(X)
 print("modularity stops at", model.n_clusters_)
 SpectrumDisplay.from_estimator(TRR(6, n_nonzero=20).fit(X))
 
@@ -32,8 +32,8 @@ NumberOfClustersDisplay.from_estimator(chosen)
 # %%
 # Where this fails, and you should say the number yourself: long curves. To modularity a helix is a chain of
 # communities, so it reports many; given the number, the helices are separated.
-X, y = make_helices(2, n_points=150, random_state=0)
-found = KTRR(n_clusters=None, partition="modularity").fit(X)
+X, y = make_helices(2, n_samples=150, random_state=0)
+found = KTRR(n_clusters=None, assign_labels="modularity").fit(X)
 told = KTRR(n_clusters=2).fit(X)
 print(f"two helices: modularity reports {found.n_clusters_}")
 

@@ -16,7 +16,7 @@ from subspaces.inspection.plots import SelectionDisplay
 X, y = load_digits(return_X_y=True)
 X, y = X[::3], y[::3]
 
-model = KTRR(10, kernel="auto", scaling="auto", reg="auto", n_nonzero="auto", partition="auto").fit(X)
+model = KTRR(10, kernel="auto", scaling="auto", reg="auto", n_nonzero="auto", assign_labels="auto").fit(X)
 print(model.selection_.reason)
 
 # %%

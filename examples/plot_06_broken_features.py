@@ -38,9 +38,9 @@ for name, points in {"clean": X, "damaged": damaged}.items():
 # %%
 # Accuracy as the damage grows, all methods on the same damaged points.
 models = {
-    "KTRR, Gaussian": KTRR(10, partition="modularity"),
-    "KTRR, correntropy": KTRR(10, kernel="correntropy", partition="modularity"),
-    "KTRR, correntropy, width 6": KTRR(10, kernel="correntropy", bandwidth=6.0, partition="modularity"),
+    "KTRR, Gaussian": KTRR(10, assign_labels="modularity"),
+    "KTRR, correntropy": KTRR(10, kernel="correntropy", assign_labels="modularity"),
+    "KTRR, correntropy, width 6": KTRR(10, kernel="correntropy", bandwidth=6.0, assign_labels="modularity"),
     "k-means": KMeans(10, n_init=10, random_state=0),
 }
 shares = [0, 0.01, 0.02, 0.05, 0.1, 0.2]

@@ -16,7 +16,7 @@ from subspaces.datasets import make_subspaces
 from subspaces.metrics import accuracy
 from subspaces.inspection.plots import AffinityDisplay
 
-X, y = make_subspaces(5, dimension=6, ambient=9, n_points=200, random_state=0)
+X, y = make_subspaces(5, dimension=6, ambient=9, n_samples=200, random_state=0)
 nearest = NearestNeighbors(n_neighbors=5).fit(X).kneighbors(return_distance=False)
 print(f"nearest neighbours in the same subspace: {100 * np.mean(y[nearest] == y[:, None]):.0f} % (chance: 20 %)")
 

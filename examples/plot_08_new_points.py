@@ -23,7 +23,7 @@ old, new, y_old, y_new = train_test_split(X, y, test_size=0.5, random_state=0, s
 # clusters.
 predicted = {}
 for rule in ("neighbors", "residual", "network"):
-    model = KTRR(10, scaling="unit", partition="modularity", out_of_sample=rule).fit(old)
+    model = KTRR(10, scaling="unit", assign_labels="modularity", out_of_sample=rule).fit(old)
     predicted[rule] = model.predict(new)
 print("training half\n", score_table(y_old, {"KTRR": model.labels_}), "\n", sep="")
 print("new half\n", score_table(y_new, predicted), sep="")

@@ -16,7 +16,7 @@ from subspaces.engine.confidence import summarize
 from subspaces.metrics import best_matching
 
 X, y = load_digits(return_X_y=True)
-model = KTRR(10, scaling="unit", partition="modularity").fit(X)
+model = KTRR(10, scaling="unit", assign_labels="modularity").fit(X)
 summary = summarize(model)
 
 # %%

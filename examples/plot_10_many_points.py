@@ -33,7 +33,7 @@ def curved_pieces(n, n_clusters=8, dimension=3, ambient=20):
 sizes = [2_000, 4_000, 12_000]
 models = {
     "k-means": lambda: MiniBatchKMeans(8, n_init=10, random_state=0),
-    "KTRR": lambda: KTRR(8, partition="modularity"),
+    "KTRR": lambda: KTRR(8, assign_labels="modularity"),
     "EKTRR": lambda: EKTRR(8),
 }
 seconds = {name: [] for name in models}

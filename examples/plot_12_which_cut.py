@@ -20,9 +20,9 @@ data = {
     "sizes 20 to 800": make_subspaces(5, 4, 30, [20, 50, 100, 300, 800], noise=0.02, random_state=0),
     "three spheres": make_spheres(3, noise=0.01, random_state=0),
 }
-cuts = ("kmeans", "qr", "discretize", "modularity")
+cuts = ("kmeans", "cluster_qr", "discretize", "modularity")
 scores = {
-    name: [accuracy(y, KTRR(len(set(y)), graph=graph, partition=cut).fit_predict(X)) for cut in cuts]
+    name: [accuracy(y, KTRR(len(set(y)), graph=graph, assign_labels=cut).fit_predict(X)) for cut in cuts]
     for name, (X, y) in data.items()
     for graph in ["column" if name.startswith("sizes") else "symmetric"]
 }
@@ -39,4 +39,4 @@ ax.legend(ncols=4, loc="upper center")
 # %%
 # On digits, ten classes of about equal size, modularity wins by far. On clusters of very unequal size and on surfaces
 # it splits what belongs together; k-means is the default for that reason. Without labels to look at,
-# ``partition="auto"`` takes the cut with the larger modularity minus normalised cut (:doc:`/selection`).
+# ``assign_labels="auto"`` takes the cut with the larger modularity minus normalised cut (:doc:`/selection`).

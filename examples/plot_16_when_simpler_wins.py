@@ -32,7 +32,7 @@ methods = {
     "spectral clustering": lambda k: SpectralClustering(k, affinity="nearest_neighbors", random_state=0),
     "TRR": lambda k: TRR(k),
     "KTRR": lambda k: KTRR(k),
-    "KTRR, modularity": lambda k: KTRR(k, partition="modularity"),
+    "KTRR, modularity": lambda k: KTRR(k, assign_labels="modularity"),
 }
 scores, seconds = np.zeros((2, len(methods), len(data)))
 for j, (X, y) in enumerate(data.values()):

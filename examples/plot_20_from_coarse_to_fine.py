@@ -14,7 +14,7 @@ from subspaces import KTRR
 from subspaces.inspection.plots import TreeDisplay
 
 X, y = load_digits(return_X_y=True)
-model = KTRR(10, scaling="unit", partition="modularity").fit(X)
+model = KTRR(10, scaling="unit", assign_labels="modularity").fit(X)
 
 # %%
 # Read it from the top. The longer the way from one level to the next, the clearer the number of clusters there: the

@@ -14,7 +14,7 @@ on_presets = pytest.mark.parametrize("cls", PRESETS)
 
 
 def three_subspaces(seed):
-    return make_subspaces(3, dimension=3, ambient=15, n_points=400, noise=0.01, random_state=seed)
+    return make_subspaces(3, dimension=3, ambient=15, n_samples=400, noise=0.01, random_state=seed)
 
 
 def four_blobs(seed):

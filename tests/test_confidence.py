@@ -225,7 +225,7 @@ def test_informative_on_digits():
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    estimator = KTRR(10, partition="modularity").fit(normalize(digits.data))
+    estimator = KTRR(10, assign_labels="modularity").fit(normalize(digits.data))
     right = np.asarray(best_matching(digits.target, estimator.labels_)) == digits.target
     sure = summarize(estimator).confidence
     half = np.argsort(-sure)[: len(sure) // 2]

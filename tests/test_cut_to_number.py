@@ -104,9 +104,9 @@ def crossing_plates(rng, n=800) -> np.ndarray:
 
 def test_order_of_rows_and_last_bits(rng, few_are_many, monkeypatch):
     X, gram = crossing_plates(rng), RBF.packed_gram
-    expected = KTRR(3, partition="modularity").fit_predict(X)
+    expected = KTRR(3, assign_labels="modularity").fit_predict(X)
     order = rng.permutation(len(X))
-    assert adjusted_rand(KTRR(3, partition="modularity").fit_predict(X[order]), expected[order]) == 1
+    assert adjusted_rand(KTRR(3, assign_labels="modularity").fit_predict(X[order]), expected[order]) == 1
 
     def noisy(kernel, points):
         K = gram(kernel, points)
@@ -114,4 +114,4 @@ def test_order_of_rows_and_last_bits(rng, few_are_many, monkeypatch):
         return K
 
     monkeypatch.setattr(RBF, "packed_gram", noisy)
-    assert_array_equal(KTRR(3, partition="modularity").fit_predict(X), expected)
+    assert_array_equal(KTRR(3, assign_labels="modularity").fit_predict(X), expected)

@@ -331,7 +331,7 @@ def test_order_of_the_rows_changes_nothing(rng):
     np.testing.assert_allclose(again.cut, tree.cut)
 
 
-@pytest.mark.parametrize("estimator", [KTRR(4), TRR(4), SC(4), KTRR(4, partition="modularity")])
+@pytest.mark.parametrize("estimator", [KTRR(4), TRR(4), SC(4), KTRR(4, assign_labels="modularity")])
 def test_order_of_the_points_changes_nothing(data, estimator, rng):
     order = rng.permutation(len(data[0]))
     one, other = clone(estimator).fit(data[0]), clone(estimator).fit(data[0][order])

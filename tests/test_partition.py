@@ -24,7 +24,7 @@ from subspaces.spectral.partition import (
 )
 from subspaces.utils.ties import first_largest
 
-EMBEDDING_METHODS = ["kmeans", "qr", "discretize"]
+EMBEDDING_METHODS = ["kmeans", "cluster_qr", "discretize"]
 
 
 def random_graph(n: int, rng: np.random.Generator, density: float = 0.3) -> np.ndarray:

@@ -19,7 +19,7 @@ from subspaces.utils.progress import phase, progress_to, shown
 
 @pytest.fixture(scope="module")
 def X():
-    return make_subspaces(3, dimension=2, ambient=10, n_points=30, noise=0.01, random_state=0)[0]
+    return make_subspaces(3, dimension=2, ambient=10, n_samples=30, noise=0.01, random_state=0)[0]
 
 
 def heard(work):

@@ -42,7 +42,7 @@ def bank(X: np.ndarray, references: np.ndarray, k: int, store: Path) -> dict[str
             return dict(arrays)
     order = canonical_order(X, hash_rows(X))
     X, references = X[order], references[:, order]
-    given = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "affine", "partition"), "auto")
+    given = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "affine", "assign_labels"), "auto")
     tried = tried_on(X, given, neighbors=True, n_clusters=k)
     cuts = [how if how in tried.cuts else tried.cuts[0] for how in CUTS_TRIED]  # of tracks one is tried
     with quiet(), one_thread("blas"):

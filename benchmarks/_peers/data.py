@@ -86,7 +86,7 @@ def _union(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     recipe, n = found[1], int(found[2])
     if recipe == "hard":
         return make_subspaces(5, 6, 9, n // 5, random_state=seed)
-    arguments: dict[str, Any] = {"ambient": 30, "n_points": n // 10, "noise": 0.01}
+    arguments: dict[str, Any] = {"ambient": 30, "n_samples": n // 10, "noise": 0.01}
     if recipe == "clean":
         arguments["noise"] = 0.0
     elif recipe == "noisy":
@@ -95,5 +95,5 @@ def _union(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
         arguments |= {"ambient": 50, "angle": 20}
     elif recipe == "unbalanced":
         share = 0.72 ** np.arange(10)
-        arguments["n_points"] = [max(6, round(n * part)) for part in share / share.sum()]
+        arguments["n_samples"] = [max(6, round(n * part)) for part in share / share.sum()]
     return make_subspaces(10, 5, random_state=seed, **arguments)

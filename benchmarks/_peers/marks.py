@@ -82,7 +82,7 @@ def large_memory(data: str) -> dict[str, Any]:
     def run(points: np.ndarray) -> Any:
         if data.startswith("hard"):
             return polynomial(points, k, 0)
-        return KTRR(k, partition="modularity", solver="two_scale").fit(points)
+        return KTRR(k, assign_labels="modularity", solver="two_scale").fit(points)
 
     run(X[:: len(X) // 1000])
     with measured() as meter:
@@ -96,7 +96,7 @@ def large_memory(data: str) -> dict[str, Any]:
 
 def digits_run(seed: int) -> dict[str, Any]:
     """The setting of ours that is for digits: unit rows, ten coefficients, modularity."""
-    return _scored("digits", seed, scaling="unit", n_nonzero=10, partition="modularity")
+    return _scored("digits", seed, scaling="unit", n_nonzero=10, assign_labels="modularity")
 
 
 def uos_run(seed: int) -> dict[str, Any]:

@@ -173,19 +173,19 @@ def bare_search(X: np.ndarray, k: int, seed: int) -> Labels:
     return None
 
 
-AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
+AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "assign_labels"), "auto")
 OURS: dict[str, Method] = {
     "ktrr": Method("KTRR", ours("ktrr"), "ours", largest=600_000),
-    "ktrr-modularity": Method("KTRR, modularity", ours("ktrr", partition="modularity"), "ours"),
+    "ktrr-modularity": Method("KTRR, modularity", ours("ktrr", assign_labels="modularity"), "ours"),
     "ktrr-unit": Method(
         "KTRR, unit rows, η 10, modularity",
-        ours("ktrr", scaling="unit", n_nonzero=10, partition="modularity"),
+        ours("ktrr", scaling="unit", n_nonzero=10, assign_labels="modularity"),
         "ours",
     ),
     "ktrr-polynomial": Method("KTRR, polynomial kernel", polynomial, "ours", only=("hard",)),
     "ktrr-auto": Method("KTRR, automatic", ours("ktrr", **AUTO), "ours", largest=8_000),
     "trr": Method("TRR", ours("trr"), "ours", largest=300_000),
-    "trr-modularity": Method("TRR, modularity", ours("trr", partition="modularity"), "ours", largest=300_000),
+    "trr-modularity": Method("TRR, modularity", ours("trr", assign_labels="modularity"), "ours", largest=300_000),
     "ensc": Method("EnSC", ours("ensc"), "ours", largest=10_000),
     "sscomp": Method("SSC-OMP", ours("sscomp"), "ours", largest=10_000),
     "tsc": Method("TSC", ours("tsc"), "ours", largest=30_000),

@@ -92,7 +92,7 @@ class Partition(_Leg):
         cut_embedding(self.legs.Y, CLUSTERS, n_init=500)
 
     def time_qr(self, n: int, dtype: str) -> None:
-        cut_embedding(self.legs.Y, CLUSTERS, method="qr")
+        cut_embedding(self.legs.Y, CLUSTERS, method="cluster_qr")
 
     def time_modularity(self, n: int, dtype: str) -> None:
         cut_by_modularity(self.legs.W, CLUSTERS)

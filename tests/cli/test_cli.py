@@ -20,7 +20,7 @@ from subspaces import KTRR, SSC, SubspaceClustering, registry
 from subspaces.app.cli import _options
 
 IRIS = load_iris().data[::3]
-AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
+AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "assign_labels"), "auto")
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_json_is_one_document(table):
     document = json.loads(result.stdout)
     assert document["version"] == subspaces.__version__
     assert document["source"] == str(table)
-    assert (document["n_points"], document["n_features"], document["n_clusters"]) == (90, 9, 3)
+    assert (document["n_samples"], document["n_features"], document["n_clusters"]) == (90, 9, 3)
     assert len(document["cluster"]) == len(document["id"]) == 90
     assert document["parameters"] == KTRR(3, **{**AUTOMATIC, "random_state": 4, "reg": 0.5}).get_params()
     assert set(document["chosen"]) == set(AUTOMATIC) - {"reg"}
@@ -138,7 +138,9 @@ def test_options_reach_the_estimator_and_others_are_automatic(table, monkeypatch
     original = KTRR.fit
     monkeypatch.setattr(KTRR, "fit", lambda self, X, y=None: seen.append(self.get_params()) or original(self, X))
     options = ["--kernel", "exponential", "--bandwidth", "0.7", "--reg", 2, "--n-nonzero", 7, "--scaling", "none"]
-    result = run("cluster", table, "-k", 3, *COLUMNS, *options, "--partition", "qr", "--seed", 9, "--threads", 1)
+    result = run(
+        "cluster", table, "-k", 3, *COLUMNS, *options, "--assign-labels", "cluster_qr", "--seed", 9, "--threads", 1
+    )
     assert result.exit_code == 0, result.output
     run("cluster", table, "-k", 3, *COLUMNS, "--method", "ktrr")
     run("cluster", table, "-k", 3, *COLUMNS, "--method", "trr", "--scaling", "unit", "--bandwidth", "mean")
@@ -147,7 +149,7 @@ def test_options_reach_the_estimator_and_others_are_automatic(table, monkeypatch
         "bandwidth": 0.7,
         "reg": 2,
         "n_nonzero": 7,
-        "partition": "qr",
+        "assign_labels": "cluster_qr",
         "random_state": 9,
     }
     assert seen == [KTRR(3, **changed).get_params(), KTRR(3).get_params()]
@@ -168,7 +170,7 @@ def test_a_method_is_the_class_of_that_name(name, tmp_path, monkeypatch):
 
 def test_a_method_without_the_number_finds_it_by_modularity(table):
     parameters = json.loads(run("cluster", table, *COLUMNS, "--method", "ktrr", "--json").stdout)["parameters"]
-    assert parameters == KTRR(None, partition="modularity").get_params()
+    assert parameters == KTRR(None, assign_labels="modularity").get_params()
     parameters = json.loads(run("cluster", table, *COLUMNS, "-k", "auto", "--method", "ktrr", "--json").stdout)
     assert parameters["parameters"] == KTRR("auto").get_params()
 
@@ -191,17 +193,24 @@ def test_any_parameter_can_be_set(table, monkeypatch):
     seen = []
     original = SSC.fit
     monkeypatch.setattr(SSC, "fit", lambda self, X, y=None: seen.append(self.get_params()) or original(self, X))
-    assigned = ["alpha=50", "affine=True", "tol=1e-3", "graph=column", "graph_params={'n_nonzero': 4}", "scaling=none"]
+    assigned = [
+        "error_weight=50",
+        "affine=True",
+        "tol=1e-3",
+        "graph=column",
+        "graph_params={'n_nonzero': 4}",
+        "scaling=none",
+    ]
     options = [word for text in assigned for word in ("--set", text)]
     result = run("cluster", table, "-k", 3, *COLUMNS, "--method", "ssc", *options, "--seed", 2, "--json")
     assert result.exit_code == 0, result.output
-    values = {"alpha": 50, "affine": True, "tol": 1e-3, "graph": "column", "graph_params": {"n_nonzero": 4}}
+    values = {"error_weight": 50, "affine": True, "tol": 1e-3, "graph": "column", "graph_params": {"n_nonzero": 4}}
     assert seen == [SSC(3, **values, scaling=None, random_state=2).get_params()]
     assert json.loads(result.stdout)["parameters"]["graph_params"] == {"n_nonzero": 4}
 
 
 def test_what_is_set_is_not_chosen(table):
-    options = ["--set", "reg=0.5", "--set", "n_nonzero=4", "--set", "by=value", "--set", "partition=auto"]
+    options = ["--set", "reg=0.5", "--set", "n_nonzero=4", "--set", "by=value", "--set", "assign_labels=auto"]
     result = run("cluster", table, "-k", 3, *COLUMNS, *options, "--json")
     expected = {**AUTOMATIC, "reg": 0.5, "n_nonzero": 4, "by": "value"}
     assert json.loads(result.stdout)["parameters"] == KTRR(3, **expected).get_params()
@@ -218,7 +227,7 @@ def test_the_choice_is_explained(table):
 
 def test_other_methods_keep_their_defaults_and_refuse_auto(table):
     result = run("cluster", table, *COLUMNS, "-k", 3, "--method", "lsr1", "--json")
-    assert json.loads(result.stdout)["parameters"]["partition"] == "kmeans"
+    assert json.loads(result.stdout)["parameters"]["assign_labels"] == "kmeans"
     assert "no meaning for the method lsr1" in fails(
         "cluster", table, *COLUMNS, "-k", 3, "--method", "lsr1", "--reg", "auto"
     )
@@ -232,7 +241,7 @@ def test_number_of_clusters_is_found_if_not_given(table):
     low, high = document["n_clusters_range"]
     assert low <= document["n_clusters"] <= high
     other = json.loads(run("cluster", table, *COLUMNS, "--method", "lsr1", "--json").stdout)
-    assert (other["parameters"]["n_clusters"], other["parameters"]["partition"]) == (None, "modularity")
+    assert (other["parameters"]["n_clusters"], other["parameters"]["assign_labels"]) == (None, "modularity")
     result = run("cluster", table, *COLUMNS)
     assert "the number was found; -k sets it" in result.stdout
     assert "-o labels.csv saves the labels" in result.stdout

@@ -57,13 +57,13 @@ def test_markup_and_control_characters_do_nothing(tmp_path):
         (["-k", "91"], "91 clusters of 90 points"),
         (["-k", "0"], "-k"),
         (["--method", "trr", "--kernel", "rbf"], "no meaning for the method trr"),
-        (["--method", "ssc", "--set", "alpha"], "--set: 'alpha' is not of the form NAME=VALUE"),
+        (["--method", "ssc", "--set", "error_weight"], "--set: 'error_weight' is not of the form NAME=VALUE"),
         (["--set", "=3"], "--set: '=3' is not of the form NAME=VALUE"),
         (["--set", "two words=3"], "--set: 'two words=3' is not of the form NAME=VALUE"),
         (["--set", "2reg=3"], "--set: '2reg=3' is not of the form NAME=VALUE"),
         (
-            ["--set", "alpha=50"],
-            "--set: 'alpha' is no parameter of the method ktrr, which has affine, bandwidth, by, connect",
+            ["--set", "error_weight=50"],
+            "--set: 'error_weight' is no parameter of the method ktrr, which has affine, assign_labels, bandwidth, by, connect",
         ),
         (["--method", "ssc", "--set", "n_nonzero=5"], "--set: 'n_nonzero' is no parameter of the method ssc"),
         (["--set", "__class__=5"], "--set: '__class__' is no parameter"),
@@ -73,7 +73,7 @@ def test_markup_and_control_characters_do_nothing(tmp_path):
         (["--set", "reg=4", "--set", "reg=4"], "--set: reg is given twice"),
         (["--set", "reg=-4"], "'reg' parameter of KTRR"),
         (["--set", "graph=[1, 2]"], "'graph' parameter of KTRR"),
-        (["--method", "ssc", "--set", "alpha=auto"], "auto has no meaning for the method ssc"),
+        (["--method", "ssc", "--set", "error_weight=auto"], "auto has no meaning for the method ssc"),
         (["--nonsense"], "--nonsense"),
         (["--seed", "-3"], "--seed"),
         (["--threads", "0"], "--threads"),
@@ -85,7 +85,7 @@ def test_usage_errors_are_one_line(table, arguments, expected):
 
 
 def test_kmeans_needs_a_number(table):
-    assert "add -k" in fails("cluster", table, *COLUMNS, "--partition", "kmeans", "--method", "lsr1")
+    assert "add -k" in fails("cluster", table, *COLUMNS, "--assign-labels", "kmeans", "--method", "lsr1")
 
 
 def test_unknown_command():

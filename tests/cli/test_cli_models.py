@@ -238,7 +238,7 @@ def test_all_formats_of_labels(tmp_path, suffix, dropped):
     if suffix != ".csv":
         document = json.loads(run("compare", tmp_path / "a.csv", tmp_path / f"b{suffix}", "--json").stdout)
         assert document["pairs"] == [
-            {"files": ["a.csv", f"b{suffix}"], "n_points": 8, "accuracy": 1.0, "ari": 1.0, "nmi": 1.0}
+            {"files": ["a.csv", f"b{suffix}"], "n_samples": 8, "accuracy": 1.0, "ari": 1.0, "nmi": 1.0}
         ]
 
 
@@ -251,7 +251,7 @@ def test_files_of_earlier_versions_are_read(tmp_path):
     (tmp_path / "old.json").write_text(json.dumps({"labels": LABELS.tolist()[::-1], "ids": list("hgfedcba")}))
     for a, b in (("new.csv", "old.csv"), ("new.json", "old.json")):
         (pair,) = json.loads(run("compare", tmp_path / a, tmp_path / b, "--json").stdout)["pairs"]
-        assert (pair["n_points"], pair["accuracy"]) == (8, 1.0)
+        assert (pair["n_samples"], pair["accuracy"]) == (8, 1.0)
 
 
 def test_label_files_that_cannot_be_compared(runs, tmp_path):

@@ -16,7 +16,7 @@ from subspaces import KTRR
 from subspaces.app.files import FileError, read_table, write_labels
 
 # without a search: these tests are not about it
-FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--partition", "kmeans"]
+FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--assign-labels", "kmeans"]
 COLUMNS = ["cluster", "confidence", "second_cluster", "margin", "fits_nowhere"]
 
 

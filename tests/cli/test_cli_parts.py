@@ -79,11 +79,11 @@ def test_assignments(text, value):
 
 
 def test_several_assignments():
-    assert _options.assignments(["alpha=50", "affine=true"]) == {"alpha": 50, "affine": True}
+    assert _options.assignments(["error_weight=50", "affine=true"]) == {"error_weight": 50, "affine": True}
     assert _options.assignments([]) == {}
 
 
-@pytest.mark.parametrize("text", ["alpha", "", "=", "=1", "a b=1", "a.b=1", "1a=1", "--a=1"])
+@pytest.mark.parametrize("text", ["error_weight", "", "=", "=1", "a b=1", "a.b=1", "1a=1", "--a=1"])
 def test_what_is_no_assignment(text):
     with pytest.raises(typer.BadParameter, match="is not of the form NAME=VALUE"):
         _options.assignments(["ok=1", text])

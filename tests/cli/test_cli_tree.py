@@ -14,7 +14,7 @@ from subspaces.app.cli import cluster as command
 from subspaces.app.cli._outputs import Run, say
 from subspaces.app.files import read_table
 
-FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--partition", "kmeans"]
+FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--assign-labels", "kmeans"]
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def basis_of(points, dimension):
 @pytest.mark.parametrize("on_sphere", [True, False])
 def test_subspaces_have_their_dimension_and_size(seed, on_sphere):
     X, y = make_subspaces(
-        3, dimension=[1, 3, 5], ambient=12, n_points=[9, 20, 31], on_sphere=on_sphere, random_state=seed
+        3, dimension=[1, 3, 5], ambient=12, n_samples=[9, 20, 31], on_sphere=on_sphere, random_state=seed
     )
     assert X.shape == (60, 12)
     assert y.dtype == np.intp
@@ -48,7 +48,7 @@ def test_subspaces_have_their_dimension_and_size(seed, on_sphere):
 
 
 def test_affine_subspaces(seed):
-    X, y = make_subspaces(3, dimension=4, ambient=10, n_points=40, affine=True, random_state=seed)
+    X, y = make_subspaces(3, dimension=4, ambient=10, n_samples=40, affine=True, random_state=seed)
     for k in range(3):
         points = X[y == k]
         assert np.linalg.matrix_rank(points) == 5
@@ -62,7 +62,7 @@ def test_affine_subspaces(seed):
 @pytest.mark.parametrize("angle", [5, 30, 60, 90])
 def test_angle_between_any_two(seed, angle):
     dimensions = [2, 4, 3]
-    X, y = make_subspaces(3, dimension=dimensions, ambient=12, n_points=30, angle=angle, random_state=seed)
+    X, y = make_subspaces(3, dimension=dimensions, ambient=12, n_samples=30, angle=angle, random_state=seed)
     bases = [basis_of(X[y == k], d) for k, d in enumerate(dimensions)]
     for k in range(3):
         for other in range(k):
@@ -74,14 +74,14 @@ def test_random_subspaces_are_uniform(seed):
     rng = np.random.RandomState(seed)
     squares = []
     for _ in range(500):
-        X, _ = make_subspaces(1, dimension=2, ambient=8, n_points=5, random_state=rng)
+        X, _ = make_subspaces(1, dimension=2, ambient=8, n_samples=5, random_state=rng)
         squares.append((basis_of(X, 2)[0] ** 2).sum())
     assert abs(np.mean(squares) - 2 / 8) < 5 * np.std(squares) / np.sqrt(500)
 
 
 def test_noise_level(seed):
-    quiet, _ = make_subspaces(4, ambient=50, n_points=100, random_state=seed)
-    loud, _ = make_subspaces(4, ambient=50, n_points=100, noise=0.3, random_state=seed)
+    quiet, _ = make_subspaces(4, ambient=50, n_samples=100, random_state=seed)
+    loud, _ = make_subspaces(4, ambient=50, n_samples=100, noise=0.3, random_state=seed)
     noise = loud - quiet  # the same draws but for the noise, which comes last
     assert abs(noise.std() - 0.3) < 5 * 0.3 / np.sqrt(2 * noise.size)
     assert abs(noise.mean()) < 5 * 0.3 / np.sqrt(noise.size)
@@ -108,8 +108,8 @@ def test_benchmarks(seed, name):
         ({"ambient": 2}, "ambient must be at least the dimension"),
         ({"ambient": 3, "affine": True}, "affine subspaces need one more"),
         ({"dimension": [1, 2]}, "dimension must be one number or 3 of them; got 2"),
-        ({"n_points": 0}, "n_points must be a whole number"),
-        ({"n_points": [1, 2, 2.5]}, "n_points must be a whole number"),
+        ({"n_samples": 0}, "n_samples must be a whole number"),
+        ({"n_samples": [1, 2, 2.5]}, "n_samples must be a whole number"),
         ({"noise": -1}, "noise must be a standard deviation"),
         ({"noise": np.inf}, "noise must be a standard deviation"),
         ({"angle": 0}, "angle must be above 0"),
@@ -151,7 +151,7 @@ def test_helices(seed):
 
 
 def test_spheres(seed):
-    X, y = make_spheres(3, dimension=4, n_points=60, random_state=seed)
+    X, y = make_spheres(3, dimension=4, n_samples=60, random_state=seed)
     assert X.shape == (180, 5)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), y + 1)
     assert [np.linalg.matrix_rank(X[y == k]) for k in range(3)] == [5, 5, 5]
@@ -160,16 +160,16 @@ def test_spheres(seed):
 @pytest.mark.parametrize("name", CURVED)
 def test_curved_families_in_more_dimensions(seed, name):
     make, options = CURVED[name]
-    X, y = make(n_points=20, random_state=seed, **options)
-    turned, same = make(n_points=20, ambient=11, random_state=seed, **options)
+    X, y = make(n_samples=20, random_state=seed, **options)
+    turned, same = make(n_samples=20, ambient=11, random_state=seed, **options)
     assert turned.shape == (60, 11)
     np.testing.assert_array_equal(y, same)
     np.testing.assert_allclose(turned @ turned.T, X @ X.T, atol=1e-12)  # an isometry
-    noisy, _ = make(n_points=20, ambient=11, noise=0.1, random_state=seed, **options)
+    noisy, _ = make(n_samples=20, ambient=11, noise=0.1, random_state=seed, **options)
     assert abs((noisy - turned).std() - 0.1) < 5 * 0.1 / np.sqrt(2 * noisy.size)
     with pytest.raises(ValueError, match="ambient must be at least"):
-        make(n_points=20, ambient=1, **options)
-    again, _ = make(n_points=20, random_state=seed, **options)
+        make(n_samples=20, ambient=1, **options)
+    again, _ = make(n_samples=20, random_state=seed, **options)
     np.testing.assert_array_equal(again, X)
 
 

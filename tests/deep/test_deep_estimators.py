@@ -114,7 +114,7 @@ def test_resumed_run_equals_uninterrupted_one(cls, images, tmp_path):
 @every_method
 def test_a_finished_checkpoint_serves_other_graphs(cls, images, tmp_path):
     X, _ = images
-    other = {"graph": "symmetric", "graph_params": None, "partition": "kmeans", "n_nonzero": 4}
+    other = {"graph": "symmetric", "graph_params": None, "assign_labels": "kmeans", "n_nonzero": 4}
     quick(cls, checkpoints=tmp_path).fit(X)
 
     def refuse(stage, *_):
@@ -153,7 +153,7 @@ def test_estimator_habits(cls, images):
 
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_checks():
-    check_estimator(DSCNet(3, channels=(), epochs=5, graph="symmetric", partition="kmeans"), on_skip=None)
+    check_estimator(DSCNet(3, channels=(), epochs=5, graph="symmetric", assign_labels="kmeans"), on_skip=None)
 
 
 # -------------------------------------------------------------------- without layers: the shallow methods
@@ -187,9 +187,7 @@ def test_dscnet_without_layers_reaches_ridge(rng):
     """Adam's end is the ridge solution with λ = 2λ₁/(1 + λ₂)."""
     X = rng.uniform(size=(30, 4))
     plain = {"scaling": None, "graph": "column", "n_nonzero": None}
-    deep = DSCNet(
-        2, channels=(), norm_weight=0.5, self_expression=3.0, epochs=1500, learning_rate=0.01, tol=None, **plain
-    )
+    deep = DSCNet(2, channels=(), norm_weight=0.5, error_weight=3.0, epochs=1500, learning_rate=0.01, tol=None, **plain)
     lam = 2 * 0.5 / (1 + 3.0)
     shallow = LSR2(2, reg=lam / np.mean(np.sum(X**2, axis=1)), solver="dense", **plain)
     C, expected = (model.fit(X).coefficients_.toarray() for model in (deep, shallow))
@@ -198,7 +196,7 @@ def test_dscnet_without_layers_reaches_ridge(rng):
 
 def test_l1_norm_keeps_the_diagonal_zero_and_is_sparser(images):
     X, _ = images
-    settings = {"graph": "column", "n_nonzero": None, "epochs": 200, "tol": None, "channels": (), "self_expression": 5}
+    settings = {"graph": "column", "n_nonzero": None, "epochs": 200, "tol": None, "channels": (), "error_weight": 5}
     l1, l2 = (DSCNet(3, norm=norm, **settings).fit(X).coefficients_.toarray() for norm in ("l1", "l2"))
     assert (l1.diagonal() == 0).all()
     assert np.mean(np.abs(l1) > 0.01) < np.mean(np.abs(l2) > 0.01)

@@ -125,13 +125,13 @@ def test_ktrr_layer_is_ridge(rng, kernel, reg):
 def test_ridge_solution_is_the_optimum_of_the_l2_loss(rng):
     """With the identity as autoencoder DSC-Net-L2 is ridge regression: (½ + ½λ₂)‖Z − CᵀZ‖² + λ₁‖C‖²."""
     Z = rng.normal(size=(20, 6))
-    reg, self_expression = 0.8, 5.0
-    lam = 2 * reg / (1 + self_expression)
+    reg, error_weight = 0.8, 5.0
+    lam = 2 * reg / (1 + error_weight)
     mean_diagonal = np.mean(np.sum(Z**2, axis=1))
     C = ridge_unconstrained(Z @ Z.T, reg=lam / mean_diagonal).columns(0, 20).T
     network = identity_network(20)
     network.expression.coefficients.data.copy_(torch.from_numpy(C))
-    network.loss(torch.from_numpy(Z), reg, self_expression).backward()
+    network.loss(torch.from_numpy(Z), reg, error_weight).backward()
     assert network.expression.coefficients.grad.abs().max() < 1e-10
 
 

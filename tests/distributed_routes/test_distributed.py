@@ -53,7 +53,7 @@ def small_tasks(monkeypatch) -> None:
 
 
 def ktrr(**parameters) -> KTRR:
-    return KTRR(**{"n_clusters": 3, "solver": "two_scale", "partition": "modularity", **parameters})
+    return KTRR(**{"n_clusters": 3, "solver": "two_scale", "assign_labels": "modularity", **parameters})
 
 
 def ektrr(cls=EKTRR, **parameters):
@@ -74,7 +74,7 @@ def same_graph(estimator: KTRR, other: KTRR) -> bool:
     ("chunks", "parameters"),
     [
         ((700, 4), {}),
-        ((3000, 3), {"scaling": "standard", "partition": "kmeans", "spectral": "coarse", "kernel": "exponential"}),
+        ((3000, 3), {"scaling": "standard", "assign_labels": "kmeans", "spectral": "coarse", "kernel": "exponential"}),
     ],
 )
 def test_graph_is_that_in_memory(client, rings, tmp_path, chunks, parameters):

@@ -71,7 +71,7 @@ def cluster(tmp_path):
 
 
 def ktrr() -> KTRR:
-    return KTRR(n_clusters=3, solver="two_scale", partition="modularity")
+    return KTRR(n_clusters=3, solver="two_scale", assign_labels="modularity")
 
 
 def ektrr() -> EKTRR:
@@ -120,7 +120,7 @@ RUN = """
 
     if __name__ == "__main__":
         _sharded.IN_MEMORY, _shards.SHARD, _shards.BLOCK = 500, 800, 256
-        estimator = KTRR(n_clusters=3, solver="two_scale", partition="modularity")
+        estimator = KTRR(n_clusters=3, solver="two_scale", assign_labels="modularity")
         with connect(n_workers=1) as client:
             print("ready", flush=True)
             sys.stdin.readline()

@@ -63,7 +63,7 @@ def small_shards(monkeypatch) -> None:
 
 
 def ktrr(**parameters) -> KTRR:
-    return KTRR(**{"n_clusters": 3, "solver": "two_scale", "partition": "modularity", **parameters})
+    return KTRR(**{"n_clusters": 3, "solver": "two_scale", "assign_labels": "modularity", **parameters})
 
 
 def ektrr() -> EKTRR:
@@ -116,7 +116,7 @@ def test_the_blocks_are_those_of_the_graph_in_memory(rings, tmp_path, parameters
     [
         {},
         {"n_clusters": None},
-        {"partition": "kmeans", "spectral": "coarse", "scaling": "standard"},
+        {"assign_labels": "kmeans", "spectral": "coarse", "scaling": "standard"},
         {"kernel": "exponential", "affine": True, "graph": "column"},
     ],
 )
@@ -211,7 +211,7 @@ def test_what_must_see_all_points_does(rings):
     np.testing.assert_array_equal(fit_predict(estimator, rings, client="here"), expected.labels_)
     assert estimator.solver_ == "low_rank"
     with pytest.raises(ValueError, match='spectral="full" embeds every point'):
-        here(rings, partition="kmeans", spectral="full")
+        here(rings, assign_labels="kmeans", spectral="full")
 
 
 def test_equal_points_and_bad_numbers(rings):
@@ -338,7 +338,7 @@ KILLED_RUN = """
     if __name__ == "__main__":
         _sharded.IN_MEMORY, _shards.SHARD, _shards.BLOCK, _sharded._DELIVERED = 500, 800, 256, 700
         data, folder, where = sys.argv[1:]
-        estimator = KTRR(n_clusters=3, solver="two_scale", partition="modularity")
+        estimator = KTRR(n_clusters=3, solver="two_scale", assign_labels="modularity")
         if where == "workers":
             with connect(n_workers=1) as client:
                 fit_predict(estimator, data, client=client, checkpoint=folder, progress=after)

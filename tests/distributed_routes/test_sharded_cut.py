@@ -26,7 +26,7 @@ def test_pendants_stand_for_loops(rng):
 def test_many_communities_become_few_clusters(rng):
     """Modularity finds ten communities in each box; merged pair by pair these join boxes and leave others halved."""
     W, box, places = touching_boxes(rng)
-    plan = KTRR(6, solver="two_scale", partition="modularity").plan(places)
+    plan = KTRR(6, solver="two_scale", assign_labels="modularity").plan(places)
     labels = _cut.cut_groups(plan, RBF(), W, lambda: W, np.ones(len(box)), places)
     assert accuracy(box, labels) > 0.98
     communities = cut_by_modularity(_cut.with_pendants(W), iterations=10)[: len(box)]

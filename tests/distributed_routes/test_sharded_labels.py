@@ -34,7 +34,7 @@ def balls(rng) -> np.ndarray:
 
 
 def ktrr(n_clusters) -> KTRR:
-    return KTRR(n_clusters=n_clusters, solver="two_scale", partition="modularity")
+    return KTRR(n_clusters=n_clusters, solver="two_scale", assign_labels="modularity")
 
 
 @pytest.mark.parametrize("lost", [0, 2])
@@ -71,7 +71,7 @@ def test_few_different_points_are_still_many(rng, monkeypatch):
     X = rng.normal(size=(50, 5))[rng.integers(0, 50, 1000)]
     monkeypatch.setattr(_sample, "SAMPLE", 100)
     monkeypatch.setattr(ridge, "DENSE_SIZE", 60)
-    estimator = KTRR(n_clusters=3, partition="modularity")
+    estimator = KTRR(n_clusters=3, assign_labels="modularity")
     monkeypatch.setattr(Source, "whole", lambda *_: pytest.fail("all points were read into one array"))
     fit_predict(estimator, X, client="here")
     assert estimator.solver_ == "two_scale"

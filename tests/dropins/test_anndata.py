@@ -18,8 +18,8 @@ from subspaces.metrics import accuracy
 anndata = pytest.importorskip("anndata")
 
 
-def cells(n_points: int = 40, **more: Any) -> Any:
-    X, y = make_subspaces(3, 2, 12, n_points, noise=0.01, random_state=0)
+def cells(n_samples: int = 40, **more: Any) -> Any:
+    X, y = make_subspaces(3, 2, 12, n_samples, noise=0.01, random_state=0)
     data = anndata.AnnData(X.astype(np.float32), **more)
     data.obs["truth"] = [f"type {c}" for c in y]
     return data
@@ -41,7 +41,7 @@ def test_writes_what_scanpy_would() -> None:
     kept = data.obs["ktrr"]
     assert kept.dtype.name == "category"
     assert list(kept.cat.categories) == [str(c) for c in range(len(kept.cat.categories))]
-    model = KTRR(None, partition="modularity").fit(data.X)
+    model = KTRR(None, assign_labels="modularity").fit(data.X)
     np.testing.assert_array_equal(kept.astype(int), model.labels_)
     np.testing.assert_allclose(data.obs["ktrr_confidence"], model.confidence_)
     graph = data.obsp["ktrr_connectivities"]
@@ -68,7 +68,7 @@ def test_principal_components_come_first() -> None:
     data = cells()
     data.obsm["X_pca"] = np.random.default_rng(0).normal(size=(data.n_obs, 5))
     ours.ktrr(data, 3)
-    expected = KTRR(3, partition="modularity").fit(data.obsm["X_pca"]).labels_
+    expected = KTRR(3, assign_labels="modularity").fit(data.obsm["X_pca"]).labels_
     np.testing.assert_array_equal(data.obs["ktrr"].astype(int), expected)
     assert data.uns["ktrr"]["params"]["use_rep"] == "X_pca"
     ours.ktrr(data, 3, n_pcs=2)

@@ -33,7 +33,7 @@ def vectors(documents: list[str]) -> Any:
 
 @pytest.fixture(scope="module", params=["nothing set", "number given"])
 def fitted(request: Any, documents: list[str], vectors: Any) -> Any:
-    clusters = SubspaceClustering() if request.param == "nothing set" else KTRR(4, partition="modularity")
+    clusters = SubspaceClustering() if request.param == "nothing set" else KTRR(4, assign_labels="modularity")
     model = bertopic.BERTopic(hdbscan_model=clusters, umap_model=PCA(8, random_state=0), embedding_model=None)
     model.fit(documents, vectors)
     return model

@@ -99,15 +99,15 @@ SOLVERS = {
     "trr": lambda X: ridge(X @ X.T, reg=0.1),
     "lsr1": lambda X: ridge(unit(X) @ unit(X).T, reg=0.1),
     "lsr2": lambda X: ridge_unconstrained(unit(X) @ unit(X).T, reg=0.1),
-    "ssc": lambda X: ssc(unit(X), alpha=20.0, tol=1e-4, max_iter=200),
-    "kssc": lambda X: kssc(gaussian(X), alpha=20.0, tol=1e-4, max_iter=200),
+    "ssc": lambda X: ssc(unit(X), error_weight=20.0, tol=1e-4, max_iter=200),
+    "kssc": lambda X: kssc(gaussian(X), error_weight=20.0, tol=1e-4, max_iter=200),
     "ensc": lambda X: elastic_net(X, gamma=50.0, l1_ratio=0.9, tol=1e-6, max_iter=100),
     "sscomp": lambda X: orthogonal_matching_pursuit(offset_points(X), n_nonzero=5, tol=1e-6),
     "lrr1": lambda X: lrr(unit(X), reg=0.1, error="l1", tol=0.05, max_iter=1000),
     "lrr2": lambda X: lrr(unit(X), reg=1.0, error="l21", tol=1e-3, max_iter=1000),
     "latlrr": lambda X: latent_lrr(unit(X), reg=0.1, tol=0.05, max_iter=1000),
     "klrr": lambda X: kernel_lrr(gaussian(X), **_klrr()),
-    "bdr": lambda X: block_diagonal(unit(X), n_blocks=3, coupling=0.3, block_weight=0.02, tol=1e-3, max_iter=1000),
+    "bdr": lambda X: block_diagonal(unit(X), n_blocks=3, reg=0.3, block_weight=0.02, tol=1e-3, max_iter=1000),
     "smce": lambda X: smce(X, reg=10.0, n_neighbors=20, tol=1e-6, max_iter=10_000),
 }
 """The solver of each method on the points, with the method's defaults."""

@@ -45,7 +45,7 @@ REFUSED = {
     "η beside another graph": (SSC(3, graph_params={"n_nonzero": 5}), X, "may hold"),
     "η of zero": (SSC(3, graph="symmetric", graph_params={"n_nonzero": 0}), X, "n_nonzero must be a positive"),
     "unknown ranking": (SSC(3, graph="column", graph_params={"by": "size"}), X, "by must be one of"),
-    "dscnet without a number": (KTRR(None, partition="modularity", graph="dscnet"), X, "needs n_clusters"),
+    "dscnet without a number": (KTRR(None, assign_labels="modularity", graph="dscnet"), X, "needs n_clusters"),
     "no number": (KTRR(None), X, "n_clusters=None needs"),
     "more clusters than points": (KTRR(101), X, "must not exceed"),
     "coarse, few points": (KTRR(3, spectral="coarse"), X, "64 points per cluster"),
@@ -146,7 +146,7 @@ def test_a_plan_says_which_route_and_why():
     assert TRR(3).plan(X).solver == "low_rank"
     assert KTRR(3, solver="two_scale").plan(X).solver_reason == "as asked"
     assert KTRR(3, spectral="coarse").plan(np.tile(X, (2, 1))).between is not None
-    assert KTRR(3, spectral="coarse", partition="modularity").plan(np.tile(X, (2, 1))).between is None
+    assert KTRR(3, spectral="coarse", assign_labels="modularity").plan(np.tile(X, (2, 1))).between is None
 
 
 # ------------------------------------------------------------------ keys of the cache
@@ -156,7 +156,7 @@ CHANGES = {
     "coefficients": {"reg": 0.5, "affine": True, "solver": "two_scale"},
     "graph": {"n_nonzero": 4, "by": "value", "graph": "column"},
     "embedding": {"n_clusters": 4, "connect": False, "spectral": "full"},
-    "cut": {"partition": "qr", "n_init": 3, "init": "random", "random_state": 1},
+    "cut": {"assign_labels": "cluster_qr", "n_init": 3, "init": "random", "random_state": 1},
 }
 """What changes a stage first."""
 

@@ -26,9 +26,9 @@ SETTINGS = {
     "two scales": {"solver": "two_scale"},
     "coarse": {"solver": "two_scale", "spectral": "coarse"},
     "coarse, dense": {"solver": "dense", "spectral": "coarse"},
-    "modularity": {"partition": "modularity"},
-    "free modularity": {"n_clusters": None, "partition": "modularity"},
-    "discretize": {"partition": "discretize", "connect": False},
+    "modularity": {"assign_labels": "modularity"},
+    "free modularity": {"n_clusters": None, "assign_labels": "modularity"},
+    "discretize": {"assign_labels": "discretize", "connect": False},
     "all pairs": {"graph": "row_space", "n_nonzero": None},
     "mass": {"graph": "mass", "graph_params": {"share": 0.5}},
 }
@@ -93,7 +93,7 @@ def computed(monkeypatch):
 
 
 def once(settings):
-    return {stage: 1 for stage in STAGES if stage != "embedding" or settings.get("partition") != "modularity"}
+    return {stage: 1 for stage in STAGES if stage != "embedding" or settings.get("assign_labels") != "modularity"}
 
 
 # ------------------------------------------------------------------ the cache
@@ -125,7 +125,9 @@ def test_every_method_with_a_cache(cls, X, computed):
     assert_array_equal(first.labels, lone.labels)
 
 
-@pytest.mark.parametrize("changed", [{"n_init": 2}, {"random_state": 5}, {"init": "random"}, {"partition": "qr"}])
+@pytest.mark.parametrize(
+    "changed", [{"n_init": 2}, {"random_state": 5}, {"init": "random"}, {"assign_labels": "cluster_qr"}]
+)
 def test_another_cut_recomputes_the_cut_alone(changed, X, computed):
     cache = Cache()
     run(KTRR(3).plan(X), X, cache=cache)
@@ -264,9 +266,9 @@ def watched(model, X):
 @pytest.mark.parametrize(
     "model",
     [
-        KTRR("auto", kernel="auto", reg="auto", n_nonzero="auto", scaling="auto", partition="auto"),
-        KTRR(3, reg="auto", partition="kmeans"),
-        TRR("auto", reg="auto", partition="kmeans"),
+        KTRR("auto", kernel="auto", reg="auto", n_nonzero="auto", scaling="auto", assign_labels="auto"),
+        KTRR(3, reg="auto", assign_labels="kmeans"),
+        TRR("auto", reg="auto", assign_labels="kmeans"),
     ],
     ids=str,
 )

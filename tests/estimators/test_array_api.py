@@ -85,7 +85,7 @@ def assert_same_fit(found, expected):
         {"graph": "column", "by": "value"},
         {"graph": "mass"},
         {"n_nonzero": None},
-        {"scaling": "unit", "partition": "modularity"},
+        {"scaling": "unit", "assign_labels": "modularity"},
     ],
     ids=str,
 )

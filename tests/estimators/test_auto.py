@@ -36,7 +36,7 @@ def test_nothing_to_set(data, effort):
         "image_shape",
         "n_clusters",
         "out_of_sample",
-        "partition",
+        "assign_labels",
         "random_state",
         "scaling",
         "verbose",
@@ -128,7 +128,7 @@ def test_many_points_are_searched_on_a_sample(data, monkeypatch):
     X, y = data
     monkeypatch.setattr(search, "N_SEARCHED", 100)
     model = SubspaceClustering(4).fit(X)
-    assert (len(model.selection_.searched), model.selection_.n_points) == (100, 160)
+    assert (len(model.selection_.searched), model.selection_.n_samples) == (100, 160)
     assert adjusted_rand_score(y, model.labels_) > 0.9
 
 

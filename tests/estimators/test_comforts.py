@@ -84,7 +84,7 @@ def test_boxes_of_the_other_routes(data):
     chosen = KTRR("auto", reg="auto").fit(X)
     assert boxes_of(chosen)[1].title == "choice"
     assert "settings tried" in boxes_of(chosen)[1].detail
-    by_modularity = KTRR(3, partition="modularity").fit(X)
+    by_modularity = KTRR(3, assign_labels="modularity").fit(X)
     assert [box.title for box in boxes_of(by_modularity)] == ["data", *STAGES, "labels"]
     assert boxes_of(by_modularity)[4] == ("embedding", "not needed", None)
     large = EKTRR(3, n_landmarks=40).fit(X)
@@ -105,7 +105,7 @@ def test_markup_in_a_name_stays_text(data):
             self.found.add(tag)
 
     model = KTRR(3).fit(data[0])
-    model.partition_ = "<img src=x onerror=alert(1)>"
+    model.assign_labels_ = "<img src=x onerror=alert(1)>"
     model.timings_["<script>alert(1)</script>"] = 0.1
     tags = Tags()
     tags.feed(boxes_html(model))

@@ -100,10 +100,10 @@ def test_every_method_gives_one_answer(cls):
 
 
 @pytest.mark.parametrize("solver", ["dense", "low_rank", "two_scale"])
-@pytest.mark.parametrize("partition", ["kmeans", "modularity"])
-def test_every_route_gives_one_answer(solver, partition):
+@pytest.mark.parametrize("assign_labels", ["kmeans", "modularity"])
+def test_every_route_gives_one_answer(solver, assign_labels):
     X = SETS["blobs 3 0.5"]
-    method = KTRR(3, solver=solver, partition=partition, kernel="linear" if solver == "low_rank" else "rbf")
+    method = KTRR(3, solver=solver, assign_labels=assign_labels, kernel="linear" if solver == "low_rank" else "rbf")
     expected, rows = clone(method).fit(X), np.r_[np.arange(N), np.repeat([0, 30], 20)]
     copied = clone(method).fit(X[rows])
     np.testing.assert_array_equal(copied.labels_, expected.labels_[rows])

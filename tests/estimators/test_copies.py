@@ -77,7 +77,9 @@ def test_copies_of_one_row_do_not_become_a_group(share):
     assert adjusted_rand_score(y, found.labels_) == 1
 
 
-@pytest.mark.parametrize("method", [KTRR(3), KTRR(3, partition="modularity"), KTRR(3, kernel="linear"), SC(3), SSC(3)])
+@pytest.mark.parametrize(
+    "method", [KTRR(3), KTRR(3, assign_labels="modularity"), KTRR(3, kernel="linear"), SC(3), SSC(3)]
+)
 def test_copies_change_no_method(method):
     X, _ = three_groups(0, 0)
     row = np.concatenate([np.arange(240), np.repeat([3, 100, 200], 90)])

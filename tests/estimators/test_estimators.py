@@ -29,7 +29,7 @@ ALL = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items()]
 # SC is here to be compared with: it looks at distances, and points of two subspaces may be close
 RECOVERING = [pytest.param(cls, id=name) for name, cls in ESTIMATORS.items() if name != "sc"]
 UNREPRESENTED = ("sc", "lsa", "tsc")  # no point is written as a combination of others
-PARTITIONS = ("kmeans", "qr", "discretize", "modularity")
+PARTITIONS = ("kmeans", "cluster_qr", "discretize", "modularity")
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def data(seed):
 @parametrize_with_checks(
     [cls(n_clusters=3) for cls in ESTIMATORS.values()]
     + [
-        KTRR(n_clusters=3, partition="modularity"),
+        KTRR(n_clusters=3, assign_labels="modularity"),
         KTRR(n_clusters=3, kernel="quadratic", graph="column", out_of_sample="residual"),
         KTRR(n_clusters=3, kernel="correntropy", out_of_sample="network"),
     ]
@@ -68,11 +68,11 @@ def test_noiseless_independent_subspaces_are_recovered_exactly(cls, seed):
     assert adjusted_rand_score(y, cls(n_clusters=4).fit_predict(X)) == 1
 
 
-@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("assign_labels", PARTITIONS)
 @pytest.mark.parametrize("graph", ["column", "symmetric"])
-def test_every_cut_of_every_graph(partition, graph, data):
+def test_every_cut_of_every_graph(assign_labels, graph, data):
     X, y = data
-    model = KTRR(n_clusters=3, partition=partition, graph=graph).fit(X)
+    model = KTRR(n_clusters=3, assign_labels=assign_labels, graph=graph).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.9
     assert model.n_clusters_ == 3
 
@@ -147,11 +147,11 @@ def test_no_dense_square_array_is_kept(cls, data):
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.parametrize("partition", ["kmeans", "modularity"])
-def test_float32_is_how_points_are_stored_and_changes_nothing(cls, partition, data):
+@pytest.mark.parametrize("assign_labels", ["kmeans", "modularity"])
+def test_float32_is_how_points_are_stored_and_changes_nothing(cls, assign_labels, data):
     X = data[0].astype(np.float32)
-    single = cls(n_clusters=3, partition=partition).fit(X)
-    double = cls(n_clusters=3, partition=partition).fit(X.astype(np.float64))
+    single = cls(n_clusters=3, assign_labels=assign_labels).fit(X)
+    double = cls(n_clusters=3, assign_labels=assign_labels).fit(X.astype(np.float64))
     assert single.affinity_matrix_.dtype == single.embedding_.dtype == np.float64
     assert (single.affinity_matrix_ != double.affinity_matrix_).nnz == 0
     np.testing.assert_array_equal(single.labels_, double.labels_)
@@ -261,10 +261,10 @@ def test_predict_with_a_precomputed_kernel(data):
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.parametrize("partition", ["kmeans", "modularity"])
-def test_transform(cls, partition, data):
+@pytest.mark.parametrize("assign_labels", ["kmeans", "modularity"])
+def test_transform(cls, assign_labels, data):
     X, _ = data
-    model = cls(n_clusters=3, partition=partition).fit(X[::2])
+    model = cls(n_clusters=3, assign_labels=assign_labels).fit(X[::2])
     np.testing.assert_allclose(model.transform(X[::2]), model.embedding_)
     coordinates = model.transform(X[1::2])
     assert coordinates.shape == (60, model.embedding_.shape[1])
@@ -290,14 +290,14 @@ def test_round_trips(cls, data):
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.parametrize("partition", PARTITIONS)
-def test_same_labels_every_time_and_on_any_number_of_threads(cls, partition, data):
+@pytest.mark.parametrize("assign_labels", PARTITIONS)
+def test_same_labels_every_time_and_on_any_number_of_threads(cls, assign_labels, data):
     X, _ = data
-    reference = cls(n_clusters=3, partition=partition).fit(X)
-    np.testing.assert_array_equal(cls(n_clusters=3, partition=partition).fit(X).labels_, reference.labels_)
+    reference = cls(n_clusters=3, assign_labels=assign_labels).fit(X)
+    np.testing.assert_array_equal(cls(n_clusters=3, assign_labels=assign_labels).fit(X).labels_, reference.labels_)
     for threads in (1, 2):
         with threadpool_limits(threads):
-            again = cls(n_clusters=3, partition=partition).fit(X)
+            again = cls(n_clusters=3, assign_labels=assign_labels).fit(X)
         np.testing.assert_array_equal(again.labels_, reference.labels_)
 
 
@@ -319,5 +319,5 @@ def test_in_a_pipeline(data):
 
 def test_number_of_clusters_found_by_modularity(data):
     X, _ = data
-    model = KTRR(n_clusters=None, partition="modularity").fit(X)
+    model = KTRR(n_clusters=None, assign_labels="modularity").fit(X)
     assert model.n_clusters_ == len(set(model.labels_)) >= 3

@@ -35,7 +35,7 @@ def test_unfitted_predict():
         ({"n_nonzero": 2.5}, "n_nonzero"),
         ({"kernel": "gaussian"}, "kernel"),
         ({"bandwidth": -1.0}, "bandwidth"),
-        ({"partition": "ward"}, "partition"),
+        ({"assign_labels": "ward"}, "assign_labels"),
         ({"n_clusters": 500}, "n_clusters=500 .* n_samples=120"),
         ({"n_clusters": None}, "modularity"),
     ],
@@ -62,7 +62,7 @@ def test_bad_parameters_are_refused_before_the_search_for_others(parameters, mes
         KTRR(**{"n_clusters": "auto", "reg": "auto", **parameters}).fit(data[0])
 
 
-@pytest.mark.parametrize("parameters", [{"kernel": "auto", "solver": "low_rank"}, {"partition": "auto"}])
+@pytest.mark.parametrize("parameters", [{"kernel": "auto", "solver": "low_rank"}, {"assign_labels": "auto"}])
 def test_what_a_choice_may_make_right_is_searched(parameters, data, monkeypatch):
     def searched(*_, seed, **__):
         raise KeyboardInterrupt(seed)
@@ -187,13 +187,13 @@ def test_kernel_params_are_honoured_and_left_alone(data):
     [
         (KTRR, {"reg": np.float32(0.1), "bandwidth": np.float32(700)}),
         (TRR, {"reg": np.float16(0.1), "n_nonzero": np.int8(5)}),
-        (SSC, {"alpha": np.float16(20), "tol": np.float16(1e-3), "max_iter": np.int16(100)}),
+        (SSC, {"error_weight": np.float16(20), "tol": np.float16(1e-3), "max_iter": np.int16(100)}),
         (LSC, {"n_landmarks": np.int8(30), "n_neighbors": np.uint8(5), "bandwidth": np.float16(900)}),
     ],
 )
 def test_numpy_scalars_are_parameters_like_any_number(cls, parameters):
     """20: arithmetic in float16 or int8 overflows."""
-    X = 1000 * make_subspaces(3, dimension=2, ambient=10, n_points=30, noise=0.01, random_state=0)[0]
+    X = 1000 * make_subspaces(3, dimension=2, ambient=10, n_samples=30, noise=0.01, random_state=0)[0]
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
     expected = cls(3, **plain).fit(X)
     found = clone(cls(np.int8(3), **parameters)).fit(X)

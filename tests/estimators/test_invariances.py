@@ -86,16 +86,16 @@ def test_block_size(cls, monkeypatch, seed):
     k=st.integers(1, 4),
     n_nonzero=st.integers(1, 50),
     kernel=st.sampled_from(["rbf", "linear", "quadratic", "exponential", "cosine", "correntropy"]),
-    partition=st.sampled_from(["kmeans", "qr", "discretize", "modularity"]),
+    assign_labels=st.sampled_from(["kmeans", "cluster_qr", "discretize", "modularity"]),
     graph_rule=st.sampled_from(["column", "symmetric"]),
     dtype=st.sampled_from([np.float32, np.float64]),
     data_seed=st.integers(0, 2**20),
 )
 @pytest.mark.filterwarnings("ignore")
-def test_labels_are_valid_for_any_shape(n, m, k, n_nonzero, kernel, partition, graph_rule, dtype, data_seed):
+def test_labels_are_valid_for_any_shape(n, m, k, n_nonzero, kernel, assign_labels, graph_rule, dtype, data_seed):
     X = np.random.default_rng(data_seed).standard_normal((n, m)).astype(dtype)
     before = X.copy()
-    model = KTRR(k, kernel=kernel, n_nonzero=n_nonzero, partition=partition, graph=graph_rule).fit(X)
+    model = KTRR(k, kernel=kernel, n_nonzero=n_nonzero, assign_labels=assign_labels, graph=graph_rule).fit(X)
     np.testing.assert_array_equal(X, before)
     assert model.labels_.shape == (n,)
     assert model.labels_.min() >= 0

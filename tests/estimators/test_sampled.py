@@ -78,7 +78,7 @@ def test_with_every_point_a_landmark_the_labels_are_the_base_method_s(cls, n_lan
 def test_defaults_are_those_of_the_base_method(cls):
     base = PRESETS[cls]().get_params()
     shared = set(base) & set(cls().get_params())
-    assert {"n_clusters", "n_init", "partition"} < shared
+    assert {"n_clusters", "n_init", "assign_labels"} < shared
     for name in shared:
         assert getattr(cls(), name) == base[name], name
     assert set(inspect.signature(cls).parameters) == set(cls().get_params())
@@ -87,13 +87,13 @@ def test_defaults_are_those_of_the_base_method(cls):
 def test_parameters_reach_the_base_method(subspaces):
     X, _ = subspaces
     given = {"kernel": "polynomial", "kernel_params": {"degree": 2}, "reg": 0.3, "n_nonzero": 4, "graph": "column"}
-    model = EKTRR(3, **given, partition="qr", n_landmarks=60, scaling="unit").fit(X)
+    model = EKTRR(3, **given, assign_labels="cluster_qr", n_landmarks=60, scaling="unit").fit(X)
     found = model.clusterer_.get_params()
     assert {name: found[name] for name in given} == given
-    assert found["partition"] == "qr"
+    assert found["assign_labels"] == "cluster_qr"
     assert found["scaling"] is None  # the rows were scaled before
-    classifier = SLSR(3, kappa=0.5, normalize_residual=True, n_landmarks=60).fit(X).classifier_
-    assert classifier.get_params() == {"kappa": 0.5, "normalize_residual": True}
+    classifier = SLSR(3, classifier_reg=0.5, normalize_residual=True, n_landmarks=60).fit(X).classifier_
+    assert classifier.get_params() == {"reg": 0.5, "normalize_residual": True}
 
 
 def test_ektrr_is_algorithm_2(subspaces):

@@ -152,11 +152,11 @@ def test_slider_of_the_tree_is_immediate(page):
 
 
 def test_choices_move_the_picture(page):
-    page.locator("select").nth(2).select_option("qr")
-    page.locator("pre", has_text="partition='qr'").wait_for(timeout=30_000)
+    page.locator("select").nth(2).select_option("cluster_qr")
+    page.locator("pre", has_text="assign_labels='qr'").wait_for(timeout=30_000)
     before = page.inner_text(".quality")
     page.locator("select").nth(2).select_option("modularity")
-    page.locator("pre", has_text="partition='modularity'").wait_for(timeout=30_000)
+    page.locator("pre", has_text="assign_labels='modularity'").wait_for(timeout=30_000)
     page.locator("select").first.select_option("quadratic")
     page.locator("pre", has_text="kernel='quadratic'").wait_for(timeout=30_000)
     assert page.inner_text(".quality") != before

@@ -47,12 +47,12 @@ def test_same_labels_for_every_kernel(data, kernel, scaling):
         np.testing.assert_array_equal(view.model.affinity_matrix_.toarray(), expected.affinity_matrix_.toarray())
 
 
-@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("assign_labels", PARTITIONS)
 @pytest.mark.parametrize(("n_nonzero", "n_clusters"), [(3, 4), (8, 2), (1, 6)])
 def test_same_labels_for_every_cut(data, partition, n_nonzero, n_clusters):
     session = Session(data[0])
     session.compute(Settings(4))
-    settings = Settings(n_clusters, n_nonzero=n_nonzero, partition=partition)
+    settings = Settings(n_clusters, n_nonzero=n_nonzero, assign_labels=partition)
     np.testing.assert_array_equal(session.compute(settings).labels, fitted(session, settings).labels_)
 
 
@@ -91,8 +91,8 @@ def explored(tmp_path_factory):
         {},
         {"n_clusters": 5},
         {"kernel": "quadratic", "reg": 1 / 3, "scaling": "unit"},
-        {"kernel": "neighbors", "partition": "modularity"},
-        {"affine": True, "scaling": None, "partition": "qr"},
+        {"kernel": "neighbors", "assign_labels": "modularity"},
+        {"affine": True, "scaling": None, "assign_labels": "cluster_qr"},
     ],
 )
 def test_the_command_gives_labels_doubts_scores_and_verdict(explored, changed):
@@ -155,7 +155,7 @@ def test_only_what_changed_is_computed(data, monkeypatch):
     monkeypatch.setattr(stages, "see", lambda *args: calls.append("kernel") or see(*args))
     session = Session(data[0])
     settings = Settings(4)
-    for changed in ({}, {"n_nonzero": 3}, {"n_clusters": 5}, {"partition": "qr"}):
+    for changed in ({}, {"n_nonzero": 3}, {"n_clusters": 5}, {"assign_labels": "cluster_qr"}):
         session.compute(replace(settings, **changed))
     assert calls == ["kernel", "ridge"]
     session.compute(replace(settings, reg=0.3))

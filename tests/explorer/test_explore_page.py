@@ -48,7 +48,7 @@ def test_click_shows_representers(explorer):
 
 
 def test_choice_moves_the_widgets(explorer):
-    chosen = Settings(5, kernel="cubic", scaling=None, reg=0.123, n_nonzero=9, partition="modularity")
+    chosen = Settings(5, kernel="cubic", scaling=None, reg=0.123, n_nonzero=9, assign_labels="modularity")
     explorer._take(chosen)
     assert explorer.settings == chosen
     assert explorer.current.settings == chosen

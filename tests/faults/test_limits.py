@@ -80,7 +80,7 @@ ROUTES = {
     "dense, float32": ("ktrr", 3000, 30, "float32", {}),
     "low rank": ("trr", 4000, 600, "float64", {}),
     "feature map": ("ktrr", 5000, 30, "float64", {"kernel": "quadratic"}),
-    "two scales": ("ktrr", 10_000, 30, "float64", {"solver": "two_scale", "partition": "modularity"}),
+    "two scales": ("ktrr", 10_000, 30, "float64", {"solver": "two_scale", "assign_labels": "modularity"}),
     "all pairs": ("lsr1", 1500, 30, "float64", {}),
     "ssc": ("ssc", 1500, 30, "float64", {}),
     "lrr2": ("lrr2", 1000, 30, "float64", {}),
@@ -130,7 +130,7 @@ def command(folder: Path, *options: str, file: Path | None = None) -> tuple[int,
 def test_case_60_memory_is_honoured(tmp_path, rng):
     """60: the whole process stays within SIZE and 15 %; the route that fits is taken; what cannot fit is refused."""
     np.save(tmp_path / "x.npy", rng.standard_normal((4000, 20)))
-    ktrr = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--partition", "modularity"]
+    ktrr = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--assign-labels", "modularity"]
     for method, limit, code in (("ktrr", 600, 0), ("ktrr", 280, 0), ("lsr1", 600, 1)):
         found, peak, answer = command(
             tmp_path, "--method", method, "--memory", f"{limit}MiB", *(ktrr if method == "ktrr" else [])

@@ -55,8 +55,8 @@ def test_case_49_number_of_clusters_found(seed):
         model = KTRR("auto", kernel="rbf").fit(X)
     assert model.selection_ is not None
     assert model.n_clusters_ == len(set(model.labels_)) == 3
-    assert fit(KTRR, X, None, partition="modularity").n_clusters_ >= 1
-    with pytest.raises(ValueError, match='n_clusters=None needs partition="modularity"'):
+    assert fit(KTRR, X, None, assign_labels="modularity").n_clusters_ >= 1
+    with pytest.raises(ValueError, match='n_clusters=None needs assign_labels="modularity"'):
         KTRR(None).fit(X)
 
 
@@ -64,13 +64,13 @@ def test_case_49_number_of_clusters_found(seed):
 def test_case_49_everything_chosen_at_any_scale(scale, seed):
     """49: what is chosen for the points does not depend on their unit."""
     X, _ = blobs(seed)
-    auto = dict.fromkeys(("n_clusters", "kernel", "reg", "n_nonzero", "partition", "scaling"), "auto")
+    auto = dict.fromkeys(("n_clusters", "kernel", "reg", "n_nonzero", "assign_labels", "scaling"), "auto")
     with quiet():
         assert KTRR(**auto).fit(X * scale).n_clusters_ == KTRR(**auto).fit(X).n_clusters_
 
 
 @pytest.mark.parametrize(
-    "parameter", ["kernel", "solver", "graph", "partition", "scaling", "out_of_sample", "init", "by"]
+    "parameter", ["kernel", "solver", "graph", "assign_labels", "scaling", "out_of_sample", "init", "by"]
 )
 def test_case_50_unknown_names(parameter, seed):
     """50: the message lists the names that exist; the kernels' own function also suggests the nearest."""

@@ -24,12 +24,12 @@ from subspaces.spectral.partition import cut_by_modularity, cut_by_qr, cut_embed
 from subspaces.utils.blocks import map_blocks
 from subspaces.utils.process import keep_threads, one_thread, quiet
 
-CUTS = ["kmeans", "qr", "discretize", "modularity"]
+CUTS = ["kmeans", "cluster_qr", "discretize", "modularity"]
 
 
 def noisy(seed: int, n: int) -> np.ndarray:
     """Points so noisy that many lie between clusters."""
-    return make_subspaces(4, dimension=3, ambient=30, n_points=n // 4, noise=0.4, random_state=seed)[0]
+    return make_subspaces(4, dimension=3, ambient=30, n_samples=n // 4, noise=0.4, random_state=seed)[0]
 
 
 def shaken(W: sparse.csr_array, rng: np.random.Generator) -> sparse.csr_array:
@@ -69,7 +69,9 @@ def test_the_qr_cut_finds_blocks(dtype, rng):
     assert cut_by_qr(flat).shape == (20,)
 
 
-@pytest.mark.parametrize("parameters", [*({"partition": cut} for cut in CUTS), {"partition": "auto", "reg": "auto"}])
+@pytest.mark.parametrize(
+    "parameters", [*({"assign_labels": cut} for cut in CUTS), {"assign_labels": "auto", "reg": "auto"}]
+)
 def test_one_thread_and_two(parameters, seed):
     """58: whole fits and predictions with BLAS and OpenMP on one thread and on two."""
     X = noisy(seed, 440)
@@ -194,7 +196,7 @@ def test_automatic_fits_in_threads_leave_no_trace(seed):
     X = noisy(seed, 60)
 
     def fit(n_clusters):
-        return KTRR(n_clusters, reg="auto", n_nonzero="auto", partition="modularity").fit(X).labels_
+        return KTRR(n_clusters, reg="auto", n_nonzero="auto", assign_labels="modularity").fit(X).labels_
 
     with two_threads():
         before, filters = threadpool_info(), list(warnings.filters)

@@ -29,7 +29,7 @@ from subspaces.datasets import make_subspaces
 
 skops_io = pytest.importorskip("skops.io")
 
-X, _ = make_subspaces(3, dimension=2, ambient=8, n_points=25, noise=0.01, random_state=0)
+X, _ = make_subspaces(3, dimension=2, ambient=8, n_samples=25, noise=0.01, random_state=0)
 READING = Reading(8, [f"x{i}" for i in range(8)])
 
 

@@ -90,13 +90,13 @@ def test_truncation(golden):
 
 
 def test_ssc(golden, unit):
-    C, trace = dense_and_trace(ssc(unit, alpha=20.0, tol=1e-8, max_iter=1000))
+    C, trace = dense_and_trace(ssc(unit, error_weight=20.0, tol=1e-8, max_iter=1000))
     assert trace.converged
     np.testing.assert_allclose(C, golden["C_ssc"], atol=1e-4)
 
 
 def test_elastic_net(golden, unit):
-    C, trace = sparse_and_trace(elastic_net(unit, gamma=50.0, l1_ratio=0.9, tol=1e-9))
+    C, trace = sparse_and_trace(elastic_net(unit, error_weight=50.0, l1_ratio=0.9, tol=1e-9))
     assert trace.converged
     np.testing.assert_allclose(C.toarray(), golden["C_ensc"], atol=1e-5)
 

@@ -327,7 +327,7 @@ def test_affinities_are_exactly_symmetric(X, name, monkeypatch):
 
 def test_errors_name_the_argument(X):
     for n_neighbors in (0, len(X)):
-        with pytest.raises(ValueError, match=f"n_neighbors must be from 1 to n_points - 1 = 44, got {n_neighbors}"):
+        with pytest.raises(ValueError, match=f"n_neighbors must be from 1 to n_samples - 1 = 44, got {n_neighbors}"):
             tsc(X, n_neighbors=n_neighbors)
     with pytest.raises(ValueError, match=r"reg must be positive, got 0"):
         smce(X, reg=0)

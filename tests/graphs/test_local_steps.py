@@ -226,7 +226,7 @@ def test_two_points_are_enough_and_one_is_not():
 
 @pytest.mark.parametrize("n_neighbors", [0, 30, -1])
 def test_neighbours_that_do_not_exist_are_refused(X, n_neighbors):
-    message = f"n_neighbors must be from 1 to n_points - 1 = 29, got {n_neighbors}"
+    message = f"n_neighbors must be from 1 to n_samples - 1 = 29, got {n_neighbors}"
     for function in (lsa, tsc, heat_kernel_graph):
         with pytest.raises(ValueError, match=message):
             function(X, n_neighbors=n_neighbors)

@@ -21,11 +21,11 @@ SHAPES = [
 ]  # training points, features, classes
 
 
-def naive_residuals(A, labels, Y, kappa, normalize):
+def naive_residuals(A, labels, Y, reg, normalize):
     """Point by point and class by class, as in the papers."""
     out = []
     for y in Y:
-        a = np.linalg.solve(A @ A.T + kappa * np.eye(len(A)), A @ y)
+        a = np.linalg.solve(A @ A.T + reg * np.eye(len(A)), A @ y)
         row = []
         for c in np.unique(labels):
             member = labels == c
@@ -41,18 +41,18 @@ def problem(rng, p, m, n_classes):
     return A, labels, Y
 
 
-@parametrize_with_checks([CollaborativeClassifier(), CollaborativeClassifier(kappa=0.1, normalize_residual=True)])
+@parametrize_with_checks([CollaborativeClassifier(), CollaborativeClassifier(reg=0.1, normalize_residual=True)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("kappa", [1e-3, 1.0])
+@pytest.mark.parametrize("reg", [1e-3, 1.0])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_is_the_definition(shape, kappa, normalize, rng):
+def test_is_the_definition(shape, reg, normalize, rng):
     A, labels, Y = problem(rng, *shape)
-    expected = naive_residuals(A, labels, Y, kappa, normalize)
-    model = CollaborativeClassifier(kappa, normalize).fit(A, labels)
+    expected = naive_residuals(A, labels, Y, reg, normalize)
+    model = CollaborativeClassifier(reg, normalize).fit(A, labels)
     assert_allclose(model.residuals(Y), expected, rtol=1e-8)
     assert_array_equal(model.predict(Y), expected.argmin(axis=1))
 
@@ -126,5 +126,5 @@ def test_a_class_of_zeros_never_wins_when_normalised(rng):
 def test_unfitted_and_wrong_parameters():
     with pytest.raises(NotFittedError):
         CollaborativeClassifier().residuals([[1.0]])
-    with pytest.raises(ValueError, match="kappa"):
-        CollaborativeClassifier(kappa=0).fit([[1.0], [2.0]], [0, 1])
+    with pytest.raises(ValueError, match="reg"):
+        CollaborativeClassifier(reg=0).fit([[1.0], [2.0]], [0, 1])

@@ -17,7 +17,7 @@ def X(rng):
     return rng.normal(size=(120, 6)) * np.arange(1, 7)
 
 
-def dense_problem(X, W, fidelity, reg):
+def dense_problem(X, W, error_weight, reg):
     """Laplacian of the graph and the whole matrix of the problem, written out."""
     W = W.toarray()
     n = len(X)
@@ -25,7 +25,7 @@ def dense_problem(X, W, fidelity, reg):
     laplacian = np.eye(n) - W / np.sqrt(np.outer(degrees, degrees))
     H = np.eye(n) - 1 / n
     Xc = H @ X
-    return laplacian, laplacian + fidelity * (H - Xc @ np.linalg.inv(Xc.T @ Xc + reg * np.eye(X.shape[1])) @ Xc.T)
+    return laplacian, laplacian + error_weight * (H - Xc @ np.linalg.inv(Xc.T @ Xc + reg * np.eye(X.shape[1])) @ Xc.T)
 
 
 @pytest.mark.parametrize("dense_size", [2000, 10])

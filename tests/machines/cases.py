@@ -18,7 +18,7 @@ from subspaces import KTRR, TRR, SubspaceClustering, registry
 
 METHODS = registry.names(*registry.SHALLOW)
 STORE = Path(__file__).parent / "labels.npz"
-AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
+AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "assign_labels"), "auto")
 
 
 def subspaces() -> Any:
@@ -60,13 +60,13 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     **{f"{name}, subspaces": ("subspaces", lambda name=name: small(name, 5)) for name in METHODS},
     **{f"{name}, grid": ("grid", lambda name=name: small(name, 6)) for name in METHODS if name not in _NOT_ON_THE_GRID},
     **{
-        f"{cut}, {data}": (data, lambda cut=cut: KTRR(10, partition=cut, scaling="unit"))
-        for cut in ("kmeans", "qr", "discretize", "modularity")
+        f"{cut}, {data}": (data, lambda cut=cut: KTRR(10, assign_labels=cut, scaling="unit"))
+        for cut in ("kmeans", "cluster_qr", "discretize", "modularity")
         for data in ("grid", "digits")
     },
     **{f"two scales, {data}": (data, lambda: KTRR(10, solver="two_scale")) for data in ("subspaces", "grid", "digits")},
-    "modularity, many, digits": ("digits", lambda: KTRR(40, partition="modularity")),
-    "free modularity, digits": ("digits", lambda: KTRR(None, partition="modularity")),
+    "modularity, many, digits": ("digits", lambda: KTRR(40, assign_labels="modularity")),
+    "free modularity, digits": ("digits", lambda: KTRR(None, assign_labels="modularity")),
     "trr, automatic, subspaces": ("subspaces", lambda: TRR(5, reg="auto", n_nonzero="auto")),
     **{f"automatic, {data}": (data, lambda: KTRR(6, **AUTO)) for data in DATA},
     **{f"automatic, number unknown, {data}": (data, lambda: KTRR("auto", **AUTO)) for data in DATA},

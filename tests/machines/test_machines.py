@@ -52,7 +52,7 @@ def test_order_of_the_rows(cls, data, seed):
 @pytest.mark.parametrize("data", ["digits", "iris", "grid"])
 @pytest.mark.parametrize("n_clusters", [6, "auto"])
 def test_order_of_the_rows_in_a_search(data, n_clusters, seed):
-    X, auto = DATA[data](), dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "partition"), "auto")
+    X, auto = DATA[data](), dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "assign_labels"), "auto")
     Z, rows = shuffled(X, seed)
     one, two = KTRR(n_clusters, **auto), KTRR(n_clusters, **auto)
     assert adjusted_rand_score(labels(two, Z), labels(one, X)[rows]) == 1
@@ -65,11 +65,11 @@ def test_order_of_the_rows_in_a_search(data, n_clusters, seed):
     "estimator",
     [
         KTRR(10, solver="two_scale", spectral="coarse"),
-        KTRR(10, solver="two_scale", partition="modularity"),
-        KTRR(10, kernel="quadratic", solver="low_rank", partition="modularity"),
-        KTRR(10, partition="qr"),
-        KTRR(10, partition="discretize"),
-        KTRR(None, partition="modularity"),
+        KTRR(10, solver="two_scale", assign_labels="modularity"),
+        KTRR(10, kernel="quadratic", solver="low_rank", assign_labels="modularity"),
+        KTRR(10, assign_labels="cluster_qr"),
+        KTRR(10, assign_labels="discretize"),
+        KTRR(None, assign_labels="modularity"),
         *(SampledClusterer(10, n_landmarks=200, sampler=name) for name in ("kmeans++", "leverage", "exemplars")),
         SampledClusterer(10, n_landmarks=200, n_draws=3),
     ],
@@ -104,15 +104,15 @@ def test_what_was_found_comes_in_the_order_of_the_rows(cls, seed):
     assert_array_equal(two.predict(Z), two.labels_)
 
 
-@pytest.mark.parametrize("partition", ["kmeans", "modularity"])
+@pytest.mark.parametrize("assign_labels", ["kmeans", "modularity"])
 @pytest.mark.parametrize("data", ["grid", "digits", "iris"])
-def test_storage_units_and_order_of_features(data, partition, seed):
+def test_storage_units_and_order_of_features(data, assign_labels, seed):
     X = DATA[data]()
-    expected = labels(KTRR(6, partition=partition), X)
+    expected = labels(KTRR(6, assign_labels=assign_labels), X)
     columns = np.random.default_rng(seed).permutation(X.shape[1])
     moved = X if data == "grid" else X[:, columns]  # where points tie, the place of a value may decide
     for other in (np.asfortranarray(X), sparse.csr_array(X), 3 * X, X / 1000, moved):
-        assert adjusted_rand_score(labels(KTRR(6, partition=partition), other), expected) == 1
+        assert adjusted_rand_score(labels(KTRR(6, assign_labels=assign_labels), other), expected) == 1
 
 
 def test_threads_with_ties():
@@ -120,13 +120,13 @@ def test_threads_with_ties():
     found = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads):
-            found.append(labels(KTRR(6, partition="modularity"), X))
+            found.append(labels(KTRR(6, assign_labels="modularity"), X))
     assert_array_equal(*found)
 
 
-@pytest.mark.parametrize("partition", ["kmeans", "modularity"])
+@pytest.mark.parametrize("assign_labels", ["kmeans", "modularity"])
 @pytest.mark.parametrize("data", ["digits", "subspaces"])
-def test_last_bits_decide_nothing(data, partition, monkeypatch, rng):
+def test_last_bits_decide_nothing(data, assign_labels, monkeypatch, rng):
     """What another processor does to the kernel matrix: its last bit is another."""
     X, gram = DATA[data](), RBF.gram
 
@@ -135,10 +135,10 @@ def test_last_bits_decide_nothing(data, partition, monkeypatch, rng):
         noise = rng.choice([-1, 0, 1], K.shape) * np.finfo(K.dtype).eps
         return K * (1 + np.tril(noise) + np.tril(noise, -1).T)
 
-    expected = labels(KTRR(5, partition=partition), X)
+    expected = labels(KTRR(5, assign_labels=assign_labels), X)
     monkeypatch.setattr(RBF, "gram", noisy)
     for _ in range(3):
-        assert_array_equal(labels(KTRR(5, partition=partition), X), expected)
+        assert_array_equal(labels(KTRR(5, assign_labels=assign_labels), X), expected)
 
 
 def test_a_search_names_what_is_as_good():

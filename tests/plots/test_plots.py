@@ -106,7 +106,7 @@ def test_coefficients_keep_their_sign(rng):
 def test_landmarks_are_said_to_be_landmarks(data):
     large = EKTRR(4, n_landmarks=60, kernel="quadratic", reg=0.01).fit(data[0])
     display = plots.AffinityDisplay.from_estimator(large)
-    assert display.n_points == 60
+    assert display.n_samples == 60
     assert "60 landmarks of EKTRR" in display.note
     assert len(plots.EmbeddingDisplay.from_estimator(large).points) == 60
 
@@ -115,7 +115,7 @@ def test_methods_without_coefficients_say_so(data):
     from subspaces import SC
 
     model = SC(4).fit(data[0])
-    assert plots.AffinityDisplay.from_estimator(model).n_points == 120
+    assert plots.AffinityDisplay.from_estimator(model).n_samples == 120
     with pytest.raises(ValueError, match="SC has no coefficients_: it represents no point by others"):
         plots.CoefficientsDisplay.from_estimator(model)
 
@@ -351,7 +351,7 @@ def test_nothing_is_drawn_in_the_colour_of_the_page(data, model, sheet):
 
 def test_pipelines_are_looked_into(data):
     pipeline = make_pipeline(StandardScaler(with_mean=False), KTRR(4)).fit(data[0])
-    assert plots.AffinityDisplay.from_estimator(pipeline).n_points == 120
+    assert plots.AffinityDisplay.from_estimator(pipeline).n_samples == 120
 
 
 def test_show(data, model):

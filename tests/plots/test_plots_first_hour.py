@@ -16,7 +16,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 @pytest.fixture(scope="module")
 def fitted():
-    X, y = make_subspaces(3, dimension=2, ambient=8, n_points=15, noise=0.01, random_state=0)
+    X, y = make_subspaces(3, dimension=2, ambient=8, n_samples=15, noise=0.01, random_state=0)
     return TRR(3).fit(X), X, y
 
 

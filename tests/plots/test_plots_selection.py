@@ -16,7 +16,7 @@ matplotlib.use("Agg")
 @pytest.fixture(scope="module")
 def model():
     X, _ = make_subspaces(3, 2, 12, 30, noise=0.01, random_state=0)
-    return KTRR("auto", kernel="auto", n_nonzero="auto", partition="auto").fit(X)
+    return KTRR("auto", kernel="auto", n_nonzero="auto", assign_labels="auto").fit(X)
 
 
 def test_surface(model):

@@ -73,8 +73,8 @@ def test_own_method_of_the_guide(monkeypatch):
     model, X, truth = module.model, module.X, np.repeat(np.arange(3), 40)
     assert adjusted_rand_score(truth, model.labels_) > 0.9
     assert_array_equal(module.labels_of_new_points, model.labels_[::7])
-    copy = clone(model).set_params(power=2.0, partition="modularity")
-    assert copy.get_params() == {**model.get_params(), "power": 2.0, "partition": "modularity"}
+    copy = clone(model).set_params(power=2.0, assign_labels="modularity")
+    assert copy.get_params() == {**model.get_params(), "power": 2.0, "assign_labels": "modularity"}
     assert not hasattr(copy, "labels_")
     assert len(copy.fit_predict(X)) == len(X)
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.labels_)
@@ -101,8 +101,8 @@ def test_number_of_blocks_tells_coefficients_apart(seed):
 
 def test_number_of_blocks_is_asked_for():
     with pytest.raises(ValueError, match="BDR needs n_clusters or n_blocks"):
-        BDR(None, partition="modularity").fit(np.eye(5))
-    assert BDR(None, partition="modularity", n_blocks=2).fit(np.kron(np.eye(2), np.ones((4, 1)))).n_clusters_ == 2
+        BDR(None, assign_labels="modularity").fit(np.eye(5))
+    assert BDR(None, assign_labels="modularity", n_blocks=2).fit(np.kron(np.eye(2), np.ones((4, 1)))).n_clusters_ == 2
 
 
 def test_both_variants(seed):

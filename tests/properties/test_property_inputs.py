@@ -80,12 +80,12 @@ def test_any_points(cls, X, k):
     graph=st.sampled_from(["symmetric", "column", "mass", "row_space"]),
     by=st.sampled_from(["magnitude", "value"]),
     solver=st.sampled_from(["auto", "dense", "low_rank", "two_scale"]),
-    partition=st.sampled_from(["kmeans", "qr", "discretize", "modularity"]),
+    assign_labels=st.sampled_from(["kmeans", "cluster_qr", "discretize", "modularity"]),
     scaling=st.sampled_from([None, "unit", "max", "minmax", "standard"]),
     rule=st.sampled_from(["neighbors", "residual"]),
     bandwidth=st.sampled_from(["rms", "mean"]),
 )
-def test_any_parameters_of_ktrr(X, k, kernel, reg, eta, graph, by, solver, partition, scaling, rule, bandwidth):
+def test_any_parameters_of_ktrr(X, k, kernel, reg, eta, graph, by, solver, assign_labels, scaling, rule, bandwidth):
     k = min(k, len(X))
     if solver == "two_scale":
         assume(kernel in DISTANCE_KERNELS)
@@ -99,7 +99,7 @@ def test_any_parameters_of_ktrr(X, k, kernel, reg, eta, graph, by, solver, parti
         graph=graph,
         by=by,
         solver=solver,
-        partition=partition,
+        assign_labels=assign_labels,
         scaling=scaling,
         out_of_sample=rule,
         bandwidth=bandwidth,

@@ -28,7 +28,7 @@ REGS = st.sampled_from([1e-4, 1e-2, 1.0, 100.0])
 
 
 def whole(coefficients):
-    return coefficients.columns(0, coefficients.n_points).T
+    return coefficients.columns(0, coefficients.n_samples).T
 
 
 # ------------------------------------------------------------------ routes

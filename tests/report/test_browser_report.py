@@ -21,7 +21,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium on the path: apt-get install chromium")
 
 HOSTILE = "<img src=x onerror=alert(1)>.png"
-FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--partition", "kmeans"]
+FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--assign-labels", "kmeans"]
 
 
 @pytest.fixture(scope="module")

@@ -180,7 +180,7 @@ def test_commands_of_a_report_run(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.normal(size=(20, 3)), 9 + rng.normal(size=(20, 3))])
     np.savetxt("x y.csv", rows, delimiter=",", header="a,b,c", comments="")
-    fixed = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--partition", "kmeans"]
+    fixed = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--assign-labels", "kmeans"]
     first = CliRunner().invoke(app, ["cluster", "x y.csv", "-k", "2", *fixed, "--report", "r.html"])
     assert first.exit_code == 0, first.output
     page = (tmp_path / "r.html").read_text()

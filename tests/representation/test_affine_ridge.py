@@ -212,7 +212,7 @@ def shifted_planes(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("solver", ["dense", "low_rank"])
 @pytest.mark.parametrize("method", [KTRR, TRR, LSR1, LSR2])
 def test_estimators_follow_affine_subspaces(method, solver):
-    X, y = make_subspaces(3, dimension=2, ambient=10, n_points=120, affine=True, noise=0.01, random_state=0)
+    X, y = make_subspaces(3, dimension=2, ambient=10, n_samples=120, affine=True, noise=0.01, random_state=0)
     kernel = {"kernel": "linear"} if method is KTRR else {}
     model = method(3, affine=True, reg=1e-3, scaling=None, solver=solver, **kernel).fit(X)
     assert accuracy(y, model.labels_) == 1

@@ -19,8 +19,8 @@ def independent(seed=0, noise=0.02, n=12):
     return X / np.linalg.norm(X, axis=1, keepdims=True), np.repeat(np.arange(3), n)
 
 
-def penalties(X, k, coupling, block_weight):
-    lam = coupling * np.square(X).sum() / k
+def penalties(X, k, reg, block_weight):
+    lam = reg * np.square(X).sum() / k
     return lam, block_weight * lam
 
 
@@ -57,15 +57,15 @@ def both(X, **options):
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7])
-@pytest.mark.parametrize(("coupling", "block_weight"), [(0.3, 0.02), (0.05, 0.3)])
-def test_steps_are_those_of_the_paper(steps, coupling, block_weight, seed):
+@pytest.mark.parametrize(("reg", "block_weight"), [(0.3, 0.02), (0.05, 0.3)])
+def test_steps_are_those_of_the_paper(steps, reg, block_weight, seed):
     X = 3 * independent(seed)[0]
-    expected = reference(X, 3, *penalties(X, 3, coupling, block_weight), steps)
+    expected = reference(X, 3, *penalties(X, 3, reg, block_weight), steps)
     with pytest.warns(ConvergenceWarning, match="BDR has not converged"):
-        found = list(both(X, n_blocks=3, coupling=coupling, block_weight=block_weight, max_iter=steps, tol=1e-300))
+        found = list(both(X, n_blocks=3, reg=reg, block_weight=block_weight, max_iter=steps, tol=1e-300))
     for one, matrix in zip(found, expected, strict=True):
         assert_allclose(one.dense(), matrix, atol=1e-8)
-        assert one.penalty == pytest.approx(penalties(X, 3, coupling, block_weight)[0])
+        assert one.penalty == pytest.approx(penalties(X, 3, reg, block_weight)[0])
 
 
 @pytest.mark.parametrize("block_weight", [0.005, 0.02, 0.5])
@@ -166,7 +166,7 @@ def test_unit_of_the_points(scale):
     ("options", "message"),
     [
         ({"n_blocks": 0}, "n_blocks must be at least 1"),
-        ({"coupling": 0}, "coupling must be positive"),
+        ({"reg": 0}, "reg must be positive"),
         ({"block_weight": 0}, "block_weight must be positive"),
         ({"tol": 0}, "tol must be positive"),
         ({"max_iter": 0}, "max_iter must be"),

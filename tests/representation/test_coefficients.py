@@ -27,7 +27,7 @@ def made_of(kind, C):
 def test_blocks_are_columns_and_rows(kind, dtype, rng):
     C = (rng.standard_normal((9, 9)) * (rng.random((9, 9)) < 0.6)).astype(dtype)
     found = made_of(kind, C)
-    assert (found.n_points, found.dtype, found.trace) == (9, dtype, TRACE)
+    assert (found.n_samples, found.dtype, found.trace) == (9, dtype, TRACE)
     tolerance = 20 * np.finfo(dtype).eps
     for start, stop in ((0, 9), (2, 3), (4, 8)):
         columns, rows = found.columns(start, stop), found.rows(start, stop)

@@ -165,7 +165,7 @@ def test_returns_coefficients_of_the_points_type(method, dtype):
     found = solved(method, dtype)
     dtype = np.float64 if method.function is two_scale else dtype  # whose single precision only says where to look
     assert isinstance(found, Coefficients)
-    assert (found.n_points, found.dtype) == (N_POINTS, dtype)
+    assert (found.n_samples, found.dtype) == (N_POINTS, dtype)
     for whole in (found.dense(), found.sparse()):
         assert (whole.shape, whole.dtype) == ((N_POINTS, N_POINTS), dtype)
     assert found.sparse().format == "csc"

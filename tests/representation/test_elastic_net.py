@@ -24,25 +24,25 @@ def unit(X: Array) -> Array:
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
-def cloud(rng: np.random.Generator, n_points: int, n_features: int) -> Array:
+def cloud(rng: np.random.Generator, n_samples: int, n_features: int) -> Array:
     """Coherent points, so that the first working sets are not the last ones."""
-    return unit(rng.standard_normal((n_points, n_features)) + 0.5)
+    return unit(rng.standard_normal((n_samples, n_features)) + 0.5)
 
 
-def weights(X: Array, gamma: float, l1_ratio: float) -> Array:
+def weights(X: Array, error_weight: float, l1_ratio: float) -> Array:
     gram = np.abs(X @ X.T)
     np.fill_diagonal(gram, 0)
-    return gamma * l1_ratio / gram.max(axis=0)
+    return error_weight * l1_ratio / gram.max(axis=0)
 
 
-def objectives(X: Array, C: Array, gamma: float, l1_ratio: float) -> Array:
-    fit = weights(X, gamma, l1_ratio) / 2 * ((X.T - X.T @ C) ** 2).sum(axis=0)
+def objectives(X: Array, C: Array, error_weight: float, l1_ratio: float) -> Array:
+    fit = weights(X, error_weight, l1_ratio) / 2 * ((X.T - X.T @ C) ** 2).sum(axis=0)
     return l1_ratio * np.abs(C).sum(axis=0) + (1 - l1_ratio) / 2 * (C**2).sum(axis=0) + fit
 
 
-def largest_violation(X: Array, C: Array, gamma: float, l1_ratio: float) -> float:
+def largest_violation(X: Array, C: Array, error_weight: float, l1_ratio: float) -> float:
     """Distance of the scaled correlations from the subdifferential of the penalty, relative to τ."""
-    correlations = X @ (X.T - X.T @ C) * weights(X, gamma, l1_ratio)
+    correlations = X @ (X.T - X.T @ C) * weights(X, error_weight, l1_ratio)
     on = np.abs(correlations - l1_ratio * np.sign(C) - (1 - l1_ratio) * C)
     off = np.maximum(np.abs(correlations) - l1_ratio, 0)
     violation = np.where(C != 0, on, off)
@@ -54,7 +54,7 @@ def largest_violation(X: Array, C: Array, gamma: float, l1_ratio: float) -> floa
 @pytest.mark.parametrize("l1_ratio", [0.3, 0.9, 1.0])
 def test_same_minimum_as_coordinate_descent(rng: np.random.Generator, shape: tuple[int, int], l1_ratio: float) -> None:
     X = cloud(rng, *shape)
-    C = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio).sparse().toarray()
+    C = elastic_net(X, error_weight=20.0, l1_ratio=l1_ratio).sparse().toarray()
     expected = np.zeros_like(C)
     alphas = 1 / (weights(X, 20.0, l1_ratio) * X.shape[1])
     for i, alpha in enumerate(alphas):
@@ -92,15 +92,17 @@ def test_same_minimum_as_cvxpy(rng: np.random.Generator, shape: tuple[int, int],
 
 
 @pytest.mark.parametrize("shape", [(300, 12), (60, 80)])
-@pytest.mark.parametrize(("gamma", "l1_ratio"), [(1.5, 0.9), (50.0, 0.2), (50.0, 0.9), (50.0, 1.0), (2000.0, 0.95)])
+@pytest.mark.parametrize(
+    ("error_weight", "l1_ratio"), [(1.5, 0.9), (50.0, 0.2), (50.0, 0.9), (50.0, 1.0), (2000.0, 0.95)]
+)
 def test_optimal_to_the_tolerance(
-    rng: np.random.Generator, shape: tuple[int, int], gamma: float, l1_ratio: float
+    rng: np.random.Generator, shape: tuple[int, int], error_weight: float, l1_ratio: float
 ) -> None:
     X = cloud(rng, *shape)
-    C, trace = sparse_and_trace(elastic_net(X, gamma=gamma, l1_ratio=l1_ratio, tol=1e-7))
+    C, trace = sparse_and_trace(elastic_net(X, error_weight=error_weight, l1_ratio=l1_ratio, tol=1e-7))
     assert trace.converged
     assert trace.primal[-1] < 1.01e-7
-    assert largest_violation(X, C.toarray(), gamma, l1_ratio) < 1.1e-7
+    assert largest_violation(X, C.toarray(), error_weight, l1_ratio) < 1.1e-7
 
 
 def test_trace_tells_violation_and_objective(rng: np.random.Generator) -> None:
@@ -232,7 +234,7 @@ def test_two_equal_points_represent_each_other() -> None:
 
 def test_first_coefficient_is_the_most_coherent_point(rng: np.random.Generator) -> None:
     X = cloud(rng, 50, 6)
-    C = elastic_net(X, gamma=1 + 1e-4).sparse().toarray()
+    C = elastic_net(X, error_weight=1 + 1e-4).sparse().toarray()
     gram = np.abs(X @ X.T)
     np.fill_diagonal(gram, 0)
     np.testing.assert_array_equal(np.abs(C).argmax(axis=0), gram.argmax(axis=0))
@@ -248,7 +250,7 @@ def test_integers_and_columns_in_memory_order(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"gamma": 1.0}, "gamma must be above 1"),
+        ({"error_weight": 1.0}, "error_weight must be above 1"),
         ({"l1_ratio": 0.0}, "l1_ratio must be in"),
         ({"l1_ratio": 1.1}, "l1_ratio must be in"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
@@ -268,9 +270,9 @@ def test_path_agrees_with_single_runs_and_saves_tests(rng: np.random.Generator, 
     X = cloud(rng, 150, 20)
     gammas = [20.0, 24.0, 29.0, 35.0]
     n_cold, n_warm = 0, 0
-    for gamma, found in zip(gammas, elastic_net_path(X, gammas, l1_ratio=l1_ratio), strict=True):
+    for error_weight, found in zip(gammas, elastic_net_path(X, gammas, l1_ratio=l1_ratio), strict=True):
         C, trace = sparse_and_trace(found)
-        expected, cold = sparse_and_trace(elastic_net(X, gamma=gamma, l1_ratio=l1_ratio))
+        expected, cold = sparse_and_trace(elastic_net(X, error_weight=error_weight, l1_ratio=l1_ratio))
         assert trace.converged
         np.testing.assert_allclose(C.toarray(), expected.toarray(), atol=1e-5)
         n_cold, n_warm = n_cold + cold.n_iter, n_warm + trace.n_iter
@@ -280,11 +282,11 @@ def test_path_agrees_with_single_runs_and_saves_tests(rng: np.random.Generator, 
 @pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
 def test_any_start_leads_to_the_same_codes(rng: np.random.Generator, l1_ratio: float) -> None:
     X = cloud(rng, 60, 15)
-    expected = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio).sparse()
-    assert elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, start=expected).trace.n_iter == 1
+    expected = elastic_net(X, error_weight=20.0, l1_ratio=l1_ratio).sparse()
+    assert elastic_net(X, error_weight=20.0, l1_ratio=l1_ratio, start=expected).trace.n_iter == 1
     for start in (rng.normal(size=(60, 60)), np.zeros((60, 60)), expected.toarray() * -1e6):
         before = start.copy()
-        C, trace = sparse_and_trace(elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, start=start))
+        C, trace = sparse_and_trace(elastic_net(X, error_weight=20.0, l1_ratio=l1_ratio, start=start))
         assert trace.converged
         np.testing.assert_allclose(C.toarray(), expected.toarray(), atol=1e-5)
         np.testing.assert_array_equal(start, before)

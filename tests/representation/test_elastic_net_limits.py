@@ -51,7 +51,7 @@ def test_path_hands_every_argument_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "elastic_net", recorded)
     list(elastic_net_path(np.eye(2), [2.0, 3.0], l1_ratio=0.4, tol=0.1, max_iter=7))
     options = {"l1_ratio": 0.4, "tol": 0.1, "max_iter": 7}
-    assert given == [{"gamma": 2.0, "start": None, **options}, {"gamma": 3.0, "start": 1, **options}]
+    assert given == [{"error_weight": 2.0, "start": None, **options}, {"error_weight": 3.0, "start": 1, **options}]
 
 
 def test_blas_has_one_thread_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_supports_of_nearly_all_points(
 ) -> None:
     monkeypatch.setattr(module, "WORKING_SET", size)
     X = cloud(rng, 10, 20)
-    C, trace = sparse_and_trace(elastic_net(X, gamma=1000.0, l1_ratio=l1_ratio))
+    C, trace = sparse_and_trace(elastic_net(X, error_weight=1000.0, l1_ratio=l1_ratio))
     assert trace.converged
     assert np.count_nonzero(C.toarray(), axis=0).max() == 9
     assert_array_equal(C.diagonal(), 0)

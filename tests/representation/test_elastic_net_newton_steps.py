@@ -18,13 +18,13 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def small_problems(
-    rng: np.random.Generator, n_problems: int = 7, size: int = 12, m: int = 6, gamma: float = 40.0, **parts: Any
+    rng: np.random.Generator, n_problems: int = 7, size: int = 12, m: int = 6, error_weight: float = 40.0, **parts: Any
 ) -> tuple[Array, Problems]:
     """Atoms (the last is the padding) and problems of points over random working sets."""
     X = cloud(rng, 30, m)
     atoms = np.vstack([X, np.zeros(m)])
     working = np.array([1 + n_problems + rng.permutation(30 - n_problems - 1)[:size] for _ in range(n_problems)])
-    points, weights = X[:n_problems], gamma * rng.uniform(0.5, 2, n_problems)
+    points, weights = X[:n_problems], error_weight * rng.uniform(0.5, 2, n_problems)
     problems = Problems(
         rows=np.arange(n_problems),
         points=points,
@@ -250,7 +250,7 @@ def test_a_start_within_a_quarter_of_the_tolerance_is_the_result(rng: np.random.
 
 
 def test_number_of_steps_is_bounded(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    atoms, problems = small_problems(rng, gamma=200.0)
+    atoms, problems = small_problems(rng, error_weight=200.0)
     calls, original = [], newton._newton_direction
 
     def spy(*arguments: Array) -> Array:

@@ -34,9 +34,9 @@ def coherence(X: Array) -> Array:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"gamma": 1.0}, "gamma must be above 1"),
-        ({"gamma": float("nan")}, "gamma must be above 1"),
-        ({"gamma": 1.01e30}, "gamma must be below 1e"),
+        ({"error_weight": 1.0}, "error_weight must be above 1"),
+        ({"error_weight": float("nan")}, "error_weight must be above 1"),
+        ({"error_weight": 1.01e30}, "error_weight must be below 1e"),
         ({"l1_ratio": 0.0}, "l1_ratio must be in"),
         ({"l1_ratio": 1 + 1e-12}, "l1_ratio must be in"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
@@ -54,13 +54,16 @@ def test_refused(arguments: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"gamma": 1.0 + 1e-9}, {"gamma": 2.0}, {"l1_ratio": 1e-3}, {"l1_ratio": 1.0}, {"max_iter": 1}]
+    "arguments",
+    [{"error_weight": 1.0 + 1e-9}, {"error_weight": 2.0}, {"l1_ratio": 1e-3}, {"l1_ratio": 1.0}, {"max_iter": 1}],
 )
 def test_accepted(arguments: dict[str, Any]) -> None:
     X = np.array([[1.0, 0.0], [0.6, 0.8]])
     C, trace = sparse_and_trace(elastic_net(X, **arguments))
     assert trace.converged
-    assert largest_violation(X, C.toarray(), arguments.get("gamma", 50.0), arguments.get("l1_ratio", 0.9)) < 1.01e-6
+    assert (
+        largest_violation(X, C.toarray(), arguments.get("error_weight", 50.0), arguments.get("l1_ratio", 0.9)) < 1.01e-6
+    )
 
 
 def test_the_largest_gamma() -> None:
@@ -70,7 +73,7 @@ def test_the_largest_gamma() -> None:
 def test_defaults() -> None:
     X = cloud(np.random.default_rng(0), 12, 3)
     C, trace = sparse_and_trace(elastic_net(X))
-    same = elastic_net(X, gamma=50.0, l1_ratio=0.9, tol=1e-6, max_iter=100).sparse()
+    same = elastic_net(X, error_weight=50.0, l1_ratio=0.9, tol=1e-6, max_iter=100).sparse()
     assert_array_equal(C.toarray(), same.toarray())
     path = [found.dense() for found in elastic_net_path(X, [50.0])]
     assert_array_equal(path, [C.toarray()])
@@ -129,14 +132,14 @@ def test_trace_tells_of_the_codes_after_every_test(
     monkeypatch.setattr(module, "MIN_BATCH", 1)
     X = cloud(rng, 40, 8)
     X[3] = 0
-    full = elastic_net(X, gamma=20.0, l1_ratio=l1_ratio).trace
+    full = elastic_net(X, error_weight=20.0, l1_ratio=l1_ratio).trace
     assert full.converged
     assert full.n_iter == len(full.primal) == len(full.objective) > 3
     rest = np.delete(np.arange(40), 3)
     for n_iter in range(1, full.n_iter + 1):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            C, trace = sparse_and_trace(elastic_net(X, gamma=20.0, l1_ratio=l1_ratio, max_iter=n_iter))
+            C, trace = sparse_and_trace(elastic_net(X, error_weight=20.0, l1_ratio=l1_ratio, max_iter=n_iter))
         assert trace.converged == (n_iter == full.n_iter)
         assert trace.n_iter == n_iter
         assert trace.primal == full.primal[:n_iter]
@@ -156,7 +159,7 @@ def test_points_that_are_done_are_not_solved_again(rng: np.random.Generator, mon
         return values
 
     monkeypatch.setattr(module, "solve_working_sets", spy)
-    C, trace = sparse_and_trace(elastic_net(X, gamma=30.0, l1_ratio=0.7))
+    C, trace = sparse_and_trace(elastic_net(X, error_weight=30.0, l1_ratio=0.7))
     assert trace.converged
     assert largest_violation(X, C.toarray(), 30.0, 0.7) < 1.01e-6
     assert len(calls) == trace.n_iter > 3
@@ -290,7 +293,7 @@ def weights_of(X: Array, codes: Array, first: int, l1_ratio: float) -> Array:
 
 def test_start_gives_dual_working_set_and_centre(rng: np.random.Generator) -> None:
     X, l1_ratio = cloud(rng, 70, 6), 0.7
-    codes = elastic_net(X, gamma=15.0, l1_ratio=l1_ratio).sparse().toarray().T[5:25].copy()
+    codes = elastic_net(X, error_weight=15.0, l1_ratio=l1_ratio).sparse().toarray().T[5:25].copy()
     codes[3] = 0
     codes[4] *= -1
     problems = started(X, codes, 5, l1_ratio)

@@ -160,7 +160,7 @@ def test_graphs_from_factors_are_those_of_the_matrix(rng, dtype):
     lazy, whole = from_factors(factors), from_dense(factors.dense())
     tolerance = 1e-5 if dtype == np.float32 else 1e-10
     assert lazy.dtype == dtype
-    assert lazy.n_points == 40
+    assert lazy.n_samples == 40
     assert_allclose(lazy.columns(3, 9), whole.columns(3, 9), atol=tolerance)
     assert_allclose(lazy.rows(3, 9), whole.rows(3, 9), atol=tolerance)
     for power in (1, 2, 3.5, 4, 0.5):

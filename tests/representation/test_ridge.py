@@ -67,7 +67,7 @@ def printed(K: np.ndarray, lam: float) -> np.ndarray:
 
 
 def whole(coefficients) -> np.ndarray:
-    n = coefficients.n_points
+    n = coefficients.n_samples
     C = coefficients.columns(0, n).T
     assert_array_equal(coefficients.rows(0, n), C)
     assert (C.diagonal() == 0).all()

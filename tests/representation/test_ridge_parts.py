@@ -45,7 +45,7 @@ def test_unconstrained_form_is_the_smoother(K, reg, dtype):
     before, lam = K.copy(), reg * np.trace(K) / 30
     found = ridge_unconstrained(K, reg=reg)
     assert_array_equal(K, before)
-    assert (found.n_points, found.dtype) == (30, dtype)
+    assert (found.n_samples, found.dtype) == (30, dtype)
     assert_allclose(found.penalty, lam, rtol=1e-6)
     expected = np.linalg.solve(K.astype(np.float64) + lam * np.eye(30), K.astype(np.float64))
     tolerance = 1e-10 if dtype == np.float64 else 1e-4
@@ -73,7 +73,7 @@ def test_unconstrained_low_rank_form_is_the_dense_one(convert, rng):
         found, dense = ridge_unconstrained_low_rank(convert(Z), reg=reg), ridge_unconstrained(Z @ Z.T, reg=reg)
         assert_allclose(found.columns(0, 40), dense.columns(0, 40), rtol=0, atol=1e-10)
         assert_array_equal(found.rows(5, 9), found.columns(5, 9))
-        assert (found.n_points, found.dtype) == (40, np.float64)
+        assert (found.n_samples, found.dtype) == (40, np.float64)
         assert_allclose(found.penalty, dense.penalty, rtol=1e-12)
         values = np.linalg.eigvalsh(Z @ Z.T)
         assert_allclose(found.condition, (values[-1] + found.penalty) / found.penalty, rtol=1e-8)

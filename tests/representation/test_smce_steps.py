@@ -17,11 +17,11 @@ from subspaces.representation.smce import smce, smce_path
 from subspaces.utils.types import Array
 
 
-def batch(rng: np.random.Generator, n_points: int = 6, size: int = 5, m: int = 4) -> tuple[Array, Array]:
+def batch(rng: np.random.Generator, n_samples: int = 6, size: int = 5, m: int = 4) -> tuple[Array, Array]:
     """Gram matrices of unit directions and shares of distances."""
-    directions = rng.normal(size=(n_points, size, m))
+    directions = rng.normal(size=(n_samples, size, m))
     directions /= np.linalg.norm(directions, axis=2, keepdims=True)
-    shares = rng.uniform(0.5, 1.5, size=(n_points, size))
+    shares = rng.uniform(0.5, 1.5, size=(n_samples, size))
     return directions @ directions.swapaxes(1, 2), shares / shares.sum(axis=1, keepdims=True)
 
 
@@ -86,7 +86,7 @@ def test_every_step_is_that_of_admm(rng: np.random.Generator, reg: float, max_it
 
 
 def test_a_point_is_done_when_both_residuals_are(rng: np.random.Generator) -> None:
-    gram, shares = batch(rng, n_points=1)
+    gram, shares = batch(rng, n_samples=1)
     _, primal, dual = slow_admm(gram[0], shares[0], 3.0, 1e-10, 1000)
     for k in range(3):
         tol = max(primal[k], dual[k])
@@ -107,7 +107,7 @@ def test_solver_keeps_float32(rng: np.random.Generator) -> None:
 
 
 def test_solution_for_another_reg_on_the_same_support(rng: np.random.Generator) -> None:
-    gram, shares = batch(rng, n_points=12)
+    gram, shares = batch(rng, n_samples=12)
     solution, _ = module._sparse_sum_to_one(gram, shares, 3.0, 1e-11, 20_000)
     solution[4] = 0
     regs = np.where(np.arange(12) % 2, 3.05, 40.0)  # some stay and some do not, side by side
@@ -134,7 +134,7 @@ def test_dependent_directions_on_a_support() -> None:
 
 
 def test_multipliers_balance_the_gradient(rng: np.random.Generator) -> None:
-    gram, shares = batch(rng, n_points=12)
+    gram, shares = batch(rng, n_samples=12)
     solution, _ = module._sparse_sum_to_one(gram, shares, 3.0, 1e-12, 50_000)
     solution[4], solution[5] = 0, np.eye(5)[2]
     for reg in (3.0, 2.0):
@@ -296,7 +296,7 @@ def test_codes_that_are_still_zero(rng: np.random.Generator) -> None:
 
 
 def test_more_neighbours_than_points(rng: np.random.Generator) -> None:
-    with pytest.raises(ValueError, match="n_neighbors must be from 1 to n_points - 1 = 4, got 5"):
+    with pytest.raises(ValueError, match="n_neighbors must be from 1 to n_samples - 1 = 4, got 5"):
         smce(rng.normal(size=(5, 2)), n_neighbors=5)
 
 
@@ -316,7 +316,7 @@ def test_dependent_directions_in_single_precision() -> None:
 
 
 def test_multipliers_stay_within_their_bounds(rng: np.random.Generator) -> None:
-    gram, shares = batch(rng, n_points=12)
+    gram, shares = batch(rng, n_samples=12)
     codes = rng.normal(size=shares.shape) * (rng.random(shares.shape) < 0.4)
     found = module._multiplier_of(codes, 10 * gram, shares)
     assert np.all(np.abs(found) <= shares)

@@ -11,10 +11,10 @@ from subspaces.representation.sparse import data_weight, ssc
 from subspaces.representation.sparse_admm import ssc_admm
 
 
-def as_printed(X: np.ndarray, alpha: float, affine: bool, n_steps: int) -> np.ndarray:
+def as_printed(X: np.ndarray, error_weight: float, affine: bool, n_steps: int) -> np.ndarray:
     """Z, C, Λ and δ in turn, with the whole inverse."""
     n, K = len(X), X @ X.T
-    weight, rho, ones = data_weight(K, alpha), alpha, np.ones((n, n)) * affine
+    weight, rho, ones = data_weight(K, error_weight), error_weight, np.ones((n, n)) * affine
     inverse = np.linalg.inv(weight * K + rho * np.eye(n) + rho * ones)
     C, multipliers, sums = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
     for _ in range(n_steps):
@@ -27,8 +27,8 @@ def as_printed(X: np.ndarray, alpha: float, affine: bool, n_steps: int) -> np.nd
     return C
 
 
-def objective(C: np.ndarray, X: np.ndarray, alpha: float) -> float:
-    return float(np.abs(C).sum() + data_weight(X @ X.T, alpha) / 2 * np.square(X.T - X.T @ C).sum())
+def objective(C: np.ndarray, X: np.ndarray, error_weight: float) -> float:
+    return float(np.abs(C).sum() + data_weight(X @ X.T, error_weight) / 2 * np.square(X.T - X.T @ C).sum())
 
 
 @pytest.mark.parametrize("affine", [False, True])
@@ -36,7 +36,7 @@ def objective(C: np.ndarray, X: np.ndarray, alpha: float) -> float:
 @pytest.mark.parametrize("n_steps", [1, 7, 40])
 def test_steps(affine, shape, n_steps, rng):
     X = rng.standard_normal(shape)
-    found = ssc_admm(X, alpha=50.0, affine=affine, tol=0, max_iter=n_steps)
+    found = ssc_admm(X, error_weight=50.0, affine=affine, tol=0, max_iter=n_steps)
     assert_allclose(found.dense(), as_printed(X, 50.0, affine, n_steps), atol=1e-9)
     assert found.trace.n_iter == n_steps
     assert not found.trace.converged
@@ -46,7 +46,7 @@ def test_steps(affine, shape, n_steps, rng):
 def test_it_stops_above_the_minimum_with_more_entries(rng):
     X = np.concatenate([rng.normal(size=(30, 3)) @ rng.normal(size=(3, 20)) + rng.normal(size=20) for _ in range(2)])
     X += 0.01 * rng.normal(size=X.shape)
-    early, exact = ssc_admm(X, alpha=800.0, affine=True), ssc(X, alpha=800.0, affine=True)
+    early, exact = ssc_admm(X, error_weight=800.0, affine=True), ssc(X, error_weight=800.0, affine=True)
     assert early.trace.converged
     values = [objective(found.dense(), X, 800.0) for found in (early, exact)]
     assert values[1] < values[0] < 1.2 * values[1]
@@ -62,4 +62,4 @@ def test_refusals():
         SSC(2, solver="admm", outliers=True).fit(X)
     with pytest.raises(ValueError, match="solver"):
         SSC(2, solver="dense").fit(X)
-    assert SSC(2, solver="admm", alpha=20, max_iter=2000).fit(X).n_iter_ > 1
+    assert SSC(2, solver="admm", error_weight=20, max_iter=2000).fit(X).n_iter_ > 1

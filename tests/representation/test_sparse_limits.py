@@ -40,7 +40,7 @@ def test_defaults_are_those_of_the_documentation(monkeypatch: pytest.MonkeyPatch
     given.clear()
     start = np.ones((2, 2))
     for outliers in (False, True):
-        ssc(X, alpha=3.0, affine=True, outliers=outliers, tol=0.1, max_iter=7, start=start)
+        ssc(X, error_weight=3.0, affine=True, outliers=outliers, tol=0.1, max_iter=7, start=start)
         weight, *options = given.pop()
         assert weight == pytest.approx(3)
         assert options == [True, 0.1, 7, start]
@@ -57,7 +57,7 @@ def test_path_hands_every_argument_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "kssc", recorded)
     list(kssc_path(np.eye(2), [2.0, 3.0], affine=True, tol=0.1, max_iter=7))
     options = {"affine": True, "tol": 0.1, "max_iter": 7}
-    assert given == [{"alpha": 2.0, "start": None, **options}, {"alpha": 3.0, "start": 1, **options}]
+    assert given == [{"error_weight": 2.0, "start": None, **options}, {"error_weight": 3.0, "start": 1, **options}]
 
 
 @pytest.mark.parametrize("affine", [False, True])
@@ -134,7 +134,7 @@ def test_layout_and_precision_of_the_result(rng: np.random.Generator, dtype: Any
         assert C.dtype == dtype
         assert C.flags.f_contiguous
         assert_allclose(C, expected, atol=1e-3 if dtype == np.float32 else 1e-9)
-    for options in ({"affine": True}, {"outliers": True, "outlier_alpha": 5.0}):
+    for options in ({"affine": True}, {"outliers": True, "outlier_penalty": 5.0}):
         assert ssc(X.astype(dtype), **options).dense().dtype == dtype
 
 

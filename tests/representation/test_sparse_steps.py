@@ -18,7 +18,7 @@ from subspaces.representation.sparse import data_weight, kssc, kssc_path, outlie
 from subspaces.utils.types import Array
 
 EPS = float(np.finfo(np.float64).eps)
-OPTIONS: list[dict[str, Any]] = [{}, {"affine": True}, {"outliers": True, "outlier_alpha": 5.0}]
+OPTIONS: list[dict[str, Any]] = [{}, {"affine": True}, {"outliers": True, "outlier_penalty": 5.0}]
 
 
 def random_rows(rng: np.random.Generator, n_rows: int, n: int, share: float = 0.3) -> Any:
@@ -60,12 +60,12 @@ def test_outlier_weight_is_of_the_second_largest_norm() -> None:
 @pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan])
 def test_numbers_that_are_not_positive(value: float) -> None:
     X = np.ones((3, 2))
-    with pytest.raises(ValueError, match=r"^alpha must be a positive finite number"):
-        ssc(X, alpha=value)
+    with pytest.raises(ValueError, match=r"^error_weight must be a positive finite number"):
+        ssc(X, error_weight=value)
     with pytest.raises(ValueError, match=r"^tol must be a positive finite number"):
         kssc(X @ X.T, tol=value)
-    with pytest.raises(ValueError, match=r"^outlier_alpha must be a positive finite number"):
-        ssc(X, outliers=True, outlier_alpha=value)
+    with pytest.raises(ValueError, match=r"^outlier_penalty must be a positive finite number"):
+        ssc(X, outliers=True, outlier_penalty=value)
     assert solver._positive("name", 1) == 1
     assert type(solver._positive("name", 1)) is float
 
@@ -90,13 +90,13 @@ def test_defaults_and_integers(rng: np.random.Generator) -> None:
     X = rng.integers(-4, 5, size=(14, 3))
     C = ssc(X).dense()
     assert C.dtype == np.float64
-    same = ssc(X.astype(np.float64), alpha=20.0, affine=False, outliers=False, tol=1e-4, max_iter=200).dense()
+    same = ssc(X.astype(np.float64), error_weight=20.0, affine=False, outliers=False, tol=1e-4, max_iter=200).dense()
     assert_array_equal(C, same)
     K = (X @ X.T).astype(np.float64)
     assert_array_equal(kssc(K).dense(), same)
     assert_array_equal(next(iter(kssc_path(K, [20.0]))).dense(), same)
-    by_alpha = ssc(X, alpha=3.0, outliers=True, outlier_alpha=3.0).dense()
-    assert_array_equal(ssc(X, alpha=3.0, outliers=True).dense(), by_alpha)
+    by_alpha = ssc(X, error_weight=3.0, outliers=True, outlier_penalty=3.0).dense()
+    assert_array_equal(ssc(X, error_weight=3.0, outliers=True).dense(), by_alpha)
 
 
 def test_path_passes_its_arguments_on(rng: np.random.Generator) -> None:
@@ -320,13 +320,13 @@ def test_trace_tells_of_the_codes_after_every_round(rng: np.random.Generator, op
     X[3] = 0
     affine, weight = "affine" in options, data_weight(X @ X.T, 60.0)
     error_weight = outlier_weight(X, 5.0) if "outliers" in options else 1e9
-    C, full = dense_and_trace(ssc(X, alpha=60.0, tol=1e-6, **options))
+    C, full = dense_and_trace(ssc(X, error_weight=60.0, tol=1e-6, **options))
     assert full.converged is True
     assert full.n_iter == len(full.dual) - 1 > 2
     for n_iter in range(full.n_iter + 1):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            C, trace = dense_and_trace(ssc(X, alpha=60.0, tol=1e-6, max_iter=n_iter, **options))
+            C, trace = dense_and_trace(ssc(X, error_weight=60.0, tol=1e-6, max_iter=n_iter, **options))
         assert trace.converged == (n_iter == full.n_iter)
         assert trace.n_iter == n_iter
         assert trace.dual == full.dual[: n_iter + 1]
@@ -362,7 +362,7 @@ def test_a_round_improves_the_points_that_fail(rng: np.random.Generator, affine:
     K = X @ X.T
     weight = data_weight(K, 60.0)
     loss = solver._Squared(K, weight)
-    best = ssc(X, alpha=60.0, affine=affine, tol=1e-10).dense().T
+    best = ssc(X, error_weight=60.0, affine=affine, tol=1e-10).dense().T
     columns = solver._first_columns(K, affine, None)
     columns[5] = best[5]
     before, report, points = columns.copy(), np.full((4, 21), -1.0), np.array([9, 5, 2])

@@ -294,12 +294,12 @@ def test_auto_takes_the_route_that_fits_and_says_why(seed, monkeypatch):
     assert "free" in model.solver_reason_
 
 
-@pytest.mark.parametrize("partition", ["kmeans", "modularity"])
+@pytest.mark.parametrize("assign_labels", ["kmeans", "modularity"])
 @pytest.mark.parametrize("spectral", ["full", "coarse"])
 def test_two_scale_estimator_finds_what_the_dense_one_finds(partition, spectral, seed):
     X, y = make_blobs(600, 8, centers=4, cluster_std=0.7, random_state=seed)
-    model = KTRR(4, solver="two_scale", spectral=spectral, partition=partition, random_state=seed).fit(X[:500])
-    dense = KTRR(4, solver="dense", partition=partition, random_state=seed).fit(X[:500])
+    model = KTRR(4, solver="two_scale", spectral=spectral, assign_labels=partition, random_state=seed).fit(X[:500])
+    dense = KTRR(4, solver="dense", assign_labels=partition, random_state=seed).fit(X[:500])
     assert adjusted_rand_score(y[:500], dense.labels_) == 1
     assert adjusted_rand_score(y[:500], model.labels_) == 1
     assert adjusted_rand_score(y[500:], model.predict(X[500:])) == 1
@@ -312,7 +312,7 @@ def test_two_scale_is_the_same_for_every_number_of_threads(seed):
     labels = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            labels.append(KTRR(10, solver="two_scale", partition="modularity").fit(X).labels_)
+            labels.append(KTRR(10, solver="two_scale", assign_labels="modularity").fit(X).labels_)
     assert (labels[0] == labels[1]).all()
 
 

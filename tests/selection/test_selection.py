@@ -19,7 +19,7 @@ from subspaces.selection.candidates import NEIGHBORS, Family
 from subspaces.selection.count import count_clusters
 from subspaces.selection.graphs import Method, candidates_of
 
-NAMES = ("n_clusters", "kernel", "reg", "n_nonzero", "scaling", "partition")
+NAMES = ("n_clusters", "kernel", "reg", "n_nonzero", "scaling", "assign_labels")
 ALL_AUTO = dict.fromkeys(NAMES, "auto")
 
 
@@ -53,7 +53,7 @@ def test_each_alone(name, data, few):
     model = KTRR(**{"n_clusters": 4, "kernel": "quadratic", name: "auto"}).fit(X)
     assert set(model.selection_.parameters) == {name}
     assert adjusted_rand_score(y, model.labels_) > 0.9
-    given = {"kernel": "quadratic", "reg": 1.0, "n_nonzero": 5, "scaling": None, "partition": "kmeans"}
+    given = {"kernel": "quadratic", "reg": 1.0, "n_nonzero": 5, "scaling": None, "assign_labels": "kmeans"}
     for trial in model.selection_.trials:
         assert all(getattr(trial, other) == value for other, value in given.items() if other != name)
 
@@ -69,7 +69,7 @@ def test_trr_too(name, data, few):
 def test_nothing_automatic_means_no_search(data):
     model = KTRR(4).fit(data[0])
     assert model.selection_ is None
-    assert (model.reg_, model.n_nonzero_, model.scaling_, model.partition_) == (1.0, 5, None, "kmeans")
+    assert (model.reg_, model.n_nonzero_, model.scaling_, model.assign_labels_) == (1.0, 5, None, "kmeans")
 
 
 def test_other_methods_refuse(data):
@@ -90,7 +90,7 @@ def test_same_result_every_time_and_for_a_clone(data, few):
 def test_no_label_is_seen(data, few):
     """``y`` is ignored: a misleading one changes nothing."""
     X, y = data
-    model = KTRR(4, kernel="auto", partition="auto")
+    model = KTRR(4, kernel="auto", assign_labels="auto")
     misled = model.fit(X, np.zeros(len(y))).selection_.to_pandas()
     pd.testing.assert_frame_equal(misled, model.fit(X, y).selection_.to_pandas())
 
@@ -109,12 +109,12 @@ def test_does_not_change_the_data(data, few):
 
 
 def test_the_table(data, few):
-    selection = KTRR(4, kernel="auto", partition="auto").fit(data[0]).selection_
+    selection = KTRR(4, kernel="auto", assign_labels="auto").fit(data[0]).selection_
     rows = selection.as_rows()
     assert len(rows) == len(selection.trials) == 2  # two kernels, each with the cut that suits it
     assert rows[0]["score"] == selection.winner.score == max(row["score"] for row in rows)
     frame = selection.to_pandas()
-    assert list(frame.columns)[:6] == ["scaling", "kernel", "reg", "n_nonzero", "affine", "partition"]
+    assert list(frame.columns)[:6] == ["scaling", "kernel", "reg", "n_nonzero", "affine", "assign_labels"]
     assert selection.winner.kernel in selection.reason
     assert "Of 2 settings" in repr(selection)
     assert 0 <= selection.stability <= 1
@@ -135,13 +135,13 @@ def test_the_number_has_a_range_and_evidence(data):
 
 def test_very_unequal_sizes(seed):
     X, y = make_subspaces(4, 2, 20, [15, 30, 60, 250], noise=0.01, random_state=seed)
-    model = KTRR(n_clusters=4, kernel="auto", reg="auto", n_nonzero="auto", scaling="auto", partition="auto").fit(X)
+    model = KTRR(n_clusters=4, kernel="auto", reg="auto", n_nonzero="auto", scaling="auto", assign_labels="auto").fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.9
 
 
 def test_curves_are_cut_spectrally(seed):
-    X, y = make_spheres(2, n_points=80, random_state=seed)
-    model = KTRR(2, kernel="auto", reg="auto", n_nonzero="auto", scaling="auto", partition="auto").fit(X)
+    X, y = make_spheres(2, n_samples=80, random_state=seed)
+    model = KTRR(2, kernel="auto", reg="auto", n_nonzero="auto", scaling="auto", assign_labels="auto").fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.9
 
 
@@ -150,7 +150,7 @@ def test_columns_of_different_units_are_standardised(seed):
     y = np.repeat(np.arange(3), 40)
     X = rng.standard_normal((120, 6)) + 8 * np.eye(3, 6, 1)[y]
     X[:, 0] = 1e4 * rng.standard_normal(120)  # says nothing, and is all that distances see
-    model = KTRR(3, kernel="auto", scaling="auto", partition="auto").fit(X)
+    model = KTRR(3, kernel="auto", scaling="auto", assign_labels="auto").fit(X)
     assert model.scaling_ == "standard"
     assert "standardised because" in model.selection_.reason
     assert adjusted_rand_score(y, model.labels_) > 0.9
@@ -177,7 +177,7 @@ def test_all_points_equal():
 
 
 def test_one_cluster_asked_for(data, few):
-    model = KTRR(1, kernel="auto", partition="auto").fit(data[0])
+    model = KTRR(1, kernel="auto", assign_labels="auto").fit(data[0])
     assert set(model.labels_) == {0}
 
 
@@ -211,21 +211,21 @@ def test_sample_of_many_points(data, few, monkeypatch):
     X, y = data
     monkeypatch.setattr(search, "N_SEARCHED", 100)
     model = KTRR(**{**ALL_AUTO, "n_clusters": 4}).fit(X)
-    assert (len(model.selection_.searched), model.selection_.n_points) == (100, len(X))
+    assert (len(model.selection_.searched), model.selection_.n_samples) == (100, len(X))
     assert adjusted_rand_score(y, model.labels_) > 0.9
     precomputed = KTRR(**{**ALL_AUTO, "n_clusters": 4, "kernel": "precomputed"}).fit((X @ X.T) ** 2)
     assert adjusted_rand_score(y, precomputed.labels_) > 0.9
 
 
-GIVEN = {"scaling": None, "kernel": "auto", "reg": 1.0, "n_nonzero": 5, "affine": False, "partition": "kmeans"}
+GIVEN = {"scaling": None, "kernel": "auto", "reg": 1.0, "n_nonzero": 5, "affine": False, "assign_labels": "kmeans"}
 
 
 def test_many_points_try_only_kernels_with_a_solver_for_them(rng, monkeypatch):
     monkeypatch.setattr(candidates, "LARGE", 100)
     X = rng.standard_normal((50, 40))
-    tried = candidates.tried_on(X, GIVEN, n_points=200)
+    tried = candidates.tried_on(X, GIVEN, n_samples=200)
     assert {setting.kernel for setting in tried.settings} == {"rbf", "exponential"}
-    few_features = candidates.tried_on(X[:, :5], GIVEN, n_points=200)
+    few_features = candidates.tried_on(X[:, :5], GIVEN, n_samples=200)
     assert "quadratic" in {setting.kernel for setting in few_features.settings}
 
 
@@ -259,9 +259,9 @@ def test_errors_say_what_to_do(data):
 
 def test_communities_found_when_the_number_is_none(data, few):
     X, _ = data
-    model = KTRR(None, kernel="auto", partition="auto").fit(X)
-    assert model.partition_ == "modularity"
-    assert model.selection_.parameters["partition"] == "modularity"
+    model = KTRR(None, kernel="auto", assign_labels="auto").fit(X)
+    assert model.assign_labels_ == "modularity"
+    assert model.selection_.parameters["assign_labels"] == "modularity"
 
 
 def test_the_search_has_one_blas_thread(data, monkeypatch):
@@ -279,12 +279,12 @@ def test_the_search_has_one_blas_thread(data, monkeypatch):
 
 def test_one_graph_can_still_be_counted(data):
     X, _ = data
-    tried = candidates.tried_on(X, {**GIVEN, "kernel": "quadratic", "reg": 0.1, "partition": "modularity"})
+    tried = candidates.tried_on(X, {**GIVEN, "kernel": "quadratic", "reg": 0.1, "assign_labels": "modularity"})
     assert count_clusters(candidates_of(X, tried, Method()), X.shape[1]).estimate >= 2
     assert isinstance(choose(X, kernel="quadratic", reg=0.1, n_nonzero=5, scaling=None), Selection)
 
 
 @pytest.mark.filterwarnings("default:a point occurs", "default:the graph has")  # ours, and right about these points
-@parametrize_with_checks([KTRR(n_clusters=3, reg="auto", partition="auto")])
+@parametrize_with_checks([KTRR(n_clusters=3, reg="auto", assign_labels="auto")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

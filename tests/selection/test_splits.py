@@ -76,7 +76,7 @@ def test_splits_of_small_pieces_need_more_evidence(monkeypatch):
     monkeypatch.setattr(splits, "_largest_p_value", lambda *args, **keywords: 0.001)
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(n, 2)) + np.array([at, 0]) for n, at in ((40, 0), (40, 9), (120, 60))])
-    tree = KTRR(3, partition="modularity").fit(X).with_labels(np.repeat([0, 1, 2], [40, 40, 120])).tree_
+    tree = KTRR(3, assign_labels="modularity").fit(X).with_labels(np.repeat([0, 1, 2], [40, 40, 120])).tree_
     np.testing.assert_allclose(tree.p_value[[tree.split(1), tree.split(2)]], [0.001, 0.001 * 200 / 80])
 
 

@@ -16,7 +16,7 @@ from subspaces.selection import candidates, choose
 from subspaces.selection.graphs import Method, candidates_of
 from subspaces.selection.trajectories import are_tracks
 
-AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "affine", "partition"), "auto")
+AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "affine", "assign_labels"), "auto")
 
 
 @pytest.fixture
@@ -159,9 +159,9 @@ def test_only_where_nothing_stands_against_it(film):
     assert {setting.graph for setting in own.settings} == {"dscnet"}
     assert own.cuts == ("kmeans",)
     assert {s.graph for s in candidates.tried_on(X, AUTO).settings} == {None}  # the number is not known
-    for name, value in {"scaling": "unit", "kernel": "rbf", "reg": 0.1, "partition": "modularity"}.items():
+    for name, value in {"scaling": "unit", "kernel": "rbf", "reg": 0.1, "assign_labels": "modularity"}.items():
         assert {s.graph for s in candidates.tried_on(X, {**AUTO, name: value}, n_clusters=3).settings} == {None}
-    assert {s.graph for s in candidates.tried_on(X, AUTO, n_clusters=3, n_points=6000).settings} == {None}
+    assert {s.graph for s in candidates.tried_on(X, AUTO, n_clusters=3, n_samples=6000).settings} == {None}
 
 
 def test_more_effort_tries_more():

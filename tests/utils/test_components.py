@@ -59,12 +59,12 @@ def test_mean_and_deviation_of_sparse_points(topics):
         np.testing.assert_allclose(sparse_one, dense_one, atol=1e-12)
 
 
-@pytest.mark.parametrize("partition", ["kmeans", "modularity"])
+@pytest.mark.parametrize("assign_labels", ["kmeans", "modularity"])
 def test_sparse_points_of_few_features_are_as_dense_ones(partition):
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(60, 20)) * 0.1 + centre for centre in np.eye(20)[:4]])
     X[np.abs(X) < 0.05] = 0
-    models = [KTRR(4, solver="two_scale", partition=partition).fit(points) for points in (X, sparse.csr_array(X))]
+    models = [KTRR(4, solver="two_scale", assign_labels=partition).fit(points) for points in (X, sparse.csr_array(X))]
     assert models[1].solver_ == "two_scale"
     np.testing.assert_array_equal(models[0].labels_, models[1].labels_)
     new = rng.normal(size=(30, 20)) * 0.1 + np.eye(20)[np.arange(30) % 4]
@@ -74,11 +74,11 @@ def test_sparse_points_of_few_features_are_as_dense_ones(partition):
 def test_route_of_many_sparse_points(topics, monkeypatch):
     X, y = topics
     monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 900)
-    model = KTRR(K, scaling="unit", partition="modularity").fit(X)
+    model = KTRR(K, scaling="unit", assign_labels="modularity").fit(X)
     assert "leading components" in model.solver_reason_
     assert adjusted_rand_score(y, model.labels_) > 0.95
     shuffled = np.random.default_rng(0).permutation(N)
-    again = KTRR(K, scaling="unit", partition="modularity").fit(X[shuffled])
+    again = KTRR(K, scaling="unit", assign_labels="modularity").fit(X[shuffled])
     assert adjusted_rand_score(model.labels_[shuffled], again.labels_) == 1
     np.testing.assert_array_equal(model.predict(X[:50]), model.labels_[:50])
     assert adjusted_rand_score(y, model.predict(sparse.csr_array(X * 2.0))) > 0.9  # new points, by their direction

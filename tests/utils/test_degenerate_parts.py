@@ -181,6 +181,6 @@ def test_dasc_cuts_by_modularity_on_the_way():
 
     C = np.kron(np.eye(2), np.ones((5, 5))) + 0.01
     np.fill_diagonal(C, 0)
-    plan = DASC(2, partition="modularity")._outline(np.zeros((10, 3)))
+    plan = DASC(2, assign_labels="modularity")._outline(np.zeros((10, 3)))
     labels = labels_of(from_dense(C), plan)
     assert_array_equal(labels == labels[0], np.arange(10) < 5)

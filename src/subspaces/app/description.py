@@ -42,7 +42,7 @@ def describe(
     >>> from subspaces import TRR
     >>> X = np.random.default_rng(0).normal(size=(40, 5))
     >>> document = describe(TRR(2).fit(X), source="noise", shape=X.shape)
-    >>> document["method"], document["n_points"], document["n_clusters"]
+    >>> document["method"], document["n_samples"], document["n_clusters"]
     ('TRR', 40, 2)
     """
     from subspaces import __version__
@@ -53,7 +53,7 @@ def describe(
         **({} if said is None else {"verdict": said}),
         "version": __version__,
         "source": source,
-        "n_points": int(shape[0]),
+        "n_samples": int(shape[0]),
         "n_features": int(shape[1]),
         "method": type(estimator).__name__ if method is None else method,
         "parameters": plain(estimator.get_params()),

@@ -32,7 +32,7 @@ def ktrr(
     use_rep: str | None = None,
     n_pcs: int | None = None,
     layer: str | None = None,
-    partition: str = "modularity",
+    assign_labels: str = "modularity",
     copy: bool = False,
     **parameters: Any,
 ) -> Any:
@@ -52,7 +52,7 @@ def ktrr(
         How many columns of the representation to use; None uses all.
     layer : str or None, default=None
         Values of ``adata.layers`` to use in place of ``adata.X``.
-    partition : str, default="modularity"
+    assign_labels : str, default="modularity"
         How the graph is cut; see :class:`~subspaces.KTRR`.
     copy : bool, default=False
         Return a copy instead of writing to `adata`.
@@ -70,7 +70,7 @@ def ktrr(
     """
     if "scaling" not in parameters and _are_whole_counts(_representation(adata, use_rep, n_pcs, layer)[0]):
         parameters["scaling"] = "log"
-    estimator = KTRR(n_clusters, partition=partition, **parameters)
+    estimator = KTRR(n_clusters, assign_labels=assign_labels, **parameters)
     where: dict[str, Any] = {"use_rep": use_rep, "n_pcs": n_pcs, "layer": layer}
     return cluster(adata, estimator, key_added=key_added, **where, copy=copy)
 

@@ -134,9 +134,9 @@ def make_motions(
     return X, np.repeat(np.arange(len(sizes), dtype=np.intp), sizes)
 
 
-def _film(n_points: int, n_frames: int, perspective: float, rng: np.random.RandomState) -> Array:
-    """Tracks of one object, shape (n_points, 2 n_frames)."""
-    shape = rng.uniform(-0.5, 0.5, (n_points, 3))
+def _film(n_samples: int, n_frames: int, perspective: float, rng: np.random.RandomState) -> Array:
+    """Tracks of one object, shape (n_samples, 2 n_frames)."""
+    shape = rng.uniform(-0.5, 0.5, (n_samples, 3))
     time = np.linspace(0, 1, n_frames)
     pace = time + 0.1 * rng.standard_normal() * np.sin(np.pi * time)
     axis = rng.standard_normal(3)
@@ -148,7 +148,7 @@ def _film(n_points: int, n_frames: int, perspective: float, rng: np.random.Rando
     turned = [shape @ (np.eye(3) + np.sin(a) * cross + (1 - np.cos(a)) * cross @ cross) for a in angles]  # Rodrigues
     film = np.stack([points + offset for points, offset in zip(turned, place, strict=True)], axis=1)
     nearness = 1 / (1 + perspective * film[:, :, 2:])
-    return np.asarray((film[:, :, :2] * nearness).reshape(n_points, 2 * n_frames))
+    return np.asarray((film[:, :, :2] * nearness).reshape(n_samples, 2 * n_frames))
 
 
 def _hidden(n_tracks: int, n_frames: int, share: float, rng: np.random.RandomState) -> Array:

@@ -17,10 +17,10 @@ from subspaces.utils.types import Array, Labels
 Counts = int | Sequence[int]
 
 BENCHMARKS: dict[str, dict[str, Any]] = {
-    "uos2000": {"n_subspaces": 10, "dimension": 5, "ambient": 30, "n_points": 200, "noise": 0.01},
-    "uos10000": {"n_subspaces": 10, "dimension": 5, "ambient": 30, "n_points": 1000, "noise": 0.01},
-    "hard2000": {"n_subspaces": 5, "dimension": 6, "ambient": 9, "n_points": 400, "noise": 0.0},
-    "hard10000": {"n_subspaces": 5, "dimension": 6, "ambient": 9, "n_points": 2000, "noise": 0.0},
+    "uos2000": {"n_subspaces": 10, "dimension": 5, "ambient": 30, "n_samples": 200, "noise": 0.01},
+    "uos10000": {"n_subspaces": 10, "dimension": 5, "ambient": 30, "n_samples": 1000, "noise": 0.01},
+    "hard2000": {"n_subspaces": 5, "dimension": 6, "ambient": 9, "n_samples": 400, "noise": 0.0},
+    "hard10000": {"n_subspaces": 5, "dimension": 6, "ambient": 9, "n_samples": 2000, "noise": 0.0},
 }
 """Arguments of `make_subspaces` for the unions on which methods and packages are compared."""
 
@@ -29,7 +29,7 @@ def make_subspaces(
     n_subspaces: int = 3,
     dimension: Counts = 3,
     ambient: int = 30,
-    n_points: Counts = 50,
+    n_samples: Counts = 50,
     *,
     noise: float = 0.0,
     affine: bool = False,
@@ -47,7 +47,7 @@ def make_subspaces(
         Dimension of all subspaces, or of each.
     ambient : int, default=30
         Dimension of the space they lie in.
-    n_points : int or sequence of int, default=50
+    n_samples : int or sequence of int, default=50
         Points on each subspace, the same number or one for each.
     noise : float, default=0
         Standard deviation of the Gaussian noise added to every coordinate.
@@ -73,12 +73,12 @@ def make_subspaces(
     --------
     >>> import numpy as np
     >>> from subspaces.datasets import make_subspaces
-    >>> X, y = make_subspaces(2, dimension=[1, 4], ambient=10, n_points=20, random_state=0)
+    >>> X, y = make_subspaces(2, dimension=[1, 4], ambient=10, n_samples=20, random_state=0)
     >>> [int(np.linalg.matrix_rank(X[y == k])) for k in (0, 1)]
     [1, 4]
     """
     rng = check_random_state(random_state)
-    sizes = _per_cluster("n_points", n_points, n_subspaces)
+    sizes = _per_cluster("n_samples", n_samples, n_subspaces)
     dimensions = _per_cluster("dimension", dimension, n_subspaces)
     if max(dimensions) + affine > positive("ambient", ambient):
         room = "; affine subspaces need one more" if affine else ""
@@ -131,7 +131,7 @@ def make_benchmark(name: str, *, random_state: Seed = None) -> tuple[Array, Labe
 
 
 def make_three_curves(
-    n_points: Counts = 50, *, noise: float = 0.0, ambient: int = 2, random_state: Seed = None
+    n_samples: Counts = 50, *, noise: float = 0.0, ambient: int = 2, random_state: Seed = None
 ) -> tuple[Array, Labels]:
     """Draw points from three curves in the plane that a quadratic map makes straight: the idea of the paper's Fig. 1.
 
@@ -141,7 +141,7 @@ def make_three_curves(
 
     Parameters
     ----------
-    n_points : int or sequence of 3 int, default=50
+    n_samples : int or sequence of 3 int, default=50
         Points on each curve.
     noise : float, default=0
         Standard deviation of the Gaussian noise added to every coordinate.
@@ -168,7 +168,7 @@ def make_three_curves(
     """
     rng = check_random_state(random_state)
     parts = []
-    for bend, size in zip((0.3, 1.0, 3.0), _per_cluster("n_points", n_points, 3), strict=True):
+    for bend, size in zip((0.3, 1.0, 3.0), _per_cluster("n_samples", n_samples, 3), strict=True):
         x = rng.uniform(0.2, 1.0, size)
         parts.append(np.column_stack([x, bend * x**2]))
     return _finish(parts, ambient, noise, rng)
@@ -176,7 +176,7 @@ def make_three_curves(
 
 def make_circles_union(
     n_circles: int = 2,
-    n_points: Counts = 100,
+    n_samples: Counts = 100,
     *,
     distance: float = 1.5,
     noise: float = 0.0,
@@ -191,7 +191,7 @@ def make_circles_union(
     ----------
     n_circles : int, default=2
         Number of circles.
-    n_points : int or sequence of int, default=100
+    n_samples : int or sequence of int, default=100
         Points on each circle.
     distance : float, default=1.5
         Distance between the centres of neighbours; the first centre is the origin.
@@ -219,7 +219,7 @@ def make_circles_union(
     """
     rng = check_random_state(random_state)
     parts = []
-    for k, size in enumerate(_per_cluster("n_points", n_points, positive("n_circles", n_circles))):
+    for k, size in enumerate(_per_cluster("n_samples", n_samples, positive("n_circles", n_circles))):
         turn = rng.uniform(0, 2 * np.pi, size)
         parts.append(np.column_stack([np.cos(turn) + k * distance, np.sin(turn)]))
     return _finish(parts, ambient, noise, rng)
@@ -227,7 +227,7 @@ def make_circles_union(
 
 def make_helices(
     n_helices: int = 2,
-    n_points: Counts = 200,
+    n_samples: Counts = 200,
     *,
     n_turns: float = 2.0,
     noise: float = 0.0,
@@ -242,7 +242,7 @@ def make_helices(
     ----------
     n_helices : int, default=2
         Number of helices.
-    n_points : int or sequence of int, default=200
+    n_samples : int or sequence of int, default=200
         Points on each helix.
     n_turns : float, default=2
         Turns of each helix, which is also its height; the radius is 1.
@@ -263,13 +263,13 @@ def make_helices(
     Examples
     --------
     >>> from subspaces.datasets import make_helices
-    >>> X, y = make_helices(3, n_points=50, random_state=0)
+    >>> X, y = make_helices(3, n_samples=50, random_state=0)
     >>> X.shape
     (150, 3)
     """
     rng = check_random_state(random_state)
     parts = []
-    for k, size in enumerate(_per_cluster("n_points", n_points, positive("n_helices", n_helices))):
+    for k, size in enumerate(_per_cluster("n_samples", n_samples, positive("n_helices", n_helices))):
         t = rng.uniform(0, 2 * np.pi * n_turns, size)
         phase = t + 2 * np.pi * k / n_helices
         parts.append(np.column_stack([np.cos(phase), np.sin(phase), t / (2 * np.pi)]))
@@ -279,7 +279,7 @@ def make_helices(
 def make_spheres(
     n_spheres: int = 2,
     dimension: int = 2,
-    n_points: Counts = 200,
+    n_samples: Counts = 200,
     *,
     noise: float = 0.0,
     ambient: int | None = None,
@@ -295,7 +295,7 @@ def make_spheres(
         Number of spheres.
     dimension : int, default=2
         Dimension of the spheres: 1 for circles, 2 for the usual sphere.
-    n_points : int or sequence of int, default=200
+    n_samples : int or sequence of int, default=200
         Points on each sphere.
     noise : float, default=0
         Standard deviation of the Gaussian noise added to every coordinate.
@@ -322,7 +322,7 @@ def make_spheres(
     rng = check_random_state(random_state)
     positive("dimension", dimension)
     parts = []
-    for k, size in enumerate(_per_cluster("n_points", n_points, positive("n_spheres", n_spheres))):
+    for k, size in enumerate(_per_cluster("n_samples", n_samples, positive("n_spheres", n_spheres))):
         directions = rng.standard_normal((size, dimension + 1))
         parts.append((k + 1) * directions / np.linalg.norm(directions, axis=1, keepdims=True))
     return _finish(parts, ambient, noise, rng)

@@ -27,7 +27,7 @@ from subspaces.utils.types import Array, Data
 
 ELSEWHERE = ("connect", "out_of_sample", "random_state", "verbose", "progress", "checkpoints", "save_every")
 """Parameters that take no part in any training."""
-AFTER_TRAINING = ("n_clusters", "graph", "graph_params", "n_nonzero", "by", "partition", "n_init", "init")
+AFTER_TRAINING = ("n_clusters", "graph", "graph_params", "n_nonzero", "by", "assign_labels", "n_init", "init")
 """Parameters of graph and cut."""
 
 _PRETRAINING = ("pretrain_epochs", "batch_size", "learning_rate", "tol", "patience", "scaling")

@@ -37,11 +37,11 @@ class AdversarialAutoencoder(SelfExpressiveAutoencoder):
     bases: Tensor
 
     def __init__(
-        self, autoencoder: Autoencoder, shape: tuple[int, int, int], n_points: int, dtype: torch.dtype
+        self, autoencoder: Autoencoder, shape: tuple[int, int, int], n_samples: int, dtype: torch.dtype
     ) -> None:
-        super().__init__(autoencoder, SelfExpression(n_points, hollow=False, dtype=dtype), "l2")
+        super().__init__(autoencoder, SelfExpression(n_samples, hollow=False, dtype=dtype), "l2")
         # buffers: saved with the weights, not touched by the generator's optimiser
-        self.register_buffer("labels", torch.zeros(n_points, dtype=torch.int64))
+        self.register_buffer("labels", torch.zeros(n_samples, dtype=torch.int64))
         self.register_buffer("bases", torch.zeros(shape, dtype=dtype))
 
 
@@ -72,7 +72,7 @@ class DASC(SelfExpressive, DeepClusterer):
         Steps of the discriminator per step of the network.
     separation : float, default=0.1
         Weight of ‖U_kᵀU_l‖², which keeps the subspaces apart.
-    norm, norm_weight, self_expression, epochs
+    norm, norm_weight, error_weight, epochs
         Of the loss of :class:`DSCNet`: the norm of C, its weight, that of the self-expression, largest number of steps.
 
     Examples
@@ -133,8 +133,8 @@ class DASC(SelfExpressive, DeepClusterer):
             codes = network.autoencoder.encode(rows)
             fakes, owners = sample_fakes(codes, network.labels, self.fake_share, training.generator)
             residuals = energies(fakes, network.bases[owners]).sum()
-            weight = 0.5 * self.self_expression * self.adversarial
-            return network.loss(rows, self.norm_weight, self.self_expression) + weight * residuals
+            weight = 0.5 * self.error_weight * self.adversarial
+            return network.loss(rows, self.norm_weight, self.error_weight) + weight * residuals
 
         training.stage("adversarial", loss, self.adversarial_epochs, before_epoch=play)
         return from_dense(network.expression.matrix())

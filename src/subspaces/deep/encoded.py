@@ -59,8 +59,8 @@ class AESSC(OnCodes, DeepClusterer):
     ----------
     code_scaling : {"unit", "max", "standard", None}, default="unit"
         Scaling of the codes before SSC.
-    alpha, affine, ssc_tol, max_iter
-        `alpha`, `affine`, `tol` and `max_iter` of :class:`~subspaces.SSC`.
+    error_weight, affine, ssc_tol, max_iter
+        `error_weight`, `affine`, `tol` and `max_iter` of :class:`~subspaces.SSC`.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class AESSC(OnCodes, DeepClusterer):
     scaling: str | None = "max"
     graph: str = "mass"
     n_nonzero: int | None = None
-    alpha: float = 20.0
+    error_weight: float = 20.0
     affine: bool = False
     ssc_tol: float = 1e-4
     max_iter: int = 200
@@ -83,7 +83,7 @@ class AESSC(OnCodes, DeepClusterer):
     reference = "Ji, Zhang, Li, Salzmann, Reid: Deep subspace clustering networks, NeurIPS 2017"
 
     def _represent_codes(self, codes: Array) -> Coefficients:
-        return ssc(codes, alpha=self.alpha, affine=self.affine, tol=self.ssc_tol, max_iter=self.max_iter)
+        return ssc(codes, error_weight=self.error_weight, affine=self.affine, tol=self.ssc_tol, max_iter=self.max_iter)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -127,11 +127,11 @@ class StructuredAutoencoder(nn.Module):
     neighbours: Tensor
     values: Tensor
 
-    def __init__(self, autoencoder: Autoencoder, n_points: int, n_prior: int, dtype: torch.dtype) -> None:
+    def __init__(self, autoencoder: Autoencoder, n_samples: int, n_prior: int, dtype: torch.dtype) -> None:
         super().__init__()
         self.autoencoder = autoencoder
-        self.register_buffer("neighbours", torch.zeros(n_points, n_prior, dtype=torch.int64))
-        self.register_buffer("values", torch.zeros(n_points, n_prior, dtype=dtype))
+        self.register_buffer("neighbours", torch.zeros(n_samples, n_prior, dtype=torch.int64))
+        self.register_buffer("values", torch.zeros(n_samples, n_prior, dtype=dtype))
 
     def set_prior(self, coefficients: Sparse) -> None:
         """Take over a sparse C of at most η entries per column; missing ones become zero coefficients."""

@@ -28,14 +28,14 @@ class SelfExpression(nn.Module):
 
     Parameters
     ----------
-    n_points : n
+    n_samples : n
     hollow : keep diag(C) = 0; needed with an ℓ1 penalty, under which C would become the identity
     initial : value every entry of C starts from
     """
 
-    def __init__(self, n_points: int, *, hollow: bool, initial: float = 1e-8, dtype: torch.dtype = torch.float32):
+    def __init__(self, n_samples: int, *, hollow: bool, initial: float = 1e-8, dtype: torch.dtype = torch.float32):
         super().__init__()
-        start = torch.full((n_points, n_points), initial, dtype=dtype)
+        start = torch.full((n_samples, n_samples), initial, dtype=dtype)
         if hollow:
             start.fill_diagonal_(0)
         self.coefficients = nn.Parameter(start)
@@ -128,8 +128,8 @@ class SelfExpressiveAutoencoder(nn.Module):
         self.expression = expression
         self.norm = norm
 
-    def loss(self, rows: Tensor, norm_weight: float, self_expression: float) -> Tensor:
-        """½‖X − dec(CᵀZ)‖² + norm_weight ‖C‖₁ or ‖C‖² + ½ self_expression ‖Z − CᵀZ‖², Z = enc(X)."""
+    def loss(self, rows: Tensor, norm_weight: float, error_weight: float) -> Tensor:
+        """½‖X − dec(CᵀZ)‖² + norm_weight ‖C‖₁ or ‖C‖² + ½ error_weight ‖Z − CᵀZ‖², Z = enc(X)."""
         codes = self.autoencoder.encode(rows)
         rebuilt = self.expression(codes)
         C = self.expression.coefficients
@@ -137,7 +137,7 @@ class SelfExpressiveAutoencoder(nn.Module):
         return (
             0.5 * (self.autoencoder.decode(rebuilt) - rows).square().sum()
             + norm_weight * size
-            + 0.5 * self_expression * (codes - rebuilt).square().sum()
+            + 0.5 * error_weight * (codes - rebuilt).square().sum()
         )
 
 
@@ -147,10 +147,10 @@ class SelfExpressive:
 
     scaling: str | None = "max"
     graph: str = "dscnet"
-    partition: str = "discretize"
+    assign_labels: str = "discretize"
     norm: str = "l2"
     norm_weight: float = 0.5
-    self_expression: float = 75.0
+    error_weight: float = 75.0
     epochs: int = 30
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"norm": [StrOptions({"l1", "l2"})], "norm_weight": [POSITIVE]}
@@ -158,7 +158,7 @@ class SelfExpressive:
 
     def _train(self, training: Training, rows: Tensor, network: SelfExpressiveAutoencoder) -> Coefficients:
         training.stage(
-            "self-expression", lambda _: network.loss(rows, self.norm_weight, self.self_expression), self.epochs
+            "self-expression", lambda _: network.loss(rows, self.norm_weight, self.error_weight), self.epochs
         )
         return from_dense(network.expression.matrix())
 
@@ -178,14 +178,14 @@ class DSCNet(SelfExpressive, DeepClusterer):
         ‖C‖² with a free diagonal, as in the authors' program, or ‖C‖₁ with a zero diagonal.
     norm_weight : float, default=0.5
         λ₁, of the norm of C.
-    self_expression : float, default=75
+    error_weight : float, default=75
         λ₂. Both weights depend on the scale of the pixels and on n; the defaults are the authors' for COIL20
         (pixels in [0, 1]), divided by the 2 their program leaves out of the reconstruction term.
     epochs : int, default=30
         Largest number of steps with C.
     scaling : default="max"
         Largest pixel 1.
-    graph, graph_params, partition
+    graph, graph_params, assign_labels
         ``"dscnet"`` and ``"discretize"`` are the authors' choice; look at other graphs as well, much of the published
         accuracy comes from this one.
 
@@ -213,14 +213,14 @@ class ClosedFormAutoencoder(nn.Module):
         self.autoencoder = autoencoder
         self.layer = layer
 
-    def loss(self, rows: Tensor, self_expression: float) -> Tensor:
-        """½‖X − dec(s CᵀZ)‖² + ½ self_expression ‖Z − CᵀZ‖², Z the unit codes and s their lengths before."""
+    def loss(self, rows: Tensor, error_weight: float) -> Tensor:
+        """½‖X − dec(s CᵀZ)‖² + ½ error_weight ‖Z − CᵀZ‖², Z the unit codes and s their lengths before."""
         raw = self.autoencoder.encode(rows)
         codes = unit_rows(raw)
         rebuilt = self.layer(codes)
         # the decoder learnt codes with lengths
         images = self.autoencoder.decode(rebuilt * raw.norm(dim=1, keepdim=True))
-        return 0.5 * (images - rows).square().sum() + 0.5 * self_expression * (codes - rebuilt).square().sum()
+        return 0.5 * (images - rows).square().sum() + 0.5 * error_weight * (codes - rebuilt).square().sum()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -237,7 +237,7 @@ class KTRRNet(DeepClusterer):
         Of the codes; σ of the Gaussian is their root mean squared distance.
     reg : float, default=1
         λ divided by the mean diagonal of K, as in :class:`~subspaces.KTRR`.
-    self_expression : float, default=75
+    error_weight : float, default=75
         λ₂, relative to squared pixels.
     epochs : int, default=30
         Largest number of steps through the closed form.
@@ -252,7 +252,7 @@ class KTRRNet(DeepClusterer):
     scaling: str | None = "max"
     kernel: str = "rbf"
     reg: float = 1.0
-    self_expression: float = 75.0
+    error_weight: float = 75.0
     epochs: int = 30
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions({"linear", "rbf"})]}
@@ -264,7 +264,7 @@ class KTRRNet(DeepClusterer):
         return ClosedFormAutoencoder(autoencoder, KTRRLayer(self.kernel, self.reg))
 
     def _train(self, training: Training, rows: Tensor, network: ClosedFormAutoencoder) -> Coefficients:
-        training.stage("closed form", lambda _: network.loss(rows, self.self_expression), self.epochs)
+        training.stage("closed form", lambda _: network.loss(rows, self.error_weight), self.epochs)
         with torch.no_grad():
             codes = unit_rows(network.autoencoder.encode(rows)).cpu().numpy()
         return ridge(as_kernel(self.kernel).fit(codes).packed_gram(codes), reg=self.reg, overwrite=True)

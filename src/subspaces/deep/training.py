@@ -25,7 +25,7 @@ class Training:
     Parameters
     ----------
     module : everything that is trained or must be saved (buffers included)
-    n_points : number of points; batches are drawn from their indices
+    n_samples : number of points; batches are drawn from their indices
     seed : of batches and of whatever a loss draws from :attr:`generator`
     learning_rate : of Adam
     tol, patience : a stage ends early when its lowest loss fell by less than `tol` of itself in `patience` epochs;
@@ -39,7 +39,7 @@ class Training:
     """
 
     module: nn.Module
-    n_points: int
+    n_samples: int
     _: KW_ONLY
     seed: int
     learning_rate: float = 1e-3
@@ -116,10 +116,10 @@ class Training:
 
     def _batches(self, batch_size: int | None) -> Iterator[Tensor]:
         device = next(self.module.parameters()).device
-        if batch_size is None or batch_size >= self.n_points:
-            yield torch.arange(self.n_points, device=device)
+        if batch_size is None or batch_size >= self.n_samples:
+            yield torch.arange(self.n_samples, device=device)
             return
-        order = torch.randperm(self.n_points, generator=self.generator).to(device)
+        order = torch.randperm(self.n_samples, generator=self.generator).to(device)
         yield from order.split(batch_size)
 
     def _save(self, name: str, optimiser: torch.optim.Optimizer, *, finished: bool) -> None:

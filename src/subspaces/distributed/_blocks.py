@@ -26,7 +26,7 @@ from subspaces.representation.two_scale import AROUND, coefficients_of_cells
 from subspaces.utils.cells import CellTable, nearest_cells
 from subspaces.utils.types import Array, Labels, Sparse
 
-_MODEL = ("penalty", "landmarks", "whitening", "spectrum", "effective_dimension", "n_points", "mean")
+_MODEL = ("penalty", "landmarks", "whitening", "spectrum", "effective_dimension", "n_samples", "mean")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def read_sums(work: Work, n_shards: int) -> Sums:
     """All sums, added up in the order of the shards."""
     parts = [files.loaded(work.path("sums", place).with_suffix(".npz")) for place in range(n_shards)]
     inner, total = (np.sum([part[name] for part in parts], axis=0) for name in ("inner", "total"))
-    return Sums(inner, total, sum(float(part["diagonal"]) for part in parts), sum(int(p["n_points"]) for p in parts))
+    return Sums(inner, total, sum(float(part["diagonal"]) for part in parts), sum(int(p["n_samples"]) for p in parts))
 
 
 # ---------------------------------------------------------------- coefficients

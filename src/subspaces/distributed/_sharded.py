@@ -72,11 +72,11 @@ def _planned(estimator: KTRR, sample: Array, n: int) -> tuple[KTRR, Plan]:
     """
     sample = np.resize(sample, (max(len(sample), min(n, _sample.SAMPLE)), sample.shape[1]))
     resolved = estimator.resolve_auto(sample)
-    if resolved.spectral == "full" and resolved.partition != "modularity":
+    if resolved.spectral == "full" and resolved.assign_labels != "modularity":
         raise ValueError(
             f'spectral="full" embeds every point, which {n} points on workers are too many for: use spectral="auto".'
         )
-    coarse = "auto" if resolved.partition == "modularity" else "coarse"
+    coarse = "auto" if resolved.assign_labels == "modularity" else "coarse"
     asked = resolved.spectral
     try:
         resolved.spectral = coarse

@@ -27,7 +27,7 @@ _PARAMETERS = {
     "kernel": ("scaling", "kernel", "bandwidth", "kernel_params"),
     "graph": ("n_nonzero", "by", "graph", "graph_params"),
     "embedding": ("n_clusters", "connect", "spectral"),
-    "cut": ("partition", "n_init", "init", "random_state", "out_of_sample"),
+    "cut": ("assign_labels", "n_init", "init", "random_state", "out_of_sample"),
     "none": ("verbose",),
 }
 """The first stage that a parameter changes; all others belong to the coefficients."""
@@ -68,7 +68,7 @@ class Cut:
 
     Attributes
     ----------
-    method : ``"kmeans"``, ``"qr"``, ``"discretize"`` or ``"modularity"``
+    method : ``"kmeans"``, ``"cluster_qr"``, ``"discretize"`` or ``"modularity"``
     n_init, init : starts of k-means; ``init="qr"`` starts once, from the clusters of the QR cut
     iterations : of Leiden; None lets the number of points decide
     n_more : eigenvectors computed beyond one for each cluster, whose eigenvalues show the gap
@@ -171,10 +171,10 @@ class Plan:
 
     def check(self) -> None:
         """Refuse what cannot be done, with a reason."""
-        n, partition, scaling = self.shape.n, self.cut.method, self.scaling
-        if self.n_clusters is None and partition != "modularity":
+        n, assign_labels, scaling = self.shape.n, self.cut.method, self.scaling
+        if self.n_clusters is None and assign_labels != "modularity":
             raise ValueError(
-                f'n_clusters=None needs partition="modularity", which finds the number itself; got {partition!r}.'
+                f'n_clusters=None needs assign_labels="modularity", which finds it; got {assign_labels!r}.'
             )
         check_count(self.n_clusters, n)
         if scaling is not None and self.pairwise:

@@ -49,7 +49,7 @@ class SubspaceClustering(GraphClusterer):
         How many settings are tried: for 2,000 points about 3, 8 or 15 times the work of one :class:`KTRR`.
     scaling : {"auto", None, "unit", "max", "minmax", "standard", "log"}, default="auto"
         Scaling of the input; give it where you know the units.
-    partition : {"auto", "kmeans", "modularity"}, default="auto"
+    assign_labels : {"auto", "kmeans", "modularity"}, default="auto"
         How graphs are cut.
     features : None, {"pixels", "efficientnet", "timm:NAME", "open_clip:NAME"}, path or callable, default=None
         What makes vectors of images before anything else, in :meth:`fit` and :meth:`predict` alike; X is then a list of
@@ -73,7 +73,7 @@ class SubspaceClustering(GraphClusterer):
     estimator_ : the method that won, with its parameters and unfitted: fit it to do the same again without a search
     affinity_matrix_ : sparse (n, n), the graph that was cut
     embedding_ : array of shape (n, k), spectral embedding with unit rows
-    kernel_, reg_, n_nonzero_, scaling_, partition_ : what was chosen
+    kernel_, reg_, n_nonzero_, scaling_, assign_labels_ : what was chosen
     extractor_ : what made the vectors, None where X was used as it is
     timings_ : seconds of each stage
 
@@ -81,7 +81,7 @@ class SubspaceClustering(GraphClusterer):
     --------
     >>> from subspaces import SubspaceClustering
     >>> from subspaces.datasets import make_subspaces
-    >>> X, y = make_subspaces(3, dimension=2, ambient=10, n_points=30, noise=0.01, random_state=0)
+    >>> X, y = make_subspaces(3, dimension=2, ambient=10, n_samples=30, noise=0.01, random_state=0)
     >>> model = SubspaceClustering().fit(X)
     >>> model.n_clusters_, model.predict(X[:1]) == model.labels_[:1]
     (3, array([ True]))
@@ -90,7 +90,7 @@ class SubspaceClustering(GraphClusterer):
     n_clusters: int | None = field(default=None, kw_only=False)
     effort: str = "balanced"
     scaling: str | None = AUTO
-    partition: str = AUTO
+    assign_labels: str = AUTO
     features: str | PathLike[str] | Callable[..., Any] | None = None
     image_shape: Sequence[int] | None = None
 
@@ -99,7 +99,7 @@ class SubspaceClustering(GraphClusterer):
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "effort": [StrOptions(set(EFFORTS))],
         "scaling": [*CONSTRAINTS["scaling"], StrOptions({AUTO})],
-        "partition": [StrOptions({AUTO, "kmeans", "modularity"})],
+        "assign_labels": [StrOptions({AUTO, "kmeans", "modularity"})],
         "features": [str, PathLike, callable, None],
         "image_shape": [tuple, list, None],
     }
@@ -137,9 +137,9 @@ class SubspaceClustering(GraphClusterer):
 
     def _fit_with(self, X: Data, run: Callable[..., FitResult], chosen: Chosen) -> None:
         self.estimator_, self.selection_ = chosen
-        if self.selection_ is not None and self.selection_.n_points != X.shape[0]:
-            n_points = self.selection_.n_points
-            raise ValueError(f"chosen must be of the same points: it is of {n_points}, and X has {X.shape[0]}.")
+        if self.selection_ is not None and self.selection_.n_samples != X.shape[0]:
+            n_samples = self.selection_.n_samples
+            raise ValueError(f"chosen must be of the same points: it is of {n_samples}, and X has {X.shape[0]}.")
         plan = self.estimator_._plan(X)
         with announced(self, len(STAGES)) as listen:
             result = run(plan, X, listen=listen)
@@ -174,7 +174,7 @@ class SubspaceClustering(GraphClusterer):
     def _chosen(self, X: Data) -> Chosen:
         """The method that wins on these points, and what was tried."""
         plain = {name: OTHERWISE[name] for name in ("kernel", "reg", "n_nonzero")}
-        given: dict[str, Any] = {"scaling": self.scaling, "partition": self.partition}
+        given: dict[str, Any] = {"scaling": self.scaling, "assign_labels": self.assign_labels}
         known = {name: OTHERWISE[name] if value == AUTO else value for name, value in given.items()}
         default = self._method({**plain, **known, "n_clusters": self.n_clusters or 1})
         default._outline(X)  # what no choice can make right is refused before the search
@@ -188,7 +188,7 @@ class SubspaceClustering(GraphClusterer):
 
     def _method(self, chosen: dict[str, Any]) -> KTRR | SC:
         """The estimator with these parameters."""
-        shared = {name: chosen[name] for name in ("n_clusters", "scaling", "partition")}
+        shared = {name: chosen[name] for name in ("n_clusters", "scaling", "assign_labels")}
         shared |= {"out_of_sample": self.out_of_sample, "random_state": self.random_state}
         if chosen["kernel"] == NEIGHBORS:
             return SC(n_neighbors=chosen["n_nonzero"], bandwidth="local", **shared)

@@ -53,7 +53,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "graph": [StrOptions(set(GRAPHS))],
     "graph_params": [dict, None],
     "connect": ["boolean"],
-    "partition": [StrOptions(set(PARTITIONS))],
+    "assign_labels": [StrOptions(set(PARTITIONS))],
     "n_init": [COUNT],
     "init": [StrOptions({"k-means++", "random"})],
     "out_of_sample": [StrOptions(set(RULES))],
@@ -61,9 +61,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "max_iter": [COUNT],
     "epochs": [COUNT],
     "affine": ["boolean"],
-    "alpha": [POSITIVE],
     "error_weight": [POSITIVE],
-    "self_expression": [POSITIVE],
     "solver": [StrOptions({"auto", "dense", "low_rank", "two_scale"})],
     "spectral": [StrOptions({"auto", "full", "coarse"})],
     "n_neighbors": [COUNT],
@@ -84,7 +82,7 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
     Parameters
     ----------
     n_clusters : int or None, default=8
-        Number of clusters L. None lets ``partition="modularity"`` find it, in the methods that have this cut.
+        Number of clusters L. None lets ``assign_labels="modularity"`` find it, in the methods that have this cut.
     scaling : {None, "unit", "max", "standard", "minmax", "log"}, default=None
         Scaling of the input; ``"unit"`` scales each row to length 1, as the authors' program did; ``"log"`` is for
         counts.

@@ -25,7 +25,7 @@ class BDR(WithGraph, GraphClusterer):
 
     Parameters
     ----------
-    coupling : float, default=0.3
+    reg : float, default=0.3
         λ divided by ‖X‖²/k, the squared length of the points of an average cluster together. The authors' λ = 50 for
         unit points is 0.8 for the 64 faces of each person in Extended Yale B.
     block_weight : float, default=0.02
@@ -50,7 +50,7 @@ class BDR(WithGraph, GraphClusterer):
     """
 
     scaling: str | None = "unit"
-    coupling: float = 0.3
+    reg: float = 0.3
     block_weight: float = 0.02
     variant: str = "Z"
     n_blocks: int | None = None
@@ -61,7 +61,6 @@ class BDR(WithGraph, GraphClusterer):
     max_iter: int = 1000
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
-        "coupling": [POSITIVE],
         "block_weight": [POSITIVE],
         "variant": [StrOptions(set(VARIANTS))],
         "n_blocks": [COUNT, None],
@@ -84,7 +83,7 @@ class BDR(WithGraph, GraphClusterer):
         return block_diagonal(
             X,
             n_blocks=n_blocks,
-            coupling=self.coupling,
+            reg=self.reg,
             block_weight=self.block_weight,
             variant=self.variant,
             tol=self.tol,

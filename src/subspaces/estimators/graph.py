@@ -80,7 +80,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     Parameters
     ----------
-    partition : {"kmeans", "qr", "discretize", "modularity"}, default="kmeans"
+    assign_labels : {"kmeans", "cluster_qr", "discretize", "modularity"}, default="kmeans"
         How the graph is cut: k-means, QR or discretisation of the spectral embedding, or Leiden communities.
     n_init : int, default=20
         Starts of k-means.
@@ -105,7 +105,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     n_iter_ : its number of steps
     """
 
-    partition: str = "kmeans"
+    assign_labels: str = "kmeans"
     n_init: int = 20
     init: str = "k-means++"
     out_of_sample: str = "neighbors"
@@ -194,7 +194,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
             affinity=None if self._represents else self._affinity,
             graph=self._graph_rule(),
             connect=getattr(self, "connect", False),
-            cut=Cut(self.partition, self.n_init, self.init),
+            cut=Cut(self.assign_labels, self.n_init, self.init),
             seed=self._drawn_seed(),
             settings=self.get_params(deep=False),
         )
@@ -253,7 +253,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     @property
     def embedding_(self) -> Array:
-        """Spectral embedding Y with unit rows; for ``partition="modularity"``, which needs none, computed when read."""
+        """Spectral embedding Y with unit rows; made when read for ``assign_labels="modularity"``."""
         check_is_fitted(self, "labels_")
         if self._embedding is None:
             return stages.embed(self.affinity_matrix_, self.n_clusters_).rows

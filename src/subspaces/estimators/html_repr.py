@@ -115,7 +115,7 @@ def _sample(estimator: Any) -> str:
 
 
 def _cut(estimator: Any) -> str:
-    return str(getattr(estimator, "partition_", getattr(estimator, "partition", "")))
+    return str(getattr(estimator, "assign_labels_", getattr(estimator, "assign_labels", "")))
 
 
 _DETAILS = {

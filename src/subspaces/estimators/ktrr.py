@@ -53,7 +53,7 @@ class ByRidge:
     ----------
     solver_, solver_reason_ : "dense", "low_rank" or "two_scale", and why
     selection_ : what was tried for the parameters that are ``"auto"``, and why the winner won; None if none is
-    reg_, n_nonzero_, scaling_, partition_ : the values used, given or chosen
+    reg_, n_nonzero_, scaling_, assign_labels_ : the values used, given or chosen
     """
 
     reg: float | str = 0.1
@@ -96,9 +96,9 @@ class KTRR(ByRidge, WithKernel, GraphClusterer):
     Each point is written as a ridge combination of all others in a kernel space (closed form), only the strongest
     coefficients are kept, and the resulting graph is cut.
 
-    `n_clusters`, `kernel`, `scaling`, `reg`, `n_nonzero` and `partition` may each be ``"auto"``: then they are chosen
-    from the points alone (:func:`subspaces.selection.choose`), at the cost of some eight fits, and ``selection_``
-    shows everything that was tried.
+    `n_clusters`, `kernel`, `scaling`, `reg`, `n_nonzero` and `assign_labels` may each be ``"auto"``: they are then
+    chosen from the samples alone (:func:`subspaces.selection.choose`), at the cost of some eight fits, and
+    ``selection_`` shows everything that was tried.
 
     References
     ----------

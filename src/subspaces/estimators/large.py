@@ -191,7 +191,7 @@ class SEC(ByLandmarks, SubspaceClusterer):
         p, points drawn at random whose graph is cut; as many as there are points is the method without sampling.
     n_neighbors : int, default=5
         Neighbours each landmark is joined to.
-    fidelity : float, default=1
+    error_weight : float, default=1
         μ, how much the linear map counts against the graph.
     reg : float, default=0.01
         Ridge penalty of the map: γ is `reg` times the mean diagonal entry of X_cᵀX_c, so that units do not matter.
@@ -217,10 +217,9 @@ class SEC(ByLandmarks, SubspaceClusterer):
     """
 
     n_neighbors: int = 5
-    fidelity: float = 1.0
+    error_weight: float = 1.0
     reg: float = 0.01
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"fidelity": [POSITIVE]}
     _method, _keeps = sec, ("penalty", "embedding_map", "cluster_centers")
     cost = "O(p³ + p m²) and one product, O(n m n_clusters)"
     reference = "Nie, Zeng, Tsang, Xu, Zhang: Spectral embedded clustering, IEEE Trans. Neural Networks 22 (2011)"

@@ -31,7 +31,7 @@ class SMCE(WithGraph, GraphClusterer):
 
     Parameters
     ----------
-    sparsity : float, default=10
+    reg : float, default=10
         λ, weight of sparsity beside the error.
     n_neighbors : int, default=20
         Candidates per point.
@@ -46,12 +46,11 @@ class SMCE(WithGraph, GraphClusterer):
     """
 
     graph: str = "larger"
-    sparsity: float = 10.0
+    reg: float = 10.0
     n_neighbors: int = 20
     tol: float = 1e-6
     max_iter: int = 10_000
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {"sparsity": [POSITIVE]}
     _n_squares = 0
     _is_sparse = True
     cost = "neighbour search, then n small problems at once"
@@ -59,7 +58,7 @@ class SMCE(WithGraph, GraphClusterer):
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         n_neighbors = min(self.n_neighbors, X.shape[0] - 1)
-        return smce(X, reg=self.sparsity, n_neighbors=n_neighbors, tol=self.tol, max_iter=self.max_iter)
+        return smce(X, reg=self.reg, n_neighbors=n_neighbors, tol=self.tol, max_iter=self.max_iter)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -23,7 +23,7 @@ OTHERWISE: dict[str, Any] = {
     "reg": 1.0,
     "n_nonzero": 5,
     "scaling": None,
-    "partition": "kmeans",
+    "assign_labels": "kmeans",
 }
 """What ``"auto"`` means where there is nothing to choose by: all points are equal."""
 
@@ -38,8 +38,8 @@ def settle(estimator: T, X: Data) -> tuple[T, Selection | None]:
     if not asked:
         return estimator, None
     defaults = {name: OTHERWISE[name] for name in asked}
-    if "partition" in defaults and estimator.n_clusters is None:
-        defaults["partition"] = "modularity"
+    if "assign_labels" in defaults and estimator.n_clusters is None:
+        defaults["assign_labels"] = "modularity"
     if all_equal(X, _checked(estimator, X, defaults).pairwise):
         return _with(estimator, defaults), None
     given = {name: getattr(estimator, name) for name in signature(choose).parameters if hasattr(estimator, name)}
@@ -59,14 +59,14 @@ def _checked(estimator: Any, X: Data, defaults: dict[str, Any]) -> Plan:
     plan: Plan = one._outline(X)
     if "kernel" not in defaults:
         choose_solver(one.solver, mapped_kernel(plan, X), plan.shape)
-    if "partition" not in defaults and plan.cut.method != "modularity":
+    if "assign_labels" not in defaults and plan.cut.method != "modularity":
         is_coarse(one.spectral, plan, one.solver)
     return plan
 
 
 def keep_choice(estimator: Any, resolved: Any) -> None:
     """The values used, given or chosen, as fitted attributes."""
-    for name in ("reg", "n_nonzero", "scaling", "partition"):
+    for name in ("reg", "n_nonzero", "scaling", "assign_labels"):
         if hasattr(resolved, name):  # a graph of neighbours has no penalty
             setattr(estimator, f"{name}_", getattr(resolved, name))
     if estimator.selection_ is not None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.landmark_run import Outcome, check_landmarks, run_landmarks
 from subspaces.engine.validation import check_count
-from subspaces.estimators.base import COUNT, SubspaceClusterer
+from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
 from subspaces.estimators.callbacks import announced
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.graph import WithKernel
@@ -246,7 +246,7 @@ class EKTRR(WithKernel, Sampled):
         Subspaces need not contain the origin.
     n_nonzero : int or None, default=5
         η, coefficients kept per landmark; None keeps all.
-    graph, partition, n_init
+    graph, assign_labels, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.KTRR`.
 
     Examples
@@ -264,11 +264,11 @@ class EKTRR(WithKernel, Sampled):
     affine: bool = False
     n_nonzero: int | str | None = 5
     graph: str = "symmetric"
-    partition: str = "kmeans"
+    assign_labels: str = "kmeans"
     n_init: int = 20
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
-        name: AUTOMATIC[name] for name in ("kernel", "reg", "n_nonzero", "partition")
+        name: AUTOMATIC[name] for name in ("kernel", "reg", "n_nonzero", "assign_labels")
     }
     _method = KTRR
     cost = "KTRR on δ points, O(δ³), then O(10 m) per point"
@@ -281,22 +281,22 @@ class ByResiduals:
 
     Parameters
     ----------
-    kappa, normalize_residual
+    classifier_reg, normalize_residual
         Of the classifier, as in :class:`~subspaces.landmarks.collaborative.CollaborativeClassifier`.
     scaling : {None, "unit", "max", "minmax", "standard"}, default="unit"
         The authors scale every point to length 1.
     """
 
     scaling: str | None = "unit"
-    partition: str = "kmeans"
+    assign_labels: str = "kmeans"
     n_init: int = 20
-    kappa: float = 1e-6
+    classifier_reg: float = 1e-6
     normalize_residual: bool = False
 
-    _constraints = CollaborativeClassifier._parameter_constraints
+    _constraints: ClassVar[dict[str, list[Any]]] = {"classifier_reg": [POSITIVE], "normalize_residual": ["boolean"]}
 
     def _new_classifier(self) -> Any:
-        return CollaborativeClassifier(self.kappa, self.normalize_residual)
+        return CollaborativeClassifier(self.classifier_reg, self.normalize_residual)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -305,7 +305,7 @@ class SSSC(ByResiduals, Sampled):
 
     Parameters
     ----------
-    alpha, tol, max_iter, partition, n_init
+    error_weight, tol, max_iter, assign_labels, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.SSC`.
 
     Examples
@@ -313,12 +313,12 @@ class SSSC(ByResiduals, Sampled):
     >>> from subspaces.datasets import make_subspaces
     >>> from subspaces.metrics import accuracy
     >>> from subspaces import SSSC
-    >>> X, y = make_subspaces(3, dimension=3, ambient=20, n_points=1000, random_state=0)
+    >>> X, y = make_subspaces(3, dimension=3, ambient=20, n_samples=1000, random_state=0)
     >>> accuracy(y, SSSC(n_clusters=3, n_landmarks=150).fit_predict(X))
     1.0
     """
 
-    alpha: float = 20.0
+    error_weight: float = 20.0
     tol: float = 1e-4
     max_iter: int = 200
 
@@ -333,7 +333,7 @@ class SLSR(ByResiduals, Sampled):
 
     Parameters
     ----------
-    reg, partition, n_init
+    reg, assign_labels, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.LSR1`.
 
     Examples
@@ -356,7 +356,7 @@ class SLRR(ByResiduals, Sampled):
 
     Parameters
     ----------
-    error_weight, tol, max_iter, partition, n_init
+    error_weight, tol, max_iter, assign_labels, n_init
         Of the clustering of the landmarks, as in :class:`~subspaces.LRR2`.
 
     Examples

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from subspaces.engine.plan import Context
-from subspaces.estimators.base import COUNT, POSITIVE
+from subspaces.estimators.base import COUNT
 from subspaces.estimators.graph import GraphClusterer, WithGraph, WithKernel
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.elastic_net import elastic_net
@@ -33,8 +33,8 @@ class SSC(WithGraph, GraphClusterer):
 
     Parameters
     ----------
-    alpha : float, default=20
-        λ = alpha/μ, μ the smallest over points of the largest |xᵢᵀxⱼ|; below 1 some points get no coefficient.
+    error_weight : float, default=20
+        λ = error_weight/μ, μ the smallest over points of the largest |xᵢᵀxⱼ|; below 1 some points get no coefficient.
     affine : bool, default=False
         Subspaces need not contain the origin.
     outliers : bool, default=False
@@ -54,7 +54,7 @@ class SSC(WithGraph, GraphClusterer):
 
     scaling: str | None = "unit"
     graph: str = "mass"
-    alpha: float = 20.0
+    error_weight: float = 20.0
     affine: bool = False
     outliers: bool = False
     solver: str = "exact"
@@ -66,7 +66,7 @@ class SSC(WithGraph, GraphClusterer):
         "solver": [StrOptions({"exact", "admm"})],
     }
     _n_squares = 2.25
-    cost = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
+    cost = "3 to 20 inverses of K at error_weight 20 to 100; grows with error_weight"
     reference = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
 
     def _squares(self) -> float:
@@ -76,9 +76,14 @@ class SSC(WithGraph, GraphClusterer):
         if self.solver == "admm":
             if self.outliers:
                 raise ValueError('outliers=True needs solver="exact"; got solver="admm", which has no outliers.')
-            return ssc_admm(X, alpha=self.alpha, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
+            return ssc_admm(X, error_weight=self.error_weight, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
         return ssc(
-            X, alpha=self.alpha, affine=self.affine, outliers=self.outliers, tol=self.tol, max_iter=self.max_iter
+            X,
+            error_weight=self.error_weight,
+            affine=self.affine,
+            outliers=self.outliers,
+            tol=self.tol,
+            max_iter=self.max_iter,
         )
 
 
@@ -90,8 +95,8 @@ class KSSC(WithKernel, WithGraph, GraphClusterer):
 
     Parameters
     ----------
-    alpha : float, default=20
-        λ = alpha/μ, μ the smallest over samples of the largest kernel value; below 1 some get no coefficient.
+    error_weight : float, default=20
+        λ = error_weight/μ, μ the smallest over samples of the largest kernel value; below 1 some get no coefficient.
     affine : bool, default=False
         Subspaces need not contain the origin.
     tol, max_iter
@@ -105,17 +110,17 @@ class KSSC(WithKernel, WithGraph, GraphClusterer):
     """
 
     graph: str = "mass"
-    alpha: float = 20.0
+    error_weight: float = 20.0
     affine: bool = False
     tol: float = 1e-4
     max_iter: int = 200
 
     _n_squares = 2.25
-    cost = "3 to 20 inverses of K at alpha 20 to 100; grows with alpha"
+    cost = "3 to 20 inverses of K at error_weight 20 to 100; grows with error_weight"
     reference = "Patel, Vidal: Kernel sparse subspace clustering, ICIP 2014"
 
     def _represent(self, K: Array, context: Context) -> Coefficients:
-        found = kssc(K, alpha=self.alpha, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
+        found = kssc(K, error_weight=self.error_weight, affine=self.affine, tol=self.tol, max_iter=self.max_iter)
         if found.trace is not None and not found.trace.converged:
             warn_if_indefinite(K)
         return found
@@ -132,7 +137,7 @@ class EnSC(WithGraph, GraphClusterer):
 
     Parameters
     ----------
-    gamma : float, default=50
+    error_weight : float, default=50
         Weight of the data term relative to its smallest useful value, as in the authors' program.
     l1_ratio : float in (0, 1], default=0.9
         τ; 1 is SSC.
@@ -147,13 +152,12 @@ class EnSC(WithGraph, GraphClusterer):
     """
 
     graph: str = "unit"
-    gamma: float = 50.0
+    error_weight: float = 50.0
     l1_ratio: float = 0.9
     tol: float = 1e-6
     max_iter: int = 100
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [POSITIVE],
         "l1_ratio": [Interval(Real, 0, 1, closed="right")],
     }
     _n_squares = 0
@@ -163,7 +167,9 @@ class EnSC(WithGraph, GraphClusterer):
     reference = "You, Li, Robinson, Vidal: Oracle based active set algorithm, CVPR 2016"
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
-        return elastic_net(X, gamma=self.gamma, l1_ratio=self.l1_ratio, tol=self.tol, max_iter=self.max_iter)
+        return elastic_net(
+            X, error_weight=self.error_weight, l1_ratio=self.l1_ratio, tol=self.tol, max_iter=self.max_iter
+        )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

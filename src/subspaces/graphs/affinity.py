@@ -77,7 +77,7 @@ def _strongest_edges_out(
     coefficients: Coefficients, peaks: Array, pieces: Labels, n_pieces: int
 ) -> tuple[Array, Array, Array]:
     """For each piece: the point inside, the point outside and the weight of its strongest way out."""
-    n = coefficients.n_points
+    n = coefficients.n_samples
     outside, weight = np.zeros(n, dtype=np.intp), np.zeros(n)
     if coefficients.matrix is not None:
         S = sparse.coo_array(symmetrised(coefficients.matrix))

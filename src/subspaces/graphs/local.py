@@ -96,10 +96,10 @@ def _local_bases(points: Array, neighbours: Array, dim: int) -> tuple[Array, Arr
 
     Directions beyond the rank of a neighbourhood are arbitrary; they are set to zero and not counted.
     """
-    n_points, rank = points.shape
-    members = np.column_stack([np.arange(n_points), neighbours])
+    n_samples, rank = points.shape
+    members = np.column_stack([np.arange(n_samples), neighbours])
     dim = min(dim, members.shape[1])
-    bases, dims = np.zeros((dim, n_points, rank), points.dtype), np.zeros(n_points, points.dtype)
+    bases, dims = np.zeros((dim, n_samples, rank), points.dtype), np.zeros(n_samples, points.dtype)
     nonzero, negligible = np.count_nonzero(points, axis=1) > 0, np.finfo(points.dtype).eps ** 0.5
 
     def fill(start: int, stop: int) -> None:
@@ -108,7 +108,7 @@ def _local_bases(points: Array, neighbours: Array, dim: int) -> tuple[Array, Arr
         bases[: kept.shape[1], start:stop] = (directions[:, :dim] * kept[:, :, None]).swapaxes(0, 1)
         dims[start:stop] = kept.sum(axis=1)
 
-    map_blocks(fill, row_blocks(n_points, 2 * members.shape[1] * rank * points.itemsize))
+    map_blocks(fill, row_blocks(n_samples, 2 * members.shape[1] * rank * points.itemsize))
     return bases, dims
 
 
@@ -181,9 +181,9 @@ def _self_tuned_graph(X: Array, n_neighbors: int) -> Sparse:
     return csr_array(directed.maximum(directed.T))
 
 
-def _symmetric(rows: Blocks, n_points: int, dtype: np.dtype[Any], arrays_per_row: int = 1) -> Array:
+def _symmetric(rows: Blocks, n_samples: int, dtype: np.dtype[Any], arrays_per_row: int = 1) -> Array:
     """Symmetric matrix with zero diagonal from ``rows(start, stop)``, its part ``[start:stop, start:]``."""
-    matrix = np.empty((n_points, n_points), dtype)
+    matrix = np.empty((n_samples, n_samples), dtype)
 
     def fill(start: int, stop: int) -> None:
         block, square = rows(start, stop), slice(0, stop - start)
@@ -192,6 +192,6 @@ def _symmetric(rows: Blocks, n_points: int, dtype: np.dtype[Any], arrays_per_row
         matrix[start:stop, start:] = block
         matrix[start:, start:stop] = block.T
 
-    map_blocks(fill, row_blocks(n_points, arrays_per_row * n_points * dtype.itemsize, 4 * BLOCK_BYTES))
+    map_blocks(fill, row_blocks(n_samples, arrays_per_row * n_samples * dtype.itemsize, 4 * BLOCK_BYTES))
     np.fill_diagonal(matrix, 0)
     return matrix

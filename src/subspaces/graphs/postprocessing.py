@@ -68,7 +68,7 @@ def _keep_mass(C: Matrix, share: float, until_exceeded: bool) -> Sparse:
     if issparse(C):
         return _keep_mass_sparse(C, share, until_exceeded)
     coefficients = C if isinstance(C, Coefficients) else from_dense(_square(np.asarray(C)))
-    n_points = coefficients.n_points
+    n_samples = coefficients.n_samples
 
     def keep(start: int, stop: int) -> tuple[Array, Array, Array]:
         columns = coefficients.columns(start, stop)
@@ -76,9 +76,9 @@ def _keep_mass(C: Matrix, share: float, until_exceeded: bool) -> Sparse:
         return columns[kept], np.nonzero(kept)[1], np.count_nonzero(kept, axis=1)
 
     # About six arrays of the block's shape live at once: magnitudes, order, sorted values, sums, masks.
-    parts = map_blocks(keep, row_blocks(n_points, 6 * n_points * coefficients.dtype.itemsize))
+    parts = map_blocks(keep, row_blocks(n_samples, 6 * n_samples * coefficients.dtype.itemsize))
     data, indices, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return csc_array((data, indices, np.append(0, np.cumsum(counts))), shape=(n_points, n_points))
+    return csc_array((data, indices, np.append(0, np.cumsum(counts))), shape=(n_samples, n_samples))
 
 
 def _keep_mass_sparse(C: Sparse, share: float, until_exceeded: bool) -> Sparse:
@@ -296,9 +296,9 @@ def dscnet_affinity(
 
 def _leading_eigenpairs(symmetric: Sparse, rank: int) -> tuple[Array, Array]:
     """The `rank` eigenpairs of largest magnitude: for a symmetric matrix its leading singular triplets."""
-    n_points = symmetric.shape[0]
+    n_samples = symmetric.shape[0]
     # Lanczos keeps a basis of 2 · rank vectors orthogonal; from a tenth of the spectrum on LAPACK is faster.
-    if n_points > DENSE_EIGH_POINTS and 10 * rank <= n_points:
+    if n_samples > DENSE_EIGH_POINTS and 10 * rank <= n_samples:
         # Its start is not the ones of the original program: on a graph of equal blocks they lie in a small invariant
         # subspace, and Lanczos never leaves it.
         with suppress(LinAlgError):
@@ -342,7 +342,7 @@ def _angle_affinity(vectors: Array, singular: Array, power: float, dtype: np.dty
 def _matrix(C: Matrix) -> Array | Sparse:
     """C as one square floating-point matrix, dense or sparse."""
     if isinstance(C, Coefficients):
-        return C.rows(0, C.n_points)
+        return C.rows(0, C.n_samples)
     return _square(C if issparse(C) else np.asarray(C))
 
 

@@ -130,7 +130,7 @@ def build_graph(
     that vanish beside the largest are left out.
     """
     rule.check(n_clusters)
-    rule.require_memory(coefficients.n_points, coefficients.matrix is not None)
+    rule.require_memory(coefficients.n_samples, coefficients.matrix is not None)
     params = dict(rule.params)
     if rule.name == "column":
         C = truncate(coefficients, rule.n_nonzero, by=rule.by)

@@ -44,7 +44,7 @@ def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "ma
         No explicit zeros. Of entries that tie with the η-th largest (:mod:`subspaces.utils.ties`) those with the
         smallest row index stay.
     """
-    n, whole = coefficients.n_points, coefficients.matrix
+    n, whole = coefficients.n_samples, coefficients.matrix
     if whole is not None and (n_nonzero is None or np.diff(whole.indptr).max() <= n_nonzero):
         return whole  # nothing to cut
     n_nonzero = n if n_nonzero is None else min(n_nonzero, n - 1)
@@ -81,7 +81,7 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
     The first pass over the coefficients then finds the η largest of each column, hence also the largest one, by which
     the second pass divides.
     """
-    n, whole, asked = coefficients.n_points, coefficients.matrix, n_nonzero
+    n, whole, asked = coefficients.n_samples, coefficients.matrix, n_nonzero
     n_nonzero = n if asked is None else min(asked, n - 1)
     if whole is not None:
         C = truncate(coefficients, asked) if keep else None
@@ -104,7 +104,7 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
 
 def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
     """What :func:`column_peaks` finds, and the `n_nonzero` largest entries of each column of C."""
-    n, of_core = coefficients.n_points, coefficients.of_core
+    n, of_core = coefficients.n_samples, coefficients.of_core
     read = coefficients.core if coefficients.core is not None and of_core is not None else coefficients.columns
 
     def one_block(start: int, stop: int) -> tuple[Array, tuple[Array, Array, Array]]:
@@ -124,7 +124,7 @@ def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int) -> tuple[Arra
 
 def _symmetric_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int, keep: bool) -> Truncated:
     """The symmetric rule where all n² products are made in single precision and the few that matter in double."""
-    n = coefficients.n_points
+    n = coefficients.n_samples
     peaks, C = _peaks_by_draft(coefficients, draft, n_nonzero if keep else 1)
     inverse = 1 / np.where(peaks > 0, peaks, 1)
     weights = (inverse / inverse.max()).astype(np.float32)
@@ -149,7 +149,7 @@ def _symmetric_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int
 
 def _symmetric_by_search(coefficients: Coefficients, n_nonzero: int, keep: bool) -> Truncated:
     """The symmetric rule where the largest entries are found elsewhere and only they are brought here."""
-    n = coefficients.n_points
+    n = coefficients.n_samples
     peaks, C = _peaks_by_search(coefficients, n_nonzero if keep else 1)
     divisors = np.where(peaks > 0, peaks, 1)
     with np.errstate(over="ignore"):
@@ -163,7 +163,7 @@ def _symmetric_by_search(coefficients: Coefficients, n_nonzero: int, keep: bool)
 
 def _peaks_by_search(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
     """What :func:`_peaks_and_largest` finds, by a search elsewhere."""
-    n, of_core = coefficients.n_points, coefficients.of_core
+    n, of_core = coefficients.n_samples, coefficients.of_core
     assert of_core is not None
     peaks, parts = np.zeros(n, dtype=coefficients.dtype), []
     for start, stop in row_blocks(n, n * coefficients.dtype.itemsize, _SEARCH_BYTES):
@@ -194,7 +194,7 @@ def _searched(
 
 
 def _blocks_of(coefficients: Coefficients, dtype: np.dtype[Any]) -> list[tuple[int, int]]:
-    n = coefficients.n_points
+    n = coefficients.n_samples
     return row_blocks(n, n * dtype.itemsize // coefficients.enlarge)
 
 
@@ -260,7 +260,7 @@ def column_peaks(coefficients: Coefficients) -> Array:
 
 def _peaks_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int = 1) -> tuple[Array, Sparse]:
     """Column peaks and the largest entries of C: the draft says where they are, their values are in full precision."""
-    n, of_core = coefficients.n_points, coefficients.of_core
+    n, of_core = coefficients.n_samples, coefficients.of_core
     assert of_core is not None
 
     def one_block(start: int, stop: int) -> tuple[Array, tuple[Array, Array, Array]]:

@@ -35,7 +35,7 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kappa : float, default=1e-6
+    reg : float, default=1e-6
         κ, the ridge, for points of unit length.
     normalize_residual : bool, default=False
         Divide the length of the residual by that of a_c, as printed in 2013; the authors' program does not.
@@ -58,11 +58,11 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
     array(['x', 'y'], dtype='<U1')
     """
 
-    kappa: float = 1e-6
+    reg: float = 1e-6
     normalize_residual: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kappa": [Interval(Real, 0, None, closed="neither")],
+        "reg": [Interval(Real, 0, None, closed="neither")],
         "normalize_residual": ["boolean"],
     }
 
@@ -75,7 +75,7 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
         # float64: κ is far below float32's resolution of ‖A‖²
         A = X.astype(np.float64, copy=False)
         members = [np.flatnonzero(codes == code) for code in range(len(self.classes_))]
-        P = ridge_operator(A, self.kappa)
+        P = ridge_operator(A, self.reg)
         self._by_codes = 2 * len(A) < len(members) * A.shape[1]
         if self._by_codes:
             self._parts = [(P[rows].T, A[rows]) for rows in members]
@@ -125,14 +125,14 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def ridge_operator(A: Array, kappa: float) -> Array:
+def ridge_operator(A: Array, reg: float) -> Array:
     """P = (AAᵀ + κI)⁻¹A, shape (p, m): the ridge code of y over the rows of A is yPᵀ.
 
     Through the singular values of A: A is often rank deficient, and squaring it first would lose directions of
     size √κ in the rounding.
     """
     U, s, Vt = svd(A)
-    return np.asarray((U * (s / (s**2 + kappa))) @ Vt)
+    return np.asarray((U * (s / (s**2 + reg))) @ Vt)
 
 
 def _squared_lengths(X: Array) -> Array:

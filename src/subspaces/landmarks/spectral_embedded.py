@@ -62,7 +62,7 @@ def self_tuned_graph(X: Array, n_neighbors: int) -> Sparse:
     return sparse.csr_array(W.maximum(W.T))
 
 
-def spectral_embedded(X: Array, W: Sparse, n_vectors: int, fidelity: float, reg: float) -> LinearEmbedding:
+def spectral_embedded(X: Array, W: Sparse, n_vectors: int, error_weight: float, reg: float) -> LinearEmbedding:
     """Minimise tr(FᵀLF) + μ (‖X W + 1bᵀ − F‖² + γ‖W‖²) over F with FᵀF = I, W and b.
 
     L = I − S is the normalised Laplacian of the graph, S = D^(−½) W D^(−½). For given F the map is a ridge regression;
@@ -74,7 +74,7 @@ def spectral_embedded(X: Array, W: Sparse, n_vectors: int, fidelity: float, reg:
     X : array of shape (n, m)
     W : symmetric graph, CSR of shape (n, n)
     n_vectors : columns of F
-    fidelity : μ; 0 is the ordinary spectral embedding, ∞ that of the ridge regression alone (principal components)
+    error_weight : μ; 0 is the ordinary spectral embedding, ∞ that of the ridge regression alone (principal components)
     reg : γ
     """
     n, m = X.shape
@@ -85,7 +85,7 @@ def spectral_embedded(X: Array, W: Sparse, n_vectors: int, fidelity: float, reg:
     degrees = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     roots = np.sqrt(np.divide(1, degrees, out=np.zeros(n), where=degrees > 0))
     S = sparse.diags_array(roots) @ W.astype(np.float64) @ sparse.diags_array(roots)
-    share = 1 / (1 + fidelity)  # the same eigenvectors for numbers of moderate size
+    share = 1 / (1 + error_weight)  # the same eigenvectors for numbers of moderate size
     F = _leading_vectors(S, Q, share, n_vectors)
     weights = solve_triangular(factor, Q.T @ F, lower=True, trans="T", check_finite=False)
     return LinearEmbedding(F, weights, mean, F.mean(axis=0))
@@ -132,7 +132,7 @@ def sec(
     n_clusters: int,
     n_landmarks: int,
     n_neighbors: int = 5,
-    fidelity: float = 1.0,
+    error_weight: float = 1.0,
     reg: float = 0.01,
     n_init: int = 10,
     seed: int = 0,
@@ -144,7 +144,7 @@ def sec(
     with stage("embedding"):
         W = self_tuned_graph(sample, n_neighbors)
         penalty = reg * len(sample) * float(sample.var(axis=0, dtype=np.float64).mean())
-        embedding = spectral_embedded(sample, W, n_clusters, fidelity, penalty)
+        embedding = spectral_embedded(sample, W, n_clusters, error_weight, penalty)
     with stage("partition"):
         found, _ = cluster_rows(embedding.vectors, n_clusters, n_init, seed)
         found = one_label_per_copy(found, hash_rows(sample))

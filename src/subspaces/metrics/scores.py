@@ -254,8 +254,8 @@ def _pair_scores(table: Contingency) -> dict[str, float]:
     counts = table.counts
     both = _n_pairs(table.cells()[2])
     in_classes, in_clusters = _n_pairs(counts.sum(axis=1)), _n_pairs(counts.sum(axis=0))
-    n_points = int(counts.sum())
-    all_pairs = n_points * (n_points - 1) // 2
+    n_samples = int(counts.sum())
+    all_pairs = n_samples * (n_samples - 1) // 2
     if both == in_classes == in_clusters:
         return dict.fromkeys(("ari", "f_score", "precision", "recall"), 1.0)
     # (both − expected) / (mean − expected), expected = in_classes in_clusters / all_pairs, in whole numbers
@@ -276,12 +276,12 @@ def _n_pairs(sizes: Array) -> int:
 
 def _normalized_mutual_info(table: Contingency, average: Average) -> float:
     rows, columns, counts = table.cells()
-    n_points = float(table.counts.sum())
+    n_samples = float(table.counts.sum())
     classes, clusters = (table.counts.sum(axis=axis).astype(np.float64) for axis in (1, 0))
     # fsum: the result does not depend on the order of the labels, and the same partition gives exactly 1
-    ratio = counts * n_points / (classes[rows] * clusters[columns])
-    information = math.fsum((counts / n_points * np.log(ratio)).tolist())
-    entropies = [math.fsum((sizes / n_points * np.log(n_points / sizes)).tolist()) for sizes in (classes, clusters)]
+    ratio = counts * n_samples / (classes[rows] * clusters[columns])
+    information = math.fsum((counts / n_samples * np.log(ratio)).tolist())
+    entropies = [math.fsum((sizes / n_samples * np.log(n_samples / sizes)).tolist()) for sizes in (classes, clusters)]
     averages = {
         "max": max(entropies),
         "arithmetic": sum(entropies) / 2,

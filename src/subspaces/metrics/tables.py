@@ -99,20 +99,20 @@ def _encode_objects(labels: list[Any], argument: str) -> Encoded:
 
 def tabulate(true: Encoded, pred: Encoded) -> Contingency:
     """How many points each class shares with each cluster."""
-    n_points, shape = len(true.codes), (len(true.values), len(pred.values))
-    if n_points != len(pred.codes):
+    n_samples, shape = len(true.codes), (len(true.values), len(pred.values))
+    if n_samples != len(pred.codes):
         raise ValueError(
             f"{true.argument} and {pred.argument} must label the same points, "
-            f"got lengths {n_points} and {len(pred.codes)}"
+            f"got lengths {n_samples} and {len(pred.codes)}"
         )
     if shape[0] * shape[1] <= DENSE_CELLS:
         counts: Any = np.zeros(shape[0] * shape[1], dtype=np.int64)
-        for start, stop in row_blocks(n_points, bytes_per_row=8):
+        for start, stop in row_blocks(n_samples, bytes_per_row=8):
             cell = true.codes[start:stop] * shape[1] + pred.codes[start:stop]
             counts += np.bincount(cell, minlength=counts.size)
         counts = counts.reshape(shape)
     else:
-        ones = np.ones(n_points, dtype=np.int64)
+        ones = np.ones(n_samples, dtype=np.int64)
         counts = sparse.coo_array((ones, (true.codes, pred.codes)), shape=shape).tocsr()
     return Contingency(counts, true.values, pred.values)
 

@@ -42,7 +42,7 @@ def block_diagonal(
     X: Array,
     *,
     n_blocks: int,
-    coupling: float = 0.3,
+    reg: float = 0.3,
     block_weight: float = 0.02,
     variant: str = "Z",
     tol: float = 1e-3,
@@ -54,7 +54,7 @@ def block_diagonal(
     ----------
     X : array of shape (n, m), points as rows
     n_blocks : k, the number of clusters
-    coupling : float
+    reg : float
         λ divided by the squared length of the points of an average cluster together, ‖X‖²/k. The eigenvalues of K, to
         which λ is added, grow with the points in a cluster, so this means the same for any n and any unit.
     block_weight : float
@@ -80,9 +80,9 @@ def block_diagonal(
     >>> np.argwhere(block_diagonal(X, n_blocks=2, variant="B").dense()).tolist()
     [[0, 1], [1, 0], [2, 3], [3, 2]]
     """
-    if not coupling > 0:
-        raise ValueError(f"coupling must be positive, got {coupling!r}")
-    check_arguments(coupling, tol, max_iter)
+    if not reg > 0:
+        raise ValueError(f"reg must be positive, got {reg!r}")
+    check_arguments(reg, tol, max_iter)
     if not block_weight > 0:
         raise ValueError(f"block_weight must be positive, got {block_weight}")
     if n_blocks < 1:
@@ -95,7 +95,7 @@ def block_diagonal(
         points = points[present]
     k = min(int(n_blocks), len(points))
     K = points @ points.T
-    lam = coupling * (float(np.trace(K, dtype=np.float64)) / k or 1.0)
+    lam = reg * (float(np.trace(K, dtype=np.float64)) / k or 1.0)
     K.flat[:: len(K) + 1] += lam
     P = cho_solve((cholesky(K)[0], True), np.diag(np.full(len(K), lam, dtype=K.dtype)), overwrite_b=True)
     with one_thread("blas") if len(P) <= _SMALL else nullcontext():

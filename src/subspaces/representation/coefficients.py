@@ -83,7 +83,7 @@ class Coefficients:
     a dense or sparse matrix look alike to them. ``dense()`` and ``sparse()`` give C as a whole.
     """
 
-    n_points: int
+    n_samples: int
     dtype: np.dtype[Any]
     columns: Blocks
     rows: Blocks
@@ -122,7 +122,7 @@ class Coefficients:
             return np.asarray(self.matrix.toarray())
         if self.factors is not None:
             return self.factors.dense()
-        transposed = np.empty((self.n_points, self.n_points), dtype=self.dtype)
+        transposed = np.empty((self.n_samples, self.n_samples), dtype=self.dtype)
         for start, stop in self._blocks():
             transposed[start:stop] = self.columns(start, stop)
         return transposed.T
@@ -135,13 +135,13 @@ class Coefficients:
         return sparse.vstack(blocks, format="csr").T
 
     def _blocks(self) -> list[tuple[int, int]]:
-        return row_blocks(self.n_points, self.n_points * self.dtype.itemsize // self.enlarge)
+        return row_blocks(self.n_samples, self.n_samples * self.dtype.itemsize // self.enlarge)
 
 
 def from_dense(C: Array, trace: Trace | None = None) -> Coefficients:
     """Wrap a dense coefficient matrix."""
     return Coefficients(
-        n_points=C.shape[0],
+        n_samples=C.shape[0],
         dtype=C.dtype,
         columns=lambda start, stop: C[:, start:stop].T.copy(),
         rows=lambda start, stop: C[start:stop].copy(),
@@ -154,7 +154,7 @@ def from_sparse(C: Sparse, trace: Trace | None = None) -> Coefficients:
     """Wrap a sparse coefficient matrix (any SciPy format), by its columns: rows are asked for once or never."""
     by_column = C.tocsc()
     return Coefficients(
-        n_points=C.shape[0],
+        n_samples=C.shape[0],
         dtype=C.dtype,
         columns=lambda start, stop: by_column[:, start:stop].T.toarray(),
         rows=lambda start, stop: by_column[start:stop].toarray(),
@@ -167,7 +167,7 @@ def from_factors(factors: Factors, trace: Trace | None = None) -> Coefficients:
     """Wrap coefficients of low rank; no n × n array is made."""
     left, right = factors.left * factors.singular_values, factors.right
     return Coefficients(
-        n_points=len(left),
+        n_samples=len(left),
         dtype=left.dtype,
         columns=lambda start, stop: right[start:stop] @ left.T,
         rows=lambda start, stop: left[start:stop] @ right.T,

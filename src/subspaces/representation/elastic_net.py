@@ -56,7 +56,7 @@ class _Codes:
 def elastic_net(
     X: Array,
     *,
-    gamma: float = 50.0,
+    error_weight: float = 50.0,
     l1_ratio: float = 0.9,
     tol: float = 1e-6,
     max_iter: int = 100,
@@ -72,7 +72,7 @@ def elastic_net(
     ----------
     X : array of shape (n, m)
         Points as rows, usually of unit length. A factor common to all of X changes nothing.
-    gamma : float, default=50.0
+    error_weight : float, default=50.0
         Weight of the fit γ, in units of the weight at which the first coefficient leaves zero; above 1, usually 5
         to 500. Larger gives a closer fit and more coefficients.
     l1_ratio : float, default=0.9
@@ -83,7 +83,7 @@ def elastic_net(
     max_iter : int, default=100
         Most oracle tests for a point; two to six are usual.
     start : array or sparse array of shape (n, n), optional
-        Coefficients to start from, such as those for a nearby `gamma`: their supports are the first working sets.
+        Coefficients to start from, such as those for a nearby `error_weight`: they give the first working sets.
 
     Returns
     -------
@@ -104,21 +104,21 @@ def elastic_net(
     array([[ 0.  ,  1.21, -0.71,  0.  ,  0.  ],
            [ 0.  ,  0.  ,  0.  , -0.98,  0.  ]])
     """
-    _check(X, gamma, l1_ratio, max_iter)
-    n_points = X.shape[0]
+    _check(X, error_weight, l1_ratio, max_iter)
+    n_samples = X.shape[0]
     atoms = _scaled_atoms(X)
-    first_codes = None if start is None else _start_rows(start, n_points)
+    first_codes = None if start is None else _start_rows(start, n_samples)
     with one_thread("blas"):  # the threads are those of the batches
         codes = map_blocks(
-            lambda lo, hi: _solve_batch(atoms, lo, hi, gamma, l1_ratio, tol, max_iter, first_codes),
-            batches(n_points, atoms.itemsize),
+            lambda lo, hi: _solve_batch(atoms, lo, hi, error_weight, l1_ratio, tol, max_iter, first_codes),
+            batches(n_samples, atoms.itemsize),
         )
     n_unfinished = sum(part.n_unfinished for part in codes)
     trace = _joined_trace(codes, n_unfinished == 0)
     if n_unfinished:
         message = (
-            f"elastic_net: {n_unfinished} of {n_points} points are not optimal to tol={tol:g} after max_iter="
-            f"{max_iter} tests (relative violation {trace.primal[-1]:.1e}); raise max_iter or tol, or lower gamma."
+            f"elastic_net: {n_unfinished} of {n_samples} points are not optimal to tol={tol:g} after max_iter="
+            f"{max_iter} tests (relative violation {trace.primal[-1]:.1e}); raise max_iter, tol, or lower error_weight."
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return from_sparse(sparse.vstack([part.rows for part in codes], format="csr").T, trace)
@@ -129,16 +129,16 @@ def elastic_net_path(
 ) -> Iterator[Coefficients]:
     """Yield :func:`elastic_net` for each of `gammas`, best in ascending order, each started from the one before."""
     start: Sparse | None = None
-    for gamma in gammas:
-        found = elastic_net(X, gamma=gamma, l1_ratio=l1_ratio, tol=tol, max_iter=max_iter, start=start)
+    for error_weight in gammas:
+        found = elastic_net(X, error_weight=error_weight, l1_ratio=l1_ratio, tol=tol, max_iter=max_iter, start=start)
         start = found.sparse()
         yield found
 
 
-def _start_rows(start: Array | Sparse, n_points: int) -> Sparse:
+def _start_rows(start: Array | Sparse, n_samples: int) -> Sparse:
     """Columns of `start` as sparse rows, without its diagonal."""
-    if start.shape != (n_points, n_points):
-        raise ValueError(f"start must be of shape ({n_points}, {n_points}) like the result, got {start.shape}.")
+    if start.shape != (n_samples, n_samples):
+        raise ValueError(f"start must be of shape ({n_samples}, {n_samples}) like the result, got {start.shape}.")
     rows = sparse.coo_array(start).T
     if not np.isfinite(rows.data).all():
         raise ValueError("start must be finite, got NaN or infinity.")
@@ -146,9 +146,9 @@ def _start_rows(start: Array | Sparse, n_points: int) -> Sparse:
     return sparse.csr_array((rows.data[off], (rows.row[off], rows.col[off])), shape=rows.shape)
 
 
-def batches(n_points: int, itemsize: int) -> list[tuple[int, int]]:
+def batches(n_samples: int, itemsize: int) -> list[tuple[int, int]]:
     """Ranges of points whose correlations with all others are of about `BATCH_BYTES`."""
-    return row_blocks(n_points, 1, min(MAX_BATCH, max(MIN_BATCH, BATCH_BYTES // (n_points * itemsize))))
+    return row_blocks(n_samples, 1, min(MAX_BATCH, max(MIN_BATCH, BATCH_BYTES // (n_samples * itemsize))))
 
 
 def check_rows(X: Array) -> None:
@@ -159,12 +159,16 @@ def check_rows(X: Array) -> None:
         raise ValueError("X must be finite, got NaN or infinity. Remove or impute these points.")
 
 
-def _check(X: Array, gamma: float, l1_ratio: float, max_iter: int) -> None:
+def _check(X: Array, error_weight: float, l1_ratio: float, max_iter: int) -> None:
     check_rows(X)
-    if not gamma > 1:
-        raise ValueError(f"gamma must be above 1, below it every coefficient is zero; got {gamma}. Try 50.")
-    if gamma > _LARGEST_GAMMA:
-        raise ValueError(f"gamma must be below {_LARGEST_GAMMA:.0e}, its square is computed with; got {gamma}. Try 50.")
+    if not error_weight > 1:
+        raise ValueError(
+            f"error_weight must be above 1, below it every coefficient is zero; got {error_weight}. Try 50."
+        )
+    if error_weight > _LARGEST_GAMMA:
+        raise ValueError(
+            f"error_weight must be below {_LARGEST_GAMMA:.0e}, its square is computed with; got {error_weight}. Try 50."
+        )
     if not 0 < l1_ratio <= 1:
         raise ValueError(f"l1_ratio must be in (0, 1], got {l1_ratio}. Use ridge for codes without the l1 norm.")
     if max_iter < 1:
@@ -200,14 +204,14 @@ def _solve_batch(
     atoms: Array,
     start: int,
     stop: int,
-    gamma: float,
+    error_weight: float,
     l1_ratio: float,
     tol: float,
     max_iter: int,
     first_codes: Sparse | None,
 ) -> _Codes:
     """Codes of the points ``start:stop``: solve on the working sets, test all atoms, change the sets, repeat."""
-    problems = _first_problems(atoms, start, stop, gamma, l1_ratio, tol)
+    problems = _first_problems(atoms, start, stop, error_weight, l1_ratio, tol)
     if first_codes is not None and len(problems.rows):
         _start_from(problems, first_codes[start + problems.rows].toarray(), atoms, start, l1_ratio)
     codes = np.zeros((stop - start, atoms.shape[0] - 1), dtype=atoms.dtype)
@@ -235,7 +239,7 @@ def _solve_batch(
     return _Codes(sparse.csr_array(codes), violations, objectives, problems.rows.size)
 
 
-def _first_problems(atoms: Array, start: int, stop: int, gamma: float, l1_ratio: float, tol: float) -> Problems:
+def _first_problems(atoms: Array, start: int, stop: int, error_weight: float, l1_ratio: float, tol: float) -> Problems:
     """Problems of the points ``start:stop`` that have a code, on their most coherent atoms."""
     points = atoms[start:stop]
     rows = np.arange(stop - start)
@@ -249,10 +253,10 @@ def _first_problems(atoms: Array, start: int, stop: int, gamma: float, l1_ratio:
     points, lengths = points[rows].astype(np.float64), lengths[rows]
     # At this weight the first coefficient leaves zero (Proposition 1 of the paper).
     threshold = l1_ratio / coherence[rows].astype(np.float64)
-    tolerance = np.maximum(tol * l1_ratio, 32 * eps * gamma * threshold * lengths)
+    tolerance = np.maximum(tol * l1_ratio, 32 * eps * error_weight * threshold * lengths)
     working = _largest(correlations[rows], min(WORKING_SET, atoms.shape[0] - 2))
     dual, centre, proximal = points * threshold[:, None], np.zeros(working.shape), np.zeros(rows.shape)
-    return Problems(rows, points, gamma * threshold, tolerance, dual, working, centre, proximal)
+    return Problems(rows, points, error_weight * threshold, tolerance, dual, working, centre, proximal)
 
 
 def _start_from(problems: Problems, codes: Array, atoms: Array, start: int, l1_ratio: float) -> None:

@@ -60,13 +60,13 @@ def orthogonal_matching_pursuit(X: Array, *, n_nonzero: int = 10, tol: float = 1
     check_rows(X)
     if n_nonzero < 1:
         raise ValueError(f"n_nonzero must be at least 1, got {n_nonzero}. Try the dimension of the subspaces.")
-    n_points, n_features = X.shape
-    n_steps = min(n_nonzero, n_points - 1, n_features)
+    n_samples, n_features = X.shape
+    n_steps = min(n_nonzero, n_samples - 1, n_features)
     # A common factor does not change the code; with entries up to one no product overflows.
     atoms = X / (np.abs(X).max(initial=0) or 1)
     with one_thread("blas"):  # the threads are those of the batches
         parts = map_blocks(
-            lambda start, stop: _pursue(atoms, start, stop, n_steps, tol), batches(n_points, atoms.itemsize)
+            lambda start, stop: _pursue(atoms, start, stop, n_steps, tol), batches(n_samples, atoms.itemsize)
         )
     residuals = np.max([residuals for _, residuals in parts], axis=0)
     rows = sparse.vstack([codes for codes, _ in parts], format="csr")

@@ -34,7 +34,7 @@ class GlobalPart:
 
     h(x) = k(x, landmarks) ``whitening``;  z(x)ᵀz(y) = Σ_a h_a(x) ``spectrum``_a h_a(y), so Z need not be kept.
     ``effective_dimension`` is Σ_i ‖h_i‖²; at r it says that the landmarks are used up. Where columns are to sum to one
-    ``mean`` is the mean of the `n_points` rows k(x, landmarks) ``whitening``, which H leaves out; else it is empty.
+    ``mean`` is the mean of the `n_samples` rows k(x, landmarks) ``whitening``, which H leaves out; else it is empty.
     """
 
     kernel: Kernel
@@ -43,7 +43,7 @@ class GlobalPart:
     whitening: Array
     spectrum: Array
     effective_dimension: float
-    n_points: float
+    n_samples: float
     mean: Array
 
     @property
@@ -70,7 +70,7 @@ class Sums(NamedTuple):
     inner: Array
     total: Array
     diagonal: float
-    n_points: int
+    n_samples: int
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def choose_landmarks(X: Array, kernel: Kernel, n_landmarks: int, seed: int, affi
 def settle_global_part(frame: Frame, sums: Sums, reg: float) -> GlobalPart:
     """The whitening that the sums over all points give."""
     kernel, landmarks, to_features, affine = frame.kernel, frame.landmarks, frame.to_features, frame.affine
-    n = sums.n_points
+    n = sums.n_samples
     mean_diagonal = spread = sums.diagonal / n
     inner, mean = sums.inner, np.zeros(0)
     if affine:

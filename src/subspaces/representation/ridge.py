@@ -59,7 +59,7 @@ def ridge(K: Array | Packed, *, reg: float = 1.0, affine: bool = False, overwrit
     scale = -1 / U.diagonal()
     U.set_diagonal(0)  # c_ii = 0, once for all blocks
     return Coefficients(
-        n_points=U.n,
+        n_samples=U.n,
         dtype=U.dtype,
         columns=lambda start, stop: U.rows(start, stop) * scale[start:stop, None],
         rows=lambda start, stop: U.rows(start, stop) * scale,
@@ -113,7 +113,7 @@ def ridge_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = False) -> Coeffi
         single = np.divide(H, largest, out=np.empty(H.shape, dtype=np.float32), casting="same_kind")
         draft = Draft(_hollow_products(single), lambda i, j: (H[i, None] @ H[j].transpose(0, 2, 1))[:, 0])
     return Coefficients(
-        n_points=H.shape[0],
+        n_samples=H.shape[0],
         dtype=H.dtype,
         columns=lambda start, stop: core(start, stop) / unexplained[start:stop, None],
         rows=lambda start, stop: core(start, stop) / unexplained,

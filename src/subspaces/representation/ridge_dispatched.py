@@ -88,7 +88,7 @@ def _coefficients(U: Any, place: Place, lam: float, condition: float, residual: 
         return place.fetch(columns), place.fetch(xp.take_along_axis(block, columns, axis=1))
 
     return Coefficients(
-        n_points=n,
+        n_samples=n,
         dtype=diagonal.dtype,
         columns=lambda start, stop: core(start, stop) * scale[start:stop, None],
         rows=lambda start, stop: core(start, stop) * scale,

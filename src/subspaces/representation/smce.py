@@ -118,11 +118,11 @@ def _direction_grams(X: Array, neighbours: Array, first: int) -> tuple[Array, Ar
     The distances come back relative to their mean and clipped at eps: a duplicate has a tiny positive distance and
     the zero direction, so it takes all the weight instead of turning it into 0/0.
     """
-    n_points, n_neighbors = neighbours.shape
-    gram = np.empty((n_points, n_neighbors, n_neighbors), X.dtype)
-    distances = np.empty((n_points, n_neighbors), X.dtype)
+    n_samples, n_neighbors = neighbours.shape
+    gram = np.empty((n_samples, n_neighbors, n_neighbors), X.dtype)
+    distances = np.empty((n_samples, n_neighbors), X.dtype)
     # The differences themselves, not G_jk − G_ji − G_ki + G_ii: close neighbours would cancel to noise.
-    for start, stop in row_blocks(n_points, n_neighbors * X.shape[1] * X.itemsize):
+    for start, stop in row_blocks(n_samples, n_neighbors * X.shape[1] * X.itemsize):
         differences = X[neighbours[start:stop]] - X[first + start : first + stop, None]
         lengths = np.linalg.norm(differences, axis=2)
         mean = lengths.mean(axis=1, keepdims=True)
@@ -184,15 +184,15 @@ def _sparse_sum_to_one(
 
 def _same_support(solution: Array, gram: Array, bounds: Array) -> Array:
     """The solution for new `bounds` if support and signs stay; where they do not, the old one."""
-    n_points, size = solution.shape
+    n_samples, size = solution.shape
     support, signs = solution != 0, np.sign(solution)
-    system = np.zeros((n_points, size + 1, size + 1), solution.dtype)
+    system = np.zeros((n_samples, size + 1, size + 1), solution.dtype)
     system[:, :size, :size] = gram * (support[:, :, None] & support[:, None, :])
     diagonal = np.arange(size)
     # Candidates off the support get an equation of their own. The ridge lets dependent directions pass.
     system[:, diagonal, diagonal] += np.where(support, 100 * np.finfo(solution.dtype).eps, 1)
     system[:, :size, size] = system[:, size, :size] = support
-    target = np.zeros((n_points, size + 1, 1), solution.dtype)
+    target = np.zeros((n_samples, size + 1, 1), solution.dtype)
     target[:, :size, 0], target[:, size] = -bounds * signs, 1
     has_code = support.any(axis=1)
     moved = solution.copy()

@@ -34,10 +34,10 @@ MIN_ADDED = 8
 def ssc(
     X: Array,
     *,
-    alpha: float = 20.0,
+    error_weight: float = 20.0,
     affine: bool = False,
     outliers: bool = False,
-    outlier_alpha: float | None = None,
+    outlier_penalty: float | None = None,
     tol: float = 1e-4,
     max_iter: int = 200,
     start: Array | None = None,
@@ -52,22 +52,22 @@ def ssc(
     ----------
     X : array of shape (n, m)
         Points as rows (the paper's matrix is the transpose).
-    alpha : float
-        λ = `alpha` / μ, see :func:`data_weight`. Up to 1 some columns are zero, above 1 none is. The number of
+    error_weight : float
+        λ = `error_weight` / μ, see :func:`data_weight`. Up to 1 some columns are zero, above 1 none is. The number of
         nonzeros grows with it and so does the time.
     affine : bool
         Ask for columns that sum to one (affine subspaces).
     outliers : bool
         Let a sparse error E take the outlying entries of X.
-    outlier_alpha : float, optional
-        λ_e = `outlier_alpha` / μ_e, see :func:`outlier_weight`; by default `alpha`.
+    outlier_penalty : float, optional
+        λ_e = `outlier_penalty` / μ_e, see :func:`outlier_weight`; by default `error_weight`.
     tol : float
         Largest violation of the optimality conditions, relative to the weight 1 of ‖C‖₁. The objective of
         a point is then within about 2 `tol` ‖c‖₁ of its minimum.
     max_iter : int
         Most rounds; if they do not suffice a :class:`~sklearn.exceptions.ConvergenceWarning` says so.
     start : array of shape (n, n), optional
-        Coefficients to start from: sparse ones, such as the solution for a nearby `alpha`.
+        Coefficients to start from: sparse ones, such as the solution for a nearby `error_weight`.
 
     Returns
     -------
@@ -79,22 +79,22 @@ def ssc(
     Examples
     --------
     >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
-    >>> np.argwhere(ssc(X, alpha=100.0).dense()).tolist()
+    >>> np.argwhere(ssc(X, error_weight=100.0).dense()).tolist()
     [[0, 1], [1, 0], [2, 3], [3, 2]]
     """
     points = check_array(X, dtype=[np.float64, np.float32], order="C", input_name="X")
     gram = points @ points.T
     if not outliers:
-        return kssc(gram, alpha=alpha, affine=affine, tol=tol, max_iter=max_iter, start=start)
-    weight = data_weight(gram, alpha)
-    threshold = outlier_weight(points, alpha if outlier_alpha is None else outlier_alpha) / weight
+        return kssc(gram, error_weight=error_weight, affine=affine, tol=tol, max_iter=max_iter, start=start)
+    weight = data_weight(gram, error_weight)
+    threshold = outlier_weight(points, error_weight if outlier_penalty is None else outlier_penalty) / weight
     return from_dense(*_solve(_Huber(gram, weight, points, threshold), affine, tol, max_iter, start))
 
 
 def kssc(
     K: Array,
     *,
-    alpha: float = 20.0,
+    error_weight: float = 20.0,
     affine: bool = False,
     tol: float = 1e-4,
     max_iter: int = 200,
@@ -110,7 +110,7 @@ def kssc(
         raise ValueError(f"K must be square, got shape {gram.shape}; pass the points to ssc instead.")
     # The products below want C order; a symmetric matrix in Fortran order has it already, transposed.
     gram = gram.T if gram.flags.f_contiguous else np.ascontiguousarray(gram)
-    return from_dense(*_solve(_Squared(gram, data_weight(gram, alpha)), affine, tol, max_iter, start))
+    return from_dense(*_solve(_Squared(gram, data_weight(gram, error_weight)), affine, tol, max_iter, start))
 
 
 def kssc_path(
@@ -118,14 +118,14 @@ def kssc_path(
 ) -> Iterator[Coefficients]:
     """Yield :func:`kssc` for each of `alphas`, best in ascending order, each started from the result before it."""
     start: Array | None = None
-    for alpha in alphas:
-        found = kssc(K, alpha=alpha, affine=affine, tol=tol, max_iter=max_iter, start=start)
+    for error_weight in alphas:
+        found = kssc(K, error_weight=error_weight, affine=affine, tol=tol, max_iter=max_iter, start=start)
         start = found.dense()
         yield found
 
 
-def data_weight(K: Array, alpha: float) -> float:
-    """λ = `alpha` / μ with μ = min_i max_{j≠i} |K_ij|: with `alpha` > 1 every column of C is nonzero.
+def data_weight(K: Array, error_weight: float) -> float:
+    """λ = `error_weight` / μ with μ = min_i max_{j≠i} |K_ij|: with `error_weight` > 1 every column of C is nonzero.
 
     Points orthogonal to all others have no say in the minimum: their column is zero whatever λ is.
     """
@@ -135,13 +135,13 @@ def data_weight(K: Array, alpha: float) -> float:
         magnitude[np.arange(stop - start), np.arange(start, stop)] = 0
         largest[start:stop] = magnitude.max(axis=1)
     related = largest[largest > 8 * np.finfo(K.dtype).eps * np.diagonal(K).max()]
-    return _positive("alpha", alpha) / (float(related.min()) if len(related) else 1.0)
+    return _positive("error_weight", error_weight) / (float(related.min()) if len(related) else 1.0)
 
 
-def outlier_weight(X: Array, alpha: float) -> float:
-    """λ_e = `alpha` / μ_e with μ_e = min_i max_{j≠i} ‖x_j‖₁: the second largest of these norms."""
+def outlier_weight(X: Array, error_weight: float) -> float:
+    """λ_e = `error_weight` / μ_e with μ_e = min_i max_{j≠i} ‖x_j‖₁: the second largest of these norms."""
     norms = np.sort(np.abs(X).sum(axis=1, dtype=np.float64))
-    return _positive("outlier_alpha", alpha) / (float(norms[-2:][0]) or 1.0)
+    return _positive("outlier_penalty", error_weight) / (float(norms[-2:][0]) or 1.0)
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ def _solve(loss: _Squared, affine: bool, tol: float, max_iter: int, start: Array
     if worst.max() > tol:
         warnings.warn(
             f"{np.count_nonzero(worst > tol)} of {n} points violate the optimality conditions by up to "
-            f"{worst.max():.1e} (tol={tol:.1e}) after {n_iter} rounds. Raise max_iter or tol, or lower alpha.",
+            f"{worst.max():.1e} (tol={tol:.1e}) after {n_iter} rounds. Raise max_iter or tol, or lower error_weight.",
             ConvergenceWarning,
             stacklevel=3,
         )

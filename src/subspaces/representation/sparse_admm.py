@@ -22,14 +22,14 @@ SQUARES = 7
 
 
 def ssc_admm(
-    X: Array, *, alpha: float = 20.0, affine: bool = False, tol: float = 2e-4, max_iter: int = 200
+    X: Array, *, error_weight: float = 20.0, affine: bool = False, tol: float = 2e-4, max_iter: int = 200
 ) -> Coefficients:
     """Coefficients of SSC by the authors' iterations.
 
     Parameters
     ----------
     X : array of shape (n, m)
-    alpha : λ = alpha/μ as in :func:`subspaces.representation.sparse.ssc`, and the weight ρ of the multipliers
+    error_weight : λ = error_weight/μ as in :func:`subspaces.representation.sparse.ssc`, and ρ of the multipliers
     affine : ask for columns that sum to one
     tol : largest difference between Z and C, and between the sums and one, at which to stop
     max_iter : steps after which to stop in any case
@@ -46,12 +46,12 @@ def ssc_admm(
     n = len(X)
     if affine and n < 2:
         raise ValueError(f"affine=True needs at least two points, got {n}: a column must sum to one.")
-    weight = data_weight(X @ X.T, alpha)
+    weight = data_weight(X @ X.T, error_weight)
     A = np.sqrt(X.dtype.type(weight)) * X
     if affine:
-        A = np.column_stack([A, np.full(n, np.sqrt(alpha), dtype=X.dtype)])
+        A = np.column_stack([A, np.full(n, np.sqrt(error_weight), dtype=X.dtype)])
     values, vectors = eigh((A.T @ A).astype(np.float64))
-    H = A @ (vectors / np.sqrt(np.maximum(values, 0) + alpha)).astype(X.dtype)
+    H = A @ (vectors / np.sqrt(np.maximum(values, 0) + error_weight)).astype(X.dtype)
     C, scaled, sums = np.zeros((n, n), X.dtype), np.zeros((n, n), X.dtype), np.zeros(n, X.dtype)
     differences: list[float] = []
     while len(differences) < max_iter and (not differences or differences[-1] > tol):
@@ -60,7 +60,7 @@ def ssc_admm(
         Z += H @ (H.T - H.T @ Z)
         np.fill_diagonal(Z, 0)
         scaled += Z  # Λ/ρ, of which C is taken away once it is known
-        C = np.sign(scaled) * np.maximum(np.abs(scaled) - X.dtype.type(1 / alpha), 0)
+        C = np.sign(scaled) * np.maximum(np.abs(scaled) - X.dtype.type(1 / error_weight), 0)
         scaled -= C
         missing = Z.sum(axis=0) - 1 if affine else sums
         sums = sums + missing if affine else sums  # δ/ρ

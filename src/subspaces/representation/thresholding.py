@@ -56,7 +56,7 @@ def tsc(X: Array, *, n_neighbors: int) -> Coefficients:
 
 def strongest_cosines(points: Array, n_neighbors: int) -> tuple[Array, Array]:
     """Indices (ascending) and values of the largest absolute cosines of each unit row with the others."""
-    n_points = len(points)
+    n_samples = len(points)
 
     def search(start: int, stop: int) -> tuple[Array, Array]:
         cosines = np.abs(points[start:stop] @ points.T)
@@ -65,6 +65,6 @@ def strongest_cosines(points: Array, n_neighbors: int) -> tuple[Array, Array]:
         return best, np.take_along_axis(cosines, best, axis=1)
 
     # Larger blocks than for elementwise work: each one streams all points through a matrix product.
-    blocks = row_blocks(n_points, n_points * points.itemsize, 8 * BLOCK_BYTES)
+    blocks = row_blocks(n_samples, n_samples * points.itemsize, 8 * BLOCK_BYTES)
     indices, values = zip(*map_blocks(search, blocks), strict=True)
     return np.concatenate(indices), np.concatenate(values)

@@ -277,8 +277,8 @@ def _with_ones(right: Array, model: GlobalPart) -> Array:
 def _total(residual: Array, u: Array, model: GlobalPart) -> Array:
     """1ᵀU1 over all points, from u and R on T; positive, which rounding must not change."""
     explained = np.einsum("bij,bj->b", residual, u, dtype=np.float64)
-    floor = np.finfo(u.dtype).eps * model.n_points
-    return np.asarray(np.maximum(model.n_points - explained, floor) / model.penalty).astype(u.dtype)
+    floor = np.finfo(u.dtype).eps * model.n_samples
+    return np.asarray(np.maximum(model.n_samples - explained, floor) / model.penalty).astype(u.dtype)
 
 
 def _small_systems(groups: Array, H: Array, model: GlobalPart) -> tuple[Array, Array]:

@@ -139,7 +139,7 @@ def tried_on(
     given: Mapping[str, Any],
     *,
     effort: str = "balanced",
-    n_points: int | None = None,
+    n_samples: int | None = None,
     neighbors: bool = False,
     n_clusters: int | None = None,
     n_components: int | None = None,
@@ -148,16 +148,16 @@ def tried_on(
 
     Parameters
     ----------
-    given : scaling, kernel, reg, n_nonzero, affine and partition, each a value that stays or ``"auto"``
+    given : scaling, kernel, reg, n_nonzero, affine and assign_labels, each a value that stays or ``"auto"``
     effort : how much to try
-    n_points : number of points of the final fit where X is a sample of them
+    n_samples : number of points of the final fit where X is a sample of them
     neighbors : whether the plain graph of neighbours is tried as well
     n_clusters : their number, where graphs of other kinds that need it may be tried
     n_components : how many stand for sparse points
     """
     n, kernel = X.shape[0], given["kernel"]
     width = _WIDE if is_precomputed(kernel) else min(X.shape[1], n_components or X.shape[1])
-    if n_clusters is not None and _are_trajectories(X, given, n_points or n):
+    if n_clusters is not None and _are_trajectories(X, given, n_samples or n):
         own = [Setting(None, f.kernel, f.reg, f.n_nonzeros[0], *f[3:]) for f in families_of_tracks(n, effort)]
         return Tried(tuple(own), ("kmeans",), kind_reason=_TRAJECTORIES)
     scalings: tuple[str | None, ...] = (given["scaling"],)
@@ -177,21 +177,21 @@ def tried_on(
             for size in family.n_nonzeros:
                 setting = Setting(scaling, family.kernel, family.reg, min(size, few, n - 1), family.affine)
                 chosen = _as_given(setting, given)
-                if chosen is not None and _has_solver(chosen, n_points or n, X, _is_auto(kernel)):
+                if chosen is not None and _has_solver(chosen, n_samples or n, X, _is_auto(kernel)):
                     settings[chosen] = None
-    cuts = CUTS_TRIED if given["partition"] == AUTO else (given["partition"],)
+    cuts = CUTS_TRIED if given["assign_labels"] == AUTO else (given["assign_labels"],)
     return Tried(tuple(settings), cuts, reason)
 
 
-def _are_trajectories(X: Data, given: Mapping[str, Any], n_points: int) -> bool:
+def _are_trajectories(X: Data, given: Mapping[str, Any], n_samples: int) -> bool:
     """Whether the points are tracks, and nothing that is given stands against what is tried on them.
 
     Modularity makes nothing of a graph of all pairs.
     """
     free = all(_is_auto(given[name]) for name in ("kernel", "reg", "n_nonzero"))
     free = free and given["scaling"] in (AUTO, None) and given["affine"] in (AUTO, True)
-    free = free and given["partition"] in (AUTO, "kmeans")
-    return free and n_points <= MOST_TRACKS and are_tracks(X)
+    free = free and given["assign_labels"] in (AUTO, "kmeans")
+    return free and n_samples <= MOST_TRACKS and are_tracks(X)
 
 
 def _as_given(setting: Setting, given: Mapping[str, Any]) -> Setting | None:
@@ -217,19 +217,19 @@ def neighbouring(tried: Tried, n: int) -> Tried:
     return tried._replace(settings=tuple(found))
 
 
-def _has_solver(setting: Setting, n_points: int, X: Data, free: bool) -> bool:
+def _has_solver(setting: Setting, n_samples: int, X: Data, free: bool) -> bool:
     """Whether a final fit of so many points could be made; the graph of neighbours is asked, but cannot win there.
 
     Of many sparse points only a kernel of distances has a route; another one that was given (not `free`) is refused by
     the fit.
     """
     name = setting.kernel if isinstance(setting.kernel, str) else ""
-    if n_points > LARGE and sparse.issparse(X) and free:
+    if n_samples > LARGE and sparse.issparse(X) and free:
         return name in (NEIGHBORS, "rbf", "exponential")
     degree = {"quadratic": 2, "cubic": 3}.get(name)
-    if n_points <= LARGE or sparse.issparse(X) or degree is None:
+    if n_samples <= LARGE or sparse.issparse(X) or degree is None:
         return True
-    return 2 * n_monomials(X.shape[1], degree) <= n_points
+    return 2 * n_monomials(X.shape[1], degree) <= n_samples
 
 
 def scalings_tried(X: Data) -> tuple[tuple[str | None, ...], str]:

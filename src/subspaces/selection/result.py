@@ -30,8 +30,8 @@ class Trial:
 
     Attributes
     ----------
-    scaling, kernel, reg, n_nonzero, affine, partition : the setting; the kernel ``"neighbors"`` is the plain graph of
-        so many nearest neighbours
+    scaling, kernel, reg, n_nonzero, affine, assign_labels : the setting; the kernel ``"neighbors"`` is the plain
+        graph of so many nearest neighbours
     n_communities : communities of largest modularity of the graph, the number of clusters left free
     n_components : connected components of the graph
     modularity, normalized_cut : of the partition on its own graph
@@ -46,7 +46,7 @@ class Trial:
     reg: float
     n_nonzero: int | None
     affine: bool
-    partition: str
+    assign_labels: str
     n_communities: int
     n_components: int
     modularity: float
@@ -158,7 +158,7 @@ class Selection:
     runner_up : the best setting with other clusters, None where all settings agree; ``runner_up.is_as_good`` says that
         the data does not decide between the two
     n_clusters : how the number of clusters was found, or None where it was given
-    n_points : points of the data
+    n_samples : points of the data
     searched : rows the search looked at, all of them or a sample
     labels : the winner's clusters of these rows
     stability : agreement of the winner's partition with those of random parts (80 %) of its graph
@@ -171,7 +171,7 @@ class Selection:
     winner: Trial
     trials: tuple[Trial, ...]
     reason: str
-    n_points: int
+    n_samples: int
     searched: Labels
     labels: Labels
     runner_up: RunnerUp | None = None
@@ -185,7 +185,7 @@ class Selection:
     def verdict(self) -> str:
         """One plain sentence on the number of clusters; ``verdict_`` of the estimator also counts doubtful items."""
         asked = None if "n_clusters" in self.parameters else int(self.labels.max()) + 1
-        return verdict(self.n_clusters, int(self.labels.max()) + 1, self.n_points, asked=asked)
+        return verdict(self.n_clusters, int(self.labels.max()) + 1, self.n_samples, asked=asked)
 
     def as_rows(self) -> list[dict[str, Any]]:
         """All trials as dictionaries, best first."""
@@ -199,7 +199,7 @@ class Selection:
         return pd.DataFrame(self.as_rows())
 
     def __repr__(self) -> str:
-        return f"Selection({len(self.trials)} trials on {len(self.searched)} of {self.n_points} points: {self.reason})"
+        return f"Selection({len(self.trials)} trials on {len(self.searched)} of {self.n_samples} points: {self.reason})"
 
 
 def name_of(kernel: KernelLike) -> str:
@@ -217,7 +217,9 @@ def described(trial: Trial) -> str:
         "standard": "standardised features",
         "log": "logarithms of the counts",
     }.get(trial.scaling, f"{trial.scaling} scaling")
-    cut = {"modularity": "modularity", "kmeans": "k-means on eigenvectors"}.get(trial.partition, trial.partition)
+    cut = {"modularity": "modularity", "kmeans": "k-means on eigenvectors"}.get(
+        trial.assign_labels, trial.assign_labels
+    )
     if trial.kernel == NEIGHBORS:
         return f"graph of the {trial.n_nonzero} nearest neighbours on {scaling}, cut by {cut}"
     kernel = {"rbf": "Gaussian (rbf)"}.get(trial.kernel, trial.kernel)
@@ -242,7 +244,7 @@ def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
 
 
 def verdict(
-    count: ClusterCount | None, n_clusters: int, n_points: int = 0, n_doubtful: int = 0, *, asked: int | None = None
+    count: ClusterCount | None, n_clusters: int, n_samples: int = 0, n_doubtful: int = 0, *, asked: int | None = None
 ) -> str:
     """What was found, in plain words.
 
@@ -250,7 +252,7 @@ def verdict(
     ----------
     count : how the number was found, None where no search found it
     n_clusters : clusters of the answer
-    n_points, n_doubtful : items, and those whose label is more probably wrong than right
+    n_samples, n_doubtful : items, and those whose label is more probably wrong than right
     asked : the number that was given, where no search found it
 
     Examples
@@ -264,14 +266,14 @@ def verdict(
     """
     doubt = ""
     if n_doubtful:
-        doubt = f"; {n_doubtful} of {n_points} items {'is' if n_doubtful == 1 else 'are'} doubtful"
+        doubt = f"; {n_doubtful} of {n_samples} items {'is' if n_doubtful == 1 else 'are'} doubtful"
     groups = counted(n_clusters, "group")
     if count is None and asked is None:
         return f"{groups} found{doubt}." if n_clusters > 1 else "No groups: nothing tells the points apart."
     if count is None:
         return f"{groups}, {'as asked' if asked == n_clusters else f'where {asked} were asked for'}{doubt}."
     if count.is_untested:
-        return f"{counted(n_points, 'item is', 'items are')} too few to tell whether there are groups."
+        return f"{counted(n_samples, 'item is', 'items are')} too few to tell whether there are groups."
     if count.is_one and count.p_value <= _BARELY:
         return f"Perhaps no groups: the data look much like one cloud. If there are any, perhaps {count.otherwise}."
     if count.is_one or n_clusters == 1:

@@ -77,7 +77,7 @@ def choose(
     reg: float | str = AUTO,
     n_nonzero: int | str | None = AUTO,
     scaling: str | None = AUTO,
-    partition: str = AUTO,
+    assign_labels: str = AUTO,
     affine: bool | str = False,
     effort: str = "balanced",
     neighbors: bool = False,
@@ -94,7 +94,7 @@ def choose(
     Parameters
     ----------
     X : array of shape (n, m), dense or sparse; (n, n) with ``kernel="precomputed"``
-    n_clusters, kernel, reg, n_nonzero, scaling, partition, affine : a value or ``"auto"``
+    n_clusters, kernel, reg, n_nonzero, scaling, assign_labels, affine : a value or ``"auto"``
     effort : ``"fast"``, ``"balanced"`` or ``"thorough"``: how many settings are tried
     neighbors : whether the plain graph of nearest neighbours may win as well
     bandwidth, kernel_params, by, connect : as in :class:`~subspaces.KTRR`
@@ -109,7 +109,7 @@ def choose(
     Examples
     --------
     >>> from subspaces.datasets import make_subspaces
-    >>> X, y = make_subspaces(4, dimension=3, ambient=20, n_points=40, noise=0.01, random_state=0)
+    >>> X, y = make_subspaces(4, dimension=3, ambient=20, n_samples=40, noise=0.01, random_state=0)
     >>> found = choose(X)
     >>> found.parameters["n_clusters"], len(found.trials)
     (4, 18)
@@ -118,7 +118,7 @@ def choose(
         raise ValueError(f'"auto" needs graph="symmetric" or "column", whose truncations are nested; got {graph!r}.')
     start = time.perf_counter()
     given = {"kernel": kernel, "reg": reg, "n_nonzero": n_nonzero, "scaling": scaling, "affine": affine}
-    given["partition"] = "modularity" if partition == AUTO and n_clusters is None else partition
+    given["assign_labels"] = "modularity" if assign_labels == AUTO and n_clusters is None else assign_labels
     is_matrix = is_precomputed(kernel)
     with phase("Putting the points in order"):
         row_hashes = hash_rows(X)
@@ -127,8 +127,8 @@ def choose(
         if not is_matrix:
             distinct = distinct_rows(row_hashes[rows])
             rows, copies = rows[distinct.rows], np.bincount(distinct.place)
-    n_points = len(rows)
-    if n_points > N_SEARCHED:
+    n_samples = len(rows)
+    if n_samples > N_SEARCHED:
         with phase("Taking a sample"):
             some = sample(rows_of(X, rows, pairwise=is_matrix), N_SEARCHED, seed, pairwise=is_matrix)
             rows, copies = rows[some], copies[some]
@@ -136,12 +136,12 @@ def choose(
     memory.require(
         int(8 * (_SQUARES * len(rows) ** 2 + _COPIES * n_values)),
         f'the search on {len(rows)} points for what is "auto"',
-        "Give kernel, reg, n_nonzero, scaling and partition to KTRR instead, or fewer features.",
+        "Give kernel, reg, n_nonzero, scaling and assign_labels to KTRR instead, or fewer features.",
     )
     part = rows_of(X, rows, pairwise=is_matrix)
-    reduced = sparse.issparse(X) and not is_matrix and n_points > candidates.LARGE
+    reduced = sparse.issparse(X) and not is_matrix and n_samples > candidates.LARGE
     n_components = N_COMPONENTS if reduced else None
-    sizes: dict[str, Any] = {"n_points": n_points, "n_components": n_components}
+    sizes: dict[str, Any] = {"n_samples": n_samples, "n_components": n_components}
     to_try = partial(tried_on, part, given, effort=effort, neighbors=neighbors, **sizes)
     known = None if graph != AUTO or isinstance(n_clusters, str) else n_clusters
     tried = to_try(n_clusters=known)
@@ -166,23 +166,25 @@ def choose(
         trials, partitions = _all_cuts(graphs, tried, k)
         with phase("Comparing the answers"):
             trials = _scored(trials, partitions, None if is_matrix else part, tried, method)
-        best = _best(trials, n_points)
-        again = partial(recut, plan=plan_of_cut(graphs[best].plan, trials[best].partition, k))
+        best = _best(trials, n_samples)
+        again = partial(recut, plan=plan_of_cut(graphs[best].plan, trials[best].assign_labels, k))
         with phase("Checking how steady the answer is"):
             steady = np.nan if effort == "fast" else stability(graphs[best].W, partitions[best], again, seed=seed)
     winner = trials[best]
     setting = graphs[best].setting
-    found = {"n_clusters": k, **asdict(setting), "partition": winner.partition}
+    found = {"n_clusters": k, **asdict(setting), "assign_labels": winner.assign_labels}
     asked = [
-        name for name, value in {"n_clusters": n_clusters, **given, "partition": partition}.items() if value == AUTO
+        name
+        for name, value in {"n_clusters": n_clusters, **given, "assign_labels": assign_labels}.items()
+        if value == AUTO
     ]
-    copies = f" Copies counted once: {n_points} of {X.shape[0]} rows were looked at." * (n_points < X.shape[0])
+    copies = f" Copies counted once: {n_samples} of {X.shape[0]} rows were looked at." * (n_samples < X.shape[0])
     return Selection(
         parameters={name: found[name] for name in asked} | setting.own_graph(),
         winner=winner,
         trials=tuple(trials),
         reason=_reason(winner, graphs, tried, count) + copies,
-        n_points=X.shape[0],
+        n_samples=X.shape[0],
         searched=rows,
         labels=partitions[best],
         runner_up=_runner_up(trials, partitions, best),
@@ -294,7 +296,7 @@ def _all_cuts(graphs: list[Candidate], tried: Tried, n_clusters: int | None) -> 
         trial = Trial(
             **{name: value for name, value in asdict(setting).items() if name in _OF_SETTING},
             kernel=name_of(setting.kernel),
-            partition=method,
+            assign_labels=method,
             n_communities=int(graph.communities.max()) + 1,
             n_components=graph.n_components,
             modularity=modularity(graph.W, labels),
@@ -336,10 +338,10 @@ def _excess(points: Data, partitions: Sequence[Labels]) -> Array:
     return mean
 
 
-def _best(trials: list[Trial], n_points: int) -> int:
+def _best(trials: list[Trial], n_samples: int) -> int:
     """The first of the largest scores; a graph of neighbours cannot be fitted to very many points."""
     scores = np.array([trial.score for trial in trials])
-    allowed = np.array([trial.kernel != NEIGHBORS or n_points <= candidates.LARGE for trial in trials])
+    allowed = np.array([trial.kernel != NEIGHBORS or n_samples <= candidates.LARGE for trial in trials])
     scores[~allowed] = -np.inf if allowed.any() else scores[~allowed]
     return int(np.argmax(scores >= scores.max() - _TIE))
 

@@ -72,7 +72,7 @@ def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:
     if n_components == 0:
         raise ValueError(
             "the affinity graph has no edge: every coefficient is zero. The points may be orthogonal to each other (or "
-            "zero), the bandwidth of the kernel too small, or reg or alpha far off."
+            "zero), the bandwidth of the kernel too small, or reg or error_weight far off."
         )
     degree = np.asarray(W.sum(axis=1)).ravel()
     with np.errstate(divide="ignore"):

@@ -90,7 +90,7 @@ class ClusterTree:
         --------
         >>> from subspaces import TRR
         >>> from subspaces.datasets import make_subspaces
-        >>> X, y = make_subspaces(3, dimension=2, ambient=10, n_points=30, noise=0.01, random_state=0)
+        >>> X, y = make_subspaces(3, dimension=2, ambient=10, n_samples=30, noise=0.01, random_state=0)
         >>> tree = TRR(3).fit(X).tree_
         >>> [len(set(tree.labels_at(k).tolist())) for k in (1, 2, 3, 4)]
         [1, 2, 3, 4]

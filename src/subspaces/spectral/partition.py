@@ -19,7 +19,7 @@ from subspaces.utils.process import one_thread
 from subspaces.utils.ties import first_largest
 from subspaces.utils.types import Array, Labels, Sparse
 
-PARTITIONS = ("kmeans", "qr", "discretize", "modularity")
+PARTITIONS = ("kmeans", "cluster_qr", "discretize", "modularity")
 
 _MAX_RESOLUTION = 1e4
 _WEIGHT_BITS = 16
@@ -42,8 +42,8 @@ def cut_embedding(
     Parameters
     ----------
     Y : array of shape (n, k), rows scaled to unit length
-    method : ``"kmeans"`` (best of `n_init` starts, :func:`subspaces.spectral.kmeans.kmeans`), ``"qr"`` (pivoted QR, no
-        randomness) or ``"discretize"`` (rotation towards indicator vectors)
+    method : ``"kmeans"`` (best of `n_init` starts, :func:`subspaces.spectral.kmeans.kmeans`), ``"cluster_qr"``
+        (pivoted QR, no randomness) or ``"discretize"`` (rotation towards indicator vectors)
     init : ``"k-means++"``; ``"random"`` samples as the authors' program: independent starts, it needs hundreds;
         ``"qr"``: one start, from the clusters of the QR cut, where that gives one
     """
@@ -57,7 +57,7 @@ def cut_embedding(
         model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed, max_iter=1000)
         with one_thread("blas"):  # as in subspaces.spectral.kmeans
             return model.fit(Y).labels_.astype(np.intp)
-    if method == "qr":
+    if method == "cluster_qr":
         return cut_by_qr(Y)
     return np.asarray(discretize(Y, random_state=seed), dtype=np.intp)
 

@@ -166,16 +166,16 @@ def check_points(X: Array, n_neighbors: int | None) -> Array:
     points: Array = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2)
     largest = len(points) - 1  # a point is never its own neighbour
     if n_neighbors is not None and not 1 <= n_neighbors <= largest:
-        raise ValueError(f"n_neighbors must be from 1 to n_points - 1 = {largest}, got {n_neighbors}.")
+        raise ValueError(f"n_neighbors must be from 1 to n_samples - 1 = {largest}, got {n_neighbors}.")
     return points
 
 
 def columns_to_sparse(indices: Array, values: Array) -> Sparse:
     """Square sparse matrix whose column i holds ``values[i]`` at the rows ``indices[i]``; zeros dropped."""
-    n_points, per_column = indices.shape
-    indptr = np.arange(0, n_points * per_column + 1, per_column)
+    n_samples, per_column = indices.shape
+    indptr = np.arange(0, n_samples * per_column + 1, per_column)
     # flatten copies: what is sorted below are not the caller's arrays
-    matrix = sparse.csc_array((values.flatten(), indices.flatten(), indptr), shape=(n_points, n_points))
+    matrix = sparse.csc_array((values.flatten(), indices.flatten(), indptr), shape=(n_samples, n_samples))
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix

@@ -19,7 +19,7 @@ PLAIN = {
     "cut": "Cutting the graph",
     "landmarks": "Choosing landmarks",
     "codes": "Placing the points among landmarks",
-    "partition": "Grouping the points",
+    "assign_labels": "Grouping the points",
     "eigenvectors": "Comparing the landmarks",
     "sample": "Taking a sample",
     "cluster": "Clustering the sample",

@@ -79,7 +79,7 @@ class Features:
         extractor = self.extractor or usual(data.texts or [])
         with _refused():
             made = featured(data, extractor)
-        what = f"each of {made.n_points} texts became {made.X.shape[1]} {extractor.kind} ({extractor.name})"
+        what = f"each of {made.n_samples} texts became {made.X.shape[1]} {extractor.kind} ({extractor.name})"
         other = "sentences" if extractor.name == "tfidf" else "tfidf"
         how = f"{OPTION} {other} is another way" if is_installed() else f"{INSTALL} brings word vectors for short ones"
         return replace(made, notes=(f"{what}; {how}", *data.notes))

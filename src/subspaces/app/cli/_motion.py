@@ -22,7 +22,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "graph": "dscnet",
         "graph_params": {"subspace_dim": 3, "share": 1.0, "power": 6},
     },
-    "alpha": {"alpha": 800.0, "solver": "admm", "tol": 2e-4, "graph_params": {"share": 0.7}},
+    "error_weight": {"error_weight": 800.0, "solver": "admm", "tol": 2e-4, "graph_params": {"share": 0.7}},
 }
 """What is taken for tracks where nothing is given, by the weight that a method has: ridge methods, and SSC as its
 authors did. See docs/motion.md."""
@@ -112,7 +112,7 @@ class Motion:
             return given
         setting: dict[str, Any] = {"affine": True}
         if isinstance(n_clusters, int) and "graph" not in assigned:
-            kept = {name: known[name] for name in ("n_nonzero", "partition") if name in known}
+            kept = {name: known[name] for name in ("n_nonzero", "assign_labels") if name in known}
             own = next((found for weight, found in SETTINGS.items() if weight in known), {})
             setting |= {**kept, "scaling": "none", **own}
         return {name: value for name, value in setting.items() if name in known and name not in assigned} | given

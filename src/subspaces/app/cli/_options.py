@@ -20,7 +20,7 @@ OfProduct = Literal["linear", "cosine", "quadratic", "cubic", "polynomial"]
 Kernel = Literal["auto", OfDistance, OfProduct, "correntropy", "precomputed"]
 Effort = Literal["fast", "balanced", "thorough"]
 Scaling = Literal["auto", "none", "unit", "max", "minmax", "standard", "log"]
-Partition = Literal["auto", "kmeans", "qr", "discretize", "modularity"]
+Partition = Literal["auto", "kmeans", "cluster_qr", "discretize", "modularity"]
 Missing = Literal["error", "drop", "mean", "median"]
 Decimal = Literal[".", ","]
 
@@ -66,7 +66,9 @@ RegOption = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    method("--set", "NAME=VALUE", "Any other parameter of the method, such as alpha=50; may be given several times."),
+    method(
+        "--set", "NAME=VALUE", "Any other parameter of the method, such as error_weight=50; may be given several times."
+    ),
 ]
 NonzeroOption = Annotated[str | None, method("--n-nonzero", "NUMBER", "Coefficients kept for each point, or auto.")]
 ScalingOption = Annotated[
@@ -79,7 +81,8 @@ ScalingOption = Annotated[
     ),
 ]
 PartitionOption = Annotated[
-    Partition | None, method("--partition", "NAME", "How the graph is cut: auto, kmeans, qr, discretize or modularity.")
+    Partition | None,
+    method("--assign-labels", "NAME", "How the graph is cut: auto, kmeans, qr, discretize or modularity."),
 ]
 SeedOption = Annotated[
     int | None, method("--seed", "NUMBER", "Seed of all random choices (0 if not given).", min=0, max=2**32 - 1)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from subspaces.app.files import Dataset
     from subspaces.engine.confidence import Summary
 
-SHOWN = ("kernel", "bandwidth", "scaling", "reg", "n_nonzero", "partition")
+SHOWN = ("kernel", "bandwidth", "scaling", "reg", "n_nonzero", "assign_labels")
 """Parameters worth a word."""
 
 N_WORDS, MOST_LINES = 5, 20
@@ -97,7 +97,7 @@ class Outputs:
 
             sort_into(self.folder, data.source, [str(name) for name in data.ids or ()], summary, link=self.link)
             folders, how = counted(len(summary.clusters), "folder"), "linked" if self.link else "copied"
-            written.append(f"{counted(data.n_points, 'image')} {how} into {folders} in {self.folder}")
+            written.append(f"{counted(data.n_samples, 'image')} {how} into {folders} in {self.folder}")
         if self.report is None and self.tables is None:
             return written
         from subspaces.app.report import Content, write_report, write_tables
@@ -130,7 +130,7 @@ def say(run: Run, written: list[str], found: bool) -> None:
     if document.get("verdict"):
         typer.echo(one_line(document["verdict"]))
     noun = "image" if run.data is not None and run.data.is_image_folder else "point"
-    shape = f"{counted(document['n_points'], noun)}, {counted(document['n_features'], 'feature')}"
+    shape = f"{counted(document['n_samples'], noun)}, {counted(document['n_features'], 'feature')}"
     typer.echo(one_line(f"{document['source']}: {shape}, clustered in {document['seconds']:.1f} s"))
     how = " (the number was found; -k sets it)" if found else ""
     sizes = f"; points in each cluster: {sizes_of(labels)}" if document["n_clusters"] > 1 else ""

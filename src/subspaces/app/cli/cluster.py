@@ -30,10 +30,10 @@ from subspaces.utils.spelling import counted
 POINT_BYTES = 1000
 """What describing and writing the result takes for each point, measured."""
 
-TYPED = ("kernel", "bandwidth", "reg", "n_nonzero", "effort", "scaling", "partition")
+TYPED = ("kernel", "bandwidth", "reg", "n_nonzero", "effort", "scaling", "assign_labels")
 """Parameters that have an option of their own."""
 
-CHOSEN = ("kernel", "reg", "n_nonzero", "scaling", "partition")
+CHOSEN = ("kernel", "reg", "n_nonzero", "scaling", "assign_labels")
 """Parameters of KTRR that are chosen from the points when no method was named and others of them are given."""
 
 
@@ -48,7 +48,7 @@ def cluster(
     n_nonzero: options.NonzeroOption = None,
     set_: options.SetOption = None,
     scaling: options.ScalingOption = None,
-    partition: options.PartitionOption = None,
+    assign_labels: options.PartitionOption = None,
     seed: options.SeedOption = None,
     threads: options.ThreadsOption = None,
     memory: options.MemoryOption = None,
@@ -189,8 +189,8 @@ def _method(name: str, settings: tuple[dict[str, Any], dict[str, Any]], special:
     What the front door does with tracks has a scaling and a cut of its own.
     """
     given = {**settings[0], **settings[1]}
-    own = set(given) - {"random_state", "effort", "out_of_sample"} - (set() if motion else {"scaling", "partition"})
-    other_cut = given.get("partition", options.AUTO) not in (options.AUTO, "kmeans", "modularity")
+    own = set(given) - {"random_state", "effort", "out_of_sample"} - (set() if motion else {"scaling", "assign_labels"})
+    other_cut = given.get("assign_labels", options.AUTO) not in (options.AUTO, "kmeans", "modularity")
     return "ktrr" if name == options.AUTO and (special or own or other_cut) else name
 
 
@@ -208,7 +208,7 @@ def _run(
     """Read, cluster and describe a file that fits in memory; a parameter out of its range is the command's fault."""
     read = tracks.read(inputs.source, reading)
     data = features.of(read)
-    if data.n_points < 2:
+    if data.n_samples < 2:
         from subspaces.app.files import FileError
 
         raise FileError(inputs.title, "there is one point in it; clusters are found among two or more")
@@ -216,7 +216,7 @@ def _run(
     if labels is not None:
         from subspaces.app.files.writing import check_n_rows
 
-        check_n_rows(labels, data.n_rows or data.n_points)
+        check_n_rows(labels, data.n_rows or data.n_samples)
     # late: a wrong file name should not wait seconds for its answer
     from sklearn.utils._param_validation import InvalidParameterError
 
@@ -224,9 +224,9 @@ def _run(
     from subspaces.utils.memory import require
 
     remedy = "Allow more with --memory, or cluster a sample."
-    require(POINT_BYTES * data.n_points, f"the confidence and the table of {data.n_points} points", remedy)
+    require(POINT_BYTES * data.n_samples, f"the confidence and the table of {data.n_samples} points", remedy)
     given = tracks.settings(method, wanted, *settings)
-    estimator = make(method, wanted, data.n_points, given, settings[1])
+    estimator = make(method, wanted, data.n_samples, given, settings[1])
     start = perf_counter()
     try:
         chosen = None
@@ -274,7 +274,7 @@ def _refuse_with_stream(given: dict[str, Any]) -> None:
 def build(
     method: str,
     n_clusters: Any,
-    n_points: int | None,
+    n_samples: int | None,
     given: dict[str, Any],
     assigned: dict[str, Any],
     *,
@@ -288,8 +288,8 @@ def build(
     methods = (options.AUTO, *registry.names(*registry.SHALLOW))
     if method not in methods:
         raise typer.BadParameter(f"'{method}' is not one of {', '.join(methods)}", param_hint="--method")
-    if isinstance(n_clusters, int) and not 1 <= n_clusters <= (n_points or n_clusters):
-        found = f"{counted(n_clusters, 'cluster')} of {counted(n_points or 0, 'point')}"
+    if isinstance(n_clusters, int) and not 1 <= n_clusters <= (n_samples or n_clusters):
+        found = f"{counted(n_clusters, 'cluster')} of {counted(n_samples or 0, 'point')}"
         problem = f"{found}; ask for {'fewer' if n_clusters > 0 else 'more'}"
         raise typer.BadParameter(problem, param_hint="-k")
     from subspaces.estimators.auto import SubspaceClustering
@@ -308,16 +308,16 @@ def build(
         given["scaling"] = None
     if cls is SubspaceClustering:
         return cls(n_clusters=None if n_clusters == options.AUTO else n_clusters, **given)
-    can_choose = n_points is not None and issubclass(cls, KTRR | TRR)  # that needs all points in memory
+    can_choose = n_samples is not None and issubclass(cls, KTRR | TRR)  # that needs all points in memory
     if chooses and can_choose:
         n_clusters = options.AUTO if n_clusters is None else n_clusters
         given = {**{name: options.AUTO for name in CHOSEN if name in known}, **given}
     elif options.AUTO in (n_clusters, *given.values()) and not can_choose:
         raise typer.BadParameter(f"auto has no meaning for the method {method} here", param_hint="--method")
-    if n_clusters is None and "partition" not in known:
+    if n_clusters is None and "assign_labels" not in known:
         raise typer.BadParameter(f"the method {method} needs the number of clusters", param_hint="-k")
-    if n_clusters is None and given.setdefault("partition", "modularity") != "modularity":
-        problem = f"--partition {given['partition']} needs the number of clusters; add -k"
+    if n_clusters is None and given.setdefault("assign_labels", "modularity") != "modularity":
+        problem = f"--assign-labels {given['assign_labels']} needs the number of clusters; add -k"
         raise typer.BadParameter(problem, param_hint="-k")
     for name in given:
         if name not in known:

@@ -56,13 +56,13 @@ def compare(
     pairs = [(i, j, *_scores(found[i], found[j])) for i, j in combinations(range(len(found)), 2)]
     known = [] if truth is None else [(i, *_scores(truth, labels)) for i, labels in enumerate(found)]
     if as_json:
-        sizes = [{"n_points": len(labels.labels), "n_clusters": len(set(labels.labels))} for labels in found]
+        sizes = [{"n_samples": len(labels.labels), "n_clusters": len(set(labels.labels))} for labels in found]
         document: dict[str, Any] = {
             "files": [{"file": name, **size} for name, size in zip(names, sizes, strict=True)],
-            "pairs": [{"files": [names[i], names[j]], "n_points": n, **scores} for i, j, n, scores in pairs],
+            "pairs": [{"files": [names[i], names[j]], "n_samples": n, **scores} for i, j, n, scores in pairs],
         }
         if truth is not None:
-            document["truth"] = [{"file": names[i], "n_points": n, **scores} for i, n, scores in known]
+            document["truth"] = [{"file": names[i], "n_samples": n, **scores} for i, n, scores in known]
         typer.echo(json.dumps(document, allow_nan=False))
         return
     typer.echo(one_line(_sentence(names, pairs, known, label)))

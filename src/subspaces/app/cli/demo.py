@@ -93,8 +93,8 @@ def run_methods(X: Any, seed: int) -> dict[str, Run]:
         "spectral clustering (10 neighbours)": lambda: SpectralClustering(
             10, affinity="nearest_neighbors", n_neighbors=10, n_init=20, random_state=seed
         ),
-        "KTRR, cut by k-means": lambda: KTRR(10, partition="kmeans", random_state=seed),
-        "KTRR, cut by modularity": lambda: KTRR(10, partition="modularity", random_state=seed),
+        "KTRR, cut by k-means": lambda: KTRR(10, assign_labels="kmeans", random_state=seed),
+        "KTRR, cut by modularity": lambda: KTRR(10, assign_labels="modularity", random_state=seed),
     }
     runs = {}
     for name, make in methods.items():

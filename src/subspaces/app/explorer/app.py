@@ -88,7 +88,7 @@ class Explorer:
                 label="η, coefficients per point (n_nonzero)", options=list(N_NONZEROS), value=5, **full
             ),
             "n_clusters": pn.widgets.IntSlider(label="Clusters (n_clusters)", start=1, end=most, value=2, **full),
-            "partition": select("Cut (partition)", list(PARTITIONS), "kmeans"),
+            "assign_labels": select("Cut (assign_labels)", list(PARTITIONS), "kmeans"),
             "affine": pn.widgets.Checkbox(label="Subspaces may miss the origin (affine)", **full),
         }
         self._move_widgets(first)

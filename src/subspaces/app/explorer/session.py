@@ -58,13 +58,13 @@ class Settings:
     scaling: str | None = None
     reg: float = 1.0
     n_nonzero: int = 5
-    partition: str = "kmeans"
+    assign_labels: str = "kmeans"
     affine: bool = False
 
     @classmethod
     def of(cls, estimator: KTRR | SC) -> Settings:
         """Those of an estimator, as far as the explorer has them."""
-        values: dict[str, Any] = {name: getattr(estimator, name) for name in ("n_clusters", "scaling", "partition")}
+        values: dict[str, Any] = {name: getattr(estimator, name) for name in ("n_clusters", "scaling", "assign_labels")}
         if isinstance(estimator, SC):
             return cls(**values, kernel=NEIGHBORS, n_nonzero=estimator.n_neighbors or cls.n_nonzero)
         values |= {name: getattr(estimator, name) for name in ("kernel", "reg", "affine")}
@@ -74,13 +74,17 @@ class Settings:
         """The method with these settings, and more parameters that both have."""
         values = asdict(self)
         if self.kernel == NEIGHBORS:
-            shared = {name: values[name] for name in ("n_clusters", "scaling", "partition")}
+            shared = {name: values[name] for name in ("n_clusters", "scaling", "assign_labels")}
             return SC(**shared, n_neighbors=self.n_nonzero, bandwidth="local", **more)
         return KTRR(**values, **more)
 
     def options(self, n_init: int) -> str:
         """Return the options of ``subspaces cluster`` for the same method with these settings."""
-        options = [f"-k {self.n_clusters}", f"--scaling {self.scaling or 'none'}", f"--partition {self.partition}"]
+        options = [
+            f"-k {self.n_clusters}",
+            f"--scaling {self.scaling or 'none'}",
+            f"--assign-labels {self.assign_labels}",
+        ]
         if self.kernel == NEIGHBORS:
             options += ["--method sc", f"--set n_neighbors={self.n_nonzero}", "--set bandwidth=local"]
         else:

@@ -77,7 +77,7 @@ class Dataset:
     left_out: tuple[tuple[str, str], ...] = ()
 
     @property
-    def n_points(self) -> int:
+    def n_samples(self) -> int:
         """How many points there are."""
         return int(self.X.shape[0])
 

@@ -63,11 +63,11 @@ def without_ids(data: Dataset, names: Sequence[str], request: Request) -> Datase
         with np.errstate(invalid="ignore", over="ignore"):
             spread = data.X.max(axis=0) - data.X.min(axis=0)
         kinds = _kinds(data.X, names, request.keep, spread)
-        if constant := [names[j] for j in np.flatnonzero(spread == 0).tolist() if data.n_points > 1]:
+        if constant := [names[j] for j in np.flatnonzero(spread == 0).tolist() if data.n_samples > 1]:
             one = counted(len(constant), "column has", "columns have")
             notes.append(f"{one} one value only: {quoted(constant, 4)}")
     ids = [j for j, kind in kinds.items() if kind == "id"]
-    ids = sorted(ids, key=lambda j: len(np.unique(data.X[:, j])) < data.n_points) if len(ids) < len(names) else []
+    ids = sorted(ids, key=lambda j: len(np.unique(data.X[:, j])) < data.n_samples) if len(ids) < len(names) else []
     left_out = (*((names[j], "id") for j in ids), *data.left_out)
     left_out = left_out if data.ids is None else left_out[len(ids) :] + left_out[: len(ids)]  # first what names rows
     if left_out:

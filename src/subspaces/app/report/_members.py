@@ -149,10 +149,10 @@ def _profiles(content: Content, views: list[ClusterView]) -> Callable[[int], str
 
 def line(values: Array) -> str:
     """SVG path of a profile in a box of 100 × 40, the mean of all at half height."""
-    n_points = min(len(values), PROFILE_POINTS)
-    parts = np.array_split(np.clip(values, -SPREAD, SPREAD), n_points)
+    n_samples = min(len(values), PROFILE_POINTS)
+    parts = np.array_split(np.clip(values, -SPREAD, SPREAD), n_samples)
     heights = [20 - 18 * float(part.mean()) / SPREAD for part in parts]
-    if n_points == 1:
+    if n_samples == 1:
         return f"M0 {heights[0]:.1f}H100"
-    steps = np.linspace(0, 100, n_points)
+    steps = np.linspace(0, 100, n_samples)
     return "M" + "L".join(f"{x:.3g} {y:.1f}" for x, y in zip(steps, heights, strict=True))

@@ -25,14 +25,11 @@ MEANINGS = {
     "kernel": "how similar two points are",
     "bandwidth": "width of the kernel",
     "scaling": "what was done to the points first",
-    "reg": "weight of the ridge, relative to the kernel",
-    "error_weight": "weight of the error beside the rank",
-    "sparsity": "weight of the locality beside the error",
-    "alpha": "weight of the data beside the sparsity",
-    "gamma": "weight of the data beside the sparsity",
+    "reg": "weight of the penalty on the coefficients",
+    "error_weight": "weight of the error beside the penalty",
     "n_nonzero": "coefficients kept per point",
     "graph": "how coefficients become edges",
-    "partition": "how the graph was cut",
+    "assign_labels": "how the graph was cut",
     "random_state": "seed of all random choices",
 }
 """Parameters worth a row, with what they do."""

@@ -33,7 +33,7 @@ class ImageClusters:
     ----------
     labels : array of shape (rows, columns): cluster of each pixel, −1 outside of the mask
     model : the fitted clusterer; its points are the pixels of the mask in reading order, or the superpixels
-    X : array of shape (n_points, n_features), the features it was fitted on
+    X : array of shape (n_samples, n_features), the features it was fitted on
     segments : array of shape (rows, columns), superpixel of each pixel, −1 outside of the mask; None without them
     cube : the image
     """

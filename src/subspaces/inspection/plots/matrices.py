@@ -56,7 +56,7 @@ class _MatrixDisplay:
 
     def __init__(self, cells: Array, sizes: Labels, names: list[str], of_whom: str = "") -> None:
         self.cells, self.sizes, self.names, self.of_whom = cells, sizes, names, of_whom
-        self.n_points = int(sizes.sum())
+        self.n_samples = int(sizes.sum())
         self.ends: Labels = np.cumsum(sizes)
 
     @classmethod
@@ -82,16 +82,16 @@ class _MatrixDisplay:
         """What one cell shows."""
         whose = f" ({self.of_whom})" if self.of_whom else ""
         size = len(self.cells)
-        if size == self.n_points:
-            return f"{self.n_points:,} points{whose}; {self._entry}"
-        per_cell = (self.n_points / size) ** 2
+        if size == self.n_samples:
+            return f"{self.n_samples:,} points{whose}; {self._entry}"
+        per_cell = (self.n_samples / size) ** 2
         many = "the sum" if self._how == "sum" else "the strongest"
-        return f"{self.n_points:,} points{whose} in {size} × {size} cells; a cell shows {many} of about {per_cell:.0f}"
+        return f"{self.n_samples:,} points{whose} in {size} × {size} cells; a cell shows {many} of about {per_cell:.0f}"
 
     def plot(self, ax: Any = None, **keywords: Any) -> Self:
         """Draw; `keywords` go to Matplotlib's ``imshow``."""
         ax = style.axes_of(ax, (5.6, 5.4))
-        n = self.n_points
+        n = self.n_samples
         image = ax.imshow(np.ma.masked_equal(self.cells, 0), extent=(0, n, n, 0), **{**self._colors(ax), **keywords})
         self._mark_clusters(ax)
         ax.set_title(self._title)
@@ -114,7 +114,7 @@ class _MatrixDisplay:
 
     def _mark_clusters(self, ax: Any) -> None:
         """Thin lines around each cluster's block, and numbers as far as they fit."""
-        n, starts = self.n_points, self.ends - self.sizes
+        n, starts = self.n_samples, self.ends - self.sizes
         line = {"color": style.foreground(ax), "alpha": 0.35, "linewidth": 0.5}
         for start, end in zip(starts, self.ends, strict=True):
             ax.plot([start, end, end, start, start], [start, start, end, end, start], **line)

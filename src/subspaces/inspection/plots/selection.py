@@ -43,7 +43,7 @@ class SelectionDisplay:
         self.cuts = np.full(self.values.shape, "", dtype="<U1")
         for trial in kept:
             cell = self.row_names.index(_row(trial)), self.sizes.index(trial.n_nonzero)
-            self.values[cell], self.cuts[cell] = getattr(trial, criterion), trial.partition[0]
+            self.values[cell], self.cuts[cell] = getattr(trial, criterion), trial.assign_labels[0]
 
     @classmethod
     def from_estimator(
