@@ -92,7 +92,7 @@ def test_the_search_counts_its_settings_and_draws(X):
 
 
 def test_images_are_counted_as_they_are_read(tmp_path):
-    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed: pip install subspaces[io]")
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed: pip install subspaces[app]")
     for i in range(3):
         image.fromarray(np.full((4, 4), 50 * i, dtype=np.uint8)).save(tmp_path / f"{i}.png")
     told = heard(lambda: read_table(tmp_path))

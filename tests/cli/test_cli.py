@@ -327,7 +327,7 @@ def test_demo_again_without_matplotlib(demonstration, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("demo", "-o", folder)
     assert result.exit_code == 0
-    assert 'pip install "subspaces[report]"' in result.stdout
+    assert 'pip install "subspaces[app]"' in result.stdout
     result = run("demo", "-o", folder, "--json", "--seed", 0)
     document = json.loads(result.stdout)
     assert document["files"] == [str(folder / "labels.csv")]

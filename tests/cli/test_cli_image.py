@@ -42,7 +42,7 @@ def names(folder):
 
 
 def test_map_of_an_envi_image(scene, tmp_path):
-    pytest.importorskip("matplotlib", reason='a picture of the map needs Matplotlib: pip install "subspaces[report]"')
+    pytest.importorskip("matplotlib", reason='a picture of the map needs Matplotlib: pip install "subspaces[app]"')
     result = run("cluster", scene / "scene.hdr", "--image", "-k", 3, "--mask", scene / "mask.npy")
     assert result.exit_code == 0, result.output
     assert names(tmp_path) == ["scene_map.dat", "scene_map.hdr", "scene_map.png"]
@@ -82,7 +82,7 @@ def test_geotiff_map(scene, tmp_path):
 
 @pytest.mark.parametrize("more", [FAST, ()])
 def test_report_with_map_and_spectra(scene, tmp_path, more):
-    pytest.importorskip("jinja2", reason='a report needs Jinja2: pip install "subspaces[report]"')
+    pytest.importorskip("jinja2", reason='a report needs Jinja2: pip install "subspaces[app]"')
     options = ("--image", "-k", 3, "-o", "map.png", "--report", "r.html", "--tables", "t.md")
     result = run("cluster", scene / "scene.hdr", *options, *more)
     assert result.exit_code == 0, result.output
@@ -141,6 +141,6 @@ def test_maps_that_exist_are_kept(scene, tmp_path):
 def test_what_is_not_installed_is_said_first(scene, monkeypatch):
     monkeypatch.setattr(_image, "find_spec", lambda name: None)
     image = ("cluster", scene / "scene.hdr", "--image", "-k", 3, *FAST, "-o")
-    assert 'pip install "subspaces[report]"' in fails(*image, "map.png")
+    assert 'pip install "subspaces[app]"' in fails(*image, "map.png")
     assert 'pip install "subspaces[geo]"' in fails(*image, "map.tif")
     assert run(*image, "map.hdr").exit_code == 0

@@ -202,7 +202,7 @@ def test_report_names_what_it_needs(tmp_path, monkeypatch):
     (tmp_path / "x.csv").write_text("1,2\n" * 3)
     monkeypatch.setattr(_outputs, "find_spec", lambda name: None)
     told = refusal("cluster", tmp_path / "x.csv", "-k", "2", "--report", tmp_path / "r.html")
-    assert 'a report needs matplotlib: pip install "subspaces[report]"' in told
+    assert 'a report needs matplotlib: pip install "subspaces[app]"' in told
 
 
 def test_auto_has_no_meaning_for_methods_that_cannot_choose(tmp_path):

@@ -283,7 +283,7 @@ def test_saved_labels_of_a_sample_leave_the_others_empty(data):
 
 
 def test_workbook_has_the_given_names(data, tmp_path):
-    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install subspaces[excel]")
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install subspaces[app]")
     session = Session(data[0])
     view = session.edited(session.compute(Settings(4)), Edits.none(4).renamed(2, "cats"))
     sheet = openpyxl.load_workbook(labels_file(session, view, ".xlsx")).active

@@ -142,8 +142,8 @@ def test_merged_labels_can_be_repeated_in_python(data):
 
 
 def test_report_of_what_is_shown(explorer):
-    pytest.importorskip("jinja2", reason="Jinja2 is not installed: pip install subspaces[report]")
-    pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install subspaces[report]")
+    pytest.importorskip("jinja2", reason="Jinja2 is not installed: pip install subspaces[app]")
+    pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install subspaces[app]")
     explorer.naming.clusters.value = [0, 1]
     explorer.naming.merge.clicks += 1
     explorer.naming.clusters.value = [2]

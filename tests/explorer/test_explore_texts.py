@@ -69,8 +69,8 @@ def test_texts_on_the_page(session):
 
 
 def test_report_has_the_words(session):
-    pytest.importorskip("jinja2", reason="Jinja2 is not installed: pip install subspaces[report]")
-    pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install subspaces[report]")
+    pytest.importorskip("jinja2", reason="Jinja2 is not installed: pip install subspaces[app]")
+    pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install subspaces[app]")
     page = report_file(session, session.compute(Settings(2)), "notes").read().decode()
     assert "words are those that set it apart" in page
     assert "&lt;b&gt;no 3&lt;/b&gt;" in page

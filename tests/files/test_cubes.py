@@ -152,7 +152,7 @@ def test_arrays(tmp_path):
 
 
 def test_matlab_73(tmp_path):
-    pytest.importorskip("h5py", reason='MATLAB 7.3 is HDF5: pip install "subspaces[io]"')
+    pytest.importorskip("h5py", reason='MATLAB 7.3 is HDF5: pip install "subspaces[app]"')
     path = save_mat73(tmp_path / "x.mat", {"cube": small_cube("f8")})
     np.testing.assert_array_equal(read_cube(path).values, small_cube())
 

@@ -121,7 +121,7 @@ def test_other_workbooks_are_named(tmp_path):
 def test_openpyxl_is_named_where_it_is_missing(tmp_path, monkeypatch):
     path = book(tmp_path / "x.xlsx", ("Data", ROWS))
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
-    assert 'needs openpyxl: pip install "subspaces[excel]" (or save the sheet as CSV)' in refusal(path)
+    assert 'needs openpyxl: pip install "subspaces[app]" (or save the sheet as CSV)' in refusal(path)
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(FileError, match=r'needs openpyxl: pip install "subspaces\[excel\]"'):
         write_labels(tmp_path / "y.xlsx", np.array([0, 1]))

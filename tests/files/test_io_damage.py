@@ -277,7 +277,7 @@ def test_missing_extra_is_named(tmp_path, monkeypatch, name, module):
     path = tmp_path / name
     save_mat73(path, {"X": np.eye(3)}) if name == "x.mat" else path.touch()
     monkeypatch.setitem(sys.modules, module, None)
-    assert 'pip install "subspaces[io]"' in refusal(path)
+    assert 'pip install "subspaces[app]"' in refusal(path)
 
 
 def test_unknown_names_are_refused(tmp_path):

@@ -95,7 +95,7 @@ def test_outputs_are_checked(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "may not be written to" in problem("x.csv")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "subspaces[io]" in problem("x.parquet")
+    assert "subspaces[app]" in problem("x.parquet")
 
 
 def test_ids_must_match_labels(tmp_path):

@@ -334,6 +334,6 @@ def kernel_of_mine(A, B=None):
 def test_skops_is_named_where_it_is_missing(tmp_path, model, monkeypatch):
     (tmp_path / "m.skops").touch()
     monkeypatch.setattr("subspaces.app.files.models.find_spec", lambda name: None)
-    assert 'saved models need skops: pip install "subspaces[models]"' in refusal(tmp_path / "m.skops")
+    assert 'saved models need skops: pip install "subspaces[app]"' in refusal(tmp_path / "m.skops")
     with pytest.raises(FileError, match="saved models need skops"):
         save_model(tmp_path / "n.skops", model, READING)

@@ -16,7 +16,7 @@ from subspaces.inspection.plots import layout, style
 from subspaces.inspection.plots.gallery import most_typical
 from subspaces.inspection.plots.matrices import cells_of
 
-plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[report]")
+plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[plot]")
 pytestmark = pytest.mark.usefixtures("no_figure_is_left")
 
 

@@ -11,7 +11,7 @@ from subspaces import cluster_image
 from subspaces.datasets import make_cube
 from subspaces.inspection.plots.images import label_colors
 
-matplotlib = pytest.importorskip("matplotlib", reason='plots need Matplotlib: pip install "subspaces[report]"')
+matplotlib = pytest.importorskip("matplotlib", reason='plots need Matplotlib: pip install "subspaces[plot]"')
 matplotlib.use("Agg")
 
 from subspaces.inspection.plots import LabelMapDisplay, SpectraDisplay  # noqa: E402

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib", reason='pictures: pip install "subspaces[report]"')
+pytest.importorskip("matplotlib", reason='pictures: pip install "subspaces[plot]"')
 
 from subspaces import compare
 from subspaces.datasets import make_subspaces

@@ -14,7 +14,7 @@ from subspaces.datasets import make_subspaces
 from subspaces.inspection import plots
 from subspaces.inspection.plots import parts, style
 
-plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[report]")
+plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[plot]")
 pytestmark = pytest.mark.usefixtures("no_figure_is_left")
 
 

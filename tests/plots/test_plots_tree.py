@@ -19,7 +19,7 @@ from subspaces.inspection.plots import TreeDisplay, style
 from subspaces.inspection.plots.tree import p_text
 from subspaces.spectral.hierarchy import cluster_tree
 
-pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[report]")
+pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[plot]")
 pytestmark = pytest.mark.usefixtures("no_figure_is_left")
 
 

@@ -46,7 +46,7 @@ def extension(name: str):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs(path, monkeypatch):
-    matplotlib = pytest.importorskip("matplotlib", reason='examples draw: pip install "subspaces[report]"')
+    matplotlib = pytest.importorskip("matplotlib", reason='examples draw: pip install "subspaces[app]"')
     if path.stem.split("_", 2)[2] in SLOW and not ALL_WANTED:
         pytest.skip("takes seconds; docs/build runs it, and so does SUBSPACES_MANUAL=all")
     matplotlib.use("Agg")

@@ -112,7 +112,7 @@ class ParquetRows:
         try:
             import pyarrow.parquet
         except ImportError:
-            raise FileError(paths[0], 'reading Parquet needs pyarrow: pip install "subspaces[io]"') from None
+            raise FileError(paths[0], 'reading Parquet needs pyarrow: pip install "subspaces[app]"') from None
         first: Path | None = None
         names: list[str] = []
         groups, sizes, single = [], [], True

@@ -45,7 +45,7 @@ class ImageOutputs(Outputs):
         for file in _files(self.target(source)):
             check_output(file, force=self.force, source=source, suffixes=(*MAPS, ".dat"), what="map")
             if file.suffix.lower() == ".png" and find_spec("matplotlib") is None:
-                raise FileError(file, 'a picture of the map needs Matplotlib: pip install "subspaces[report]"')
+                raise FileError(file, 'a picture of the map needs Matplotlib: pip install "subspaces[app]"')
             if file.suffix.lower() in (".tif", ".tiff") and find_spec("rasterio") is None:
                 raise FileError(file, 'GeoTIFF needs rasterio: pip install "subspaces[geo]" (or write .hdr)')
         replace(self, labels=None).check_pages(source)

@@ -51,7 +51,7 @@ class Motion:
 
             check_output(overlay, force=force, source=source, suffixes=(".png", ".gif"), what="overlay")
             if find_spec("matplotlib") is None:
-                raise FileError(overlay, 'an overlay needs Matplotlib: pip install "subspaces[report]"')
+                raise FileError(overlay, 'an overlay needs Matplotlib: pip install "subspaces[app]"')
         return cls(wanted, overlay)
 
     def read(self, file: Any, reading: dict[str, Any]) -> Dataset:

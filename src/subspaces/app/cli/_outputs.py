@@ -76,7 +76,7 @@ class Outputs:
         if self.report is not None:
             for name in ("matplotlib", "jinja2"):
                 if find_spec(name) is None:
-                    raise FileError(self.report, f'a report needs {name}: pip install "subspaces[report]"')
+                    raise FileError(self.report, f'a report needs {name}: pip install "subspaces[app]"')
 
     def write(self, run: Run) -> list[str]:
         """Write everything that was asked for; one line each for people. Labels of a stream may be there already."""

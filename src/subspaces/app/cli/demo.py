@@ -78,7 +78,7 @@ def demo(
     if len(files) > 1:
         typer.echo(one_line(f"Picture of {best}: {files[1]}"))
     else:
-        typer.echo('No picture: it needs matplotlib (pip install "subspaces[report]").')
+        typer.echo('No picture: it needs matplotlib (pip install "subspaces[app]").')
     typer.echo(one_line(f"Your own data: {program()} cluster FILE (a table, or a folder of images)"))
 
 

@@ -27,7 +27,7 @@ def read_h5ad(path: Path, request: Request) -> Dataset:
     try:
         import h5py
     except ImportError:
-        raise FileError(path, 'an AnnData file needs h5py: pip install "subspaces[io]"') from None
+        raise FileError(path, 'an AnnData file needs h5py: pip install "subspaces[app]"') from None
     with h5py.File(path, "r") as file:
         name = request.array or (COMPONENTS if _item(file, COMPONENTS) is not None else "X")
         item = _item(file, name)

@@ -32,7 +32,7 @@ def open_sheet(path: Path, request: Request) -> Iterator[tuple[Iterator[Row], La
     try:
         import openpyxl
     except ImportError:
-        problem = 'reading workbooks needs openpyxl: pip install "subspaces[excel]" (or save the sheet as CSV)'
+        problem = 'reading workbooks needs openpyxl: pip install "subspaces[app]" (or save the sheet as CSV)'
         raise FileError(path, problem) from None
     found = scan(path, request.max_bytes)
     # quiet of what a workbook holds that is no concern of a table: validation, drawings, odd dates; the file is opened

@@ -62,7 +62,7 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
     try:
         import PIL.Image  # noqa: F401
     except ImportError:
-        raise FileError(folder, 'reading images needs Pillow: pip install "subspaces[io]"') from None
+        raise FileError(folder, 'reading images needs Pillow: pip install "subspaces[app]"') from None
     if request.label not in (None, BY_FOLDER):
         problem = f"{argument('label')} of images can only be the subfolder of each, {argument('label', BY_FOLDER)}"
         raise FileError(folder, f"{problem}; got '{printable(request.label)}'")

@@ -58,7 +58,7 @@ def read_labels(path: str | PathLike[str], truth: str | None = None, max_bytes: 
     except FileError:
         raise
     except ImportError:
-        raise FileError(file, 'reading Parquet needs pyarrow: pip install "subspaces[io]"') from None
+        raise FileError(file, 'reading Parquet needs pyarrow: pip install "subspaces[app]"') from None
     except Exception as error:  # damaged bytes meet the parsers of several formats in too many ways to list
         reason = printable(" ".join(str(error).split()), 120)
         raise FileError(file, f"damaged, cut short or of another format ({reason}); write it again") from error

@@ -37,7 +37,7 @@ def mat_arrays(path: Path, max_bytes: int) -> Iterator[tuple[dict[str, ArrayInfo
     try:
         import h5py
     except ImportError:
-        problem = 'a MATLAB 7.3 file needs h5py: pip install "subspaces[io]" (or save it with -v7)'
+        problem = 'a MATLAB 7.3 file needs h5py: pip install "subspaces[app]" (or save it with -v7)'
         raise FileError(path, problem) from None
     with h5py.File(path, "r") as file:
         infos = {

@@ -46,7 +46,7 @@ class Reading:
 def check_model_library(path: Path) -> None:
     """Refuse models where skops is not installed."""
     if find_spec("skops") is None:
-        raise FileError(path, 'saved models need skops: pip install "subspaces[models]"')
+        raise FileError(path, 'saved models need skops: pip install "subspaces[app]"')
 
 
 def check_features(path: Path, features: Any) -> None:

@@ -34,7 +34,7 @@ def read_parquet(path: Path, request: Request) -> Dataset:
     try:
         import pyarrow.parquet
     except ImportError:
-        problem = 'reading Parquet needs pyarrow: pip install "subspaces[io]" (or save the table as CSV)'
+        problem = 'reading Parquet needs pyarrow: pip install "subspaces[app]" (or save the table as CSV)'
         raise FileError(path, problem) from None
     with pyarrow.parquet.ParquetFile(path) as file:
         schema = file.schema_arrow

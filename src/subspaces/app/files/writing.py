@@ -49,9 +49,9 @@ def check_output(
         found = f"the suffix '{printable(file.suffix)}'" if file.suffix else "a name without a suffix"
         raise FileError(file, f"{what} cannot be written to {found}; choose one of {', '.join(suffixes)}")
     if file.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
-        raise FileError(file, 'writing Parquet needs pyarrow: pip install "subspaces[io]" (or choose .csv)')
+        raise FileError(file, 'writing Parquet needs pyarrow: pip install "subspaces[app]" (or choose .csv)')
     if file.suffix.lower() == ".xlsx" and find_spec("openpyxl") is None:
-        raise FileError(file, 'writing workbooks needs openpyxl: pip install "subspaces[excel]" (or choose .csv)')
+        raise FileError(file, 'writing workbooks needs openpyxl: pip install "subspaces[app]" (or choose .csv)')
     if file.is_dir():
         raise FileError(file, "this is a folder; name a file in it")
     folder = file.resolve().parent

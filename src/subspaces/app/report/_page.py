@@ -54,7 +54,7 @@ def render(content: Content) -> str:
     try:
         import jinja2
     except ImportError:
-        raise ImportError("a report needs Jinja2: pip install 'subspaces[report]'.") from None
+        raise ImportError("a report needs Jinja2: pip install 'subspaces[app]'.") from None
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

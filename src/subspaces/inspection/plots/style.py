@@ -33,7 +33,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError("plots need Matplotlib: pip install 'subspaces[report]'.") from None
+        raise ImportError("plots need Matplotlib: pip install 'subspaces[plot]'.") from None
     return plt
 
 
