@@ -24,9 +24,10 @@ from sklearn.cluster import KMeans
 
 from subspaces import KTRR, LRR2, LSA, LSR1, LSR2, SC, SMCE, SSC, SSCOMP, TRR, EnSC, SubspaceClustering
 from subspaces.metrics import accuracy
-from subspaces.selection.criteria import pairwise_agreement, support
+from subspaces.selection.criteria import support
 from subspaces.selection.search import _EXCESS_WEIGHT, _TIE, _excess
 from subspaces.selection.trajectories import are_tracks
+from subspaces.spectral.agreement import pairwise_agreement
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 FOLDER = Path(os.environ.get("SUBSPACES_DATA") or BESIDE)

@@ -25,7 +25,7 @@ from sklearn.cluster import KMeans
 
 from subspaces import KTRR
 from subspaces.datasets import make_subspaces
-from subspaces.estimators.ridge import DENSE_SIZE
+from subspaces.engine.ridge_routes import DENSE_SIZE
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "speed" / "legs.md"
 SIZES = [2_000, 10_000, 100_000]

@@ -10,10 +10,10 @@ import numpy as np
 
 from subspaces.metrics import accuracy, adjusted_rand
 from subspaces.selection.candidates import CUTS_TRIED, tried_on
-from subspaces.selection.criteria import leading_components, pairwise_agreement, subspace_residuals, support
-from subspaces.selection.cuts import cut
-from subspaces.selection.graphs import Method, candidates_of
+from subspaces.selection.criteria import leading_components, subspace_residuals, support
+from subspaces.selection.graphs import Method, candidates_of, cut
 from subspaces.selection.search import _scaled
+from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.utils.ordering import canonical_order, hash_rows
 from subspaces.utils.process import one_thread, quiet
 

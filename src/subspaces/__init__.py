@@ -19,7 +19,7 @@ _OTHERS = {
     "GraphClusterer": "subspaces.estimators.graph",
     "SampledClusterer": "subspaces.estimators.sampled",
     "SubspaceClusterer": "subspaces.estimators.base",
-    "SubspaceClustering": "subspaces.estimators.auto",
+    "SubspaceClustering": "subspaces.selection.auto",
     "cite": "subspaces.inspection.citations",
     "cluster_image": "subspaces.applications.hyperspectral",
     "compare": "subspaces.inspection.comparison",
@@ -33,7 +33,6 @@ __all__ = [*_CLASSES, *_OTHERS, "__version__"]
 if TYPE_CHECKING:
     from subspaces.app.explorer import explore as explore
     from subspaces.applications.hyperspectral import cluster_image as cluster_image
-    from subspaces.estimators.auto import SubspaceClustering as SubspaceClustering
     from subspaces.estimators.base import SubspaceClusterer as SubspaceClusterer
     from subspaces.estimators.bdr import BDR as BDR
     from subspaces.estimators.graph import GraphClusterer as GraphClusterer
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
     from subspaces.representation.coefficients import Coefficients as Coefficients
     from subspaces.representation.coefficients import from_dense as from_dense
     from subspaces.representation.coefficients import from_sparse as from_sparse
+    from subspaces.selection.auto import SubspaceClustering as SubspaceClustering
 
 
 def __getattr__(name: str) -> object:

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from method_data import GRAPH, quiet
-from subspaces import KTRR, LRR2, LSR1, SC, SMCE, SSC, SSCOMP, TRR
+from subspaces import KTRR, LRR2, LSR1, SC, SMCE, SSC, SSCOMP, TRR, SubspaceClustering
 from subspaces.engine import run as engine
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES, Shape
@@ -105,10 +105,9 @@ def test_every_route_asks_for_memory(model, monkeypatch):
 @pytest.mark.usefixtures("nothing_computed")
 def test_a_search_is_not_begun_for_what_is_refused_anyway():
     for model, words in (
-        (KTRR(101, reg="auto"), "must not exceed"),
-        (KTRR(3, kernel=Precomputed(), scaling="unit", reg="auto"), "has no meaning"),
-        (KTRR(None, reg="auto"), "n_clusters=None needs"),
-        (KTRR(3, reg="auto", graph="mass"), "truncations are nested"),
+        (SubspaceClustering(101), "must not exceed"),
+        (SubspaceClustering(3, kernel=Precomputed(), scaling="unit"), "has no meaning"),
+        (SubspaceClustering(3, kernel_params={"degree": 2}), "takes no kernel_params"),
     ):
         with pytest.raises(ValueError, match=words):
             model.fit(X)

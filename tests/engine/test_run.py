@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import FrozenInstanceError, replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -12,11 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from method_data import GRAPH, quiet, union_of_subspaces
-from subspaces import KTRR, TRR
+from subspaces import KTRR, SubspaceClustering
 from subspaces.engine import run as engine
 from subspaces.engine import stages
 from subspaces.engine.plan import STAGES
-from subspaces.engine.run import Cache, run
+from subspaces.engine.run import Cache, reusing, run
 from subspaces.utils.ordering import canonical_order, hash_rows
 
 SETTINGS = {
@@ -168,10 +167,10 @@ def test_settings_in_turn_with_one_cache_are_those_without(X):
 
 
 def test_a_fit_from_the_cache_is_a_fit(X):
-    by_cache = partial(run, cache=Cache())
-    lone = KTRR(3).fit(X)
+    cache, lone = Cache(), KTRR(3).fit(X)
     for _ in range(2):
-        model = KTRR(3).fit_by(X, by_cache)
+        with reusing(cache):
+            model = KTRR(3).fit(X)
         assert {name for name in vars(model) if name.endswith("_")} == {
             name for name in vars(lone) if name.endswith("_")
         }
@@ -266,9 +265,8 @@ def watched(model, X):
 @pytest.mark.parametrize(
     "model",
     [
-        KTRR("auto", kernel="auto", reg="auto", n_nonzero="auto", scaling="auto", assign_labels="auto"),
-        KTRR(3, reg="auto", assign_labels="kmeans"),
-        TRR("auto", reg="auto", assign_labels="kmeans"),
+        SubspaceClustering(),
+        SubspaceClustering(3, kernel="rbf", assign_labels="kmeans"),
     ],
     ids=str,
 )
@@ -289,10 +287,10 @@ def test_callbacks_are_told_of_every_stage_and_of_the_end(settings, X):
 
 def test_callbacks_are_told_of_the_end_where_nothing_is_computed(X):
     assert watched(KTRR(1), np.ones((10, 3))).told == [("begin", "fit"), ("end", "fit")]
-    by_cache = partial(run, cache=Cache())
-    KTRR(3).fit_by(X, by_cache)
     watch = Watch()
-    KTRR(3).set_callbacks(watch).fit_by(X, by_cache)
+    with reusing(Cache()):
+        KTRR(3).fit(X)
+        KTRR(3).set_callbacks(watch).fit(X)
     assert watch.told == [("begin", "fit"), ("end", "fit")]
 
 

@@ -17,7 +17,7 @@ from sklearn.utils import estimator_html_repr
 
 import subspaces
 from method_data import ESTIMATORS
-from subspaces import EKTRR, KASP, KTRR, LSR1, SC, SSC, TRR, SampledClusterer, metrics
+from subspaces import EKTRR, KASP, KTRR, LSR1, SC, SSC, TRR, SampledClusterer, SubspaceClustering, metrics
 from subspaces.datasets import make_subspaces
 from subspaces.engine.plan import STAGES
 from subspaces.estimators.html_repr import boxes_html, boxes_of
@@ -81,7 +81,7 @@ def test_every_method_has_boxes(data, name):
 
 def test_boxes_of_the_other_routes(data):
     X, _ = data
-    chosen = KTRR("auto", reg="auto").fit(X)
+    chosen = SubspaceClustering(kernel="rbf").fit(X)
     assert boxes_of(chosen)[1].title == "choice"
     assert "settings tried" in boxes_of(chosen)[1].detail
     by_modularity = KTRR(3, assign_labels="modularity").fit(X)

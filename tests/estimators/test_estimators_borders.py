@@ -50,27 +50,14 @@ def test_bad_parameters_are_named(parameters, message, data):
     [
         ({"graph_params": {"share": 0.5}}, "graph_params of graph='symmetric'"),
         ({"kernel_params": {"degree": 2}}, "takes no kernel_params"),
-        ({"kernel": "auto", "kernel_params": {"degree": 2}}, "takes no kernel_params"),
         ({"solver": "low_rank"}, "explicit feature map"),
         ({"kernel": "quadratic", "solver": "two_scale"}, "kernel of distances"),
         ({"spectral": "coarse", "n_clusters": 3}, "64 points per cluster"),
     ],
 )
-def test_bad_parameters_are_refused_before_the_search_for_others(parameters, message, data, monkeypatch):
-    monkeypatch.setattr("subspaces.estimators.resolve.choose", lambda *_, **__: pytest.fail("it was searched"))
+def test_bad_combinations_are_refused_by_the_plan(parameters, message, data):
     with pytest.raises(ValueError, match=message):
-        KTRR(**{"n_clusters": "auto", "reg": "auto", **parameters}).fit(data[0])
-
-
-@pytest.mark.parametrize("parameters", [{"kernel": "auto", "solver": "low_rank"}, {"assign_labels": "auto"}])
-def test_what_a_choice_may_make_right_is_searched(parameters, data, monkeypatch):
-    def searched(*_, seed, **__):
-        raise KeyboardInterrupt(seed)
-
-    monkeypatch.setattr("subspaces.estimators.resolve.choose", searched)
-    seed = int(np.random.RandomState(3).randint(2**31 - 1))
-    with pytest.raises(KeyboardInterrupt, match=str(seed)):  # the check draws nothing from a generator
-        KTRR(3, spectral="full", random_state=np.random.RandomState(3), **parameters).fit(data[0])
+        KTRR(**{"n_clusters": 3, **parameters}).plan(data[0])
 
 
 def test_refuses_what_does_not_fit_in_memory(monkeypatch):

@@ -19,7 +19,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils._param_validation import InvalidParameterError
 
 from method_data import ALL, GRAPH, LARGE, quiet
-from subspaces import KTRR, SEC, TRR
+from subspaces import KTRR, SEC, TRR, SubspaceClustering
 from subspaces.engine import landmark_run, predict, stages
 from subspaces.engine import run as run_module
 from subspaces.estimators import graph as graph_module
@@ -49,11 +49,10 @@ def test_case_48_numpy_integers_and_booleans(cls, seed):
 
 
 def test_case_49_number_of_clusters_found(seed):
-    """49: "auto" chooses it and keeps the evidence; None leaves it to the modularity cut, and says so if it cannot."""
+    """49: the front door chooses it; None leaves it to the modularity cut, and says so if it cannot."""
     X, _ = blobs(seed)
     with quiet():
-        model = KTRR("auto", kernel="rbf").fit(X)
-    assert model.selection_ is not None
+        model = SubspaceClustering(kernel="rbf").fit(X)
     assert model.n_clusters_ == len(set(model.labels_)) == 3
     assert fit(KTRR, X, None, assign_labels="modularity").n_clusters_ >= 1
     with pytest.raises(ValueError, match='n_clusters=None needs assign_labels="modularity"'):
@@ -64,9 +63,8 @@ def test_case_49_number_of_clusters_found(seed):
 def test_case_49_everything_chosen_at_any_scale(scale, seed):
     """49: what is chosen for the points does not depend on their unit."""
     X, _ = blobs(seed)
-    auto = dict.fromkeys(("n_clusters", "kernel", "reg", "n_nonzero", "assign_labels", "scaling"), "auto")
     with quiet():
-        assert KTRR(**auto).fit(X * scale).n_clusters_ == KTRR(**auto).fit(X).n_clusters_
+        assert SubspaceClustering().fit(X * scale).n_clusters_ == SubspaceClustering().fit(X).n_clusters_
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
-from subspaces import KTRR, SampledClusterer
+from subspaces import KTRR, SampledClusterer, SubspaceClustering
 from subspaces.datasets import make_subspaces
 from subspaces.engine.plan import Cut
-from subspaces.selection.cuts import plan_of_cut, recut
+from subspaces.selection.graphs import plan_of_cut, recut
 from subspaces.spectral.embedding import spectral_embedding, unit_rows
 from subspaces.spectral.partition import cut_by_modularity, cut_by_qr, cut_embedding
 from subspaces.utils.blocks import map_blocks
@@ -69,16 +70,14 @@ def test_the_qr_cut_finds_blocks(dtype, rng):
     assert cut_by_qr(flat).shape == (20,)
 
 
-@pytest.mark.parametrize(
-    "parameters", [*({"assign_labels": cut} for cut in CUTS), {"assign_labels": "auto", "reg": "auto"}]
-)
-def test_one_thread_and_two(parameters, seed):
+@pytest.mark.parametrize("method", [*(KTRR(4, assign_labels=cut) for cut in CUTS), SubspaceClustering(4)], ids=str)
+def test_one_thread_and_two(method, seed):
     """58: whole fits and predictions with BLAS and OpenMP on one thread and on two."""
     X = noisy(seed, 440)
     found = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads):
-            model = KTRR(4, **parameters).fit(X[:400])
+            model = clone(method).fit(X[:400])
             found.append(np.concatenate([model.labels_, model.predict(X[400:])]))
     np.testing.assert_array_equal(found[0], found[1])
 
@@ -196,7 +195,7 @@ def test_automatic_fits_in_threads_leave_no_trace(seed):
     X = noisy(seed, 60)
 
     def fit(n_clusters):
-        return KTRR(n_clusters, reg="auto", n_nonzero="auto", assign_labels="modularity").fit(X).labels_
+        return SubspaceClustering(n_clusters, kernel="rbf", assign_labels="modularity").fit(X).labels_
 
     with two_threads():
         before, filters = threadpool_info(), list(warnings.filters)

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics.pairwise import laplacian_kernel
 
-from subspaces import AKK, EKTRR, KASP, KTRR, NystromSC
+from subspaces import AKK, EKTRR, KASP, KTRR, NystromSC, SubspaceClustering
 from subspaces.kernels import (
     KERNELS,
     RBF,
@@ -333,7 +333,7 @@ def test_extreme_units_move_the_bandwidth_of_an_object(rings):
 
 def test_objects_where_parameters_are_chosen(rings):
     X, y = rings
-    model = KTRR(2, kernel=Student(nu=2.0), reg="auto", n_nonzero="auto").fit(X)
+    model = SubspaceClustering(2, kernel=Student(nu=2.0)).fit(X)
     assert accuracy(y, model.labels_) == 1
     assert model.kernel == Student(nu=2.0)
     assert {trial.kernel for trial in model.selection_.trials} == {"student"}

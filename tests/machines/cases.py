@@ -18,7 +18,6 @@ from subspaces import KTRR, TRR, SubspaceClustering, registry
 
 METHODS = registry.names(*registry.SHALLOW)
 STORE = Path(__file__).parent / "labels.npz"
-AUTO = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "assign_labels"), "auto")
 
 
 def subspaces() -> Any:
@@ -67,9 +66,6 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     **{f"two scales, {data}": (data, lambda: KTRR(10, solver="two_scale")) for data in ("subspaces", "grid", "digits")},
     "modularity, many, digits": ("digits", lambda: KTRR(40, assign_labels="modularity")),
     "free modularity, digits": ("digits", lambda: KTRR(None, assign_labels="modularity")),
-    "trr, automatic, subspaces": ("subspaces", lambda: TRR(5, reg="auto", n_nonzero="auto")),
-    **{f"automatic, {data}": (data, lambda: KTRR(6, **AUTO)) for data in DATA},
-    **{f"automatic, number unknown, {data}": (data, lambda: KTRR("auto", **AUTO)) for data in DATA},
     **{f"front door, {data}": (data, lambda: SubspaceClustering(6)) for data in DATA},
     **{f"front door, number unknown, {data}": (data, SubspaceClustering) for data in DATA},
     "affine, subspaces": ("subspaces", lambda: KTRR(5, affine=True, kernel="linear", reg=0.01)),

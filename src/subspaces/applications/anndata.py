@@ -16,9 +16,9 @@ from scipy import sparse
 from sklearn.base import clone
 
 from subspaces.engine.confidence import summarize
-from subspaces.estimators.auto import SubspaceClustering
 from subspaces.estimators.ktrr import KTRR
 from subspaces.graphs.lengths import edge_lengths
+from subspaces.selection.auto import SubspaceClustering
 from subspaces.utils.types import Data
 
 _PCA = ("X_pca", "pca")  # where scanpy and its successors keep principal components

@@ -111,7 +111,7 @@ class Rows(Points):
 def fit_sampled(estimator: Sampled, source: Source, workers: Workers, folder: Path | None, output: Output) -> None:
     """Fit an estimator as its own ``fit`` does, with points that stay where they are."""
     estimator._validate_params()
-    with estimator.fitting():
+    with estimator._fitting():
         found = _run(estimator, Rows(source, estimator._block_bytes, workers, folder))
         estimator.n_features_in_ = source.shape[1]
         estimator._keep(found)

@@ -55,7 +55,7 @@ def fit_graph(estimator: KTRR, source: Source, workers: Workers, folder: Path, o
         output.keep(estimator)
         return
     estimator._validate_params()
-    with estimator.fitting():
+    with estimator._fitting():
         run = _Run.begin(estimator, source, workers, folder)
         if run is None:  # another solver or graph: it sees all points
             estimator.fit(source.whole(workers))
@@ -65,25 +65,24 @@ def fit_graph(estimator: KTRR, source: Source, workers: Workers, folder: Path, o
         output.keep(estimator)
 
 
-def _planned(estimator: KTRR, sample: Array, n: int) -> tuple[KTRR, Plan]:
-    """The estimator with everything chosen, and its plan, from a sample; it never embeds points.
+def _planned(estimator: KTRR, sample: Array, n: int) -> Plan:
+    """Return the plan from a sample; it never embeds samples.
 
     Where few points differ, the sample is small: the route is that of many points all the same, so they are repeated.
     """
     sample = np.resize(sample, (max(len(sample), min(n, _sample.SAMPLE)), sample.shape[1]))
-    resolved = estimator.resolve_auto(sample)
-    if resolved.spectral == "full" and resolved.assign_labels != "modularity":
+    if estimator.spectral == "full" and estimator.assign_labels != "modularity":
         raise ValueError(
             f'spectral="full" embeds every point, which {n} points on workers are too many for: use spectral="auto".'
         )
-    coarse = "auto" if resolved.assign_labels == "modularity" else "coarse"
-    asked = resolved.spectral
+    coarse = "auto" if estimator.assign_labels == "modularity" else "coarse"
+    asked = estimator.spectral
     try:
-        resolved.spectral = coarse
-        plan = resolved.plan(sample)
+        estimator.spectral = coarse
+        plan = estimator.plan(sample)
     finally:
-        resolved.spectral = asked
-    return resolved, replace(plan, shape=Shape(n, sample.shape[1], False))
+        estimator.spectral = asked
+    return replace(plan, shape=Shape(n, sample.shape[1], False))
 
 
 def _require_sample(source: Source) -> None:
@@ -107,7 +106,6 @@ class _Run:
     """One run: what is known, and where files go."""
 
     estimator: KTRR
-    resolved: KTRR
     plan: Plan
     source: Source
     workers: Workers
@@ -128,14 +126,14 @@ class _Run:
         n = source.shape[0]
         if (look.low == look.high).all():
             _one_cluster(estimator, look, n)
-            resolved, plan = estimator, None
+            plan = None
         else:
-            resolved, plan = _planned(estimator, look.points, n)
+            plan = _planned(estimator, look.points, n)
             if plan.solver != "two_scale" or plan.graph.name not in _GRAPHS:
                 return None
             _require_tasks(source, workers)
             warn_of_bad_numbers(look.points, plan.scaling)
-        return cls(estimator, resolved, plan, source, workers, folder, look, pieces, bounds, timings)  # type: ignore[arg-type]
+        return cls(estimator, plan, source, workers, folder, look, pieces, bounds, timings)  # type: ignore[arg-type]
 
     def fit(self, estimator: KTRR, output: Output) -> None:
         """All phases."""
@@ -203,20 +201,20 @@ class _Run:
         return counts
 
     def _coefficients(self, layout: _shards.Layout, sample: Array, kernel: Any) -> tuple[_blocks.Work, GlobalPart]:
-        plan, resolved = self.plan, self.resolved
+        plan, estimator = self.plan, self.estimator
         n_candidates = min(candidates_for(plan.graph.n_nonzero), layout.n - 1)
-        known = {"points": Path(layout.folder).name, "kernel": files.identity_of(kernel), "reg": float(resolved.reg)}
-        known |= {"affine": resolved.affine, "n_candidates": n_candidates, "around": AROUND}
+        known = {"points": Path(layout.folder).name, "kernel": files.identity_of(kernel), "reg": float(estimator.reg)}
+        known |= {"affine": estimator.affine, "n_candidates": n_candidates, "around": AROUND}
         folder = files.named_folder(self.checkpoint, "graph", known)
         layout_file = str(Path(layout.folder) / "layout.npz")
         work = _blocks.Work(layout_file, str(folder), kernel, n_candidates, AROUND)
         if files.absent([folder / "model.npz"]):
-            frame = choose_landmarks(sample, kernel, N_LANDMARKS, plan.seed, resolved.affine)
+            frame = choose_landmarks(sample, kernel, N_LANDMARKS, plan.seed, estimator.affine)
             places = range(len(layout.shards))
             paths = [work.path("sums", place).with_suffix(".npz") for place in places]
             self._phase(_blocks.add_up, [(work, place, frame) for place in places], paths)
             sums = _blocks.read_sums(work, len(layout.shards))
-            _blocks.save_model(settle_global_part(frame, sums, float(resolved.reg)), folder / "model.npz")
+            _blocks.save_model(settle_global_part(frame, sums, float(estimator.reg)), folder / "model.npz")
         model = _blocks.open_model(folder / "model.npz", kernel)
         blocks = range(len(layout.tasks))
         self._phase(_blocks.represent, [(work, b) for b in blocks], [work.path("rows", b) for b in blocks], True)
@@ -331,13 +329,9 @@ class _Run:
             n_nonzero=plan.graph.n_nonzero,
             rule="neighbors",
             two_scale=TwoScale(build_cells(sample, seed=plan.seed), model),
-            affine=self.resolved.affine,
+            affine=self.estimator.affine,
         )
-        if estimator._chooses:
-            from subspaces.estimators.resolve import keep_choice
-
-            keep_choice(estimator, self.resolved)
-        self.resolved._warn_if_fewer(estimator.n_clusters_, "too few points differ, or the graph shows no more")
+        estimator._warn_if_fewer(estimator.n_clusters_, "too few points differ, or the graph shows no more")
 
 
 def _alone(function: Callable[..., Any], *arguments: Any) -> Any:

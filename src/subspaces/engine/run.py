@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -97,6 +99,19 @@ class Cache:
             kept.popitem(last=False)
 
 
+_reused: ContextVar[Cache | None] = ContextVar("reused", default=None)
+
+
+@contextmanager
+def reusing(cache: Cache) -> Iterator[None]:
+    """Let the fits inside use and fill a cache; all must be on the same samples."""
+    token = _reused.set(cache)
+    try:
+        yield
+    finally:
+        _reused.reset(token)
+
+
 def run(
     plan: Plan,
     X: Data,
@@ -111,7 +126,8 @@ def run(
     ----------
     plan : what is to be done
     X : array of shape (n, m), dense or sparse; (n, n) where the plan's kernel is precomputed
-    cache : results of stages to reuse and to keep; all runs with one cache must be on the same points
+    cache : results of stages to reuse and to keep (or that of :func:`reusing`); all runs with one cache must be on the
+        same samples
     listen : called with the name of each stage, gives a context in which it runs
     until : the last stage: ``"graph"``, ``"embedding"`` or ``"cut"``
     """
@@ -132,7 +148,7 @@ def run(
         if not plan.pairwise:
             warn_of_bad_numbers(X, plan.scaling)
         points = rows_of(X, order, pairwise=plan.pairwise)
-    found = run_ordered(plan, points, cache=cache, listen=listen, until=until)
+    found = run_ordered(plan, points, cache=cache or _reused.get(), listen=listen, until=until)
     found = as_given(found, distinct.place[order])
     return replace(_with_copies(found, distinct), row_hashes=row_hashes)
 

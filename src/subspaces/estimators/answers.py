@@ -17,13 +17,13 @@ from subspaces.engine.confidence import UNSURE, graph_confidence, memberships, s
 from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.run import run_ordered
 from subspaces.kernels.scaling import apply_scaling
-from subspaces.selection.result import ClusterCount, verdict
-from subspaces.selection.splits import with_p_values, with_stability
 from subspaces.spectral.hierarchy import ClusterTree, cluster_tree
+from subspaces.spectral.splits import with_p_values, with_stability
 from subspaces.utils.namespace import like
 from subspaces.utils.ordering import Distinct, canonical_order, distinct_rows, inverse_of
 from subspaces.utils.process import one_thread, quiet
 from subspaces.utils.progress import shown
+from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
 T = TypeVar("T")
@@ -53,18 +53,14 @@ class Answers:
     def tree_(self) -> ClusterTree:
         """The clusters from coarse to fine, each split with its p-value and stability; computed when first read.
 
-        P-values are there where the method is quick (``_is_quick``) and was given points; :meth:`test_splits` has
-        them for every method.
+        P-values are there where the method is quick (``_is_quick``) and was given samples, not a kernel matrix: some
+        hundred graphs of at most 400 samples are made.
         """
         check_is_fitted(self, "labels_")
-        return self._once("_tree", self.test_splits if self._is_quick else self._bare_tree)
+        return self._once("_tree", self._tested_tree if self._is_quick else self._bare_tree)
 
-    def test_splits(self) -> ClusterTree:
-        """The tree with the p-value and the stability of each split down to the clusters, and of one split more.
-
-        Some hundred graphs of at most 400 points are made, so that takes as long as the method takes for those.
-        """
-        check_is_fitted(self, "labels_")
+    def _tested_tree(self) -> ClusterTree:
+        """Return the tree with p-value and stability of each split down to the clusters, and of one split more."""
         W, points = self.affinity_matrix_, self._predictor.X
         tree = with_stability(self._bare_tree(), W)
         if points is None:
@@ -121,10 +117,7 @@ class Answers:
 
     def _used(self) -> Any:
         """The estimator with the parameters of the fit: what was ``"auto"`` is settled."""
-        if hasattr(self, "estimator_"):
-            return self.estimator_
-        selection = getattr(self, "selection_", None)
-        return self if selection is None else clone(self).set_params(**selection.parameters)
+        return getattr(self, "estimator_", self)
 
     def labels_at(self, n_clusters: int) -> Labels:
         """Labels of another level of ``tree_``: coarser or finer clusters without another fit."""
@@ -158,9 +151,8 @@ class Answers:
         def made() -> Array:
             W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
             rows, place = self._distinct()
-            count = self._count()
-            if self.n_clusters_ == 1 and count is not None:
-                return np.full(len(codes), confidence_in_one(count.p_value))
+            if self.n_clusters_ == 1 and (p_value := self._p_value_of_one()) is not None:
+                return np.full(len(codes), confidence_in_one(p_value))
             if 1 < len(rows) == self.n_clusters_:  # all that is equal, and nothing else, is together
                 return certain(np.bincount(codes)[codes])
             search = None if self._labels_given else self._agreement()
@@ -175,13 +167,12 @@ class Answers:
         return self.confidence_
 
     def _agreement(self) -> Agreement | None:
-        """What a search knows of the labels."""
+        """Return what a search knows of the labels; None without one."""
         return None
 
-    def _count(self) -> ClusterCount | None:
-        """How a search found the number of clusters; None where it did not, or the labels are others."""
-        selection = getattr(self, "selection_", None)
-        return None if selection is None or self._labels_given else selection.n_clusters
+    def _p_value_of_one(self) -> float | None:
+        """Return the p-value of "all samples are one piece", where a search tested it."""
+        return None
 
     @property
     def membership_(self) -> Array:
@@ -208,16 +199,44 @@ class Answers:
     def verdict_(self) -> str:
         """One plain sentence: how many groups, how sure, how many items are doubtful, or that there are none."""
         check_is_fitted(self, "labels_")
-        count = self._count()
-        doubtful = int((self.confidence_ < UNSURE).sum()) if self.n_clusters_ > 1 else 0
         asked = int(self.n_clusters) if isinstance(self.n_clusters, Integral) else None
         if self._labels_given:
             asked = self.n_clusters_
         if asked is None and 1 < len(self._distinct().rows) == self.n_clusters_:
             return f"{self.n_clusters_} groups: the rows are of {self.n_clusters_} kinds."
-        return verdict(count, self.n_clusters_, len(self.labels_), doubtful, asked=asked)
+        return self._verdict(asked, int((self.confidence_ < UNSURE).sum()) if self.n_clusters_ > 1 else 0)
 
-    @property
-    def layers_(self) -> list[int]:
-        """Numbers of clusters that stand out in ``tree_``, coarse to fine."""
-        return self.tree_.layers
+    def _verdict(self, asked: int | None, n_doubtful: int) -> str:
+        """Return the verdict where there are not as many groups as different rows."""
+        return verdict(self.n_clusters_, len(self.labels_), n_doubtful, asked=asked)
+
+
+def verdict(n_clusters: int, n_samples: int = 0, n_doubtful: int = 0, *, asked: int | None = None) -> str:
+    """Say in plain words what a fit found.
+
+    Parameters
+    ----------
+    n_clusters : clusters of the answer
+    n_samples, n_doubtful : items, and those whose label is more probably wrong than right
+    asked : the number that was given, None where it was left open
+
+    Examples
+    --------
+    >>> verdict(3, 150, 1, asked=3)
+    '3 groups, as asked; 1 of 150 items is doubtful.'
+    >>> verdict(3, asked=5)
+    '3 groups, where 5 were asked for.'
+    >>> verdict(1)
+    'No groups: nothing tells the samples apart.'
+    """
+    groups, doubt = counted(n_clusters, "group"), doubtful(n_doubtful, n_samples)
+    if asked is None:
+        return f"{groups} found{doubt}." if n_clusters > 1 else "No groups: nothing tells the samples apart."
+    return f"{groups}, {'as asked' if asked == n_clusters else f'where {asked} were asked for'}{doubt}."
+
+
+def doubtful(n_doubtful: int, n_samples: int) -> str:
+    """Return the part of a verdict that counts doubtful items."""
+    if not n_doubtful:
+        return ""
+    return f"; {n_doubtful} of {n_samples} items {'is' if n_doubtful == 1 else 'are'} doubtful"

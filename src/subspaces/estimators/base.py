@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
@@ -134,27 +134,24 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
 
         Parameters
         ----------
-        X : array-like of shape (n, m), dense, sparse or a dataframe; (n, n) with ``kernel="precomputed"``
+        X : array-like of shape (n_samples, n_features), dense, sparse or a data frame; (n, n) with
+            ``kernel="precomputed"``
         y : ignored
 
         Returns
         -------
         self
         """
-        return self._restoring_on_error(X, self._fit)
-
-    def _restoring_on_error(self, X: Any, fit: Callable[[Data], None]) -> Self:
-        """Fit to validated points."""
-        with self.fitting(), shown(self.verbose, lines=True), computing_at(place_of(X)):
-            fit(self._validated(X))
+        with self._fitting(X):
+            self._fit(self._validated(X))
         return self
 
     @contextmanager
-    def fitting(self) -> Iterator[None]:
+    def _fitting(self, X: Any = None) -> Iterator[None]:
         """Forget an earlier fit; an error or Ctrl-C inside leaves an unfitted estimator, not half of one."""
         self._forget()
         try:
-            with keep_threads:
+            with keep_threads, shown(self.verbose, lines=True), computing_at(place_of(X)):
                 yield
         except BaseException:
             self._forget()
@@ -165,11 +162,12 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
         return like(X, self.fit(X).labels_)
 
     def predict(self, X: Any) -> Labels:
-        """Label new points; training points keep their labels, but for some landmarks, which have those of their graph.
+        """Label new samples; training samples keep their labels (landmarks may have those of their own graph).
 
         Parameters
         ----------
-        X : array-like of shape (n_new, m); kernel values to the training points with ``kernel="precomputed"``
+        X : array-like of shape (n_new, n_features); kernel values to the training samples with
+            ``kernel="precomputed"``
         """
         points = self._validated_new(X)
         return like(X, self._predictor.label(points))

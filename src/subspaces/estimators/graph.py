@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,7 +18,7 @@ from subspaces.engine.run import FitResult, run
 from subspaces.engine.validation import stored_by_content
 from subspaces.estimators.answers import MADE_AGAIN, Answers
 from subspaces.estimators.base import SubspaceClusterer
-from subspaces.estimators.callbacks import announced, with_callbacks
+from subspaces.estimators.callbacks import announced
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
@@ -135,23 +135,12 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         return sparse.csr_array(points) if sparse.issparse(train) else points.toarray()
 
     def _fit(self, X: Data) -> None:
-        self._fit_by(X, run)
-
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit_by(self, X: Any, run: Callable[..., FitResult]) -> Self:
-        """:meth:`fit` with another :func:`~subspaces.engine.run.run`: one with a cache, or with workers elsewhere."""
-        return self._restoring_on_error(X, lambda points: self._fit_by(points, run))
-
-    def _fit_by(self, X: Data, run: Callable[..., FitResult]) -> None:
-        resolved = self.resolve_auto(X)
-        plan = resolved._plan(X)
+        plan = self._plan(X)
         with announced(self, len(STAGES)) as listen:
-            result = run(plan, X, listen=listen)
-        self._keep(result, X, resolved)
+            self._keep(run(plan, X, listen=listen), X)
 
     def plan(self, X: Data) -> Plan:
-        """The plan of a fit to the points X: everything checked and decided, nothing computed.
+        """Return the plan of a fit to X: everything checked and decided, nothing computed.
 
         Parameters
         ----------
@@ -160,17 +149,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         self._validate_params()
         return self._plan(X)
 
-    def resolve_auto(self, X: Data) -> Self:
-        """The estimator whose parameters are used: this one, or a copy with what was left to be chosen.
-
-        Parameters
-        ----------
-        X : array of shape (n, m), dense or CSR
-        """
-        return self
-
     def _plan(self, X: Data) -> Plan:
-        """All that a fit will do; refuses what does not fit in memory."""
+        """Plan a fit; refuse what does not fit in memory."""
         plan = self._outline(X)
         if plan.source == "points":
             require_dense_points(plan.shape)
@@ -180,7 +160,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         return plan
 
     def _outline(self, X: Data) -> Plan:
-        """What the parameters say, checked."""
+        """Return the plan that the parameters ask for, checked."""
         by_kernel = self._kernel_of_points and hasattr(self, "kernel")
         kernel = as_kernel(*(getattr(self, name) for name in _KERNEL)) if by_kernel else Linear()
         plan = Plan(
@@ -219,8 +199,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     def _affinity(self, points: Array, exponent: int) -> Array | Sparse:
         raise NotImplementedError
 
-    def _keep(self, result: FitResult, X: Data, resolved: Self) -> None:
-        """Fitted attributes from a result."""
+    def _keep(self, result: FitResult, X: Data) -> None:
+        """Set the fitted attributes."""
         graph, embedding = result.graph, result.embedding
         evidence, trace = graph.evidence, graph.evidence.trace
         assert result.labels is not None
@@ -242,7 +222,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         self._coefficients: Sparse | PermutedFactors | None = graph.coefficients
         self._predictor = by_training_points(result, X, self.out_of_sample)
         if not result.all_equal:  # already warned
-            resolved._warn_if_fewer(self.n_clusters_, "too few points differ, or the graph shows no more")
+            self._warn_if_fewer(self.n_clusters_, "too few samples differ, or the graph shows no more")
 
     # ---------------------------------------------------------------- what was found, beside Answers
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from subspaces.engine.plan import Plan
-from subspaces.engine.run import FitResult
+from subspaces.engine.ridge_routes import ridge_plan
 from subspaces.estimators.graph import GraphClusterer, WithKernel
-from subspaces.estimators.resolve import AUTOMATIC, keep_choice, settle
-from subspaces.estimators.ridge import ridge_plan
 from subspaces.utils.types import Data
 
 
@@ -52,13 +50,11 @@ class ByRidge:
     Attributes
     ----------
     solver_, solver_reason_ : "dense", "low_rank" or "two_scale", and why
-    selection_ : what was tried for the parameters that are ``"auto"``, and why the winner won; None if none is
-    reg_, n_nonzero_, scaling_, assign_labels_ : the values used, given or chosen
     """
 
-    reg: float | str = 0.1
+    reg: float = 0.1
     affine: bool = False
-    n_nonzero: int | str | None = 5
+    n_nonzero: int | None = 5
     by: str = "magnitude"
     graph: str = "symmetric"
     graph_params: Mapping[str, Any] | None = None
@@ -69,24 +65,10 @@ class ByRidge:
     _is_quick: ClassVar[bool] = True
     _constrained: ClassVar[bool] = True
     """Whether no point represents itself."""
-    _chooses: ClassVar[bool] = False
-    """Whether parameters may be ``"auto"``."""
-
-    def resolve_auto(self: Any, X: Data) -> Any:
-        """Itself, or a copy with what was left to be chosen for the points X."""
-        if not self._chooses:
-            return self
-        resolved, self.selection_ = settle(self, X)
-        return resolved
 
     def _plan(self: Any, X: Data) -> Plan:
         routes = {"solver": self.solver, "spectral": self.spectral, "constrained": self._constrained}
         return ridge_plan(self._outline(X), X, reg=self.reg, affine=self.affine, **routes)
-
-    def _keep(self: Any, result: FitResult, X: Data, resolved: Any) -> None:
-        super()._keep(result, X, resolved)  # type: ignore[misc]
-        if self._chooses:
-            keep_choice(self, resolved)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -95,10 +77,6 @@ class KTRR(ByRidge, WithKernel, GraphClusterer):
 
     Each point is written as a ridge combination of all others in a kernel space (closed form), only the strongest
     coefficients are kept, and the resulting graph is cut.
-
-    `n_clusters`, `kernel`, `scaling`, `reg`, `n_nonzero` and `assign_labels` may each be ``"auto"``: they are then
-    chosen from the samples alone (:func:`subspaces.selection.choose`), at the cost of some eight fits, and
-    ``selection_`` shows everything that was tried.
 
     References
     ----------
@@ -117,11 +95,8 @@ class KTRR(ByRidge, WithKernel, GraphClusterer):
     (1, 1, np.True_)
     """
 
-    n_clusters: int | str | None = field(default=8, kw_only=False)  # type: ignore[assignment]
-    reg: float | str = 1.0
+    reg: float = 1.0
 
-    _chooses = True
-    _constraints = AUTOMATIC
     cost = "one Cholesky inverse, O(n³); O(n² r) with a feature map of r columns"
     reference = "Zhen, Peng, Wang, Yao: Kernel truncated regression, Inf. Sci. 524 (2020) 59-76"
 
@@ -143,10 +118,6 @@ class TRR(ByRidge, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    n_clusters: int | str | None = field(default=8, kw_only=False)  # type: ignore[assignment]
-
-    _chooses = True
-    _constraints = AUTOMATIC
     cost = "one Cholesky inverse, O(n³); O(n² m) and no n × n array with few features"
     reference = "Peng, Yi, Tang: Robust subspace clustering via thresholding ridge regression, AAAI 2015"
 

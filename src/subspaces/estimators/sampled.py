@@ -23,14 +23,12 @@ from subspaces.estimators.graph import WithKernel
 from subspaces.estimators.ktrr import KTRR, LSR1
 from subspaces.estimators.large import keep_outcome
 from subspaces.estimators.lrr import LRR2
-from subspaces.estimators.resolve import AUTOMATIC
 from subspaces.estimators.ssc import SSC
 from subspaces.kernels import as_kernel
 from subspaces.landmarks.collaborative import CollaborativeClassifier
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.sample_cluster_classify import SampledModel, asked, sample_cluster_classify
 from subspaces.landmarks.samplers import SAMPLERS, Sampler
-from subspaces.selection import AUTO
 from subspaces.utils.listening import Listener
 from subspaces.utils.types import Array
 
@@ -118,9 +116,8 @@ class Sampled(SubspaceClusterer):
         )
 
     def _sees_units(self) -> bool:
-        """Whether a common factor of all points matters to the kernel; to none of those that "auto" tries it does."""
-        kernel = getattr(self, "kernel", AUTO)
-        return not (isinstance(kernel, str) and kernel == AUTO) and as_kernel(kernel).sees_units
+        """Whether a common factor of all points matters to the kernel."""
+        return hasattr(self, "kernel") and as_kernel(self.kernel).sees_units
 
     def _keep(self, found: Outcome) -> None:
         """Fitted attributes from an outcome."""
@@ -260,16 +257,13 @@ class EKTRR(WithKernel, Sampled):
     (1, 1, np.True_)
     """
 
-    reg: float | str = 1.0
+    reg: float = 1.0
     affine: bool = False
-    n_nonzero: int | str | None = 5
+    n_nonzero: int | None = 5
     graph: str = "symmetric"
     assign_labels: str = "kmeans"
     n_init: int = 20
 
-    _constraints: ClassVar[dict[str, list[Any]]] = {
-        name: AUTOMATIC[name] for name in ("kernel", "reg", "n_nonzero", "assign_labels")
-    }
     _method = KTRR
     cost = "KTRR on δ points, O(δ³), then O(10 m) per point"
     reference = KTRR.reference

@@ -16,7 +16,7 @@ subspaces, of which labelled sets have few. Else logistic regression puts the th
 numbers, a choice among all that are looked at (conditional logit). Their weights were fitted to labelled data sets by
 ``benchmarks/number.py``, which also says how well they do on families of sets that were left out, and chooses how much
 probability the range has, so that it holds the number of classes in 85 % of those. One cluster is another question,
-asked where the settings do not agree: :mod:`subspaces.selection.splits`.
+asked where the settings do not agree: :mod:`subspaces.spectral.splits`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from typing import NamedTuple
 import numpy as np
 
 from subspaces.selection import fitted
-from subspaces.selection.criteria import pairwise_agreement, support
+from subspaces.selection.criteria import support
 from subspaces.selection.graphs import LEIDEN_ITERATIONS, Candidate
 from subspaces.selection.result import ClusterCount
+from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.embedding import spectral_embedding
 from subspaces.spectral.hierarchy import Merged, fine_pieces, merged
 from subspaces.spectral.partition import contracted, cut_by_modularity, merge_steps

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
+from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.partition import modularity
 from subspaces.utils.blocks import map_blocks
 from subspaces.utils.decompositions import eigenvalues
@@ -65,31 +66,6 @@ def normalized_cut(W: Sparse, labels: Labels) -> float:
     inside = np.bincount(labels[W.row][same], weights=weights[same], minlength=len(volume))
     occupied = volume > 0  # a cluster of points without edges says nothing
     return float(np.mean(1 - inside[occupied] / volume[occupied])) if occupied.any() else 1.0
-
-
-def pairwise_agreement(partitions: Sequence[Labels]) -> Array:
-    """Adjusted Rand index between every two partitions of the same points, shape (p, p), ones on the diagonal.
-
-    All contingency tables of one partition with the others come from one sparse product.
-    """
-    n, sizes = len(partitions[0]), [int(labels.max()) + 1 for labels in partitions]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    columns = np.concatenate([labels + offset for labels, offset in zip(partitions, offsets[:-1], strict=True)])
-    rows = np.tile(np.arange(n), len(partitions))
-    indicator = sparse.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(n, int(offsets[-1])))
-    transposed = indicator.T.tocsr()
-    counts = np.bincount(columns, minlength=int(offsets[-1])).astype(np.float64)
-    pairs = np.add.reduceat(counts * (counts - 1) / 2, offsets[:-1])  # within each partition
-    all_pairs = max(n * (n - 1) / 2, 1.0)
-    agreement = np.eye(len(partitions))
-    for i in range(len(partitions)):
-        table = (transposed[offsets[i] : offsets[i + 1]] @ indicator).toarray().astype(np.float64)
-        together = np.add.reduceat((table * (table - 1) / 2).sum(axis=0), offsets[:-1])
-        expected = pairs[i] * pairs / all_pairs
-        possible = (pairs[i] + pairs) / 2 - expected
-        # two partitions that both put everything together (or everything apart) agree
-        agreement[i] = np.divide(together - expected, possible, out=np.ones_like(possible), where=possible > 0)
-    return agreement
 
 
 def support(agreement: Array, share: float = 1 / 3, least: int = 3) -> Array:

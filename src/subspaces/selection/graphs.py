@@ -1,34 +1,32 @@
-"""The graphs of all settings by the engine: each kernel matrix once, each truncation a prefix of the longest one."""
+"""Graphs and cuts of all settings by the plans of their estimators; kernel matrices and inverses are made once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from subspaces.engine.plan import Context, Cut, Plan, Shape
+from subspaces.engine import stages
+from subspaces.engine.plan import Plan
 from subspaces.engine.run import Cache, run_ordered
+from subspaces.engine.stages import Evidence
+from subspaces.estimators.ktrr import KTRR
+from subspaces.estimators.local import SC
 from subspaces.graphs.affinity import components
-from subspaces.graphs.local import heat_kernel_graph
-from subspaces.graphs.rules import GraphRule
-from subspaces.kernels import DistanceKernel, DotKernel, Kernel, Linear, Precomputed, as_kernel
-from subspaces.kernels.scaling import apply_scaling, fit_components, fit_scaling
-from subspaces.representation.coefficients import Coefficients
-from subspaces.representation.ridge import ridge
+from subspaces.kernels import Linear
+from subspaces.kernels.scaling import Scaling
 from subspaces.selection.candidates import NEIGHBORS, Setting, Tried
 from subspaces.spectral.partition import cut_by_modularity
 from subspaces.utils import memory
 from subspaces.utils.blocks import map_blocks
-from subspaces.utils.packed import Packed
 from subspaces.utils.progress import phase
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
 LEIDEN_ITERATIONS = 3
-"""Leiden iterations while searching; a fit uses more."""
+"""Leiden iterations for the number of communities; cuts have as many as a fit."""
+_NATURAL = 1.5
 _PAIR = 12  # bytes of an edge in a graph of all pairs
 
 
@@ -36,9 +34,16 @@ _PAIR = 12  # bytes of an edge in a graph of all pairs
 class Candidate:
     """One setting up to its graph.
 
-    ``communities`` are those of largest modularity, −1 for points without edges; of a graph of all pairs, of which
-    modularity makes nothing, its connected components. ``cache`` holds the graph, so that a cut needs no more of the
-    ``points`` than their number.
+    Attributes
+    ----------
+    setting : what is tried
+    plan : of its estimator, as a fit would run it
+    W : affinity graph
+    communities : those of largest modularity, −1 for samples without edges; of a graph of all pairs, of which
+        modularity makes nothing, its connected components
+    n_components : of the graph
+    X : the samples, in canonical order
+    cache : holds the graph, so that a cut does not compute it again
     """
 
     setting: Setting
@@ -46,7 +51,7 @@ class Candidate:
     W: Sparse
     communities: Labels
     n_components: int
-    points: Data
+    X: Data
     cache: Cache
 
     @property
@@ -59,7 +64,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Method:
-    """What is the same for all settings: parameters of the method beside those of a :class:`Setting`."""
+    """Parameters that all settings share, beside those of a :class:`Setting`."""
 
     graph: str = "symmetric"
     by: str = "magnitude"
@@ -101,55 +106,88 @@ def candidates_of(X: Data, tried: Tried, method: Method) -> list[Candidate]:
     return [found[setting] for setting in tried.settings if setting in found]
 
 
+def estimator_of(setting: Setting, method: Method, n_clusters: int | None = None, cut: str = "modularity") -> KTRR | SC:
+    """Return the estimator that a setting stands for: its plan is what is judged, and its fit what is delivered."""
+    shared: dict[str, Any] = {"n_clusters": n_clusters, "assign_labels": cut, "scaling": setting.scaling}
+    if setting.kernel == NEIGHBORS:
+        return SC(n_neighbors=setting.n_nonzero, bandwidth="local", **shared)
+    return KTRR(
+        kernel=setting.kernel,
+        bandwidth=method.bandwidth,
+        kernel_params=method.kernel_params,
+        reg=setting.reg,
+        n_nonzero=setting.n_nonzero,
+        affine=setting.affine,
+        by=method.by,
+        graph=setting.graph or method.graph,
+        graph_params=dict(setting.graph_params) or None,
+        connect=method.connect,
+        **shared,
+    )
+
+
 def _of_kernel(X: Data, settings: Sequence[Setting], method: Method) -> Iterator[Candidate]:
-    """Graphs of the settings with one kernel; none where it has no finite values on these points."""
-    first = settings[0]
-    plain = first.kernel == NEIGHBORS
-    kernel = Linear() if plain else as_kernel(first.kernel, method.bandwidth, method.kernel_params)
-    try:
-        points, kernel = _seen(X, first.scaling, kernel, method)
-    except ValueError:  # counts that are none
-        return
+    """Yield the graphs of the settings with one kernel; none where it has no finite values on these samples."""
     n_inverses = len({(setting.reg, setting.affine) for setting in settings})
     shared = int(any(setting.graph for setting in settings))  # one inverse, several graphs that are no prefixes
     cache = Cache(kernel=int(n_inverses > 1), coefficients=shared, embedding=0, cut=0)
     for setting in settings:
-        plan = Plan(
-            method="search",
-            shape=Shape.of(points),
-            n_clusters=method.n_clusters if setting.graph else None,
-            kernel=kernel,
-            source="points" if plain else "packed",
-            represent=None if plain else partial(_represent, reg=setting.reg, affine=setting.affine),
-            affinity=partial(_neighbors, n_neighbors=setting.n_nonzero) if plain else None,
-            graph=GraphRule(setting.graph or method.graph, setting.n_nonzero, method.by, dict(setting.graph_params)),
-            reserve=None if plain or setting.graph else _longest(setting, settings),
-            connect=method.connect and not plain,
-            cut=Cut("modularity", iterations=LEIDEN_ITERATIONS),
-            seed=method.seed,
-            settings={field.name: getattr(setting, field.name) for field in fields(setting)},
-        )
+        plain = setting.kernel == NEIGHBORS
         try:
+            k, cut = (method.n_clusters, "kmeans") if setting.graph else (None, "modularity")
+            plan = replace(
+                estimator_of(setting, method, k, cut)._plan(X),
+                reserve=None if plain or setting.graph else _longest(setting, settings),
+                n_components=method.n_components,
+                seed=method.seed,
+            )
             with np.errstate(over="ignore", invalid="ignore"):
-                found = run_ordered(plan, points, cache=cache, until="graph").graph
-        except ValueError:  # no finite kernel values, or not invertible: no candidate
+                found = run_ordered(plan, X, cache=cache, until="graph").graph
+        except ValueError:  # no counts, no finite kernel values, or not invertible: no candidate
             return
         if found.W.nnz and np.isfinite(found.W.data).all():
             communities = components(found.W)[1] if setting.graph else communities_of(found.W, method.seed)
-            # joining pieces of a graph of all pairs needs all coefficients again
-            again = points if setting.graph else X
-            yield Candidate(setting, plan, found.W, communities, found.n_components, again, cache)
+            yield Candidate(setting, plan, found.W, communities, found.n_components, X, cache)
 
 
-def _represent(K: Packed, context: Context, *, reg: float, affine: bool) -> Coefficients:
-    """The closed form; refuses a kernel matrix without finite values before LAPACK sees it."""
-    if not (np.isfinite(K.half.min()) and np.isfinite(K.half.max()) and np.any(K.half)):
-        raise ValueError("the kernel has no finite values on these points.")
-    return ridge(K, reg=reg, affine=affine, overwrite=context.overwrite)
+def suitable_cut(candidate: Candidate, n_clusters: int | None, cuts: tuple[str, ...]) -> str:
+    """Return modularity where the graph has about as many communities by itself, else k-means on eigenvectors.
+
+    Modularity has a resolution of its own. Near it (up to 1.5 times as many communities as clusters are wanted) it
+    misplaces fewer samples than k-means, which splits some clusters and joins others. Far from it communities must be
+    merged, and modularity merges them to equal sizes whatever the data says.
+    """
+    if len(cuts) == 1:
+        return cuts[0]
+    natural = n_clusters is None or candidate.n_effective <= _NATURAL * n_clusters
+    return "modularity" if natural else "kmeans"
 
 
-def _neighbors(points: Array, exponent: int, *, n_neighbors: int | None) -> Array | Sparse:
-    return heat_kernel_graph(points, bandwidth="local", n_neighbors=n_neighbors)
+def cut(candidate: Candidate, method: str, n_clusters: int | None) -> Labels:
+    """Cut a graph as the fit of its estimator would; `n_clusters` None takes the communities of largest modularity."""
+    plan = plan_of_cut(candidate.plan, method, n_clusters)
+    candidate.cache.put(plan.key("communities"), candidate.communities)
+    labels = run_ordered(plan, candidate.X, cache=candidate.cache).labels
+    assert labels is not None
+    return labels
+
+
+def plan_of_cut(plan: Plan, method: str, n_clusters: int | None) -> Plan:
+    """Return the plan of a graph with a cut."""
+    return replace(plan, n_clusters=n_clusters, cut=replace(plan.cut, method=method))
+
+
+def recut(W: Sparse, plan: Plan) -> Labels:
+    """Cut a part of a graph the same way."""
+    found = stages.graph(W, Evidence(Scaling(), Linear()), plan)
+    n_connected = W.shape[0] - len(found.isolated)
+    n_clusters = None if plan.n_clusters is None else min(plan.n_clusters, n_connected)
+    plan = replace(plan, n_clusters=n_clusters, shape=plan.shape._replace(n=W.shape[0]))
+    embedding = None
+    if plan.cut.method != "modularity":
+        assert n_clusters is not None
+        embedding = stages.embed(found.W, n_clusters)
+    return stages.cut(found, embedding, plan)
 
 
 def communities_of(W: Sparse, seed: int) -> Labels:
@@ -171,27 +209,3 @@ def _longest(setting: Setting, settings: Sequence[Setting]) -> int | None:
     same = [other for other in settings if (other.reg, other.affine, other.graph) == own]
     sizes = [other.n_nonzero for other in same]
     return None if None in sizes else max(size for size in sizes if size is not None)
-
-
-def _seen(X: Data, scaling: str | None, kernel: Kernel, method: Method) -> tuple[Data, Kernel]:
-    """Scaled points, of norm about 1 where a kernel does not see that: powers of large numbers overflow."""
-    if isinstance(kernel, Precomputed):
-        return X, kernel
-    rule = fit_components(X, fit_scaling(X, scaling, units=kernel.sees_units), method.n_components, method.seed)
-    kernel, points = kernel.scaled(rule.exponent), apply_scaling(X, rule)
-    if isinstance(kernel, DistanceKernel | DotKernel) and not kernel.sees_units:
-        norm = _root_mean_square_norm(points)
-        kernel, points = _divided(kernel, norm), points / norm
-    return points, kernel
-
-
-def _divided(kernel: Kernel, norm: float) -> Kernel:
-    """The kernel for points divided by a number: so is a bandwidth that is one."""
-    if kernel.bandwidth is None or isinstance(kernel.bandwidth, str):
-        return kernel
-    return replace(kernel, bandwidth=kernel.bandwidth / norm)
-
-
-def _root_mean_square_norm(X: Data) -> float:
-    squares = X.multiply(X).sum() if sparse.issparse(X) else np.vdot(X, X)
-    return float(np.sqrt(squares / X.shape[0])) or 1.0

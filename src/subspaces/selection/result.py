@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from subspaces.estimators import answers
+from subspaces.estimators.answers import doubtful
 from subspaces.kernels import Kernel, KernelLike
 from subspaces.selection.candidates import NEIGHBORS
 from subspaces.utils.spelling import counted
@@ -17,8 +19,6 @@ _TIE = 1e-6
 _ALIKE = 0.9  # agreement from which clusters are said to differ a little
 _PROBABLY = 0.5  # probability of the number, give or take a fifth, from which it is called probable
 _UNCLEAR = 0.25  # and below which it is called unclear
-ONE_PIECE = 0.03
-"""P-value above which all points are called one piece."""
 TOO_FEW = 8
 """Points below which nothing can be said about groups: one cluster is not tested against more."""
 _BARELY = 0.2  # and below which that is said with doubt
@@ -64,7 +64,7 @@ class ClusterCount:
     ----------
     estimate, low, high : the number, and a range that holds the number of classes in 85 % of the data sets that were
         left out when it was made (``docs/number.md``)
-    p_value : of "all points are one piece" (:func:`subspaces.selection.splits.one_piece`); above 0.03 the estimate is
+    p_value : of "all points are one piece" (:func:`subspaces.spectral.splits.one_piece`); above 0.03 the estimate is
         1, unless the settings agree; NaN where it was not asked
     candidates : numbers looked at, two and more
     probability : of each candidate, if there is more than one cluster
@@ -184,8 +184,10 @@ class Selection:
     @property
     def verdict(self) -> str:
         """One plain sentence on the number of clusters; ``verdict_`` of the estimator also counts doubtful items."""
-        asked = None if "n_clusters" in self.parameters else int(self.labels.max()) + 1
-        return verdict(self.n_clusters, int(self.labels.max()) + 1, self.n_samples, asked=asked)
+        k = int(self.labels.max()) + 1
+        if self.n_clusters is None:
+            return answers.verdict(k, self.n_samples, asked=k)
+        return verdict(self.n_clusters, k, self.n_samples)
 
     def as_rows(self) -> list[dict[str, Any]]:
         """All trials as dictionaries, best first."""
@@ -243,35 +245,16 @@ def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
     return f"{why}{extra}. {setting}"
 
 
-def verdict(
-    count: ClusterCount | None, n_clusters: int, n_samples: int = 0, n_doubtful: int = 0, *, asked: int | None = None
-) -> str:
-    """What was found, in plain words.
+def verdict(count: ClusterCount, n_clusters: int, n_samples: int = 0, n_doubtful: int = 0) -> str:
+    """Say in plain words what a search with the number left open found.
 
     Parameters
     ----------
-    count : how the number was found, None where no search found it
+    count : how the number was found
     n_clusters : clusters of the answer
     n_samples, n_doubtful : items, and those whose label is more probably wrong than right
-    asked : the number that was given, where no search found it
-
-    Examples
-    --------
-    >>> verdict(None, 3, 150, 1, asked=3)
-    '3 groups, as asked; 1 of 150 items is doubtful.'
-    >>> verdict(None, 3, asked=5)
-    '3 groups, where 5 were asked for.'
-    >>> verdict(None, 1)
-    'No groups: nothing tells the points apart.'
     """
-    doubt = ""
-    if n_doubtful:
-        doubt = f"; {n_doubtful} of {n_samples} items {'is' if n_doubtful == 1 else 'are'} doubtful"
-    groups = counted(n_clusters, "group")
-    if count is None and asked is None:
-        return f"{groups} found{doubt}." if n_clusters > 1 else "No groups: nothing tells the points apart."
-    if count is None:
-        return f"{groups}, {'as asked' if asked == n_clusters else f'where {asked} were asked for'}{doubt}."
+    doubt, groups = doubtful(n_doubtful, n_samples), counted(n_clusters, "group")
     if count.is_untested:
         return f"{counted(n_samples, 'item is', 'items are')} too few to tell whether there are groups."
     if count.is_one and count.p_value <= _BARELY:

@@ -1,7 +1,7 @@
 """Scaling, kernel, penalty, truncation, cut and number of clusters from the points alone.
 
-Every setting that makes sense for the data gives a graph, every graph a partition (:mod:`subspaces.selection.cuts`
-says by which cut). Then:
+Every setting that makes sense for the data gives a graph, every graph a partition
+(:func:`subspaces.selection.graphs.suitable_cut` says by which cut). Then:
 
 1. each partition is compared with those of all other settings; its agreement is the mean adjusted Rand index with the
    third of them that is most like it;
@@ -34,17 +34,16 @@ from subspaces.selection.criteria import (
     leading_components,
     modularity,
     normalized_cut,
-    pairwise_agreement,
     stability,
     subspace_residuals,
     support,
 )
-from subspaces.selection.cuts import cut, plan_of_cut, recut, suitable_cut
-from subspaces.selection.graphs import Candidate, Method, candidates_of
+from subspaces.selection.graphs import Candidate, Method, candidates_of, cut, plan_of_cut, recut, suitable_cut
 from subspaces.selection.outlying import outlying_components, without
-from subspaces.selection.result import ONE_PIECE, TOO_FEW, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
+from subspaces.selection.result import TOO_FEW, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
-from subspaces.selection.splits import MOST_POINTS, N_DRAWS, one_piece
+from subspaces.spectral.agreement import pairwise_agreement
+from subspaces.spectral.splits import MOST_POINTS, N_DRAWS, ONE_PIECE, one_piece
 from subspaces.utils import memory
 from subspaces.utils.blocks import map_blocks
 from subspaces.utils.components import N_COMPONENTS

@@ -58,7 +58,7 @@ class ClusterTree:
     sizes : array of shape (2 m − 1,), points in every piece
     cut : array of shape (m − 1,), share of the edges of the lighter piece that cross the split
     returns : array of shape (m − 1,), probability to cross back at once: 0.3 in one continuous piece, 0 across a gap
-    p_value : array of shape (m − 1,), from a null model (:mod:`subspaces.selection.splits`), corrected for the number
+    p_value : array of shape (m − 1,), from a null model (:mod:`subspaces.spectral.splits`), corrected for the number
         of splits; NaN where a split was not tested
     stability : array of shape (m − 1,), how well random parts of the graph find the split again, 0 to 1; NaN where it
         was not looked at

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from subspaces.app.features import Extractor
     from subspaces.app.files import Dataset
     from subspaces.app.files.models import Reading
-    from subspaces.estimators.auto import Chosen
+    from subspaces.selection.auto import Chosen
 
 OPTION, PIXELS, USUAL = "--features", "pixels", "efficientnet"
 _OF_PIXELS = ("image_size", "color")

@@ -189,7 +189,7 @@ def _method(name: str, settings: tuple[dict[str, Any], dict[str, Any]], special:
     What the front door does with tracks has a scaling and a cut of its own.
     """
     given = {**settings[0], **settings[1]}
-    own = set(given) - {"random_state", "effort", "out_of_sample"} - (set() if motion else {"scaling", "assign_labels"})
+    own = set(given) & {"scaling", "assign_labels"} if motion else set()
     other_cut = given.get("assign_labels", options.AUTO) not in (options.AUTO, "kmeans", "modularity")
     return "ktrr" if name == options.AUTO and (special or own or other_cut) else name
 
@@ -292,7 +292,7 @@ def build(
         found = f"{counted(n_clusters, 'cluster')} of {counted(n_samples or 0, 'point')}"
         problem = f"{found}; ask for {'fewer' if n_clusters > 0 else 'more'}"
         raise typer.BadParameter(problem, param_hint="-k")
-    from subspaces.estimators.auto import SubspaceClustering
+    from subspaces.selection.auto import SubspaceClustering
 
     cls = SubspaceClustering if method == options.AUTO else registry.load(method)
     known = cls().get_params()

@@ -18,7 +18,7 @@ from subspaces.utils.spelling import counted
 if TYPE_CHECKING:
     from subspaces.app.explorer import Session
     from subspaces.app.files import Dataset
-    from subspaces.estimators.auto import Chosen
+    from subspaces.selection.auto import Chosen
 
 page = partial(options.option, "The page")
 HostOption = Annotated[
@@ -87,7 +87,7 @@ def explore(
         from subspaces.app.explorer.server import serve
     except ImportError as error:
         raise Refusal(str(error)) from None
-    from subspaces.estimators.auto import SubspaceClustering
+    from subspaces.selection.auto import SubspaceClustering
 
     looked_at = Features.checked(features, {})
     inputs = Inputs.of(file)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +20,8 @@ from subspaces.app.explorer.edits import Edits
 from subspaces.app.explorer.shapes import image_shape_of
 from subspaces.app.explorer.vocabulary import Words
 from subspaces.engine.confidence import UNSURE
-from subspaces.engine.run import Cache, run
-from subspaces.estimators.auto import Chosen, SubspaceClustering
+from subspaces.engine.run import Cache, reusing
+from subspaces.estimators.answers import verdict
 from subspaces.estimators.explain import Explanation, explained
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
@@ -30,9 +30,9 @@ from subspaces.inspection.plots.layout import cluster_means, plane
 from subspaces.inspection.plots.matrices import cells_of
 from subspaces.kernels import KERNELS
 from subspaces.metrics import accuracy, normalized_mutual_info
+from subspaces.selection.auto import Chosen, SubspaceClustering
 from subspaces.selection.candidates import NEIGHBORS
 from subspaces.selection.criteria import modularity, modularity_ceiling, normalized_cut
-from subspaces.selection.result import verdict
 from subspaces.spectral.hierarchy import ClusterTree, cluster_tree
 from subspaces.utils.memory import available_bytes
 from subspaces.utils.spelling import first_line
@@ -297,7 +297,7 @@ class Session:
         found = {"labels": labels, "sizes": np.bincount(labels), "words": words}
         found |= {"members": members, "doubtful": doubtful}
         k = len(members)  # of another level or merged by a person, so asked for
-        said = model.verdict_ if labelled is model else verdict(None, k, len(labels), len(unsure), asked=k)
+        said = model.verdict_ if labelled is model else verdict(k, len(labels), len(unsure), asked=k)
         return {**found, "confidence": sure, "verdict": said, "quality": quality, "cells": cells}
 
     def tested(self, view: View) -> View:
@@ -338,7 +338,8 @@ class Session:
         if self._chosen is not None and not self.is_sampled and settings == Settings.of(self._chosen[0]):
             return self._answer
         model = settings.estimator(n_init=self.n_init, random_state=self.seed)
-        return model.fit_by(self.X, partial(run, cache=self._cache))
+        with reusing(self._cache):
+            return model.fit(self.X)
 
 
 def _labelled(model: Any, labels: Labels) -> Any:

@@ -17,7 +17,7 @@ from subspaces.utils.files import check_size, printable, read_header
 
 OURS = {
     "engine.predict": "ByModel ByTrainingPoints",
-    "estimators.auto": "SubspaceClustering",
+    "selection.auto": "SubspaceClustering",
     "estimators.sampled": "SampledClusterer",
     "app.features.documents": "Sentences Tfidf",
     "app.features.given": "FromFile",

@@ -104,8 +104,10 @@ def cluster_image(
     )
     if estimator is None:
         from subspaces.estimators.ktrr import KTRR
+        from subspaces.selection.auto import SubspaceClustering
 
-        estimator = KTRR("auto" if n_clusters is None else n_clusters, n_nonzero=N_NONZERO)
+        given: dict[str, Any] = {"kernel": "rbf", "reg": 1.0, "n_nonzero": N_NONZERO, "scaling": None, "affine": False}
+        estimator = KTRR(n_clusters, **given) if n_clusters else SubspaceClustering(assign_labels="kmeans", **given)
     model = clone(estimator, safe=False)  # a copy also of what is no estimator of scikit-learn's
     model.fit(X)
     return ImageClusters(label_map(model.labels_, image.mask, segments), model, X, segments, image)

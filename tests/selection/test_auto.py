@@ -31,15 +31,18 @@ def test_nothing_to_set(data, effort):
     assert adjusted_rand_score(y, SubspaceClustering(4, effort=effort).fit_predict(X)) > 0.95
     assert model.selection_.reason
     assert set(model.get_params()) == {
-        "effort",
-        "features",
-        "image_shape",
-        "n_clusters",
-        "out_of_sample",
-        "assign_labels",
-        "random_state",
-        "scaling",
-        "verbose",
+        *(
+            "n_clusters",
+            "scaling",
+            "kernel",
+            "bandwidth",
+            "kernel_params",
+            "reg",
+            "n_nonzero",
+            "affine",
+            "assign_labels",
+        ),
+        *("effort", "features", "image_shape", "out_of_sample", "random_state", "verbose"),
     }
 
 
@@ -196,8 +199,8 @@ def test_what_was_chosen_is_fitted_without_another_search(data, monkeypatch):
     X = data[0]
     model, other = SubspaceClustering().fit(X), SubspaceClustering()
     chosen = other.choose(X)
-    monkeypatch.setattr("subspaces.estimators.auto.choose", lambda *_, **__: pytest.fail("it was searched"))
+    monkeypatch.setattr("subspaces.selection.auto.choose", lambda *_, **__: pytest.fail("it was searched"))
     np.testing.assert_array_equal(other.fit_chosen(X, chosen).labels_, model.labels_)
     assert other.estimator_.get_params() == model.estimator_.get_params()
-    with pytest.raises(ValueError, match="chosen must be of the same points"):
+    with pytest.raises(ValueError, match="chosen must be of the same samples"):
         other.fit_chosen(X[1:], chosen)

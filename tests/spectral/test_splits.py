@@ -9,9 +9,9 @@ from scipy.stats import t as student
 
 from subspaces import KTRR, SC, SSC, TRR, SubspaceClustering
 from subspaces.datasets import make_subspaces
-from subspaces.selection import splits
 from subspaces.selection.candidates import Setting, Tried
 from subspaces.selection.graphs import Method, candidates_of
+from subspaces.spectral import splits
 from subspaces.spectral.hierarchy import cluster_tree
 
 TRIED = Tried((Setting(None, "rbf", 0.1, 8), Setting(None, "exponential", 1.0, 8)), ("kmeans",))
@@ -191,7 +191,7 @@ def test_methods_have_tested_trees(method, rng):
 def test_slow_methods_are_tested_when_asked(rng):
     model = SSC(2).fit(np.vstack([rng.normal(size=(12, 3)), rng.normal(size=(12, 3)) + 9]))
     assert np.isnan(model.tree_.p_value).all()
-    assert np.isfinite(model.test_splits().p_value).any()
+    assert np.isfinite(model._tested_tree().p_value).any()
     K = KTRR(2, kernel="precomputed").fit(np.eye(20) + 0.5)
     assert np.isnan(K.tree_.p_value).all()  # there are no points to draw from
 

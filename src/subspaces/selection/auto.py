@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, ClassVar, Self, TypeAlias
@@ -13,16 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from subspaces.engine.calibration import Agreement
 from subspaces.engine.plan import STAGES
-from subspaces.engine.run import FitResult, run
+from subspaces.engine.run import run
 from subspaces.engine.validation import all_equal
 from subspaces.estimators.base import CONSTRAINTS
 from subspaces.estimators.callbacks import announced, with_callbacks
 from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
-from subspaces.estimators.resolve import OTHERWISE, keep_choice
-from subspaces.selection import AUTO, Selection, choose
-from subspaces.selection.candidates import EFFORTS, NEIGHBORS
+from subspaces.kernels import KernelLike
+from subspaces.selection.candidates import AUTO, EFFORTS, NEIGHBORS
+from subspaces.selection.result import ClusterCount, Selection, verdict
+from subspaces.selection.search import choose
 from subspaces.utils.optional import from_app
 from subspaces.utils.progress import shown
 from subspaces.utils.types import Data
@@ -49,6 +50,8 @@ class SubspaceClustering(GraphClusterer):
         How many settings are tried: for 2,000 points about 3, 8 or 15 times the work of one :class:`KTRR`.
     scaling : {"auto", None, "unit", "max", "minmax", "standard", "log"}, default="auto"
         Scaling of the input; give it where you know the units.
+    kernel, reg, n_nonzero, affine : default="auto"
+        As in :class:`KTRR`; what is given stays, the rest is chosen. With a kernel, no graph of neighbours is tried.
     assign_labels : {"auto", "kmeans", "modularity"}, default="auto"
         How graphs are cut.
     features : None, {"pixels", "efficientnet", "timm:NAME", "open_clip:NAME"}, path or callable, default=None
@@ -90,6 +93,12 @@ class SubspaceClustering(GraphClusterer):
     n_clusters: int | None = field(default=None, kw_only=False)
     effort: str = "balanced"
     scaling: str | None = AUTO
+    kernel: KernelLike = AUTO
+    bandwidth: float | str = "rms"
+    kernel_params: Mapping[str, Any] | None = None
+    reg: float | str = AUTO
+    n_nonzero: int | str | None = AUTO
+    affine: bool | str = AUTO
     assign_labels: str = AUTO
     features: str | PathLike[str] | Callable[..., Any] | None = None
     image_shape: Sequence[int] | None = None
@@ -98,7 +107,10 @@ class SubspaceClustering(GraphClusterer):
     init: ClassVar[str] = "k-means++"  # type: ignore[misc]
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "effort": [StrOptions(set(EFFORTS))],
-        "scaling": [*CONSTRAINTS["scaling"], StrOptions({AUTO})],
+        **{
+            name: [*CONSTRAINTS[name], StrOptions({AUTO})]
+            for name in ("scaling", "kernel", "reg", "n_nonzero", "affine")
+        },
         "assign_labels": [StrOptions({AUTO, "kmeans", "modularity"})],
         "features": [str, PathLike, callable, None],
         "image_shape": [tuple, list, None],
@@ -123,28 +135,30 @@ class SubspaceClustering(GraphClusterer):
 
     @with_callbacks
     def fit_chosen(self, X: Any, chosen: Chosen) -> Self:
-        """:meth:`fit` with what :meth:`choose` found for the same points: no second search, the same labels.
+        """Fit with what :meth:`choose` found for the same samples: no second search, the same labels.
 
         Parameters
         ----------
         X : as in :meth:`fit`
         chosen : what :meth:`choose` of an estimator with the same parameters returned for X
         """
-        return self._restoring_on_error(X, lambda points: self._fit_with(points, run, chosen))
+        with self._fitting(X):
+            self._fit(self._validated(X), chosen)
+        return self
 
-    def _fit_by(self, X: Data, run: Callable[..., FitResult]) -> None:
-        self._fit_with(X, run, self._chosen(X))
-
-    def _fit_with(self, X: Data, run: Callable[..., FitResult], chosen: Chosen) -> None:
-        self.estimator_, self.selection_ = chosen
+    def _fit(self, X: Data, chosen: Chosen | None = None) -> None:
+        self.estimator_, self.selection_ = chosen or self._chosen(X)
         if self.selection_ is not None and self.selection_.n_samples != X.shape[0]:
             n_samples = self.selection_.n_samples
-            raise ValueError(f"chosen must be of the same points: it is of {n_samples}, and X has {X.shape[0]}.")
+            raise ValueError(f"chosen must be of the same samples: it is of {n_samples}, and X has {X.shape[0]}.")
         plan = self.estimator_._plan(X)
         with announced(self, len(STAGES)) as listen:
-            result = run(plan, X, listen=listen)
-        self._keep(result, X, self.estimator_)
-        keep_choice(self, self.estimator_)
+            self._keep(run(plan, X, listen=listen), X)
+        for name in ("reg", "n_nonzero", "scaling", "assign_labels"):
+            if hasattr(self.estimator_, name):  # a graph of neighbours has no penalty
+                setattr(self, f"{name}_", getattr(self.estimator_, name))
+        if self.selection_ is not None:
+            self.timings_ = {"selection": self.selection_.seconds, **self.timings_}
 
     def choose(self, X: Any) -> Chosen:
         """The method that wins on these points, unfitted, and what was tried: :meth:`fit` without the last fit.
@@ -171,26 +185,55 @@ class SubspaceClustering(GraphClusterer):
         consensus[selection.searched] = selection.consensus
         return Agreement(consensus, selection.winner.agreement, selection.stability)
 
+    def _p_value_of_one(self) -> float | None:
+        count = self._count()
+        return None if count is None else count.p_value
+
+    def _count(self) -> ClusterCount | None:
+        """Return how the search found the number of clusters; None where it was given, or the labels are others."""
+        return None if self.selection_ is None or self._labels_given else self.selection_.n_clusters
+
+    def _verdict(self, asked: int | None, n_doubtful: int) -> str:
+        count = self._count()
+        if count is None:
+            return super()._verdict(asked, n_doubtful)
+        return verdict(count, self.n_clusters_, len(self.labels_), n_doubtful)
+
     def _chosen(self, X: Data) -> Chosen:
-        """The method that wins on these points, and what was tried."""
-        plain = {name: OTHERWISE[name] for name in ("kernel", "reg", "n_nonzero")}
-        given: dict[str, Any] = {"scaling": self.scaling, "assign_labels": self.assign_labels}
-        known = {name: OTHERWISE[name] if value == AUTO else value for name, value in given.items()}
-        default = self._method({**plain, **known, "n_clusters": self.n_clusters or 1})
-        default._outline(X)  # what no choice can make right is refused before the search
-        if all_equal(X, False):
+        """Return the method that wins on these samples, and what was tried."""
+        given = {name: getattr(self, name) for name in _PLAIN}
+        known = {name: _PLAIN[name] if _is_auto(value) else value for name, value in given.items()}
+        default = self._method({**known, "n_clusters": self.n_clusters or 1})
+        plan = default._outline(X)  # what no choice can make right is refused before the search
+        if all_equal(X, plan.pairwise):
             return default, None
         n_clusters = AUTO if self.n_clusters is None else self.n_clusters
-        options: dict[str, Any] = {"affine": AUTO, "graph": AUTO, "neighbors": True, "effort": self.effort}
-        options["seed"] = self._drawn_seed()
+        options: dict[str, Any] = {"bandwidth": self.bandwidth, "kernel_params": self.kernel_params}
+        options |= {"graph": AUTO, "neighbors": True, "effort": self.effort, "seed": self._drawn_seed()}
         selection = choose(X, n_clusters=n_clusters, **given, **options)
         return self._method({"n_clusters": n_clusters, **given, **selection.parameters}), selection
 
     def _method(self, chosen: dict[str, Any]) -> KTRR | SC:
-        """The estimator with these parameters."""
+        """Return the estimator with these parameters."""
         shared = {name: chosen[name] for name in ("n_clusters", "scaling", "assign_labels")}
         shared |= {"out_of_sample": self.out_of_sample, "random_state": self.random_state}
-        if chosen["kernel"] == NEIGHBORS:
+        if isinstance(chosen["kernel"], str) and chosen["kernel"] == NEIGHBORS:
             return SC(n_neighbors=chosen["n_nonzero"], bandwidth="local", **shared)
         names = ("kernel", "reg", "n_nonzero", "affine", "graph", "graph_params")
-        return KTRR(**{name: chosen[name] for name in names if name in chosen}, **shared)
+        own: dict[str, Any] = {"bandwidth": self.bandwidth, "kernel_params": self.kernel_params}
+        return KTRR(**{name: chosen[name] for name in names if name in chosen}, **own, **shared)
+
+
+_PLAIN: dict[str, Any] = {
+    "scaling": None,
+    "kernel": "rbf",
+    "reg": 1.0,
+    "n_nonzero": 5,
+    "affine": False,
+    "assign_labels": "kmeans",
+}
+"""What ``"auto"`` means where there is nothing to choose by: all samples are equal."""
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == AUTO

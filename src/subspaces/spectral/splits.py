@@ -28,8 +28,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from scipy.stats import t as student
 
-from subspaces.selection.criteria import pairwise_agreement
-from subspaces.selection.result import ONE_PIECE
+from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.hierarchy import ClusterTree, fine_pieces, merged
 from subspaces.spectral.partition import contracted, cut_by_modularity
 from subspaces.utils.decompositions import svd
@@ -40,6 +39,8 @@ from subspaces.utils.types import Array, Data, Labels, Sparse
 Graphs = Callable[[Array], Sequence[Sparse]]
 """Makes one or more graphs of points; the same ones, whatever the points."""
 
+ONE_PIECE = 0.03
+"""P-value above which all samples are called one piece."""
 MOST_POINTS = 400
 """Points of a piece that are drawn and tested; of more a random part."""
 N_DRAWS = 12
