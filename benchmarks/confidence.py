@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from _automatic.sets import Set, all_sets
 from _number import fit, nulls
 from subspaces import SubspaceClustering
-from subspaces.engine.calibration import graph_features, probability_right, search_features
+from subspaces.engine.confidence import graph_features, probability_right, search_features
 from subspaces.engine.confidence import memberships
 
 HERE = Path(__file__).resolve()

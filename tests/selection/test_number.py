@@ -172,10 +172,6 @@ def test_sentences():
     assert verdict(replace(sure, estimate=1, p_value=0.1), 1) == barely
     untested = "5 items are too few to tell whether there are groups."
     assert verdict(replace(sure, estimate=1, p_value=np.nan), 1, 5) == untested
-    assert verdict(None, 1, asked=1) == "1 group, as asked."
-    assert verdict(None, 3, 50, 1, asked=5) == "3 groups, where 5 were asked for; 1 of 50 items is doubtful."
-    assert verdict(None, 4, 50, 1) == "4 groups found; 1 of 50 items is doubtful."
-    assert verdict(None, 1) == "No groups: nothing tells the points apart."
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

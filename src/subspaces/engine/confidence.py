@@ -1,11 +1,11 @@
-"""How sure is each label: from the graph that was cut, for points and for clusters.
+"""How sure is each label: from the graph that was cut, for samples and for clusters.
 
-The confidence of a label is the probability that it is right (``subspaces.engine.calibration``). It rests on this:
+The confidence of a label is the probability that it is right (last paragraph). It rests on this:
 
-A walker that starts at a point i and goes along the edges of the graph (with probability in proportion to their
+A walker that starts at a sample i and goes along the edges of the graph (with probability in proportion to their
 weights, resting every other step on average) is after `N_STEPS` steps in cluster c with probability s_ic. Divided by
 the weight of the cluster (large ones are met by chance more often) and scaled to length 1, these numbers are the
-point's *profile*. The mean profile of a cluster is its centre. With a the distance of a point's profile to the centre
+sample's *profile*. The mean profile of a cluster is its centre. With a the distance of a sample's profile to the centre
 of its own cluster and b that to the nearest other one,
 
     margin = b − a,    walk = max(0, margin / max(a, b)),
@@ -15,22 +15,26 @@ another cluster suits as well or better (then the margin is negative). Nothing b
 needed, so every method has it; no n × n array is made. It can know no more than the graph: where the clusters are its
 components, it is 1 for every label, right or wrong. So it is one of several signs, none of which is a probability.
 
-A point *fits nowhere* if it has no edge, if no cluster receives half of its weight within one and two steps (where that
-is so of most points, half of what the median point has: the graph is noisy, not they), or if it lies further from the
-points it is tied to than Tukey's fence allows: with the logarithms of these distances, third quartile plus 1.5 times
-the distance between the quartiles, over all points. (Noise put among digits, faces and objects is caught so, nearly
-always, at the price of one good point in a hundred; without logarithms it would be three.)
+A sample *fits nowhere* if it has no edge, if no cluster receives half of its weight within one and two steps (where
+that is so of most samples, half of what the median sample has: the graph is noisy, not they), or if it lies further
+from the samples it is tied to than Tukey's fence allows: with the logarithms of these distances, third quartile plus
+1.5 times the distance between the quartiles, over all samples. (Noise put among digits, faces and objects is caught
+so, nearly always, at the price of one good sample in a hundred; without logarithms it would be three.)
+
+Confidence is a probability: what the graph says of a sample and its cluster and, after a search, how far other settings
+put it into the same cluster go through a logistic function. Its weights were fitted to labelled data sets by
+``benchmarks/confidence.py``, which also says how well the probabilities hold on families of sets that were left out: of
+the samples with confidence 0.8 about 80 % should be right.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from subspaces.engine.calibration import Agreement, graph_features, probability_right, search_features
 from subspaces.graphs.lengths import edge_distances, far_points
 from subspaces.kernels import is_precomputed
 from subspaces.kernels.scaling import apply_scaling
@@ -51,17 +55,23 @@ MAX_COLUMNS = 256
 N_REFERENCES = 2000
 """Points that the others are compared with where a method leaves no graph."""
 
+BY_GRAPH = (1.393, 0.6428, 0.1666, -3.791, 0.1801, -0.02331)
+"""Of a label: walk, support, weight that stays in its cluster, mean return of the splits, log k; constant."""
+
+BY_SEARCH = (1.158, 0.544, -1.632, -2.121, 0.2307, 1.377, 0.642, 1.482, -1.456)
+"""The same after a search, then consensus of the settings, agreement of the winner, its stability; constant."""
+
 
 @dataclass(frozen=True)
 class Memberships:
-    """How well the points suit their clusters; clusters are counted 0, 1, ... in the order of their labels.
+    """How well the samples suit their clusters; clusters are counted 0, 1, ... in the order of their labels.
 
     Attributes
     ----------
     walk : array of shape (n,), from 0 to 1
     margin : array of shape (n,), distance to the second-best cluster minus distance to the own one
     second : array of shape (n,), position of the second-best cluster; −1 where walks reach no other
-    support : array of shape (n,), largest share of the point's weight that one cluster receives in one or two steps
+    support : array of shape (n,), largest share of the sample's weight that one cluster receives in one or two steps
     nearest : array of shape (k,), position of the cluster with the most similar profile; −1 if none is reached
     """
 
@@ -74,7 +84,7 @@ class Memberships:
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What is known of every point and every cluster.
+    """What is known of every sample and every cluster.
 
     Attributes
     ----------
@@ -88,7 +98,7 @@ class Summary:
     tightness : array of shape (k,), share of the weight of a cluster's edges that stays inside
     mean_confidence : array of shape (k,)
     nearest : array of shape (k,), label of the most similar cluster; −1 where there is none
-    exemplars : list of k arrays, the most typical points of each cluster, best first
+    exemplars : list of k arrays, the most typical samples of each cluster, best first
     """
 
     labels: Labels
@@ -104,7 +114,7 @@ class Summary:
     exemplars: list[Labels]
 
     def columns(self) -> dict[str, Any]:
-        """What is known of every point beside its label, under the names that label files use."""
+        """Return what is known of every sample beside its label, under the names that label files use."""
         return {
             "confidence": self.confidence.tolist(),
             "second_cluster": [None if label < 0 else label for label in self.second_cluster.tolist()],
@@ -113,7 +123,7 @@ class Summary:
         }
 
     def as_rows(self) -> list[dict[str, Any]]:
-        """One dictionary per cluster."""
+        """Return one dictionary per cluster."""
         flagged = np.bincount(np.searchsorted(self.clusters, self.labels), weights=self.fits_nowhere)
         return [
             {
@@ -129,7 +139,7 @@ class Summary:
         ]
 
     def __repr__(self) -> str:
-        """In a line what is known, not the arrays it is known from: those are attributes."""
+        """Return in a line what is known, not the arrays it is known from: those are attributes."""
         points, clusters = counted(len(self.labels), "point"), counted(len(self.clusters), "cluster")
         unsure, nowhere = int((self.confidence < UNSURE).sum()), int(self.fits_nowhere.sum())
         sure = f"median confidence {np.median(self.confidence):.2f}, {unsure} below {UNSURE}"
@@ -137,16 +147,16 @@ class Summary:
 
 
 def summarize(estimator: Any, X: Data | None = None, *, n_exemplars: int = 5) -> Summary:
-    """Confidence of every label and a description of every cluster of a fitted estimator.
+    """Return confidence of every label and a description of every cluster of a fitted estimator.
 
     Parameters
     ----------
     estimator : fitted clusterer with ``labels_``, ours or another
-    X : points it was fitted to, default=None
-        Needed only by methods that keep no graph (then the nearest of `N_REFERENCES` points make one) and by those
-        that keep no points (then far points are not looked for).
+    X : samples it was fitted to, default=None
+        Needed only by methods that keep no graph (then the nearest of `N_REFERENCES` samples make one) and by those
+        that keep no samples (then far samples are not looked for).
     n_exemplars : int, default=5
-        Typical points named for each cluster.
+        Typical samples named for each cluster.
 
     Examples
     --------
@@ -172,11 +182,11 @@ def summarize(estimator: Any, X: Data | None = None, *, n_exemplars: int = 5) ->
 def graph_confidence(
     W: Sparse, codes: Labels, found: Memberships, tree: ClusterTree | None = None, search: Agreement | None = None
 ) -> Array:
-    """Probability that each label is right, from the graph and, where there was one, from a search.
+    """Return probability that each label is right, from the graph and, where there was one, from a search.
 
     Parameters
     ----------
-    W, codes : graph and cluster of each point, 0, 1, ...
+    W, codes : graph and cluster of each sample, 0, 1, ...
     found : :func:`memberships` of them
     tree : of the same graph and labels, made here if it is not given
     search : what other settings say
@@ -186,7 +196,7 @@ def graph_confidence(
     if search is not None:
         features = search_features(features, search)
     sizes = np.bincount(codes)
-    alone = np.asarray(W.sum(axis=1)).ravel() == 0  # nothing is known of a point without edges
+    alone = np.asarray(W.sum(axis=1)).ravel() == 0  # nothing is known of a sample without edges
     return np.where(alone, 1 / len(sizes), probability_right(features, sizes[codes]))
 
 
@@ -198,14 +208,14 @@ def summarize_graph(
     confidence: Array | None = None,
     n_exemplars: int = 5,
 ) -> Summary:
-    """As `summarize`, from the affinity W (n, n), the labels and, to find far points, the points themselves."""
+    """Summarize from the affinity W (n, n), the labels and, to find far samples, the samples themselves."""
     W = sparse.csr_array(W)
     clusters, codes = np.unique(labels, return_inverse=True)
     found = memberships(W, codes)
     sure = graph_confidence(W, codes, found) if confidence is None else confidence
     typical = float(np.median(found.support))
     least = 0.5 if typical >= 0.5 else typical / 2
-    flagged = (found.support < least) & (W.nnz > 0)  # without any edge nothing is known of any point
+    flagged = (found.support < least) & (W.nnz > 0)  # without any edge nothing is known of any sample
     if X is not None:
         flagged |= far_points(edge_distances(W, X))
     inside, total = _weights(W, codes)
@@ -228,14 +238,14 @@ def summarize_graph(
 
 
 def memberships(W: Sparse, codes: Labels) -> Memberships:
-    """Compare the walks from each point with those from each cluster; see the top of this module.
+    """Compare the walks from each sample with those from each cluster; see the top of this module.
 
     Parameters
     ----------
     W : sparse array of shape (n, n)
         Affinity: symmetric, not negative.
     codes : array of shape (n,)
-        Cluster of each point, counted 0, 1, ...
+        Cluster of each sample, counted 0, 1, ...
     """
     n, k = len(codes), int(codes.max()) + 1
     degree = np.asarray(W.sum(axis=1)).ravel()
@@ -272,7 +282,7 @@ def memberships(W: Sparse, codes: Labels) -> Memberships:
 
 
 def _other(profiles: Array, own: Labels, centres: Array, lengths: Array, tiny: float) -> tuple[Labels, Labels]:
-    """The nearest centre but the own of each profile; and the same, −1 where their walks never met."""
+    """Return the nearest centre but the own of each profile; and the same, −1 where their walks never met."""
     rows = np.arange(len(profiles))
     overlap = profiles @ centres.T
     square = lengths - 2 * overlap  # without the constant 1: only the order counts
@@ -282,7 +292,7 @@ def _other(profiles: Array, own: Labels, centres: Array, lengths: Array, tiny: f
 
 
 def walk_ends(W: Sparse, codes: Labels) -> Array:
-    """Share of the walks from each point that end in each cluster, shape (n, k)."""
+    """Return share of the walks from each sample that end in each cluster, shape (n, k)."""
     n, k = len(codes), int(codes.max()) + 1
     degree = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     with np.errstate(divide="ignore"):
@@ -296,7 +306,10 @@ def walk_ends(W: Sparse, codes: Labels) -> Array:
 
 
 def _profiles(step: Sparse, codes: Labels, degree: Array, k: int) -> Array:
-    """Where walks end, per weight of each cluster, rows of length 1; at most `MAX_COLUMNS` numbers per point."""
+    """Return where walks end, per weight of each cluster, rows of length 1.
+
+    At most `MAX_COLUMNS` numbers per sample.
+    """
     n, dtype = len(codes), step.dtype
     volume = np.maximum(np.bincount(codes, degree, minlength=k), np.finfo(dtype).tiny)
     scale = volume.min() / volume
@@ -314,7 +327,10 @@ def _profiles(step: Sparse, codes: Labels, degree: Array, k: int) -> Array:
 
 
 def _support(step: Sparse, codes: Labels, k: int) -> Array:
-    """Largest share of a point's weight that goes to one cluster, mean of one and two steps; sparse all the way."""
+    """Return largest share of a sample's weight that goes to one cluster, mean of one and two steps.
+
+    Sparse all the way.
+    """
     n = len(codes)
     indicator = sparse.csr_array((np.ones(n, dtype=step.dtype), (np.arange(n), codes)), shape=(n, k))
     once = sparse.csr_array(step @ indicator)
@@ -323,7 +339,7 @@ def _support(step: Sparse, codes: Labels, k: int) -> Array:
 
 
 def neighbor_graph(X: Data, n_neighbors: int = 10) -> Sparse:
-    """Tie each point to the nearest of `N_REFERENCES` points taken at equal steps; cost O(n), weights exp(−d²/r²).
+    """Tie each sample to the nearest of `N_REFERENCES` samples taken at equal steps; cost O(n), weights exp(−d²/r²).
 
     r is the distance of the last neighbour kept, so that the weights do not depend on the scale.
     """
@@ -343,7 +359,7 @@ def neighbor_graph(X: Data, n_neighbors: int = 10) -> Sparse:
 
 
 def _points(estimator: Any, X: Data | None) -> Data | None:
-    """Points as the method saw them: scaled; None for a precomputed kernel, whose rows are no points."""
+    """Return samples as the method saw them: scaled; None for a precomputed kernel, whose rows are no samples."""
     if is_precomputed(getattr(estimator, "kernel", None)):
         return None
     fitted = getattr(estimator, "_predictor", None)
@@ -357,7 +373,7 @@ def _points(estimator: Any, X: Data | None) -> Data | None:
 
 
 def _weights(W: Sparse, codes: Labels) -> tuple[Array, Array]:
-    """Weight of each point's edges to its own cluster, and to all."""
+    """Return weight of each sample's edges to its own cluster, and to all."""
     edges = sparse.coo_array(W)
     same = codes[edges.row] == codes[edges.col]
     n = len(codes)
@@ -365,7 +381,9 @@ def _weights(W: Sparse, codes: Labels) -> tuple[Array, Array]:
 
 
 def _most_typical(margin: Array, inside: Array, flagged: Array, codes: Labels, n_exemplars: int) -> list[Labels]:
-    """Members with the largest margin; where that is the same to two digits, with the most weight in their cluster.
+    """Return members with the largest margin.
+
+    Where that is the same to two digits, with the most weight in their cluster.
 
     A walk that stays in the cluster spends most of its time at the latter. On digits, faces and objects the margin
     picks members of the cluster's main class more often than the weight does.
@@ -378,3 +396,97 @@ def _most_typical(margin: Array, inside: Array, flagged: Array, codes: Labels, n
 
 def _names(clusters: Labels, positions: Labels) -> Labels:
     return np.where(positions < 0, -1, clusters[positions])
+
+
+# ------------------------------------------------------------------------------------------------ calibration
+
+FEW = 3
+"""Points of a cluster that prove little: confidence is drawn towards one half by exp(−size / FEW)."""
+
+
+_LEAD = 1e-6  # by which the own cluster is more probable than any other
+
+
+class Agreement(NamedTuple):
+    """What a search knows beside the graph."""
+
+    consensus: Array  # of each sample, see subspaces.selection.criteria.consensus
+    agreement: float  # of the winner with the settings most like it
+    stability: float  # of its partition under removal of samples
+
+
+def graph_features(W: Sparse, codes: Labels, found: Memberships, tree: ClusterTree) -> Array:
+    """Return one row for each sample: walk, support, share of its cluster's weight that stays inside, gaps, number."""
+    edges = sparse.coo_array(W)
+    same = codes[edges.row] == codes[edges.col]
+    total = np.bincount(codes[edges.row], edges.data, minlength=int(codes.max()) + 1)
+    inside = np.bincount(codes[edges.row], edges.data * same, minlength=len(total))
+    tight = np.divide(inside, total, out=np.zeros(len(total)), where=total > 0)
+    k = tree.n_clusters
+    splits = [tree.split(level) for level in range(1, min(k, tree.n_leaves))]
+    back = float(np.mean(tree.returns[splits])) if splits else 0.0
+    n = len(codes)
+    columns = [found.walk, found.support, tight[codes], np.full(n, back), np.full(n, np.log(k))]
+    return np.column_stack(columns).astype(np.float64)
+
+
+def search_features(by_graph: Array, search: Agreement) -> Array:
+    """Return the same, with what the search knows."""
+    stability = search.stability if np.isfinite(search.stability) else search.agreement
+    n = len(by_graph)
+    return np.column_stack([by_graph, search.consensus, np.full(n, search.agreement), np.full(n, stability)])
+
+
+def probability_right(features: Array, sizes_of_own: Array) -> Array:
+    """Return probability that each label is right.
+
+    Parameters
+    ----------
+    features : array of shape (n, 5) or (n, 8)
+    sizes_of_own : array of shape (n,), samples in the cluster of each
+    """
+    weights = np.array(BY_GRAPH if features.shape[1] < len(BY_SEARCH) - 1 else BY_SEARCH)
+    utility = features @ weights[:-1] + weights[-1]
+    probability = 1 / (1 + np.exp(-np.clip(utility, -30, 30)))
+    drawn: Array = 0.5 + (probability - 0.5) * (2 * certain(sizes_of_own) - 1)
+    return drawn
+
+
+def certain(sizes_of_own: Array) -> Array:
+    """Return the largest probability that a label of a cluster of this size can have."""
+    return np.asarray(1 - np.exp(-sizes_of_own / FEW) / 2)
+
+
+def confidence_in_one(p_value: float) -> float:
+    """Return the probability that a label is right where one cluster is reported, by the p-value of "one piece".
+
+    At even odds before, the odds of one piece are at least −e p ln p (Sellke, Bayarri and Berger 2001) for p < 1/e;
+    where there are classes instead, about half of the samples are in the largest.
+    """
+    p = np.clip(np.nan_to_num(p_value, nan=1.0), np.finfo(float).tiny, 1 / np.e)  # not tested is no evidence
+    odds = -np.e * p * np.log(p)
+    return float((odds + 0.5) / (odds + 1))
+
+
+def soft_memberships(walks: Array, codes: Labels, confidence: Array) -> Array:
+    """Return probability of every cluster for every sample: the own one its confidence, the rest as walks end there.
+
+    Parameters
+    ----------
+    walks : array of shape (n, k), where walks from each sample end
+    codes : array of shape (n,), cluster of each sample
+    confidence : array of shape (n,)
+
+    No other cluster is given more than that, so the label stays the most probable one.
+    """
+    n, k = walks.shape
+    if k == 1:
+        return np.ones((n, 1))
+    rows = np.arange(n)
+    own = np.maximum(confidence, (1 + _LEAD) / k)
+    others = np.maximum(walks, 1e-6)
+    others[rows, codes] = 0
+    others *= ((1 - own) / others.sum(axis=1))[:, None]
+    others = np.minimum(others, (1 - _LEAD) * own[:, None])
+    others[rows, codes] = 1 - others.sum(axis=1)
+    return others

@@ -1,4 +1,4 @@
-"""Points → clusters by a method that looks at all of them through landmarks: the one way, in memory and on workers."""
+"""Samples → clusters by a method that looks at all of them through landmarks: the one way, in memory and on workers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from subspaces.utils.types import Array, Labels
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run found, in the order in which the points were given.
+    """What a run found, in the order in which the samples were given.
 
     Attributes
     ----------
-    labels : cluster of each point, −1 for noise
+    labels : cluster of each sample, −1 for noise
     model : what the method learnt (:class:`~subspaces.engine.predict.Model`); None where there was nothing to learn
-    predictor : what labels new points
+    predictor : what labels new samples
     order : rows in the order in which the method saw them
     timings : seconds of each stage
     """
@@ -54,16 +54,16 @@ def run_landmarks(
     block_bytes: int = BLOCK_BYTES,
     listen: Listener | None = None,
 ) -> Outcome:
-    """From points in memory to clusters.
+    """Return from samples in memory to clusters.
 
     Parameters
     ----------
     X : array of shape (n, m)
-    solve : points, and who is told of stages → a frozen :class:`~subspaces.engine.predict.Model`
+    solve : samples, and who is told of stages → a frozen :class:`~subspaces.engine.predict.Model`
     n_clusters : wanted; None lets the method find it
-    scaling : rule for the points (:mod:`subspaces.kernels.scaling`)
-    units : whether a common factor of all points matters to the method
-    block_bytes : of points that are scaled and labelled at a time
+    scaling : rule for the samples (:mod:`subspaces.kernels.scaling`)
+    units : whether a common factor of all samples matters to the method
+    block_bytes : of samples that are scaled and labelled at a time
     listen : called with the name of each stage, gives a context in which it runs
     """
     if n_clusters == 1 or all_equal(X):
@@ -82,7 +82,7 @@ def run_points(
     row_hashes: Array | None = None,
     listen: Listener | None = None,
 ) -> Outcome:
-    """From points, wherever they are, to clusters; with the hashes of all rows copies get one label."""
+    """Return from samples, wherever they are, to clusters; with the hashes of all rows copies get one label."""
     timer = Timer(listen)
     model = solve(points, timer.stage)
     found = np.asarray(model.labels, dtype=np.intp)
@@ -102,7 +102,7 @@ def run_points(
 
 
 def one_cluster(n: int, dtype: Any, n_clusters: int | None) -> Outcome:
-    """One cluster was wanted, or all points are equal: saying anything else would be an invention."""
+    """Return one cluster was wanted, or all samples are equal: saying anything else would be an invention."""
     if n_clusters not in (1, None):
         text = f"all {n} points are equal: 1 cluster found instead of n_clusters={n_clusters}."
         warn_caller(text, ConvergenceWarning)
@@ -111,7 +111,10 @@ def one_cluster(n: int, dtype: Any, n_clusters: int | None) -> Outcome:
 
 
 def moved(found: Labels, kept: Labels) -> dict[int, int]:
-    """Clusters that consisted of other clusters' copies alone, and where most of these went: ``predict`` follows."""
+    """Return clusters that consisted of other clusters' copies alone, and where most of these went.
+
+    ``predict`` follows.
+    """
     empty = np.setdiff1d(found, kept)
     return {int(label): int(np.bincount(kept[found == label] + 1).argmax()) - 1 for label in empty}
 

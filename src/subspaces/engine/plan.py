@@ -1,4 +1,4 @@
-"""Parameters and the shape of the points → a plan: everything checked and decided before any arithmetic."""
+"""Parameters and the shape of the samples → a plan: everything checked and decided before any arithmetic."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STAGE_OF = {name: stage for stage, names in _PARAMETERS.items() for name in nam
 
 
 class Shape(NamedTuple):
-    """What is known of the points before one is looked at."""
+    """What is known of the samples before one is looked at."""
 
     n: int
     m: int
@@ -48,7 +48,7 @@ class Shape(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What a representation may need besides the points or their kernel matrix.
+    """What a representation may need besides the samples or their kernel matrix.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Cut:
     ----------
     method : ``"kmeans"``, ``"cluster_qr"``, ``"discretize"`` or ``"modularity"``
     n_init, init : starts of k-means; ``init="qr"`` starts once, from the clusters of the QR cut
-    iterations : of Leiden; None lets the number of points decide
+    iterations : of Leiden; None lets the number of samples decide
     n_more : eigenvectors computed beyond one for each cluster, whose eigenvalues show the gap
     """
 
@@ -88,26 +88,26 @@ class Plan:
     Attributes
     ----------
     method : name of the method, for messages
-    shape : of the points
+    shape : of the samples
     n_clusters : L; None lets the modularity cut find it
-    scaling : rule for the points (:mod:`subspaces.kernels.scaling`)
-    kernel : the kernel, not yet fitted; the linear one for methods that see the points themselves
+    scaling : rule for the samples (:mod:`subspaces.kernels.scaling`)
+    kernel : the kernel, not yet fitted; the linear one for methods that see the samples themselves
     source : what the representation starts from: ``"points"``, ``"gram"`` (kernel matrix), ``"packed"`` (half of it,
         :mod:`subspaces.utils.packed`) or ``"features"`` (its map)
     represent : source → :class:`~subspaces.representation.coefficients.Coefficients`; None for a method without
-    affinity : scaled points and the exponent of their scaling → graph W, where no point is represented by others
+    affinity : scaled samples and the exponent of their scaling → graph W, where no sample is represented by others
     graph : what is done to the coefficients (:class:`~subspaces.graphs.rules.GraphRule`)
-    reserve : coefficients per point that are kept for joining pieces of the graph; None: all of them
+    reserve : coefficients per sample that are kept for joining pieces of the graph; None: all of them
     connect : tie a graph that falls into more pieces than clusters
-    between : makes the embedding one of micro-clusters: their centroids → the graph between them; None embeds points
+    between : makes the embedding one of micro-clusters: their centroids → the graph between them; None embeds samples
     cut : how labels are made
     seed : of everything that is drawn
     draws : the first stage that draws anything: what comes before it is the same for every seed
     settings : the estimator's parameters, for the cache
-    n_components : leading components that stand for sparse points; None: the points themselves
+    n_components : leading components that stand for sparse samples; None: the samples themselves
     solver, solver_reason : the route to the coefficients, and why
     place : the library and device that make and invert the kernel matrix; None: NumPy
-    canonical : whether the run sees the different points in their canonical order (:mod:`subspaces.utils.ordering`);
+    canonical : whether the run sees the different samples in their canonical order (:mod:`subspaces.utils.ordering`);
         otherwise all of them, copies too, as they are given
     """
 
@@ -135,21 +135,24 @@ class Plan:
 
     @property
     def pairwise(self) -> bool:
-        """Whether X is a matrix between the points, not the points themselves."""
+        """Whether X is a matrix between the samples, not the samples themselves."""
         return isinstance(self.kernel, Precomputed)
 
     @property
     def n_inputs(self) -> int:
-        """Copies of the points that exist beside those given: in canonical order, and scaled or in double precision."""
+        """Copies of the samples that exist beside those given.
+
+        In canonical order, and scaled or in double precision.
+        """
         return int(self.canonical) + (self.scaling is not None)
 
     def of_size(self, n: int) -> Plan:
-        """Return the plan for n of the points, with no more clusters than these."""
+        """Return the plan for n of the samples, with no more clusters than these."""
         n_clusters = None if self.n_clusters is None else min(self.n_clusters, n)
         return replace(self, shape=self.shape._replace(n=n), n_clusters=n_clusters)
 
     def key(self, stage: str) -> tuple[Any, ...]:
-        """What the result of a stage depends on: two plans with the same key may share it.
+        """Return what the result of a stage depends on: two plans with the same key may share it.
 
         ``"reserve"`` are the coefficients kept for several truncations (`reserve`), ``"communities"`` those of Leiden.
         """
@@ -185,7 +188,7 @@ class Plan:
 
 
 def _named(value: Any) -> str:
-    """A setting in full: the repr of a long array shows only its ends."""
+    """Return a setting in full: the repr of a long array shows only its ends."""
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         digest = hashlib.sha256(np.ascontiguousarray(value).data).hexdigest()
         return f"{value.dtype.str} {value.shape} {digest}"
@@ -202,7 +205,7 @@ def require_squares(shape: Shape, method: str, n_squares: float, n_copies: float
     """Refuse before allocating `n_squares` n × n arrays, or copies of X, that do not fit."""
     n, m = shape.n, shape.m
     what = f"{n} × {n} matrix" if n_squares else f"{n} × {m} copies"
-    copies = 0 if shape.is_sparse else n_copies * n * m  # of sparse points the dense copy is asked for
+    copies = 0 if shape.is_sparse else n_copies * n * m  # of sparse samples the dense copy is asked for
     memory.require(
         int((n_squares * n**2 + copies) * DOUBLE),
         f"the {what} of {method}",
@@ -212,7 +215,7 @@ def require_squares(shape: Shape, method: str, n_squares: float, n_copies: float
 
 
 def require_dense_points(shape: Shape) -> None:
-    """Refuse sparse points that do not fit as a dense array, where a method needs one."""
+    """Refuse sparse samples that do not fit as a dense array, where a method needs one."""
     if shape.is_sparse:
         memory.require(
             shape.n * shape.m * DOUBLE,

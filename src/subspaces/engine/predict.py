@@ -1,4 +1,4 @@
-"""What a run leaves for new points: their labels and coordinates, from the training points or from landmarks."""
+"""What a run leaves for new samples: their labels and coordinates, from the training samples or from landmarks."""
 
 from __future__ import annotations
 
@@ -25,24 +25,27 @@ from subspaces.utils.ties import first_largest
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
 _BEYOND = 10.0  # times the largest training value beyond which nothing is known
-_CODED = 5  # coefficients of a new point where the method keeps all
-_PREDICT_BYTES = 64 * 2**20  # kernel values between new and training points held at a time
-_TWO_SCALE_ROWS, _SPARSE_ROWS = 8192, 2**16  # sparse training points are projected anew for each block
+_CODED = 5  # coefficients of a new sample where the method keeps all
+_PREDICT_BYTES = 64 * 2**20  # kernel values between new and training samples held at a time
+_TWO_SCALE_ROWS, _SPARSE_ROWS = 8192, 2**16  # sparse training samples are projected anew for each block
 
 
 class Model(Protocol):
-    """What a method that looks at all points through landmarks has learnt."""
+    """What a method that looks at all samples through landmarks has learnt."""
 
     labels: Labels
     """Clusters of the points it was fitted on."""
 
     def label(self, X: Array) -> Labels:
-        """Clusters of other points, in the same units."""
+        """Return clusters of other samples, in the same units."""
 
 
 @dataclass(frozen=True)
 class ByModel:
-    """New points of a method with landmarks; `moved` are clusters that were left empty, and where their points went."""
+    """New samples of a method with landmarks.
+
+    `moved` are clusters that were left empty, and where their samples went.
+    """
 
     dtype: Any
     largest: float
@@ -53,7 +56,7 @@ class ByModel:
     block_bytes: int = BLOCK_BYTES
 
     def label(self, X: Array) -> Labels:
-        """Clusters of new points, block by block."""
+        """Return clusters of new samples, block by block."""
         if self.model is None:
             return np.full(len(X), self.only, dtype=np.intp)
         labels = label_blocks(within_reach(X, self.largest), self.scaling, self.model.label, self.block_bytes)
@@ -64,17 +67,17 @@ class ByModel:
 
 @dataclass(frozen=True)
 class ByTrainingPoints:
-    """New points of a method with a graph: training points keep what they have, others follow those near them.
+    """New samples of a method with a graph: training samples keep what they have, others follow those near them.
 
     Attributes
     ----------
-    X, row_hashes : the training points and their hashes; None where only their kernel matrix was given
-    dtype, largest : of the training points
+    X, row_hashes : the training samples and their hashes; None where only their kernel matrix was given
+    dtype, largest : of the training samples
     scaling, kernel, penalty : what made their coefficients
     labels, n_clusters : what was found
     n_nonzero : η
     rule : a name in ``subspaces.representation.new_samples.RULES``
-    two_scale : what represents new points where the two-scale route was taken
+    two_scale : what represents new samples where the two-scale route was taken
     network : the classifier of ``rule="network"``
     affine : whether coefficients sum to one
     """
@@ -95,7 +98,7 @@ class ByTrainingPoints:
     affine: bool = False
 
     def label(self, X: Data) -> Labels:
-        """Clusters of new points; training points keep theirs."""
+        """Return clusters of new samples; training samples keep theirs."""
 
         def by_rule(points: Data) -> tuple[Array, Array]:
             labels = self._label(points)
@@ -104,7 +107,7 @@ class ByTrainingPoints:
         return self._of_points(X, self.labels.astype(np.intp, copy=False), by_rule)
 
     def embed(self, X: Data, Y: Array) -> Array:
-        """Coordinates of new points in the embedding Y of the training points."""
+        """Return coordinates of new samples in the embedding Y of the training samples."""
 
         def by_codes(points: Data) -> tuple[Array, Array]:
             codes = abs(self.codes(points))
@@ -113,7 +116,7 @@ class ByTrainingPoints:
         return self._of_points(X, Y, by_codes)
 
     def mean(self, X: Data, values: Array) -> Array:
-        """Mean of what training points have, weighted by how much of a new point they represent."""
+        """Return mean of what training samples have, weighted by how much of a new sample they represent."""
 
         def by_codes(points: Data) -> tuple[Array, Array]:
             codes = abs(self.codes(points))
@@ -123,9 +126,9 @@ class ByTrainingPoints:
         return self._of_points(X, values, by_codes)
 
     def nearness(self, X: Data, W: Sparse) -> Array:
-        """How near new points are to training points: 1 among them, then falling as one over the distance.
+        """Return how near new samples are to training samples: 1 among them, then falling as one over the distance.
 
-        "Among them" ends at the fence of the lengths of the edges of W, the graph of the training points, and at ten
+        "Among them" ends at the fence of the lengths of the edges of W, the graph of the training samples, and at ten
         times their largest value, whatever the scaling makes of that.
         """
         if self.X is None:
@@ -146,9 +149,9 @@ class ByTrainingPoints:
     def _of_points(
         self, X: Data, known: Array, of_new: Callable[[Data], tuple[Array, Array]], lost: float | None = None
     ) -> Array:
-        """What is known of training points; of new ones what `of_new` says, or, where lost to it, `lost`.
+        """Return what is known of training samples; of new ones what `of_new` says, or, where lost to it, `lost`.
 
-        Without that the nearest training point's, with a warning.
+        Without that the nearest training sample's, with a warning.
         """
         out = np.zeros((X.shape[0], *known.shape[1:]), dtype=known.dtype)
         n_lost = 0
@@ -170,7 +173,7 @@ class ByTrainingPoints:
         return out
 
     def codes(self, X: Data) -> Sparse:
-        """Truncated coefficients of scaled new points over the training points, CSR of shape (n_new, n)."""
+        """Return truncated coefficients of scaled new samples over the training samples, CSR of shape (n_new, n)."""
         n_kept = self.n_nonzero or _CODED
         if self.two_scale is not None:
             return self._two_scale_codes(X, n_kept)
@@ -191,7 +194,7 @@ class ByTrainingPoints:
         return sparse.csr_array((values.ravel(), columns.ravel(), indptr), shape=(len(values), len(train)))
 
     def _label(self, X: Data) -> Labels:
-        """Labels by the rule, −1 where it knows none: the point is similar to no training point."""
+        """Return labels by the rule, −1 where it knows none: the sample is similar to no training sample."""
         if self.n_clusters == 1:
             return np.zeros(X.shape[0], dtype=np.intp)
         if self.network is not None:
@@ -200,7 +203,7 @@ class ByTrainingPoints:
             to_train = self.kernel.cross(X, self._train())
             found = (self.labels, self.n_clusters, self._penalty(), self.affine)
             scores = new_samples.residual_scores(to_train, self._gram_of, *found)
-            # about the mean point a score of any sign says something, unless the point is out of the kernel's reach
+            # about the mean sample a score of any sign says something, unless the sample is out of the kernel's reach
             known = to_train.any(axis=1) | (not self.kernel.of_distances) if self.affine else scores.max(axis=1) > 0
         else:
             scores = new_samples.vote(self.codes(X), self.labels, self.n_clusters)
@@ -208,7 +211,7 @@ class ByTrainingPoints:
         return np.where(known, first_largest(scores, axis=1), -1).astype(np.intp)
 
     def _blocks(self, X: Data) -> list[tuple[Array, Labels]]:
-        """Rows of X in blocks of bounded memory, each with the training point it equals (−1: none)."""
+        """Return rows of X in blocks of bounded memory, each with the training sample it equals (−1: none)."""
         step = _TWO_SCALE_ROWS if self.scaling.components is None else _SPARSE_ROWS
         if self.two_scale is None:
             step = max(1, _PREDICT_BYTES // (8 * len(self.labels)))
@@ -221,11 +224,11 @@ class ByTrainingPoints:
         return [(np.arange(start, min(start + step, X.shape[0])), known[start : start + step]) for start in bounds]
 
     def _scaled(self, X: Data) -> Data:
-        """New points scaled like the training points; none so large that its kernel values overflow."""
+        """Return new samples scaled like the training samples; none so large that its kernel values overflow."""
         return X if self.X is None else apply_scaling(within_reach(X, self.largest), self.scaling)
 
     def _nearest(self, X: Data) -> Labels:
-        """The training point to follow where no coefficient says which: the nearest, or the most similar."""
+        """Return the training sample to follow where no coefficient says which: the nearest, or the most similar."""
         if X.shape[0] == 0:
             return np.zeros(0, dtype=np.intp)
         if self.X is None:
@@ -240,7 +243,7 @@ class ByTrainingPoints:
         return self.kernel.gram(apply_scaling(self.X[members], self.scaling))
 
     def _penalty(self) -> float:
-        """λ of the training points' representation; a method without one borrows 0.1 times the mean diagonal of K."""
+        """λ of the training samples' representation; a method without one borrows 0.1 times the mean diagonal of K."""
         if self.penalty is not None or self.X is None:
             return self.penalty or 1.0
         some = np.linspace(0, len(self.labels) - 1, min(len(self.labels), 256)).astype(int)
@@ -248,7 +251,7 @@ class ByTrainingPoints:
 
 
 def by_training_points(result: FitResult, X: Data, rule: str) -> ByTrainingPoints:
-    """What a run on the points X leaves for new ones."""
+    """Return what a run on the samples X leaves for new ones."""
     plan, evidence, labels = result.plan, result.graph.evidence, result.labels
     assert labels is not None
     network = None

@@ -41,7 +41,7 @@ _SOURCES = {"dense": "packed", "low_rank": "features", "two_scale": "points"}
 def ridge_plan(
     plan: Plan, X: Data, *, reg: float, solver: str, spectral: str, affine: bool = False, constrained: bool = True
 ) -> Plan:
-    """A plan with the route to the coefficients, and what is embedded, decided."""
+    """Return a plan with the route to the coefficients, and what is embedded, decided."""
     shape, kernel, n_nonzero = plan.shape, mapped_kernel(plan, X), plan.graph.n_nonzero
     chosen, reason = choose_solver(solver, kernel, shape)
     if chosen == "two_scale":
@@ -72,7 +72,7 @@ def ridge_plan(
 
 
 def mapped_kernel(plan: Plan, X: Data) -> Kernel:
-    """The kernel, fitted where the number of its features follows from the range of the points."""
+    """Return the kernel, fitted where the number of its features follows from the range of the samples."""
     if not plan.kernel.features_depend_on_data:
         return plan.kernel
     points, scaling = stages.scaled(X, plan)
@@ -90,7 +90,7 @@ def represent(
     constrained: bool = True,
     place: Place | None = None,
 ) -> Coefficients:
-    """Ridge coefficients by the chosen route."""
+    """Return ridge coefficients by the chosen route."""
     problem: dict[str, Any] = {"reg": reg, "affine": affine}
     drawn: dict[str, Any] = {"n_candidates": two_scale.candidates_for(n_nonzero), "seed": context.seed}
     if solver == "two_scale":
@@ -107,14 +107,14 @@ def represent(
 
 
 def between(centroids: Array, kernel: Kernel, *, reg: float, affine: bool = False) -> Sparse:
-    """The graph of the same method between the centroids of micro-clusters."""
+    """Return the graph of the same method between the centroids of micro-clusters."""
     K = kernel.packed_gram(centroids.astype(np.float64))
     found = ridge(K, reg=reg, affine=affine, overwrite=True)
     return affinity(truncate_symmetric(found, two_scale.N_CANDIDATES).symmetric)
 
 
 def choose_solver(solver: str, kernel: Kernel, shape: Shape) -> tuple[str, str]:
-    """The route, and why; refuses one that the kernel does not allow."""
+    """Return the route, and why; refuses one that the kernel does not allow."""
     n = shape.n
     r = kernel.n_features_out(shape.m, shape.is_sparse)
     if solver == "low_rank" and r is None:
@@ -141,7 +141,7 @@ def choose_solver(solver: str, kernel: Kernel, shape: Shape) -> tuple[str, str]:
 
 
 def is_coarse(spectral: str, plan: Plan, solver: str) -> bool:
-    """Whether micro-clusters are embedded instead of points; refuses it where they cannot be."""
+    """Return whether micro-clusters are embedded instead of samples; refuses it where they cannot be."""
     shape, n_clusters = plan.shape, plan.n_clusters
     has_points = not plan.pairwise and (not shape.is_sparse or solver == "two_scale")
     if spectral == "coarse" and not has_points:
@@ -157,7 +157,7 @@ def is_coarse(spectral: str, plan: Plan, solver: str) -> bool:
 
 
 def _dense_squares(kernel: Kernel, shape: Shape) -> float:
-    """How many n × n arrays the dense route takes; other libraries make the whole kernel matrix, too."""
+    """Return how many n × n arrays the dense route takes; other libraries make the whole kernel matrix, too."""
     return _SQUARES[kernel.has_packed_gram(shape.is_sparse) and current_place() is None]
 
 
@@ -172,7 +172,7 @@ def _require_dense(plan: Plan, kernel: Kernel) -> None:
 
 
 def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine: bool) -> None:
-    """Refuse before allocating a feature map that does not fit; that of a linear kernel is the points.
+    """Refuse before allocating a feature map that does not fit; that of a linear kernel is the samples.
 
     Beside the map there are H, as large, its copy in single precision, and r × r arrays; with `affine` the map about
     its mean, or H without its last column, too.
@@ -190,7 +190,7 @@ def _require_features(plan: Plan, kernel: Kernel, n_nonzero: int | None, affine:
 
 
 def _input_bytes(plan: Plan) -> int:
-    """Of the points in canonical order, and scaled, where they are dense."""
+    """Return of the samples in canonical order, and scaled, where they are dense."""
     shape = plan.shape
     return 0 if shape.is_sparse else plan.n_inputs * shape.n * shape.m * DOUBLE
 

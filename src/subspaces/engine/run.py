@@ -1,4 +1,4 @@
-"""A plan and the points → a result: the one way from data to labels, for fit, search, explorer, Dask, reproduction."""
+"""A plan and the samples → a result: the one way from data to labels, for fit, search, explorer, Dask, reproduction."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from subspaces.utils.types import Array, Data, Labels, Sparse
 
 @dataclass(frozen=True)
 class FitResult:
-    """Everything a run found, in the order in which the points were given.
+    """Everything a run found, in the order in which the samples were given.
 
     Attributes
     ----------
     plan : what was done
     graph : W, truncated coefficients, components (:class:`~subspaces.engine.stages.Graph`)
     embedding : :class:`~subspaces.engine.stages.Embedding`, or None where none was needed
-    labels : cluster of each point, numbered by the first of their points; None if the run ended before
+    labels : cluster of each sample, numbered by the first of their samples; None if the run ended before
     timings : seconds of each stage that was computed
     order, row_hashes : the different rows in canonical order, and the hashes of all rows
-    all_equal : whether all points are, so that there was nothing to compute
+    all_equal : whether all samples are, so that there was nothing to compute
     """
 
     plan: Plan
@@ -68,7 +68,7 @@ class FitResult:
 
 
 class Cache:
-    """Results of stages, for runs on the same points; of those of a stage the least recently used go first.
+    """Results of stages, for runs on the same samples; of those of a stage the least recently used go first.
 
     Parameters
     ----------
@@ -80,11 +80,11 @@ class Cache:
         self._limits = limits
 
     def keeps(self, stage: str) -> bool:
-        """Whether results of this stage are kept at all."""
+        """Return whether results of this stage are kept at all."""
         return self._limits.get(stage, 1) > 0
 
     def find(self, key: tuple[Any, ...]) -> Any:
-        """A result, or None."""
+        """Return a result, or None."""
         kept = self._kept.get(key[0])
         if kept is None or key not in kept:
             return None
@@ -120,7 +120,7 @@ def run(
     listen: Listener | None = None,
     until: str = "cut",
 ) -> FitResult:
-    """From points to labels.
+    """Run a plan: from samples to labels.
 
     Parameters
     ----------
@@ -161,10 +161,10 @@ def run_ordered(
     listen: Listener | None = None,
     until: str = "cut",
 ) -> FitResult:
-    """:func:`run` for points that all differ and are in canonical order."""
+    """Run a plan on samples that all differ and are in canonical order."""
     steps = _Run(plan, points, cache, listen)
     graph, n = steps.joined(), points.shape[0]
-    if plan.n_clusters == n and not graph.W.nnz:  # as many clusters as points, nothing to cut
+    if plan.n_clusters == n and not graph.W.nnz:  # as many clusters as samples, nothing to cut
         return FitResult(plan, graph, Embedding(np.eye(n), np.zeros(n)), np.arange(n), steps.timer.seconds)
     embedding = None if until == "graph" else steps.embedding(graph)
     labels = None
@@ -186,18 +186,21 @@ class _Run:
         self._represented: _Represented | None = None
 
     def scaled(self) -> tuple[Data, Scaling]:
-        """The points in the units of the method; kept while they are the points themselves or will be needed again."""
+        """Return the samples in the units of the method.
+
+        Kept while they are the samples themselves or will be needed again.
+        """
         found = self._scaled or stages.scaled(self.points, self.plan)
         if found[0] is self.points or self.plan.between is not None:
             self._scaled = found
         return found
 
     def seen(self) -> KernelInput:
-        """Kernel, fitted, and what the representation starts from."""
+        """Return the fitted kernel and what the representation starts from."""
         return self._stage("kernel", lambda: stages.see(*self.scaled(), self.plan))
 
     def coefficients(self) -> _Represented:
-        """The coefficients, or the affinity of a method that has none, and how they were reached."""
+        """Return the coefficients, or the affinity of a method that has none, and how they were reached."""
         return self._stage("coefficients", self._represent, self.seen)
 
     def _represent(self, seen: KernelInput) -> _Represented:
@@ -211,7 +214,7 @@ class _Run:
         return found, Evidence(seen.scaling, seen.kernel, **known)
 
     def reserved(self) -> _Represented:
-        """The coefficients that graph and joins may use."""
+        """Return the coefficients that graph and joins may use."""
         if self.plan.reserve is None:
             return self.coefficients()
         return self._stage("reserve", self._strongest, self.coefficients)
@@ -226,7 +229,7 @@ class _Run:
         return stages.graph(*represented, self.plan)
 
     def joined(self) -> Graph:
-        """The affinity graph, tied together where it has more pieces than clusters."""
+        """Return the affinity graph, tied together where it has more pieces than clusters."""
         graph: Graph = self._stage("graph", self._graph, self.reserved)
         if stages.falls_apart(graph, self.plan):
             found, _ = self._represented or self.reserved()
@@ -238,7 +241,7 @@ class _Run:
         return graph
 
     def embedding(self, graph: Graph) -> Embedding | None:
-        """Eigenvectors, of points or micro-clusters; the modularity cut needs none."""
+        """Return eigenvectors of samples or micro-clusters; the modularity cut needs none."""
         plan = self.plan
         if plan.cut.method == "modularity":
             return None
@@ -253,12 +256,15 @@ class _Run:
         return self._stage("embedding", make)
 
     def labels(self, graph: Graph, embedding: Embedding | None) -> Labels:
-        """The cut."""
+        """Return the labels of the cut."""
         known = None if self.cache is None else self.cache.find(self.plan.key("communities"))
         return self._stage("cut", lambda: stages.cut(graph, embedding, self.plan, known))
 
     def _stage(self, name: str, make: Callable[..., Any], before: Callable[[], Any] | None = None) -> Any:
-        """The result of a stage: from the cache, or made of what the stage before it gives, whose time is its own."""
+        """Return the result of a stage.
+
+        From the cache, or made of what the stage before it gives, whose time is its own.
+        """
         cache = self.cache if self.cache is not None and self.cache.keeps(name) else None
         found = None if cache is None else cache.find(self.plan.key(name))
         if found is None:
@@ -271,7 +277,7 @@ class _Run:
 
 
 def as_given(found: FitResult, order: Labels) -> FitResult:
-    """A result of points in canonical order, as one of the points in the order in which they were given."""
+    """Return a result of samples in canonical order, as one of the samples in the order in which they were given."""
     place = inverse_of(order)
     graph, embedding = found.graph, found.embedding
     C, model = graph.coefficients, graph.evidence.model
@@ -290,13 +296,15 @@ def as_given(found: FitResult, order: Labels) -> FitResult:
             embedding = embedding._replace(rows=embedding.rows[place])
         else:
             embedding = embedding._replace(groups=embedding.groups[place])
-    # clusters are numbered by the first of their points as they were given
+    # clusters are numbered by the first of their samples as they were given
     labels = None if found.labels is None else in_order(found.labels[place])
     return replace(found, graph=graph, embedding=embedding, labels=labels, order=order)
 
 
 def _with_copies(found: FitResult, distinct: Distinct) -> FitResult:
-    """A result of the different rows as one of all: a copy is represented by the row it equals and tied to it alone.
+    """Return a result of the different rows as one of all.
+
+    A copy is represented by the row it equals and tied to it alone.
 
     Copies of a row without ties have none either.
     """
@@ -330,7 +338,7 @@ def _with_copies(found: FitResult, distinct: Distinct) -> FitResult:
 
 
 def _one_cluster(plan: Plan) -> FitResult:
-    """All points are equal: there is one cluster, and saying anything else would be an invention."""
+    """Return one cluster: all samples are equal, and saying anything else would be an invention."""
     n = plan.shape.n
     if plan.n_clusters not in (1, None):
         warn_caller(

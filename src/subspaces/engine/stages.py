@@ -1,4 +1,4 @@
-"""The stages from points to labels, each a pure function; :mod:`subspaces.engine.run` runs them in order."""
+"""The stages from samples to labels, each a pure function; :mod:`subspaces.engine.run` runs them in order."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _MICRO_CLUSTERS = 2000
 
 
 class KernelInput(NamedTuple):
-    """The points as the representation sees them.
+    """The samples as the representation sees them.
 
     Attributes
     ----------
-    scaling, kernel : settled on the points
-    source : the scaled points, their kernel matrix (or half of it) or its feature map
+    scaling, kernel : settled on the samples
+    source : the scaled samples, their kernel matrix (or half of it) or its feature map
     """
 
     scaling: Scaling
@@ -44,10 +44,10 @@ class Evidence(NamedTuple):
 
     Attributes
     ----------
-    scaling, kernel : settled on the points
+    scaling, kernel : settled on the samples
     penalty, condition, residual, trace : of
         :class:`~subspaces.representation.coefficients.Coefficients`
-    model : what represents new points where the two-scale route was taken
+    model : what represents new samples where the two-scale route was taken
     """
 
     scaling: Scaling
@@ -67,7 +67,7 @@ class Graph(NamedTuple):
     W : sparse (n, n), symmetric
     coefficients : sparse (n, n) C (eq. 3.9) truncated, with sign; its factors where it is of low rank; None without
     n_components : connected components before any repair
-    isolated : points without any edge
+    isolated : samples without any edge
     evidence : how the coefficients were reached
     """
 
@@ -85,7 +85,7 @@ class Embedding(NamedTuple):
     ----------
     rows : array of shape (n, k) with unit rows; of micro-clusters, shape (p, k), where `groups` is not None
     eigenvalues : of the normalised Laplacian, ascending
-    groups : micro-cluster of each point, or None
+    groups : micro-cluster of each sample, or None
     """
 
     rows: Array
@@ -93,12 +93,12 @@ class Embedding(NamedTuple):
     groups: Labels | None = None
 
     def of_points(self, dtype: Any) -> Array:
-        """A row for each point."""
+        """Return a row for each sample."""
         return self.rows if self.groups is None else self.rows[self.groups].astype(dtype)
 
 
 def scaled(X: Data, plan: Plan) -> tuple[Data, Scaling]:
-    """X → points in the units the method sees, and what makes new points the same."""
+    """Scale X to the units the method sees; return also what does the same to new samples."""
     if plan.pairwise:
         return X, Scaling()
     scaling = fit_scaling(X, plan.scaling, units=plan.kernel.sees_units)
@@ -107,7 +107,7 @@ def scaled(X: Data, plan: Plan) -> tuple[Data, Scaling]:
 
 
 def see(points: Data, scaling: Scaling, plan: Plan) -> KernelInput:
-    """Points → what the representation starts from (K of eq. 3.8, its feature map, or the points)."""
+    """Return what the representation starts from (K of eq. 3.8, its feature map, or the samples)."""
     kernel = plan.kernel.scaled(scaling.exponent).fit(points)
     if plan.source == "packed":
         return KernelInput(scaling, kernel, kernel.packed_gram(points))
@@ -121,7 +121,7 @@ def see(points: Data, scaling: Scaling, plan: Plan) -> KernelInput:
 
 
 def strongest(coefficients: Coefficients, plan: Plan) -> Coefficients:
-    """The coefficients that take part in graph and joins: all, or the `reserve` largest of each point."""
+    """Return the coefficients that take part in graph and joins: all, or the `reserve` largest of each sample."""
     if plan.reserve is None:
         return coefficients
     longest = plan.graph.with_nonzero(plan.reserve)
@@ -129,7 +129,7 @@ def strongest(coefficients: Coefficients, plan: Plan) -> Coefficients:
 
 
 def graph(found: Coefficients | Array | Sparse, evidence: Evidence, plan: Plan) -> Graph:
-    """Coefficients, or an affinity, → affinity graph W (eq. 3.11 to 3.13)."""
+    """Build the affinity graph W (eq. 3.11 to 3.13) from coefficients, or from an affinity."""
     if isinstance(found, Coefficients):
         rule, keep = (plan.graph, True) if plan.reserve is None else (plan.graph.of_prefix(), False)
         built = build_graph(found, rule, plan.n_clusters, keep=keep)
@@ -145,23 +145,26 @@ def _graph(W: Sparse, coefficients: Sparse | Factors | None, evidence: Evidence)
 
 
 def falls_apart(found: Graph, plan: Plan) -> bool:
-    """Whether a graph has more pieces than clusters and is to be tied; micro-clusters tie the pieces by themselves."""
+    """Return whether a graph has more pieces than clusters and is to be tied.
+
+    Micro-clusters tie the pieces by themselves.
+    """
     connects = plan.connect and plan.represent is not None and (plan.between is None or plan.cut.method == "modularity")
     return connects and plan.n_clusters is not None and found.n_components > plan.n_clusters
 
 
 def join(found: Graph, coefficients: Coefficients, n_clusters: int) -> Graph:
-    """The graph with its smallest pieces tied to the rest by their strongest coefficients."""
+    """Return the graph with its smallest pieces tied to the rest by their strongest coefficients."""
     W = join_components(found.W, coefficients, n_clusters)
     return found._replace(W=W, isolated=np.flatnonzero(np.asarray(W.sum(axis=1)).ravel() == 0))
 
 
 def embed(W: Sparse, n_vectors: int, n_more: int = 0) -> Embedding:
-    """W → rows of the leading eigenvectors of its normalised Laplacian, scaled to unit length."""
+    """Embed W: rows of the leading eigenvectors of its normalised Laplacian, scaled to unit length."""
     n = W.shape[0]
     if n_vectors == 1 and not n_more:  # one cluster needs no eigenvector, nor even an edge
         return Embedding(np.ones((n, 1), dtype=W.dtype), np.zeros(1, dtype=W.dtype))
-    if n_vectors == n and W.nnz == 0:  # nor do as many clusters as points
+    if n_vectors == n and W.nnz == 0:  # nor do as many clusters as samples
         return Embedding(np.eye(n, dtype=W.dtype), np.zeros(n, dtype=W.dtype))
     found = spectral_embedding(W, min(n_vectors + n_more, n))
     if found.n_components > n_vectors:
@@ -174,7 +177,7 @@ def embed(W: Sparse, n_vectors: int, n_more: int = 0) -> Embedding:
 
 
 def embed_coarsely(W: Sparse, points: Array, kernel: Kernel, plan: Plan) -> Embedding:
-    """W → embedding of about 2000 micro-clusters of the points (:mod:`subspaces.spectral.coarse`)."""
+    """Embed about 2000 micro-clusters of the samples (:mod:`subspaces.spectral.coarse`)."""
     assert plan.n_clusters is not None
     assert plan.between is not None
     cells = build_cells(points, size=max(32, len(points) // _MICRO_CLUSTERS), seed=plan.seed)
@@ -184,9 +187,9 @@ def embed_coarsely(W: Sparse, points: Array, kernel: Kernel, plan: Plan) -> Embe
 
 
 def cut(found: Graph, embedding: Embedding | None, plan: Plan, communities: Labels | None = None) -> Labels:
-    """Graph or embedding → labels; a point without any edge joins the largest cluster.
+    """Cut the graph or the embedding; a sample without any edge joins the largest cluster.
 
-    `communities` are those of largest modularity (−1: a point in none), where they are known already.
+    `communities` are those of largest modularity (−1: a sample in none), where they are known already.
     """
     n, k, how = plan.shape.n, plan.n_clusters, plan.cut
     if k in (1, n):
@@ -210,12 +213,15 @@ def cut(found: Graph, embedding: Embedding | None, plan: Plan, communities: Labe
 
 
 def cut_rows(Y: Array, n_clusters: int, how: Cut, seed: int) -> Labels:
-    """Rows of an embedding → labels."""
+    """Cut the rows of an embedding."""
     return cut_embedding(Y, n_clusters, method=how.method, n_init=how.n_init, init=how.init, seed=seed)
 
 
 def filled(labels: Labels, known: Array) -> Labels:
-    """Labels of all points from those of some: nothing is known about the others, they join the largest cluster."""
+    """Return labels of all samples from those of some.
+
+    Nothing is known about the others, they join the largest cluster.
+    """
     out = np.full(len(known), np.bincount(labels).argmax(), dtype=np.intp)
     out[known] = labels
     return out

@@ -16,12 +16,12 @@ from subspaces.utils.namespace import place_of
 from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array, Data
 
-_FAR_OFF = 1e6  # distance from the origin over the spread of the points: a linear kernel then sees one direction only
-_FAR_OUT = 1e6  # largest value over that of a typical point
+_FAR_OFF = 1e6  # distance from the origin over the spread of the samples: a linear kernel then sees one direction only
+_FAR_OUT = 1e6  # largest value over that of a typical sample
 _UNEVEN = 1e8  # ratio of two features' ranges: in squares, nothing of the smaller one is left in float64
-_SAMPLE = 256  # points that show what is typical
+_SAMPLE = 256  # samples that show what is typical
 _DATES = ("date", "time", "duration", "period", "month_day")  # how the names of such types begin, in every library
-_MANY, _FEW = 256, 0.1  # features, and share of the values that are not zero, from which points are sparse
+_MANY, _FEW = 256, 0.1  # features, and share of the values that are not zero, from which samples are sparse
 _SHOWN = 8  # columns that a message names
 _CONSTANT = 1e-8  # range of a feature over its size below which it is a constant with rounding
 
@@ -86,7 +86,7 @@ def _is_date(kind: Any) -> bool:
 
 
 def _names(X: Any) -> list[str]:
-    """Names of the columns of a frame (pandas, polars) or table (pyarrow); none of anything else."""
+    """Return names of the columns of a frame (pandas, polars) or table (pyarrow); none of anything else."""
     return [str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))]
 
 
@@ -97,7 +97,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _text_columns(X: Any) -> list[str]:
-    """Columns of a frame that cannot be turned into numbers."""
+    """Return columns of a frame that cannot be turned into numbers."""
     found = []
     for name in getattr(X, "columns", ()):
         try:
@@ -108,13 +108,13 @@ def _text_columns(X: Any) -> list[str]:
 
 
 def _types(X: Any) -> list[Any]:
-    """Type of an array or series, or of the columns of a frame (pandas, polars) or table (pyarrow)."""
+    """Return type of an array or series, or of the columns of a frame (pandas, polars) or table (pyarrow)."""
     kinds: Any = getattr(getattr(X, "schema", None), "types", getattr(X, "dtypes", getattr(X, "dtype", None)))
     return list(kinds) if isinstance(kinds, list) or hasattr(kinds, "tolist") else [kinds]
 
 
 def _first_not_finite(X: Any) -> tuple[int, int, float] | None:
-    """Row, column and value of the first entry that is no finite number; None if there is none to be found."""
+    """Return row, column and value of the first entry that is no finite number; None if there is none to be found."""
     if sparse.issparse(X):
         X = sparse.coo_array(X)
         bad = np.flatnonzero(~np.isfinite(X.data))
@@ -138,13 +138,16 @@ def _first_not_finite(X: Any) -> tuple[int, int, float] | None:
 
 
 def check_count(n_clusters: int | None, n: int) -> None:
-    """Refuse more clusters than points."""
+    """Refuse more clusters than samples."""
     if n_clusters is not None and n_clusters > n:
         raise ValueError(f"n_clusters={n_clusters} must not exceed the number of points, n_samples={n}.")
 
 
 def all_equal(X: Data, pairwise: bool = False) -> bool:
-    """Whether all rows are equal (all entries of a matrix between points); ordinary data shows early that not."""
+    """Return whether all rows are equal (all entries of a matrix between samples).
+
+    Ordinary data shows early that not.
+    """
     if sparse.issparse(X):
         return abs(X - X[[0] * X.shape[0]]).nnz == 0
     first = X[0, 0] if pairwise else X[0]
@@ -152,7 +155,7 @@ def all_equal(X: Data, pairwise: bool = False) -> bool:
 
 
 def warn_of_bad_numbers(X: Data, scaling: str | None) -> None:
-    """Warn of features so uneven, or points so far out or off, that the answer rests on a few digits."""
+    """Warn of features so uneven, or samples so far out or off, that the answer rests on a few digits."""
     low, high = _halves(X.min(axis=0)), _halves(X.max(axis=0))
     size, spread = np.maximum(np.abs(low), np.abs(high)), high - low
     if scaling not in ("standard", "minmax"):
@@ -184,20 +187,22 @@ def _warn_if_uneven(size: Array, spread: Array) -> None:
 
 
 def _halves(values: Any) -> Array:
-    """Half of a vector, dense and in float64: halves of finite numbers can be subtracted without overflow."""
+    """Return half of a vector, dense and in float64: halves of finite numbers can be subtracted without overflow."""
     dense = values.toarray().ravel() if sparse.issparse(values) else values
     return np.asarray(dense, dtype=np.float64) / 2
 
 
 def within_reach(X: Data, largest: float) -> Data:
-    """New points with those shrunk that exceed the largest training value a million times: squares would overflow.
+    """Return new samples with those shrunk that exceed the largest training value a million times.
 
-    So far out only the direction of a point counts, and that stays.
+    Squares would overflow.
+
+    So far out only the direction of a sample counts, and that stays.
     """
     if sparse.issparse(X):
         sizes = np.asarray(abs(X).max(axis=1).toarray()).ravel()
     else:
-        sizes = np.maximum(X.max(axis=1), -X.min(axis=1))  # no copy of the points
+        sizes = np.maximum(X.max(axis=1), -X.min(axis=1))  # no copy of the samples
     far = np.flatnonzero(sizes / _FAR_OUT > largest)
     if len(far) == 0 or largest == 0:
         return X

@@ -12,8 +12,17 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces.engine.calibration import Agreement, certain, confidence_in_one, soft_memberships
-from subspaces.engine.confidence import UNSURE, graph_confidence, memberships, summarize, walk_ends
+from subspaces.engine.confidence import (
+    UNSURE,
+    Agreement,
+    certain,
+    confidence_in_one,
+    graph_confidence,
+    memberships,
+    soft_memberships,
+    summarize,
+    walk_ends,
+)
 from subspaces.engine.predict import ByTrainingPoints
 from subspaces.engine.run import run_ordered
 from subspaces.kernels.scaling import apply_scaling
@@ -80,7 +89,7 @@ class Answers:
         return replace(tree, p_value=tested.p_value)
 
     def _bare_tree(self) -> ClusterTree:
-        """The tree without tests; the same for any order of the points."""
+        """Return the tree without tests; the same for any order of the samples."""
 
         def made() -> ClusterTree:
             distinct, place = self._distinct(), self._order_of_distinct()
@@ -100,32 +109,34 @@ class Answers:
         return kept
 
     def _order(self) -> Labels:
-        """The points in an order that does not depend on that of the rows."""
+        """Return the samples in an order that does not depend on that of the rows."""
         points, row_hashes = self._predictor.X, self._predictor.row_hashes
         if points is None or row_hashes is None:
             return np.arange(len(self.labels_))
         return canonical_order(points, row_hashes)
 
     def _distinct(self) -> Distinct:
-        """The different rows, which the fit looked at."""
+        """Return the different rows, which the fit looked at."""
         row_hashes = self._predictor.row_hashes
         return distinct_rows(np.arange(len(self.labels_)) if row_hashes is None else row_hashes)
 
     def _order_of_distinct(self) -> Labels:
-        """These rows, by their place among themselves, in the order of :meth:`_order`."""
+        """Return these rows, by their place among themselves, in the order of :meth:`_order`."""
         return np.argsort(inverse_of(self._order())[self._distinct().rows])
 
     def _used(self) -> Any:
-        """The estimator with the parameters of the fit: what was ``"auto"`` is settled."""
+        """Return the estimator with the parameters of the fit: what was ``"auto"`` is settled."""
         return getattr(self, "estimator_", self)
 
     def labels_at(self, n_clusters: int) -> Labels:
-        """Labels of another level of ``tree_``: coarser or finer clusters without another fit."""
+        """Return labels of another level of ``tree_``: coarser or finer clusters without another fit."""
         check_is_fitted(self, "labels_")
         return self._bare_tree().labels_at(n_clusters)
 
     def with_labels(self, labels: Any) -> Self:
-        """The same fit with other labels of its points, such as merged clusters; what depends on them is made anew.
+        """Return the same fit with other labels of its samples, such as merged clusters.
+
+        What depends on them is made anew.
 
         Parameters
         ----------
@@ -145,7 +156,7 @@ class Answers:
 
     @property
     def confidence_(self) -> Array:
-        """Probability that each label is right: that the point has the class its cluster stands for."""
+        """Probability that each label is right: that the sample has the class its cluster stands for."""
         check_is_fitted(self, "labels_")
 
         def made() -> Array:
@@ -176,14 +187,16 @@ class Answers:
 
     @property
     def membership_(self) -> Array:
-        """Probability of every cluster for every point, shape (n, k); the label is the most probable one."""
+        """Probability of every cluster for every sample, shape (n, k); the label is the most probable one."""
         W, codes = self.affinity_matrix_, np.unique(self.labels_, return_inverse=True)[1]
         return soft_memberships(walk_ends(W, codes), codes, self.confidence_)
 
     def predict_membership(self, X: Any) -> Array:
-        """Probability of every cluster for new points, shape (n_new, k): the mean of the points that represent them.
+        """Return probability of every cluster for new samples, shape (n_new, k).
 
-        Far from all training points every cluster is equally probable.
+        The mean of the samples that represent them.
+
+        Far from all training samples every cluster is equally probable.
         """
         points = self._validated_new(X)
         near = self._predictor.nearness(points, self.affinity_matrix_)[:, np.newaxis]
@@ -191,7 +204,7 @@ class Answers:
 
     @property
     def outliers_(self) -> Array:
-        """Points that fit nowhere: tied to no cluster, or far from all they are tied to."""
+        """Samples that fit nowhere: tied to no cluster, or far from all they are tied to."""
         check_is_fitted(self, "labels_")
         return summarize(self).fits_nowhere
 

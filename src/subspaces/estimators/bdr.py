@@ -26,8 +26,8 @@ class BDR(WithGraph, GraphClusterer):
     Parameters
     ----------
     reg : float, default=0.3
-        λ divided by ‖X‖²/k, the squared length of the points of an average cluster together. The authors' λ = 50 for
-        unit points is 0.8 for the 64 faces of each person in Extended Yale B.
+        λ divided by ‖X‖²/k, the squared length of the samples of an average cluster together. The authors' λ = 50 for
+        unit samples is 0.8 for the 64 faces of each person in Extended Yale B.
     block_weight : float, default=0.02
         γ/λ; the authors' γ = 1 beside λ = 50.
     variant : {"Z", "B"}, default="Z"

@@ -29,7 +29,7 @@ def complete_docstring(cls: type) -> None:
 
 
 def _parameters(cls: type) -> list[str]:
-    """Names of the parameters: fields of the class and its bases, except those that a subclass fixes for all."""
+    """Return names of the parameters: fields of the class and its bases, except those that a subclass fixes for all."""
     kinds: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         kinds |= {name: str(kind) for name, kind in vars(base).get("__annotations__", {}).items()}
@@ -51,7 +51,7 @@ def _merged(cls: type, text: str, section: str, names: list[str]) -> str:
 
 
 def _entries(doc: str | None, section: str) -> Iterator[tuple[str, str]]:
-    """Each name that a section describes, with its entry."""
+    """Yield each name that a section describes, with its entry."""
     match = re.search(_SECTION.format(section), inspect.cleandoc(doc or ""))
     for entry in re.findall(r"(?m)^\S.*(?:\n[ \t]+\S.*)*", match[1] if match else ""):
         for name in entry.split("\n")[0].split(" : ")[0].split(", "):

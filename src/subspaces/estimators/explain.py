@@ -1,4 +1,4 @@
-"""Why a point is where it is: the points that represent it, with their coefficients."""
+"""Why a sample is where it is: the samples that represent it, with their coefficients."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from subspaces.utils.types import Array, Labels, Sparse
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """The points that represent one point, strongest first; prints as a table.
+    """The samples that represent one sample, strongest first; prints as a table.
 
     Attributes
     ----------
-    point, label : the point and its cluster
-    points : the points that represent it
+    point, label : the sample and its cluster
+    points : the samples that represent it
     coefficients : theirs, with sign
     labels : their clusters
     shares : of each in the whole column's magnitude, those not listed included
-    own_share : share of the column's magnitude that lies in the point's own cluster
+    own_share : share of the column's magnitude that lies in the sample's own cluster
     n_representers : representers in all, those not listed included
     """
 
@@ -36,7 +36,7 @@ class Explanation:
     n_representers: int
 
     def as_rows(self) -> list[dict[str, Any]]:
-        """One dictionary for each representer."""
+        """Return one dictionary for each representer."""
         columns = (self.points.tolist(), self.coefficients.tolist(), self.shares.tolist(), self.labels.tolist())
         names = ("point", "coefficient", "share", "label")
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -75,12 +75,12 @@ class Explanation:
 
 
 def explained(i: int, n: int, coefficients: Sparse, labels: Labels, names: Labels | None = None) -> Explanation:
-    """The `n` points that represent point `i`, strongest first.
+    """Return the `n` samples that represent sample `i`, strongest first.
 
     Parameters
     ----------
-    i : row number of the point in the data that was fitted
-    coefficients, labels : of the points that were represented
+    i : row number of the sample in the data that was fitted
+    coefficients, labels : of the samples that were represented
     names : their row numbers in the data; None: they are all of it
     """
     place = _place_of(i, names, len(labels))
@@ -104,7 +104,7 @@ def explained(i: int, n: int, coefficients: Sparse, labels: Labels, names: Label
 
 
 def _place_of(i: int, names: Labels | None, n: int) -> int:
-    """Column of point i."""
+    """Return column of sample i."""
     if names is None:
         if not isinstance(i, int | np.integer) or not 0 <= i < n:
             raise ValueError(f"i must be the row number of a fitted point, from 0 to {n - 1}; got {i!r}.")

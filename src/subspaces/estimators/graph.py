@@ -1,4 +1,4 @@
-"""The methods that cut a graph between all points: what they share, from the plan to new points."""
+"""The methods that cut a graph between all samples: what they share, from the plan to new samples."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ class WithGraph:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers, SubspaceClusterer):
-    """Base of the methods that cut a graph between all points.
+    """Base of the methods that cut a graph between all samples.
 
-    A subclass gives ``_represent`` (points or kernel matrix → coefficients), or ``_affinity`` where it represents no
+    A subclass gives ``_represent`` (samples or kernel matrix → coefficients), or ``_affinity`` where it represents no
     sample by others, and where it sees the data through a kernel the parameters of ``WithKernel``.
 
     Parameters
@@ -85,9 +85,9 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     n_init : int, default=20
         Starts of k-means.
     init : {"k-means++", "random"}, default="k-means++"
-        Starting rule of k-means; the authors' program used random points and hundreds of starts.
+        Starting rule of k-means; the authors' program used random samples and hundreds of starts.
     out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
-        Rule of :meth:`predict` for new points (:mod:`subspaces.representation.new_samples`).
+        Rule of :meth:`predict` for new samples (:mod:`subspaces.representation.new_samples`).
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         return self._n_squares
 
     def _graph_rule(self) -> GraphRule:
-        """What is done to the coefficients; a method without η of its own takes it from `graph_params`."""
+        """Return what is done to the coefficients; a method without η of its own takes it from `graph_params`."""
         name: str = getattr(self, "graph", "column")
         own = {key: getattr(self, key) for key in ("n_nonzero", "by") if hasattr(self, key)}
         params = dict(getattr(self, "graph_params", None) or {})
@@ -227,7 +227,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     # ---------------------------------------------------------------- what was found, beside Answers
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without what can be made again."""
+        """Return the state without what can be made again."""
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name not in MADE_AGAIN}
 
@@ -241,7 +241,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     @property
     def coefficients_(self) -> Sparse:
-        """C (eq. 3.9), truncated, with sign: column i represents point i; sparse (n, n)."""
+        """C (eq. 3.9), truncated, with sign: column i represents sample i; sparse (n, n)."""
         found = getattr(self, "_coefficients", None)
         if found is None:
             raise AttributeError(
@@ -255,25 +255,25 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         return like(X, self.fit(X).embedding_)
 
     def transform(self, X: Any) -> Array:
-        """Coordinates in the spectral embedding: a training point's own, a new point's from its neighbours.
+        """Return coordinates in the spectral embedding: a training sample's own, a new sample's from its neighbours.
 
-        A new point lies at the mean of the training points that represent it, weighted by the size of their
+        A new sample lies at the mean of the training samples that represent it, weighted by the size of their
         truncated coefficients, scaled to unit length like all rows of the embedding.
         """
         points = self._validated_new(X)
         return like(X, self._predictor.embed(points, self.embedding_))
 
     def _explains(self) -> bool:
-        """Whether there are coefficients to show, or will be as far as one can say before a fit."""
+        """Return whether there are coefficients to show, or will be as far as one can say before a fit."""
         return self._represents and (not hasattr(self, "labels_") or self._coefficients is not None)
 
     @available_if(lambda self: self._explains())
     def explain(self, i: int, n: int = 10) -> Explanation:
-        """List the points that represent point `i` with their coefficients, strongest first.
+        """List the samples that represent sample `i` with their coefficients, strongest first.
 
         Parameters
         ----------
-        i : row number of the point in the data that was fitted
+        i : row number of the sample in the data that was fitted
         n : how many to list at most
 
         Returns
@@ -287,8 +287,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         >>> from subspaces import TRR
         >>> X = np.array([[1.0, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
         >>> TRR(2, n_nonzero=2, reg=0.01).fit(X).explain(0)
-        point 0 (cluster 0) is represented by 2 points; 100 % of the weight lies in its own cluster
-           point coefficient   share  cluster
+        sample 0 (cluster 0) is represented by 2 samples; 100 % of the weight lies in its own cluster
+           sample coefficient   share  cluster
                2      0.2299  60.0 %        0
                1      0.1533  40.0 %        0
         """

@@ -29,7 +29,7 @@ class BoxesMixin:
 
 
 def boxes_of(estimator: Any) -> list[Box]:
-    """Data, the stages of the fit, labels, as far as a fitted estimator has them."""
+    """Return data, the stages of the fit, labels, as far as a fitted estimator has them."""
     timings = dict(getattr(estimator, "timings_", {}))
     boxes = [Box("data", _data(estimator))]
     if "selection" in timings:
@@ -47,7 +47,7 @@ def boxes_of(estimator: Any) -> list[Box]:
 
 
 def boxes_html(estimator: Any) -> str:
-    """One line of boxes; colours follow the page, so that it is read on light and dark ones."""
+    """Return one line of boxes; colours follow the page, so that it is read on light and dark ones."""
     boxes = boxes_of(estimator)
     total = sum(box.seconds or 0 for box in boxes)
     line = '<span style="align-self:center;opacity:.5">→</span>'.join(_html(box, total) for box in boxes)

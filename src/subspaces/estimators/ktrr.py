@@ -21,10 +21,11 @@ class ByRidge:
     reg : float, default=0.1
         λ divided by the mean diagonal of the kernel matrix.
     affine : bool, default=False
-        Subspaces need not contain the origin: the coefficients of a point sum to one, 1ᵀc = 1. Tracks of moving
-        objects are such data. A shift of all points then changes nothing, and λ is relative to K about the mean point.
+        Subspaces need not contain the origin: the coefficients of a sample sum to one, 1ᵀc = 1. Tracks of moving
+        objects are such data. A shift of all samples then changes nothing, and λ is relative to K about the mean
+        sample.
     n_nonzero : int or None, default=5
-        η, coefficients kept per point; None keeps all.
+        η, coefficients kept per sample; None keeps all.
     by : {"magnitude", "value"}, default="magnitude"
         What "largest" means.
     graph : {"symmetric", "column", "mass", "row_space", "dscnet"}, default="symmetric"
@@ -39,13 +40,13 @@ class ByRidge:
     solver : {"auto", "dense", "low_rank", "two_scale"}, default="auto"
         ``"dense"``: Cholesky inverse of the n × n kernel matrix. ``"low_rank"``: the same coefficients through an
         explicit feature map, no n × n array; for the linear, cosine, polynomial and correntropy kernels; above 50,000
-        points the largest ones are found by a search. ``"two_scale"``: landmarks and small local systems, no n × n
+        samples the largest ones are found by a search. ``"two_scale"``: landmarks and small local systems, no n × n
         array, for the kernels of distances (:mod:`subspaces.representation.two_scale`). ``"auto"`` takes
-        ``"low_rank"`` when the map has at most half as many features as there are points, else ``"two_scale"`` above
-        10,000 points or when the matrix does not fit, else ``"dense"``; ``solver_reason_`` says why.
+        ``"low_rank"`` when the map has at most half as many features as there are samples, else ``"two_scale"`` above
+        10,000 samples or when the matrix does not fit, else ``"dense"``; ``solver_reason_`` says why.
     spectral : {"auto", "full", "coarse"}, default="auto"
-        ``"full"`` embeds the points, ``"coarse"`` about 2000 micro-clusters (:mod:`subspaces.spectral.coarse`);
-        ``"auto"`` does the latter from 30,000 points. The modularity cut needs neither.
+        ``"full"`` embeds the samples, ``"coarse"`` about 2000 micro-clusters (:mod:`subspaces.spectral.coarse`);
+        ``"auto"`` does the latter from 30,000 samples. The modularity cut needs neither.
 
     Attributes
     ----------
@@ -75,7 +76,7 @@ class ByRidge:
 class KTRR(ByRidge, WithKernel, GraphClusterer):
     """Kernel truncated regression representation (KTRR), Algorithm 1 of the paper.
 
-    Each point is written as a ridge combination of all others in a kernel space (closed form), only the strongest
+    Each sample is written as a ridge combination of all others in a kernel space (closed form), only the strongest
     coefficients are kept, and the resulting graph is cut.
 
     References
@@ -105,7 +106,7 @@ class KTRR(ByRidge, WithKernel, GraphClusterer):
 class TRR(ByRidge, GraphClusterer):
     """Truncated regression representation (TRR): KTRR with the linear kernel, for unions of linear or affine subspaces.
 
-    With fewer than half as many features as points no n × n matrix is made.
+    With fewer than half as many features as samples no n × n matrix is made.
 
     References
     ----------
@@ -126,7 +127,7 @@ class TRR(ByRidge, GraphClusterer):
 class LSR1(ByRidge, GraphClusterer):
     """Least squares regression with a zero diagonal (LSR1): TRR that keeps every coefficient.
 
-    min ‖X − XZ‖² + λ‖Z‖², diag(Z) = 0, in closed form. Assumes linear subspaces and little noise: every pair of points
+    min ‖X − XZ‖² + λ‖Z‖², diag(Z) = 0, in closed form. Assumes linear subspaces and little noise: every pair of samples
     is joined, so weak coefficients between subspaces add up.
 
     ``n_nonzero=None`` and ``graph="column"`` keep all coefficients.
@@ -134,7 +135,7 @@ class LSR1(ByRidge, GraphClusterer):
     Parameters
     ----------
     reg : float, default=0.1
-        λ divided by the mean squared length of a point.
+        λ divided by the mean squared length of a sample.
 
     Examples
     --------
@@ -157,7 +158,7 @@ class LSR1(ByRidge, GraphClusterer):
 class LSR2(ByRidge, GraphClusterer):
     """Least squares regression without the diagonal constraint (LSR2): Z = (XᵀX + λI)⁻¹XᵀX.
 
-    As :class:`LSR1`, but a point may represent itself; its diagonal grows with small λ and then hides the rest.
+    As :class:`LSR1`, but a sample may represent itself; its diagonal grows with small λ and then hides the rest.
 
     With ``affine=True``, Z = I − λV (``subspaces.representation.inverse.affine_inverse``).
 

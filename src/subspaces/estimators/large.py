@@ -1,6 +1,6 @@
 """The methods with landmarks: KASP, NystromSC, SEC, AKK, LSC and USPEC.
 
-Each is a function of :mod:`subspaces.landmarks` from all points in canonical order to a frozen model; what a fit
+Each is a function of :mod:`subspaces.landmarks` from all samples in canonical order to a frozen model; what a fit
 checks, runs and keeps (:mod:`subspaces.engine.landmark_run`) is the same for all.
 """
 
@@ -87,7 +87,7 @@ class ByLandmarks:
         seed = self._drawn_seed()
 
         def solve(points: Points, stage: Listener) -> Any:
-            exponent = points.scaling.exponent  # the points were divided by 2 to this power: so are given lengths
+            exponent = points.scaling.exponent  # the samples were divided by 2 to this power: so are given lengths
             if kernel is not None:
                 own["kernel"] = kernel.scaled(exponent)
             elif not isinstance(own.get("bandwidth", ""), str):
@@ -105,12 +105,12 @@ class ByLandmarks:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class KASP(ByLandmarks, SubspaceClusterer):
-    """K-means-based approximate spectral clustering (KASP): cluster the centroids, copy their labels to the points.
+    """K-means-based approximate spectral clustering (KASP): cluster the centroids, copy their labels to the samples.
 
     Parameters
     ----------
     n_landmarks : int, default=1000
-        p, number of centroids. With as many as there are points the labels are those of :class:`~subspaces.SC`.
+        p, number of centroids. With as many as there are samples the labels are those of :class:`~subspaces.SC`.
     kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"}, callable or Kernel
         Affinity of two centroids.
     bandwidth : {"rms", "mean", "median"} or float
@@ -143,7 +143,7 @@ class KASP(ByLandmarks, SubspaceClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NystromSC(ByLandmarks, SubspaceClusterer):
-    """Nyström spectral clustering: eigenvectors of the full kernel graph from its columns at p random points.
+    """Nyström spectral clustering: eigenvectors of the full kernel graph from its columns at p random samples.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class NystromSC(ByLandmarks, SubspaceClusterer):
     landmarks_ : array of shape (p, m), as scaled
     kernel_ : the kernel with its bandwidth
     eigenvalues_ : of the approximated normalised affinity, largest (about 1) first
-    cluster_centers_ : centres of the embedded points
+    cluster_centers_ : centres of the embedded samples
 
     Examples
     --------
@@ -183,12 +183,12 @@ class NystromSC(ByLandmarks, SubspaceClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SEC(ByLandmarks, SubspaceClusterer):
-    """Spectral embedded clustering (SEC): a sample is embedded, all other points follow by a linear map.
+    """Spectral embedded clustering (SEC): a sample is embedded, all other samples follow by a linear map.
 
     Parameters
     ----------
     n_landmarks : int, default=1000
-        p, points drawn at random whose graph is cut; as many as there are points is the method without sampling.
+        p, samples drawn at random whose graph is cut; as many as there are samples is the method without sampling.
     n_neighbors : int, default=5
         Neighbours each landmark is joined to.
     error_weight : float, default=1
@@ -237,13 +237,13 @@ class AKK(ByLandmarks, SubspaceClusterer):
     Parameters
     ----------
     n_landmarks : int, default=1000
-        p, random points that span the centres. With all points this is kernel k-means.
+        p, random samples that span the centres. With all samples this is kernel k-means.
     kernel : {"rbf", "exponential", "inverse_square", "inverse_distance", "linear", "cosine", "quadratic", "cubic", \
 "polynomial"}, callable or Kernel
     n_init : int, default=10
-        Starts by k-means++ on 10,000 points; the best goes on with all points.
+        Starts by k-means++ on 10,000 samples; the best goes on with all samples.
     max_iter : int, default=50
-        Passes over all points.
+        Passes over all samples.
     bandwidth : {"rms", "mean", "median"} or float
         σ of the kernel, taken from the landmarks.
 
@@ -252,7 +252,7 @@ class AKK(ByLandmarks, SubspaceClusterer):
     landmarks_ : array of shape (p, m), as scaled
     kernel_ : the kernel with its bandwidth
     centres_ : weights of the landmarks in the centres
-    n_iter_ : passes over all points
+    n_iter_ : passes over all samples
 
     Examples
     --------
@@ -277,21 +277,21 @@ class AKK(ByLandmarks, SubspaceClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Bipartite(ByLandmarks):
-    """What the two methods share whose graph is one between points and their near landmarks.
+    """What the two methods share whose graph is one between samples and their near landmarks.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        Landmarks each point is coded over.
+        Landmarks each sample is coded over.
     bandwidth : "neighbors" or float, default="neighbors"
-        σ of the weights exp(−d²/σ²); ``"neighbors"`` is √2 times the mean distance between points and the landmarks
+        σ of the weights exp(−d²/σ²); ``"neighbors"`` is √2 times the mean distance between samples and the landmarks
         they are coded over.
 
     Attributes
     ----------
     landmarks_ : array of shape (at most p, m), as scaled
     bandwidth_ : σ
-    cluster_centers_ : centres of the embedded points
+    cluster_centers_ : centres of the embedded samples
     """
 
     n_neighbors: int = 5
@@ -307,7 +307,7 @@ class Bipartite(ByLandmarks):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LSC(Bipartite, SubspaceClusterer):
-    """Landmark-based spectral clustering (LSC): points coded over their few nearest landmarks.
+    """Landmark-based spectral clustering (LSC): samples coded over their few nearest landmarks.
 
     With Z the codes (rows sum to 1) the graph is Z D⁻¹ Zᵀ; its eigenvectors are the left singular vectors of Z D^(−½),
     which come from p × p. The first one is constant and left out, as in the authors' program.
@@ -315,9 +315,9 @@ class LSC(Bipartite, SubspaceClusterer):
     Parameters
     ----------
     n_landmarks : int, default=1000
-        p; with more than there are points every point is one.
+        p; with more than there are samples every sample is one.
     landmarks : {"kmeans", "random"}
-        Centroids of k-means (LSC-K) or points drawn at random (LSC-R).
+        Centroids of k-means (LSC-K) or samples drawn at random (LSC-R).
 
     Examples
     --------
@@ -338,13 +338,13 @@ class LSC(Bipartite, SubspaceClusterer):
 class USPEC(Bipartite, SubspaceClusterer):
     """Ultra-scalable spectral clustering (U-SPEC): near representatives found without looking at all of them.
 
-    10p points are drawn and k-means makes p representatives of them; each point is tied to `n_neighbors` near ones,
+    10p samples are drawn and k-means makes p representatives of them; each sample is tied to `n_neighbors` near ones,
     found through √p groups; the bipartite graph is cut by a p × p eigenproblem.
 
     Parameters
     ----------
     n_landmarks : int, default=1000
-        p, number of representatives; with more than there are points every point is one.
+        p, number of representatives; with more than there are samples every sample is one.
 
     Examples
     --------

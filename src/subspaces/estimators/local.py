@@ -1,4 +1,4 @@
-"""SMCE, LSA, TSC and SC: graphs from each point's neighbourhood."""
+"""SMCE, LSA, TSC and SC: graphs from each sample's neighbourhood."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from subspaces.utils.types import Array, Sparse
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SMCE(WithGraph, GraphClusterer):
-    """Sparse manifold clustering and embedding (SMCE): few neighbours that span the point affinely.
+    """Sparse manifold clustering and embedding (SMCE): few neighbours that span the sample affinely.
 
-    Per point an ℓ1 problem over its nearest neighbours that prefers close ones; for points on curved manifolds.
+    Per sample an ℓ1 problem over its nearest neighbours that prefers close ones; for samples on curved manifolds.
 
-    With ``graph="larger"`` the weights of each point up to 95 % of their sum are kept and the larger of both
+    With ``graph="larger"`` the weights of each sample up to 95 % of their sum are kept and the larger of both
     directions counts, as in the authors' program.
 
     Parameters
@@ -34,7 +34,7 @@ class SMCE(WithGraph, GraphClusterer):
     reg : float, default=10
         λ, weight of sparsity beside the error.
     n_neighbors : int, default=20
-        Candidates per point.
+        Candidates per sample.
     tol, max_iter
         Bound on the residuals of the small problems, and after how many steps to give up.
 
@@ -63,9 +63,9 @@ class SMCE(WithGraph, GraphClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LSA(GraphClusterer):
-    """Local subspace affinity (LSA): points whose neighbourhoods span the same subspace.
+    """Local subspace affinity (LSA): samples whose neighbourhoods span the same subspace.
 
-    A subspace is fitted to each point's neighbours; the affinity falls with the principal angles between them.
+    A subspace is fitted to each sample's neighbours; the affinity falls with the principal angles between them.
 
     Parameters
     ----------
@@ -102,15 +102,15 @@ class LSA(GraphClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TSC(GraphClusterer):
-    """Thresholding-based subspace clustering (TSC): the most correlated points, nothing solved.
+    """Thresholding-based subspace clustering (TSC): the most correlated samples, nothing solved.
 
-    Each point is joined to the η others at the smallest angles, with weight exp(−2 angle). Very fast; for subspaces
+    Each sample is joined to the η others at the smallest angles, with weight exp(−2 angle). Very fast; for subspaces
     that are not too close.
 
     Parameters
     ----------
     n_nonzero : int, default=10
-        η, neighbours per point.
+        η, neighbours per sample.
 
     Examples
     --------
@@ -137,14 +137,14 @@ class TSC(GraphClusterer):
 class SC(GraphClusterer):
     """Plain spectral clustering (SC) as the paper compares with: a Gaussian of the distances, no representation.
 
-    W_ij = exp(−d²/σ²) between all points (eq. 2.0, whose σ² is half of this one) or between nearest neighbours.
+    W_ij = exp(−d²/σ²) between all samples (eq. 2.0, whose σ² is half of this one) or between nearest neighbours.
 
     Parameters
     ----------
     bandwidth : {"rms", "mean", "median", "local"} or float, default="rms"
-        σ, as in :class:`~subspaces.KTRR`; ``"local"`` gives each point its own, the distance to its last neighbour.
+        σ, as in :class:`~subspaces.KTRR`; ``"local"`` gives each sample its own, the distance to its last neighbour.
     n_neighbors : int or None
-        Join each point to this many neighbours only; None joins all pairs.
+        Join each sample to this many neighbours only; None joins all pairs.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from subspaces.utils.types import Array
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LRR2(WithGraph, GraphClusterer):
-    """Low-rank representation with column errors (LRR2): whole points may be corrupted.
+    """Low-rank representation with column errors (LRR2): whole samples may be corrupted.
 
     min ‖Z‖_* + λ‖E‖₂,₁, X = XZ + E, solved in the row space of the data (r × n, not n × n).
 
@@ -27,7 +27,7 @@ class LRR2(WithGraph, GraphClusterer):
     Parameters
     ----------
     error_weight : float, default=1.0
-        λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
+        λ, weight of the error beside the rank, for samples of unit length (``scaling="unit"``).
     tol, max_iter
         Bound on the primal and dual residuals, and after how many steps to give up.
 
@@ -60,7 +60,7 @@ class LRR1(WithGraph, GraphClusterer):
     Parameters
     ----------
     error_weight : float, default=0.1
-        λ, weight of the error beside the rank, for points of unit length (``scaling="unit"``).
+        λ, weight of the error beside the rank, for samples of unit length (``scaling="unit"``).
     tol : float, default=0.05
         Bound on the primal and dual residuals; at 0.05 the objective is within about 0.5 % of its minimum, at 0.001
         within 0.05 %, in three times the iterations.
@@ -89,7 +89,7 @@ class LRR1(WithGraph, GraphClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LatLRR(WithGraph, GraphClusterer):
-    """Latent low-rank representation (LatLRR): rows of the data help where points are few.
+    """Latent low-rank representation (LatLRR): rows of the data help where samples are few.
 
     min ‖Z‖_* + ‖L‖_* + λ‖E‖₁, X = XZ + LX + E; Z makes the graph.
 
@@ -133,7 +133,7 @@ class KLRR(WithKernel, WithGraph, GraphClusterer):
     error_weight : float, default=10.0
         λ.
     error : {"fro", "l21"}, default="fro"
-        Which error is measured; ``"l21"`` lets whole points be wrong.
+        Which error is measured; ``"l21"`` lets whole samples be wrong.
     tol, max_iter
         Bound on the residuals, and after how many steps to give up; no meaning for the closed form.
 

@@ -42,7 +42,7 @@ class Sampled(SubspaceClusterer):
     Parameters
     ----------
     n_landmarks : int, default=1000
-        δ, points that are clustered. With as many as there are points the labels are the clusterer's own.
+        δ, samples that are clustered. With as many as there are samples the labels are the clusterer's own.
     sampler : {"uniform", "kmeans++", "leverage", "exemplars"} or callable, default="uniform"
         How landmarks are chosen (:mod:`subspaces.landmarks.samplers`); a callable takes X, `n_landmarks` and a
         :class:`numpy.random.Generator` and returns row numbers.
@@ -54,7 +54,7 @@ class Sampled(SubspaceClusterer):
     ----------
     landmark_indices_ : array of shape (δ,), row numbers of the landmarks (of the reference draw)
     clusterer_ : the clusterer fitted on them
-    classifier_ : what labels new points
+    classifier_ : what labels new samples
     n_iter_ : steps of the solver, where the clusterer has one
     agreement_ : mean adjusted Rand index between draws, only with several
         How much the result depends on chance: near 0, a vote has nothing to agree on and other parameters are needed.
@@ -75,14 +75,14 @@ class Sampled(SubspaceClusterer):
     """What clusters the landmarks in a named method."""
 
     def _new_clusterer(self) -> Any:
-        """The unfitted clusterer; what has the name of one of its parameters is handed on."""
+        """Return the unfitted clusterer; what has the name of one of its parameters is handed on."""
         shared = {field.name for field in fields(self._method)} & {field.name for field in fields(self)}
         shared -= {"scaling", "random_state", "verbose"}  # scaled before, for the classifier too; seeded by the draw
         own = {name: getattr(self, name) for name in shared}
         return self._method(**own, scaling=None, random_state=None)
 
     def _new_classifier(self) -> Any:
-        """The unfitted classifier; None is the paper's network."""
+        """Return the unfitted classifier; None is the paper's network."""
         return None
 
     def _fit(self, X: Array) -> None:
@@ -100,7 +100,7 @@ class Sampled(SubspaceClusterer):
         self._keep(found)
 
     def _solve(self, n: int) -> Callable[[Points, Listener], SampledModel]:
-        """What makes clusters of n points."""
+        """Return what makes clusters of n samples."""
         check_count(self.n_clusters, n)
         clusterer, seed = self._new_clusterer(), self._drawn_seed()
         check_landmarks(asked(clusterer), self.n_landmarks)
@@ -116,7 +116,7 @@ class Sampled(SubspaceClusterer):
         )
 
     def _sees_units(self) -> bool:
-        """Whether a common factor of all points matters to the kernel."""
+        """Return whether a common factor of all samples matters to the kernel."""
         return hasattr(self, "kernel") and as_kernel(self.kernel).sees_units
 
     def _keep(self, found: Outcome) -> None:
@@ -130,7 +130,7 @@ class Sampled(SubspaceClusterer):
             self.n_iter_ = self.clusterer_.n_iter_
 
     def _represents(self) -> bool:
-        """Whether landmarks are represented by others."""
+        """Return whether landmarks are represented by others."""
         if hasattr(self, "clusterer_"):
             return hasattr(self.clusterer_, "coefficients_")
         return bool(getattr(self._new_clusterer(), "_represents", False))
@@ -147,7 +147,7 @@ class Sampled(SubspaceClusterer):
         Returns
         -------
         Explanation
-            A column of ``clusterer_.coefficients_``, with the row numbers of all points.
+            A column of ``clusterer_.coefficients_``, with the row numbers of all samples.
         """
         check_is_fitted(self, "landmark_indices_")
         rows = self.landmark_indices_
@@ -158,8 +158,8 @@ class Sampled(SubspaceClusterer):
 class SampledClusterer(Sampled):
     """Sample, cluster, classify: makes any clusterer linear in n.
 
-    Some points, the landmarks, are clustered; a classifier learns their labels and gives all other points theirs. Time
-    and memory of the clusterer depend on `n_landmarks` alone, the rest is one pass over the points.
+    Some samples, the landmarks, are clustered; a classifier learns their labels and gives all other samples theirs.
+    Time and memory of the clusterer depend on `n_landmarks` alone, the rest is one pass over the samples.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class SampledClusterer(Sampled):
     classifier : scikit-learn classifier or None, default=None
         Anything with ``fit`` and ``predict``; it is cloned. None is the paper's network with 10 hidden units.
     scaling : {None, "unit", "max", "minmax", "standard"}, default=None
-        Scaling of the input, settled on all points, seen by clusterer and classifier.
+        Scaling of the input, settled on all samples, seen by clusterer and classifier.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the sample, and of clusterer and classifier where these have none of their own.
 
@@ -226,8 +226,8 @@ class SampledClusterer(Sampled):
 class EKTRR(WithKernel, Sampled):
     """Extended KTRR (EKTRR), Algorithm 2 of the paper: KTRR on a sample, a small network for the rest.
 
-    δ points are drawn uniformly and clustered by :class:`~subspaces.KTRR`; a network with one hidden layer of 10 units
-    learns their labels and classifies all other points.
+    δ samples are drawn uniformly and clustered by :class:`~subspaces.KTRR`; a network with one hidden layer of 10 units
+    learns their labels and classifies all other samples.
 
     Algorithm 2 has ``sampler="uniform"`` and ``n_draws=1``.
 
@@ -236,7 +236,7 @@ class EKTRR(WithKernel, Sampled):
     n_clusters : int, default=8
         Number of subspaces L.
     n_landmarks : int, default=1000
-        δ, points drawn. With as many as there are points the labels are KTRR's.
+        δ, samples drawn. With as many as there are samples the labels are KTRR's.
     reg : float, default=1.0
         λ divided by the mean diagonal of the kernel matrix.
     affine : bool, default=False
@@ -271,14 +271,14 @@ class EKTRR(WithKernel, Sampled):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ByResiduals:
-    """Beside :class:`Sampled`, what the other three share: ridge residuals classify the points.
+    """Beside :class:`Sampled`, what the other three share: ridge residuals classify the samples.
 
     Parameters
     ----------
     classifier_reg, normalize_residual
         Of the classifier, as in :class:`~subspaces.landmarks.collaborative.CollaborativeClassifier`.
     scaling : {None, "unit", "max", "minmax", "standard"}, default="unit"
-        The authors scale every point to length 1.
+        The authors scale every sample to length 1.
     """
 
     scaling: str | None = "unit"

@@ -23,7 +23,7 @@ from subspaces.utils.types import Array
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SSC(WithGraph, GraphClusterer):
-    """Sparse subspace clustering (SSC): each point by as few others as possible.
+    """Sparse subspace clustering (SSC): each sample by as few others as possible.
 
     min ‖C‖₁ (+ λ_e‖E‖₁) + ½λ‖X − XC − E‖², diag(C) = 0, and 1ᵀC = 1 for affine subspaces. Solves the stated problem
     (the authors' program does not: it converges elsewhere). Wins where subspaces intersect and noise is small; few
@@ -34,7 +34,7 @@ class SSC(WithGraph, GraphClusterer):
     Parameters
     ----------
     error_weight : float, default=20
-        λ = error_weight/μ, μ the smallest over points of the largest |xᵢᵀxⱼ|; below 1 some points get no coefficient.
+        λ = error_weight/μ, μ the smallest over samples of the largest |xᵢᵀxⱼ|; below 1 some samples get no coefficient.
     affine : bool, default=False
         Subspaces need not contain the origin.
     outliers : bool, default=False
@@ -130,7 +130,7 @@ class KSSC(WithKernel, WithGraph, GraphClusterer):
 class EnSC(WithGraph, GraphClusterer):
     """Elastic-net subspace clustering (EnSC): sparse like SSC, connected like LSR.
 
-    Per point min τ‖c‖₁ + ½(1 − τ)‖c‖² + ½γ‖x − Xᵀc‖², c_i = 0, by an active set over all points at once. The most
+    Per sample min τ‖c‖₁ + ½(1 − τ)‖c‖² + ½γ‖x − Xᵀc‖², c_i = 0, by an active set over all points at once. The most
     accurate linear method where subspaces intersect.
 
     ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
@@ -176,19 +176,19 @@ class EnSC(WithGraph, GraphClusterer):
 class SSCOMP(WithGraph, GraphClusterer):
     """SSC by orthogonal matching pursuit (SSC-OMP): greedy, fast, for clean data.
 
-    Each point picks up to η others, one at a time, the one most correlated with what is left of it.
+    Each sample picks up to η others, one at a time, the one most correlated with what is left of it.
 
     ``graph="unit"`` scales the columns of C to length 1, as the authors' program.
 
     Parameters
     ----------
     n_nonzero : int, default=5
-        η, largest number of coefficients per point; the dimension of the subspaces is a good value.
+        η, largest number of coefficients per sample; the dimension of the subspaces is a good value.
     offset : float, default=0.1
-        Size, relative to a typical point, of a constant feature that is appended: points on opposite sides of the
+        Size, relative to a typical sample, of a constant feature that is appended: samples on opposite sides of the
         origin are then told apart, and subspaces need not quite contain it. 0 is the authors' program.
     tol : float, default=1e-6
-        A point is done when what is left of it is shorter than this.
+        A sample is done when what is left of it is shorter than this.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from subspaces.engine.calibration import Agreement
+from subspaces.engine.confidence import Agreement
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import run
 from subspaces.engine.validation import all_equal
@@ -34,10 +34,10 @@ Chosen: TypeAlias = tuple[KTRR | SC, Selection | None]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SubspaceClustering(GraphClusterer):
-    """Clusters with nothing to set: scaling, kernel, penalty, truncation, cut and number come from the points alone.
+    """Clusters with nothing to set: scaling, kernel, penalty, truncation, cut and number come from the samples alone.
 
     About twenty settings of :class:`KTRR`, affine subspaces and a plain graph of nearest neighbours are tried on (a
-    sample of) the points; tracks of a film are recognised and have settings of their own. The answer is the one that
+    sample of) the samples; tracks of a film are recognised and have settings of their own. The answer is the one that
     the others confirm best and to whose clusters subspaces fit (:func:`subspaces.selection.choose`, and the manual's
     page *Nothing to set* for how well that works). ``subspaces cluster`` does the same. As in every method, equal rows
     count once.
@@ -47,7 +47,7 @@ class SubspaceClustering(GraphClusterer):
     n_clusters : int or None, default=None
         Number of clusters; None finds it.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How many settings are tried: for 2,000 points about 3, 8 or 15 times the work of one :class:`KTRR`.
+        How many settings are tried: for 2,000 samples about 3, 8 or 15 times the work of one :class:`KTRR`.
     scaling : {"auto", None, "unit", "max", "minmax", "standard", "log"}, default="auto"
         Scaling of the input; give it where you know the units.
     kernel, reg, n_nonzero, affine : default="auto"
@@ -58,11 +58,11 @@ class SubspaceClustering(GraphClusterer):
         What makes vectors of images before anything else, in :meth:`fit` and :meth:`predict` alike; X is then a list of
         paths, an array (n, height, width) or (n, height, width, 3), or rows of pixels with `image_shape`.
         ``"efficientnet"`` needs ``pip install "subspaces[images]"``; a path is a ``.npy`` with a vector for each image;
-        a function is called with X. None: X holds the points. See ``subspaces.app.features``.
+        a function is called with X. None: X holds the samples. See ``subspaces.app.features``.
     image_shape : tuple or None, default=None
         With `features`, (height, width) or (height, width, 3) of rows of pixels.
     out_of_sample : {"neighbors", "residual", "network"}, default="neighbors"
-        Rule of :meth:`predict` for new points.
+        Rule of :meth:`predict` for new samples.
     random_state : int, RandomState, Generator or None, default=0
         0 gives the same labels every time, on every machine.
     verbose : bool, default=False
@@ -72,7 +72,7 @@ class SubspaceClustering(GraphClusterer):
     ----------
     labels_ : array of shape (n,)
     n_clusters_ : number of clusters found
-    selection_ : everything that was tried, with ``reason`` and ``runner_up``; None where all points are equal
+    selection_ : everything that was tried, with ``reason`` and ``runner_up``; None where all samples are equal
     estimator_ : the method that won, with its parameters and unfitted: fit it to do the same again without a search
     affinity_matrix_ : sparse (n, n), the graph that was cut
     embedding_ : array of shape (n, k), spectral embedding with unit rows
@@ -161,7 +161,7 @@ class SubspaceClustering(GraphClusterer):
             self.timings_ = {"selection": self.selection_.seconds, **self.timings_}
 
     def choose(self, X: Any) -> Chosen:
-        """The method that wins on these points, unfitted, and what was tried: :meth:`fit` without the last fit.
+        """Return the method that wins on these samples, unfitted, and what was tried: :meth:`fit` without the last fit.
 
         :meth:`fit_chosen` does that.
 
@@ -174,7 +174,10 @@ class SubspaceClustering(GraphClusterer):
             return self._chosen(self._validated(X))
 
     def _agreement(self) -> Agreement | None:
-        """What the search knows of the labels; of points it did not look at, what it knows of their clusters."""
+        """Return what the search knows of the labels.
+
+        Of samples it did not look at, what it knows of their clusters.
+        """
         selection = self.selection_
         if selection is None or selection.consensus is None or not np.isfinite(selection.consensus).all():
             return None

@@ -25,7 +25,7 @@ LARGE = 10_000
 PLANE = 3
 """Features up to which points are shapes in the plane or in space, not subspaces of anything."""
 
-_WIDE = 256  # features from which points are images or expression profiles: small truncations, no affine subspaces
+_WIDE = 256  # features from which samples are images or expression profiles: small truncations, no affine subspaces
 _NARROW = (
     250  # features up to which affine subspaces are tried: tracks and tables; quadratic kernels see those of images
 )
@@ -56,7 +56,7 @@ class Setting:
     graph_params: tuple[tuple[str, float], ...] = ()
 
     def own_graph(self) -> dict[str, Any]:
-        """The parameters of an estimator that say its graph; none where it is that of the search."""
+        """Return the parameters of an estimator that say its graph; none where it is that of the search."""
         return {} if self.graph is None else {"graph": self.graph, "graph_params": dict(self.graph_params)}
 
 
@@ -80,7 +80,7 @@ class Tried(NamedTuple):
     kind_reason: str = ""
 
     def by_kernel(self) -> list[list[Setting]]:
-        """Settings that share a kernel matrix, together."""
+        """Return settings that share a kernel matrix, together."""
         found: dict[tuple[Any, ...], list[Setting]] = {}
         for setting in self.settings:
             found.setdefault((setting.scaling, setting.kernel), []).append(setting)
@@ -91,9 +91,9 @@ CUTS_TRIED = ("modularity", "kmeans")
 
 
 def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
-    """Graphs of every kind that can see something in points of so many features.
+    """Graphs of every kind that can see something in samples of so many features.
 
-    Images and expression profiles want few coefficients per point; tables, tracks and spectra more. In the plane, and
+    Images and expression profiles want few coefficients per sample; tables, tracks and spectra more. In the plane, and
     in space, there are shapes but no subspaces: powers of products and affine subspaces mean nothing, and large
     truncations jump gaps. The Gaussian kernel comes first: ties go to it.
     """
@@ -118,7 +118,7 @@ def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:
 
 
 def families_of_tracks(n_tracks: int, effort: str) -> tuple[Family, ...]:
-    """What is tried on tracks of a film: affine ridge coefficients, of which a rank of 3 a motion is left.
+    """Return what is tried on tracks of a film: affine ridge coefficients, of which a rank of 3 a motion is left.
 
     Tracks of a rigid object lie on an affine subspace of dimension 3 or less (4 with perspective, where time allows).
     The setting of docs/motion.md comes first, then a factor of two in λ and other powers of the cosines. Of many
@@ -144,16 +144,16 @@ def tried_on(
     n_clusters: int | None = None,
     n_components: int | None = None,
 ) -> Tried:
-    """The settings to try on these points.
+    """Return the settings to try on these samples.
 
     Parameters
     ----------
     given : scaling, kernel, reg, n_nonzero, affine and assign_labels, each a value that stays or ``"auto"``
     effort : how much to try
-    n_samples : number of points of the final fit where X is a sample of them
+    n_samples : number of samples of the final fit where X is a subset of them
     neighbors : whether the plain graph of neighbours is tried as well
     n_clusters : their number, where graphs of other kinds that need it may be tried
-    n_components : how many stand for sparse points
+    n_components : how many stand for sparse samples
     """
     n, kernel = X.shape[0], given["kernel"]
     width = _WIDE if is_precomputed(kernel) else min(X.shape[1], n_components or X.shape[1])
@@ -168,7 +168,7 @@ def tried_on(
             scalings = ("unit",)  # rows of one length, of which the components have another
         if effort == "fast":
             scalings = ("unit",) if "unit" in scalings else scalings[:1]
-    few = max(2, n // 4)  # more coefficients than a quarter of the points join everything to everything
+    few = max(2, n // 4)  # more coefficients than a quarter of the samples join everything to everything
     settings: dict[Setting, None] = {}
     for scaling in scalings:
         for family in families_tried(width, effort):
@@ -184,7 +184,7 @@ def tried_on(
 
 
 def _are_trajectories(X: Data, given: Mapping[str, Any], n_samples: int) -> bool:
-    """Whether the points are tracks, and nothing that is given stands against what is tried on them.
+    """Return whether the samples are tracks, and nothing that is given stands against what is tried on them.
 
     Modularity makes nothing of a graph of all pairs.
     """
@@ -195,7 +195,7 @@ def _are_trajectories(X: Data, given: Mapping[str, Any], n_samples: int) -> bool
 
 
 def _as_given(setting: Setting, given: Mapping[str, Any]) -> Setting | None:
-    """The setting with what was given in place; None where nothing is left of it."""
+    """Return the setting with what was given in place; None where nothing is left of it."""
     if setting.affine and given["affine"] is False:
         return None
     values = {name: given[name] for name in ("kernel", "reg", "n_nonzero", "affine") if not _is_auto(given[name])}
@@ -203,7 +203,7 @@ def _as_given(setting: Setting, given: Mapping[str, Any]) -> Setting | None:
 
 
 def neighbouring(tried: Tried, n: int) -> Tried:
-    """Settings around given ones, a factor of ten in the penalty and of two in the truncation.
+    """Return settings around given ones, a factor of ten in the penalty and of two in the truncation.
 
     Where too few settings are tried to agree on a number of clusters, these are asked as well, and only about that.
     """
@@ -218,9 +218,11 @@ def neighbouring(tried: Tried, n: int) -> Tried:
 
 
 def _has_solver(setting: Setting, n_samples: int, X: Data, free: bool) -> bool:
-    """Whether a final fit of so many points could be made; the graph of neighbours is asked, but cannot win there.
+    """Return whether a final fit of so many samples could be made.
 
-    Of many sparse points only a kernel of distances has a route; another one that was given (not `free`) is refused by
+    The graph of neighbours is asked, but cannot win there.
+
+    Of many sparse samples only a kernel of distances has a route; another one that was given (not `free`) is refused by
     the fit.
     """
     name = setting.kernel if isinstance(setting.kernel, str) else ""
@@ -268,7 +270,7 @@ def _column_sizes(X: Array) -> tuple[Array, Array]:
 
 
 def _are_counts(X: Data) -> bool:
-    """Whether the values look like counts, whole or not: of words, reads, events."""
+    """Return whether the values look like counts, whole or not: of words, reads, events."""
     if X.shape[1] <= PLANE or float(X.min()) < 0:
         return False
     positive = X.data[X.data > 0] if sparse.issparse(X) else X[X > 0]
@@ -280,7 +282,7 @@ def _are_counts(X: Data) -> bool:
 
 
 def _all_of_one_length(X: Data) -> bool:
-    """Whether unit rows would be the same points but for their unit."""
+    """Return whether unit rows would be the same samples but for their unit."""
     squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
     return bool(squares.max() - squares.min() <= _SAME_LENGTH * squares.max())
 

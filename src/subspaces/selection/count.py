@@ -53,19 +53,21 @@ _MOST_EIGENVALUES = 120
 _EVERY, _LEAST_POINTS, _MOST_CLUSTERS = 40, 4, 1000  # which numbers are looked at, see _spread
 _LOWEST = 1e-3  # of a share whose logarithm is taken
 _AGREED, _FEWER, _RISE, _STEP = 0.9, 1.5, 0.2, 0.02  # see _levels and _agreed_on
-_MANY = 10  # clusters of which a test that sees 400 points sees few of each
+_MANY = 10  # clusters of which a test that sees 400 samples sees few of each
 _VOICES = 6  # graphs whose agreement may decide alone: at least three of them have as many communities
-_SAME, _ALIKE = 0.99, 0.95  # adjusted Rand index from which communities are the same, or differ by a few points
+_SAME, _ALIKE = 0.99, 0.95  # adjusted Rand index from which communities are the same, or differ by a few samples
 _KINDS, _SHARE = 3, 0.4  # kernels and penalties that must find them: in none of 480 draws of one piece they do
 
 
 def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) -> ClusterCount:
-    """How probable each number of clusters is, two or more; where the best is the largest looked at, finer ones too.
+    """Return how probable each number of clusters is, two or more.
+
+    Where the best is the largest looked at, finer ones too.
 
     Parameters
     ----------
     graphs : of all settings
-    n_features : of the points
+    n_features : of the samples
     seed : of Leiden
     """
     free = [np.maximum(graph.communities, 0) for graph in graphs]
@@ -105,7 +107,7 @@ class _Levels(NamedTuple):
 
 
 def _extended(levels_of: Callable[[float], _Levels], n: int) -> _Levels:
-    """All numbers up to that of fine communities, and of finer ones where the estimate is among the largest."""
+    """Return all numbers up to that of fine communities, and of finer ones where the estimate is among the largest."""
     found = levels_of(_FINE)
     for step in range(1, _EXTENSIONS + 1):
         largest = found.candidates[-1]
@@ -119,7 +121,7 @@ def _extended(levels_of: Callable[[float], _Levels], n: int) -> _Levels:
 
 
 def _levels(graphs: Sequence[Candidate], splits: Array, n_features: int, seed: int, resolution: float) -> _Levels:
-    """All numbers up to that of the communities at a resolution."""
+    """Return all numbers up to that of the communities at a resolution."""
     candidates, agreement, separation, border = _judged_numbers(graphs, seed, resolution)
     agreed = len(graphs) >= _VOICES and _agreed_on(candidates, agreement)
     if agreed:
@@ -133,7 +135,10 @@ def _levels(graphs: Sequence[Candidate], splits: Array, n_features: int, seed: i
 
 
 def _coincided(found: _Levels, numbers: Labels) -> _Levels:
-    """What is known where settings coincide that have found these numbers: the one that all settings agree on best."""
+    """Return what is known where settings coincide that have found these numbers.
+
+    The one that all settings agree on best.
+    """
     numbers = np.unique(numbers)
     places = np.array([_nearest(found.candidates, number) for number in numbers])
     agreement, probability = found.agreement[places], np.zeros(len(found.candidates))
@@ -143,10 +148,10 @@ def _coincided(found: _Levels, numbers: Labels) -> _Levels:
 
 
 def _coinciding(graphs: Sequence[Candidate], communities: Sequence[Labels]) -> Labels:
-    """The settings, of several kernels and penalties, that give the same communities; none where they are few.
+    """Return the settings, of several kernels and penalties, that give the same communities; none where they are few.
 
-    Truncations of one kernel and penalty are prefixes of each other and count once. Others that differ by a few points
-    are among them: such points may be tiny components that two or three settings count.
+    Truncations of one kernel and penalty are prefixes of each other and count once. Others that differ by a few samples
+    are among them: such samples may be tiny components that two or three settings count.
     """
     kinds = np.unique([repr(_kind(graph)) for graph in graphs], return_inverse=True)[1]
     agreement = pairwise_agreement(communities)
@@ -164,19 +169,22 @@ def _kind(graph: Candidate) -> tuple[object, ...]:
 
 
 def _agreed_on(candidates: Labels, agreement: Array) -> bool:
-    """Whether nearly all settings give the same partition into one number of clusters, and into fewer they do not."""
+    """Return whether nearly all settings give the same partition into one number of clusters.
+
+    And into fewer they do not.
+    """
     fewer = agreement[candidates * _FEWER <= candidates[agreement.argmax()]]
     return bool(len(fewer) and agreement.max() >= _AGREED and agreement.max() - fewer.max() >= _RISE)
 
 
 def _best(candidates: Labels, probability: Array) -> int:
-    """The number that is expected to be nearest: numbers that differ by a fifth support each other by 60 %."""
+    """Return the number that is expected to be nearest: numbers that differ by a fifth support each other by 60 %."""
     near = np.exp(-np.square(np.log(candidates[:, None] / candidates) / _NEARLY) / 2)
     return int(first_largest(near @ probability))
 
 
 def _range(candidates: Labels, probability: Array) -> tuple[int, int]:
-    """From the smallest to the largest of the most probable numbers that together have enough."""
+    """Return from the smallest to the largest of the most probable numbers that together have enough."""
     order = np.argsort(levels(-probability), kind="stable")
     n_kept = int(np.searchsorted(np.cumsum(probability[order]), fitted.MASS)) + 1
     kept = candidates[order[:n_kept]]
@@ -193,7 +201,7 @@ def _softmax(utility: Array) -> Array:
 
 
 def level_features(candidates: Labels, agreement: Array, separation: Array, border: Array, splits: Array) -> Array:
-    """What is known of every number of clusters, one row each; columns as in ``fitted.NARROW``.
+    """Return what is known of every number of clusters, one row each; columns as in ``fitted.NARROW``.
 
     Parameters
     ----------
@@ -233,7 +241,10 @@ def _nearest(candidates: Labels, k: float) -> int:
 
 
 def _judged_numbers(graphs: Sequence[Candidate], seed: int, resolution: float) -> tuple[Labels, Array, Array, Array]:
-    """Numbers of clusters; agreement of the graphs' partitions into so many, how separate those are, their borders."""
+    """Return numbers of clusters.
+
+    Agreement of the graphs' partitions into so many, how separate those are, their borders.
+    """
     merges = [_merged(graph, seed, resolution) for graph in graphs]
     largest = sorted((max(by_number) for by_number in merges), reverse=True)[(len(merges) - 1) // 2]
     candidates, agreement, separation, border = _spread(largest, graphs[0].W.shape[0]), [], [], []
@@ -281,10 +292,10 @@ def _separation(weights: Array) -> tuple[float, float]:
 
 
 def _spread(largest: int, n: int) -> list[int]:
-    """Numbers from 2 to `largest`, every one up to 40, then in steps of 2.5 %.
+    """Return numbers from 2 to `largest`, every one up to 40, then in steps of 2.5 %.
 
-    Above 40 none that leaves less than four of the n points to a cluster, and none above 1,000. A graph with so many
-    communities has fallen apart, and the agreement of twelve graphs of 2,500 points takes 0.4 s at 600 clusters
+    Above 40 none that leaves less than four of the n samples to a cluster, and none above 1,000. A graph with so many
+    communities has fallen apart, and the agreement of twelve graphs of 2,500 samples takes 0.4 s at 600 clusters
     and 11 s at 2,000.
     """
     numbers, k = [], 2
@@ -295,7 +306,7 @@ def _spread(largest: int, n: int) -> list[int]:
 
 
 def most_supported(graphs: Sequence[Candidate]) -> list[int]:
-    """The graphs to trust: those whose own communities others confirm best.
+    """Return the graphs to trust: those whose own communities others confirm best.
 
     At first one for each kernel and penalty: prefixes of one truncation agree anyway.
     """
@@ -323,7 +334,7 @@ def _split_probabilities(graphs: Sequence[Candidate], own: Sequence[Labels], n_f
 
 
 def split_features(tree: Merged, together: Array, n_features: int) -> Array:
-    """What is known of every split of a tree, one row each; columns as in ``fitted.SPLIT``."""
+    """Return what is known of every split of a tree, one row each; columns as in ``fitted.SPLIT``."""
     sizes = tree.sizes[tree.merges]
     return np.column_stack(
         [
@@ -338,7 +349,7 @@ def split_features(tree: Merged, together: Array, n_features: int) -> Array:
 
 
 def _kept_together(tree: Merged, pieces: Labels, own: Sequence[Labels]) -> Array:
-    """How far the settings' own communities keep the two sides of each split together, 0 to 1.
+    """Return how far the settings' own communities keep the two sides of each split together, 0 to 1.
 
     The cosine between the two sides' shares in the communities, mean of the settings.
     """
@@ -355,7 +366,7 @@ def _kept_together(tree: Merged, pieces: Labels, own: Sequence[Labels]) -> Array
 
 
 def _in_order_made(tree: Merged, probability: Array) -> Array:
-    """From the root down, each time the most probable of the splits that can be made."""
+    """Return from the root down, each time the most probable of the splits that can be made."""
     m = len(tree.merges) + 1
     rounded = levels(-probability)
     open_splits, made = [(float(rounded[-1]), m - 2)], []

@@ -37,7 +37,7 @@ N_COMPONENTS = 60
 
 
 def modularity_ceiling(W: Sparse, labels: Labels) -> float:
-    """The modularity these clusters would have without any edge between them: 1 − Σ (share of degree)².
+    """Return the modularity these clusters would have without any edge between them: 1 − Σ (share of degree)².
 
     It is larger for equal clusters, which is why modularity prefers them.
     """
@@ -47,7 +47,7 @@ def modularity_ceiling(W: Sparse, labels: Labels) -> float:
 
 
 def normalized_cut(W: Sparse, labels: Labels) -> float:
-    """Mean over the clusters of the share of a cluster's edge weight that leaves it: 0 for separate components.
+    """Return mean over the clusters of the share of a cluster's edge weight that leaves it: 0 for separate components.
 
     Modularity weighs every edge alike, so large clusters dominate it; here each cluster counts once.
 
@@ -64,12 +64,14 @@ def normalized_cut(W: Sparse, labels: Labels) -> float:
     volume = np.bincount(labels[W.row], weights=weights, minlength=int(labels.max()) + 1)
     same = labels[W.row] == labels[W.col]
     inside = np.bincount(labels[W.row][same], weights=weights[same], minlength=len(volume))
-    occupied = volume > 0  # a cluster of points without edges says nothing
+    occupied = volume > 0  # a cluster of samples without edges says nothing
     return float(np.mean(1 - inside[occupied] / volume[occupied])) if occupied.any() else 1.0
 
 
 def support(agreement: Array, share: float = 1 / 3, least: int = 3) -> Array:
-    """Mean agreement of each partition with the ones most like it: `share` of the rivals, at least `least` of them.
+    """Return mean agreement of each partition with the ones most like it.
+
+    `share` of the rivals, at least `least` of them.
 
     Settings that see the structure of the data agree with each other; settings that do not fail each in its own
     way. So the partition in the densest spot is trusted, and not the one nearest to the mean of all: where most
@@ -86,9 +88,9 @@ def support(agreement: Array, share: float = 1 / 3, least: int = 3) -> Array:
 
 
 def consensus(partitions: Sequence[Labels], chosen: int, share: float = 1 / 3, least: int = 3) -> Array:
-    """How far the partitions most like the chosen one put each point into the same cluster, 0 to 1.
+    """Return how far the partitions most like the chosen one put each sample into the same cluster, 0 to 1.
 
-    The Jaccard index of the point's clusters in the two partitions, mean of `share` of the others.
+    The Jaccard index of the sample's clusters in the two partitions, mean of `share` of the others.
 
     Examples
     --------
@@ -112,7 +114,10 @@ def consensus(partitions: Sequence[Labels], chosen: int, share: float = 1 / 3, l
 
 
 def leading_components(X: Data, n_components: int = N_COMPONENTS) -> Array:
-    """The points in their leading principal components; sparse ones about the origin, which stay sparse on the way."""
+    """Return the samples in their leading principal components.
+
+    Sparse ones about the origin, which stay sparse on the way.
+    """
     points = X if sparse.issparse(X) else X - X.mean(axis=0)
     if min(points.shape) <= n_components:
         return np.asarray(points.toarray() if sparse.issparse(points) else points)
@@ -122,7 +127,7 @@ def leading_components(X: Data, n_components: int = N_COMPONENTS) -> Array:
 
 
 def subspace_residuals(points: Array, partitions: Sequence[Labels], dimensions: Sequence[int] = DIMENSIONS) -> Array:
-    """What affine subspaces, one fitted to each cluster, leave of the points: sums of squares, shape (p, d).
+    """Return what affine subspaces, one fitted to each cluster, leave of the samples: sums of squares, shape (p, d).
 
     The objective of k-subspaces, in a few dimensions at once because that of the data is not known. Clusters that mix
     subspaces need more dimensions than their parts.
@@ -147,7 +152,7 @@ def subspace_residuals(points: Array, partitions: Sequence[Labels], dimensions: 
 
 
 def _unexplained(points: Array, dimensions: Sequence[int]) -> Array:
-    """Sums of squares about the best affine subspaces of these dimensions."""
+    """Return sums of squares about the best affine subspaces of these dimensions."""
     if len(points) < 2:
         return np.zeros(len(dimensions))
     centred = points - points.mean(axis=0)
@@ -166,14 +171,14 @@ def stability(
     share: float = 0.8,
     seed: int = 0,
 ) -> float:
-    """Agreement (adjusted Rand index) of the partition with those of random parts of the graph.
+    """Return agreement (adjusted Rand index) of the partition with those of random parts of the graph.
 
     Parameters
     ----------
     W : graph
     labels : its partition
     cut : function that partitions a graph
-    n_draws, share : how many parts, and the share of the points in each
+    n_draws, share : how many parts, and the share of the samples in each
     seed : of the draws
     """
     rng = np.random.default_rng(seed)

@@ -82,7 +82,7 @@ def candidates_of(X: Data, tried: Tried, method: Method) -> list[Candidate]:
     """Graphs of every setting, in their order; kernels side by side on as many threads as OpenMP may use.
 
     A Cholesky inverse for each penalty (n³ operations) is cheaper than one eigendecomposition (9 n³) and a product
-    (n³) for each, as long as there are fewer than nine. In double precision whatever the points have: in single, the
+    (n³) for each, as long as there are fewer than nine. In double precision whatever the samples have: in single, the
     inverse is right to three digits at small λ, and another processor ranks other coefficients first.
     """
     X = X.astype(np.float64, copy=False)
@@ -191,7 +191,7 @@ def recut(W: Sparse, plan: Plan) -> Labels:
 
 
 def communities_of(W: Sparse, seed: int) -> Labels:
-    """Communities of largest modularity; −1 for points without edges, which are in none."""
+    """Return communities of largest modularity; −1 for samples without edges, which are in none."""
     labels = np.full(W.shape[0], -1, dtype=np.intp)
     connected = np.asarray(W.sum(axis=1)).ravel() > 0
     labels[connected] = cut_by_modularity(part_of(W, connected), seed=seed, iterations=LEIDEN_ITERATIONS)
@@ -199,12 +199,12 @@ def communities_of(W: Sparse, seed: int) -> Labels:
 
 
 def part_of(W: Sparse, kept: Array) -> Sparse:
-    """The graph between some of its points."""
+    """Return the graph between some of its samples."""
     return W if kept.all() else W[kept][:, kept]
 
 
 def _longest(setting: Setting, settings: Sequence[Setting]) -> int | None:
-    """The largest truncation of the same coefficients."""
+    """Return the largest truncation of the same coefficients."""
     own = (setting.reg, setting.affine, setting.graph)
     same = [other for other in settings if (other.reg, other.affine, other.graph) == own]
     sizes = [other.n_nonzero for other in same]

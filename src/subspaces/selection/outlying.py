@@ -17,20 +17,20 @@ from subspaces.graphs.affinity import components
 from subspaces.selection.graphs import Candidate
 from subspaces.utils.types import Array
 
-_MOST = 0.03  # of the points, all pieces together: as in splits, where a smaller piece is no cluster to be tested
+_MOST = 0.03  # of the samples, all pieces together: as in splits, where a smaller piece is no cluster to be tested
 _MOST_PIECES = 3  # more of them are clusters, or noise, and the count knows what to make of both
-_LEAST_POINTS = 4  # of a piece; fewer points are nothing
+_LEAST_POINTS = 4  # of a piece; fewer samples are nothing
 
 
 class OutlyingComponents(NamedTuple):
-    """Which points are in tiny pieces, and how many such pieces there are."""
+    """Which samples are in tiny pieces, and how many such pieces there are."""
 
     away: Array
     n_pieces: int
 
 
 def outlying_components(graphs: Sequence[Candidate]) -> OutlyingComponents:
-    """Points outside the one large piece in most graphs, where they are few and in few pieces; else none."""
+    """Return samples outside the one large piece in most graphs, where they are few and in few pieces; else none."""
     n = graphs[0].W.shape[0]
     votes = np.zeros(n)
     for graph in graphs:
@@ -47,7 +47,7 @@ def outlying_components(graphs: Sequence[Candidate]) -> OutlyingComponents:
 
 
 def without(graph: Candidate, away: Array) -> Candidate:
-    """The graph of the other points; only to be counted."""
+    """Return the graph of the other samples; only to be counted."""
     kept = ~away
     communities = np.full(int(kept.sum()), -1, dtype=np.intp)
     known = graph.communities[kept] >= 0

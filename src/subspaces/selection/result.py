@@ -64,7 +64,7 @@ class ClusterCount:
     ----------
     estimate, low, high : the number, and a range that holds the number of classes in 85 % of the data sets that were
         left out when it was made (``docs/number.md``)
-    p_value : of "all points are one piece" (:func:`subspaces.spectral.splits.one_piece`); above 0.03 the estimate is
+    p_value : of "all samples are one piece" (:func:`subspaces.spectral.splits.one_piece`); above 0.03 the estimate is
         1, unless the settings agree; NaN where it was not asked
     candidates : numbers looked at, two and more
     probability : of each candidate, if there is more than one cluster
@@ -94,7 +94,7 @@ class ClusterCount:
 
     @property
     def is_untested(self) -> bool:
-        """Whether the estimate is 1 only because the points are too few to ask."""
+        """Whether the estimate is 1 only because the samples are too few to ask."""
         return self.is_one and bool(np.isnan(self.p_value))
 
     @property
@@ -158,13 +158,13 @@ class Selection:
     runner_up : the best setting with other clusters, None where all settings agree; ``runner_up.is_as_good`` says that
         the data does not decide between the two
     n_clusters : how the number of clusters was found, or None where it was given
-    n_samples : points of the data
+    n_samples : samples of the data
     searched : rows the search looked at, all of them or a sample
     labels : the winner's clusters of these rows
     stability : agreement of the winner's partition with those of random parts (80 %) of its graph
-    consensus : how far the settings most like the winner put each searched point into the same cluster, 0 to 1
+    consensus : how far the settings most like the winner put each searched sample into the same cluster, 0 to 1
     seconds : time of the search
-    partitions : labels of the searched points, one row for each trial, where they were asked for
+    partitions : labels of the searched samples, one row for each trial, where they were asked for
     """
 
     parameters: dict[str, Any]
@@ -190,12 +190,12 @@ class Selection:
         return verdict(self.n_clusters, k, self.n_samples)
 
     def as_rows(self) -> list[dict[str, Any]]:
-        """All trials as dictionaries, best first."""
+        """Return all trials as dictionaries, best first."""
         order = sorted(self.trials, key=lambda trial: -np.nan_to_num(trial.score, nan=-np.inf))
         return [asdict(trial) for trial in order]
 
     def to_pandas(self) -> Any:
-        """All trials as a pandas DataFrame, best first."""
+        """Return all trials as a pandas DataFrame, best first."""
         import pandas as pd
 
         return pd.DataFrame(self.as_rows())
@@ -205,14 +205,14 @@ class Selection:
 
 
 def name_of(kernel: KernelLike) -> str:
-    """Name of a kernel for tables."""
+    """Return name of a kernel for tables."""
     if isinstance(kernel, Kernel):
         return kernel.name
     return kernel if isinstance(kernel, str) else str(getattr(kernel, "__name__", "callable"))
 
 
 def described(trial: Trial) -> str:
-    """A setting in words."""
+    """Return a setting in words."""
     scaling = {
         None: "the data as it is",
         "unit": "unit rows",

@@ -1,4 +1,4 @@
-"""Which points a search looks at where there are many: as many from sparse regions as from crowded ones."""
+"""Which samples a search looks at where there are many: as many from sparse regions as from crowded ones."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _REGIONS = 64
 
 
 def sample(X: Data, size: int, seed: int, *, pairwise: bool = False) -> Labels:
-    """Rows to look at, ascending: all of them, or `size`.
+    """Return rows to look at, ascending: all of them, or `size`.
 
-    A random sample thins small clusters out until nothing is left of them. So the points are divided into about 64
-    regions by k-means, and each region gives the same number of points, or all it has. Sparse points, and those of a
+    A random sample thins small clusters out until nothing is left of them. So the samples are divided into about 64
+    regions by k-means, and each region gives the same number of samples, or all it has. Sparse samples, and those of a
     matrix between them (`pairwise`), are drawn at random.
     """
     n = X.shape[0]

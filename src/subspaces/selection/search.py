@@ -1,4 +1,4 @@
-"""Scaling, kernel, penalty, truncation, cut and number of clusters from the points alone.
+"""Scaling, kernel, penalty, truncation, cut and number of clusters from the samples alone.
 
 Every setting that makes sense for the data gives a graph, every graph a partition
 (:func:`subspaces.selection.graphs.suitable_cut` says by which cut). Then:
@@ -63,8 +63,8 @@ _OFTEN = 10  # copies of a row that make it a crowd
 _REPEATED = 1.1  # copies of a row, on average, from which values are few: ties are broken alike in all settings
 _N_TESTED = 6  # settings whose graphs tell whether there is more than one cluster
 _SAME = 0.98  # adjusted Rand index from which two partitions are one answer
-_SQUARES = 6.0  # arrays of the size of the searched points' kernel matrix, on two threads, measured
-_COPIES = 8.0  # and of the size of the searched points
+_SQUARES = 6.0  # arrays of the size of the searched samples' kernel matrix, on two threads, measured
+_COPIES = 8.0  # and of the size of the searched samples
 _OF_SETTING = {field.name for field in fields(Trial)} - {"kernel"}  # what a trial says of its setting
 
 
@@ -88,7 +88,7 @@ def choose(
     seed: int = 0,
     keep_partitions: bool = False,
 ) -> Selection:
-    """Choose what is ``"auto"`` from the points alone; what is given stays.
+    """Choose what is ``"auto"`` from the samples alone; what is given stays.
 
     Parameters
     ----------
@@ -196,11 +196,11 @@ def choose(
 
 
 def _counted(graphs: list[Candidate], X: Data, copies: Labels, method: Method, is_matrix: bool) -> ClusterCount:
-    """The number of clusters; one where no split of the points is better than chance, however they are scaled.
+    """Return the number of clusters; one where no split of the samples is better than chance, however they are scaled.
 
-    `copies` says how often each point occurs: chance repeats points of few values as often. The test sees a sample,
-    with few points of each where clusters are many: what the settings agree on needs no test, unless points of few
-    values tie. A few points that each occur often are a cluster each.
+    `copies` says how often each sample occurs: chance repeats samples of few values as often. The test sees a sample,
+    with few samples of each where clusters are many: what the settings agree on needs no test, unless samples of few
+    values tie. A few samples that each occur often are a cluster each.
     """
     with phase("Counting the clusters"):
         count = _count_of_rest(graphs, X.shape[1], method.seed)
@@ -221,7 +221,7 @@ def _counted(graphs: list[Candidate], X: Data, copies: Labels, method: Method, i
 
 
 def _count_of_rest(graphs: list[Candidate], n_features: int, seed: int) -> ClusterCount:
-    """How many clusters there are beside a few tiny pieces, and these."""
+    """Return how many clusters there are beside a few tiny pieces, and these."""
     away, n_pieces = outlying_components(graphs)
     if not n_pieces:
         return count_clusters(graphs, n_features, seed)
@@ -231,9 +231,9 @@ def _count_of_rest(graphs: list[Candidate], n_features: int, seed: int) -> Clust
 
 
 def _views(graphs: list[Candidate], X: Data, method: Method) -> list[tuple[Data, str | None]]:
-    """The points in every scaling that was tried, the most trusted first, and as unit rows.
+    """Return the samples in every scaling that was tried, the most trusted first, and as unit rows.
 
-    Subspaces meet at the origin, where points of all of them are neighbours, and are apart as unit rows; clusters of
+    Subspaces meet at the origin, where samples of all of them are neighbours, and are apart as unit rows; clusters of
     which one lies about the origin are not.
     """
     tried = dict.fromkeys(graphs[i].setting.scaling for i in most_supported(graphs))
@@ -244,7 +244,10 @@ def _views(graphs: list[Candidate], X: Data, method: Method) -> list[tuple[Data,
 
 
 def _trusted(graphs: list[Candidate], scaling: str | None) -> tuple[Setting, ...]:
-    """The most trusted settings of this scaling, one for each kernel and penalty; of any where it was not tried."""
+    """Return the most trusted settings of this scaling, one for each kernel and penalty.
+
+    Of any where it was not tried.
+    """
     order = [*most_supported(graphs), *range(len(graphs))]
     own = [graphs[i].setting for i in order if graphs[i].setting.scaling == scaling]
     settings = own or [graphs[i].setting for i in order]
@@ -255,11 +258,11 @@ def _trusted(graphs: list[Candidate], scaling: str | None) -> tuple[Setting, ...
 def _one_piece(
     X: Data, rows: Labels, settings: tuple[Setting, ...], method: Method, is_matrix: bool, drawn: Callable[[], None]
 ) -> float:
-    """P-value of "one piece" by the graphs of these settings; of a kernel matrix by points whose products it holds."""
+    """P-value of "one piece" by the graphs of these settings; of a kernel matrix by samples whose products it holds."""
 
     def graphs_of(points: Array) -> list[Any]:
         seen = points @ points.T
-        if not is_matrix:  # what was drawn is seen as the points are: in canonical order, copies once
+        if not is_matrix:  # what was drawn is seen as the samples are: in canonical order, copies once
             row_hashes = hash_rows(points)
             rows = canonical_order(points, row_hashes)
             seen = points[rows[distinct_rows(row_hashes[rows]).rows]]
@@ -286,7 +289,7 @@ def _reason(winner: Trial, graphs: list[Candidate], tried: Tried, count: Cluster
 
 
 def _all_cuts(graphs: list[Candidate], tried: Tried, n_clusters: int | None) -> tuple[list[Trial], list[Labels]]:
-    """Every graph cut in the way that suits it, side by side."""
+    """Return every graph cut in the way that suits it, side by side."""
 
     def one(start: int, stop: int) -> tuple[Trial, Labels]:
         graph = graphs[start]
@@ -310,7 +313,7 @@ def _all_cuts(graphs: list[Candidate], tried: Tried, n_clusters: int | None) -> 
 
 
 def _scored(trials: list[Trial], partitions: list[Labels], X: Data | None, tried: Tried, method: Method) -> list[Trial]:
-    """Agreement, excess and score of every trial; X None, or points in the plane, have no subspaces."""
+    """Return agreement, excess and score of every trial; X None, or samples in the plane, have no subspaces."""
     agreement = support(pairwise_agreement(partitions))
     excess = np.full(len(trials), np.nan)
     if X is not None and X.shape[1] > PLANE and len(trials) > 1:
@@ -329,7 +332,7 @@ def _scaled(X: Data, scaling: str | None, method: Method) -> Data:
 
 
 def _excess(points: Data, partitions: Sequence[Labels]) -> Array:
-    """Mean over the dimensions of log(residual / smallest residual of all partitions)."""
+    """Return mean over the dimensions of log(residual / smallest residual of all partitions)."""
     components = leading_components(points)
     floor = 1e-9 * max(float(np.square(components).sum()), np.finfo(np.float64).tiny)
     residuals = np.log(np.maximum(subspace_residuals(components, partitions), floor))
@@ -338,7 +341,7 @@ def _excess(points: Data, partitions: Sequence[Labels]) -> Array:
 
 
 def _best(trials: list[Trial], n_samples: int) -> int:
-    """The first of the largest scores; a graph of neighbours cannot be fitted to very many points."""
+    """Return the first of the largest scores; a graph of neighbours cannot be fitted to very many samples."""
     scores = np.array([trial.score for trial in trials])
     allowed = np.array([trial.kernel != NEIGHBORS or n_samples <= candidates.LARGE for trial in trials])
     scores[~allowed] = -np.inf if allowed.any() else scores[~allowed]
@@ -346,7 +349,7 @@ def _best(trials: list[Trial], n_samples: int) -> int:
 
 
 def _runner_up(trials: list[Trial], partitions: list[Labels], best: int) -> RunnerUp | None:
-    """The trial of largest score whose partition is not (nearly) the winner's."""
+    """Return the trial of largest score whose partition is not (nearly) the winner's."""
     scores = np.nan_to_num([trial.score for trial in trials], nan=-np.inf)
     for i in np.argsort(-scores, kind="stable"):
         similarity = float(pairwise_agreement([partitions[best], partitions[i]])[0, 1])

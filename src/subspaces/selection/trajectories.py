@@ -49,7 +49,9 @@ def are_tracks(X: Data) -> bool:
 
 
 def _are_two_chains(columns: Array) -> bool:
-    """Whether the columns, in any order, are two chains of equal length: x and y, each near itself a frame before.
+    """Return whether the columns, in any order, are two chains of equal length.
+
+    X and y, each near itself a frame before.
 
     The shortest tree that ties the columns together has one long edge, between x and y.
     """
@@ -65,7 +67,10 @@ def _are_two_chains(columns: Array) -> bool:
 
 
 def _has_rank_of_motions(centred: Array) -> bool:
-    """Whether 3 dimensions hold nearly all of the variance, and 12 (or half of the columns) the rest but for noise."""
+    """Return whether 3 dimensions hold nearly all of the variance.
+
+    And 12 (or half of the columns) the rest but for noise.
+    """
     wide = centred.shape[1] > centred.shape[0]
     products = centred @ centred.T if wide else centred.T @ centred
     total = float(np.trace(products))

@@ -10,8 +10,16 @@ import pytest
 from method_data import METHODS
 from subspaces import KTRR, SubspaceClustering
 from subspaces.datasets import make_subspaces
-from subspaces.engine.calibration import FEW, graph_features, probability_right, search_features, soft_memberships
-from subspaces.engine.confidence import memberships, summarize, walk_ends
+from subspaces.engine.confidence import (
+    FEW,
+    graph_features,
+    memberships,
+    probability_right,
+    search_features,
+    soft_memberships,
+    summarize,
+    walk_ends,
+)
 from subspaces.spectral.hierarchy import cluster_tree
 
 
