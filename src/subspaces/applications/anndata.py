@@ -19,6 +19,7 @@ from subspaces.engine.confidence import summarize
 from subspaces.estimators.ktrr import KTRR
 from subspaces.graphs.lengths import edge_lengths
 from subspaces.selection.auto import SubspaceClustering
+from subspaces.utils.choices import AssignLabels
 from subspaces.utils.types import Data
 
 _PCA = ("X_pca", "pca")  # where scanpy and its successors keep principal components
@@ -32,7 +33,7 @@ def ktrr(
     use_rep: str | None = None,
     n_pcs: int | None = None,
     layer: str | None = None,
-    assign_labels: str = "modularity",
+    assign_labels: AssignLabels = "modularity",
     copy: bool = False,
     **parameters: Any,
 ) -> Any:

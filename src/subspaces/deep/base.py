@@ -23,6 +23,7 @@ from subspaces.engine.plan import Context, Plan
 from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import GraphClusterer, WithGraph
 from subspaces.representation.coefficients import Coefficients, Trace
+from subspaces.utils.choices import Ranking
 from subspaces.utils.types import Array, Data
 
 ELSEWHERE = ("connect", "out_of_sample", "random_state", "verbose", "progress", "checkpoints", "save_every")
@@ -76,7 +77,7 @@ class DeepClusterer(WithGraph, GraphClusterer):
     """
 
     n_nonzero: int | None = 5
-    by: str = "magnitude"
+    by: Ranking = "magnitude"
     image_shape: Sequence[int] | None = None
     channels: Sequence[int] | None = None
     kernel_sizes: Sequence[int] | None = None

@@ -23,6 +23,7 @@ from subspaces.kernels.scaling import SCALINGS, apply_scaling, fit_scaling
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.ridge import ridge
 from subspaces.representation.sparse import ssc
+from subspaces.utils.choices import GraphName, Scaling
 from subspaces.utils.types import Array, Sparse
 
 
@@ -69,8 +70,8 @@ class AESSC(OnCodes, DeepClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    scaling: str | None = "max"
-    graph: str = "mass"
+    scaling: Scaling | None = "max"
+    graph: GraphName = "mass"
     n_nonzero: int | None = None
     error_weight: float = 20.0
     affine: bool = False
@@ -106,7 +107,7 @@ class AEKTRR(WithKernel, OnCodes, DeepClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    scaling: str | None = "max"
+    scaling: Scaling | None = "max"
     reg: float = 1.0
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
@@ -197,7 +198,7 @@ class StructAE(OnCodes, DeepClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    scaling: str | None = "unit"
+    scaling: Scaling | None = "unit"
     hidden: Sequence[int] = (300, 200, 150)
     structure: float = 1.0
     weight_decay: float = 1e-3

@@ -20,6 +20,7 @@ from subspaces.estimators.base import POSITIVE
 from subspaces.kernels import as_kernel
 from subspaces.representation.coefficients import Coefficients, from_dense
 from subspaces.representation.ridge import ridge
+from subspaces.utils.choices import AssignLabels, GraphName, Scaling
 from subspaces.utils.types import Array
 
 
@@ -145,9 +146,9 @@ class SelfExpressiveAutoencoder(nn.Module):
 class SelfExpressive:
     """Beside :class:`DeepClusterer`, what DSC-Net and DASC share: free coefficients, trained with the network."""
 
-    scaling: str | None = "max"
-    graph: str = "dscnet"
-    assign_labels: str = "discretize"
+    scaling: Scaling | None = "max"
+    graph: GraphName = "dscnet"
+    assign_labels: AssignLabels = "discretize"
     norm: str = "l2"
     norm_weight: float = 0.5
     error_weight: float = 75.0
@@ -249,7 +250,7 @@ class KTRRNet(DeepClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    scaling: str | None = "max"
+    scaling: Scaling | None = "max"
     kernel: str = "rbf"
     reg: float = 1.0
     error_weight: float = 75.0

@@ -33,6 +33,7 @@ from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, choose_lan
 from subspaces.representation.two_scale import AROUND, TwoScale, candidates_for
 from subspaces.utils import memory
 from subspaces.utils.cells import build_cells
+from subspaces.utils.choices import Spectral
 from subspaces.utils.ordering import hash_rows
 from subspaces.utils.process import one_thread, quiet, warn_caller
 from subspaces.utils.types import Array, Labels
@@ -75,7 +76,7 @@ def _planned(estimator: KTRR, sample: Array, n: int) -> Plan:
         raise ValueError(
             f'spectral="full" embeds every point, which {n} points on workers are too many for: use spectral="auto".'
         )
-    coarse = "auto" if estimator.assign_labels == "modularity" else "coarse"
+    coarse: Spectral = "auto" if estimator.assign_labels == "modularity" else "coarse"
     asked = estimator.spectral
     try:
         estimator.spectral = coarse

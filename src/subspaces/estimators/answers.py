@@ -28,6 +28,7 @@ from subspaces.engine.run import run_ordered
 from subspaces.kernels.scaling import apply_scaling
 from subspaces.spectral.hierarchy import ClusterTree, cluster_tree
 from subspaces.spectral.splits import with_p_values, with_stability
+from subspaces.utils.choices import OutOfSample
 from subspaces.utils.namespace import like
 from subspaces.utils.ordering import Distinct, canonical_order, distinct_rows, inverse_of
 from subspaces.utils.process import one_thread, quiet
@@ -46,7 +47,7 @@ class Answers:
 
     n_clusters: Any
     verbose: bool
-    out_of_sample: str
+    out_of_sample: OutOfSample
     labels_: Labels
     n_clusters_: int
     affinity_matrix_: Sparse

@@ -20,12 +20,19 @@ from subspaces.engine.validation import Versioned, validated
 from subspaces.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from subspaces.estimators.docstrings import complete_docstring
 from subspaces.estimators.html_repr import BoxesMixin
-from subspaces.graphs.rules import GRAPHS
-from subspaces.graphs.truncation import RANKINGS
-from subspaces.kernels import BANDWIDTHS, KERNELS, Kernel
-from subspaces.kernels.scaling import SCALINGS
-from subspaces.representation.new_samples import RULES
-from subspaces.spectral.partition import PARTITIONS
+from subspaces.kernels import KERNELS, Kernel
+from subspaces.utils.choices import (
+    AssignLabels,
+    Bandwidth,
+    GraphName,
+    Init,
+    OutOfSample,
+    Ranking,
+    Scaling,
+    Solver,
+    Spectral,
+    options,
+)
 from subspaces.utils.namespace import computing_at, like, place_of
 from subspaces.utils.process import keep_threads, warn_caller
 from subspaces.utils.progress import shown
@@ -41,29 +48,29 @@ _STATE = ("_predictor", "_coefficients", "_embedding", "_tree", "_levels", "_con
 
 CONSTRAINTS: Mapping[str, list[Any]] = {
     "n_clusters": [COUNT, None],
-    "scaling": [StrOptions(set(SCALINGS)), None],
+    "scaling": [options(Scaling), None],
     "random_state": ["random_state", np.random.Generator],
     "verbose": ["boolean"],
     "kernel": [StrOptions(set(KERNELS)), callable, Kernel],
-    "bandwidth": [StrOptions(set(BANDWIDTHS)), POSITIVE],
+    "bandwidth": [options(Bandwidth), POSITIVE],
     "kernel_params": [dict, None],
     "reg": [POSITIVE],
     "n_nonzero": [COUNT, None],
-    "by": [StrOptions(set(RANKINGS))],
-    "graph": [StrOptions(set(GRAPHS))],
+    "by": [options(Ranking)],
+    "graph": [options(GraphName)],
     "graph_params": [dict, None],
     "connect": ["boolean"],
-    "assign_labels": [StrOptions(set(PARTITIONS))],
+    "assign_labels": [options(AssignLabels)],
     "n_init": [COUNT],
-    "init": [StrOptions({"k-means++", "random"})],
-    "out_of_sample": [StrOptions(set(RULES))],
+    "init": [options(Init)],
+    "out_of_sample": [options(OutOfSample)],
     "tol": [POSITIVE],
     "max_iter": [COUNT],
     "epochs": [COUNT],
     "affine": ["boolean"],
     "error_weight": [POSITIVE],
-    "solver": [StrOptions({"auto", "dense", "low_rank", "two_scale"})],
-    "spectral": [StrOptions({"auto", "full", "coarse"})],
+    "solver": [options(Solver)],
+    "spectral": [options(Spectral)],
     "n_neighbors": [COUNT],
     "n_landmarks": [COUNT],
     "checkpoints": [str, PathLike, None],
@@ -102,7 +109,7 @@ class SubspaceClusterer(BoxesMixin, CallbackSupportMixin, ClusterMixin, Versione
 
     n_clusters: int | None = 8
     _: KW_ONLY
-    scaling: str | None = None
+    scaling: Scaling | None = None
     random_state: Any = 0
     verbose: bool = False
 

@@ -12,6 +12,7 @@ from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import GraphClusterer, WithGraph
 from subspaces.representation.block_diagonal import VARIANTS, block_diagonal
 from subspaces.representation.coefficients import Coefficients
+from subspaces.utils.choices import GraphName, Ranking, Scaling
 from subspaces.utils.types import Array, Data
 
 
@@ -49,14 +50,14 @@ class BDR(WithGraph, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    scaling: str | None = "unit"
+    scaling: Scaling | None = "unit"
     reg: float = 0.3
     block_weight: float = 0.02
     variant: str = "Z"
     n_blocks: int | None = None
     n_nonzero: int | None = 5
-    by: str = "magnitude"
-    graph: str = "column"
+    by: Ranking = "magnitude"
+    graph: GraphName = "column"
     tol: float = 1e-3
     max_iter: int = 1000
 

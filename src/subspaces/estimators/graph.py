@@ -23,6 +23,7 @@ from subspaces.estimators.explain import Explanation, explained
 from subspaces.graphs.rules import GraphRule
 from subspaces.kernels import KernelLike, Linear, as_kernel, is_precomputed
 from subspaces.representation.coefficients import Coefficients, PermutedFactors
+from subspaces.utils.choices import AssignLabels, Bandwidth, GraphName, Init, OutOfSample
 from subspaces.utils.namespace import like
 from subspaces.utils.types import Array, Data, Sparse
 
@@ -45,7 +46,7 @@ class WithKernel:
     """
 
     kernel: KernelLike = "rbf"
-    bandwidth: float | str = "rms"
+    bandwidth: float | Bandwidth = "rms"
     kernel_params: Mapping[str, Any] | None = None
 
 
@@ -66,7 +67,7 @@ class WithGraph:
         coefficients (:func:`subspaces.graphs.affinity.join_components`).
     """
 
-    graph: str = "symmetric"
+    graph: GraphName = "symmetric"
     graph_params: Mapping[str, Any] | None = None
     connect: bool = True
 
@@ -105,10 +106,10 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
     n_iter_ : its number of steps
     """
 
-    assign_labels: str = "kmeans"
+    assign_labels: AssignLabels = "kmeans"
     n_init: int = 20
-    init: str = "k-means++"
-    out_of_sample: str = "neighbors"
+    init: Init = "k-means++"
+    out_of_sample: OutOfSample = "neighbors"
 
     _accepts_sparse: ClassVar[bool] = True
     _n_squares: ClassVar[float] = 3.25
@@ -287,8 +288,8 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
         >>> from subspaces import TRR
         >>> X = np.array([[1.0, 0], [2, 0], [3, 0], [0, 1], [0, 2], [0, 3]])
         >>> TRR(2, n_nonzero=2, reg=0.01).fit(X).explain(0)
-        sample 0 (cluster 0) is represented by 2 samples; 100 % of the weight lies in its own cluster
-           sample coefficient   share  cluster
+        point 0 (cluster 0) is represented by 2 points; 100 % of the weight lies in its own cluster
+           point coefficient   share  cluster
                2      0.2299  60.0 %        0
                1      0.1533  40.0 %        0
         """

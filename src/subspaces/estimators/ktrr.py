@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from subspaces.engine.plan import Plan
 from subspaces.engine.ridge_routes import ridge_plan
 from subspaces.estimators.graph import GraphClusterer, WithKernel
+from subspaces.utils.choices import GraphName, Ranking, Scaling, Solver, Spectral
 from subspaces.utils.types import Data
 
 
@@ -56,12 +57,12 @@ class ByRidge:
     reg: float = 0.1
     affine: bool = False
     n_nonzero: int | None = 5
-    by: str = "magnitude"
-    graph: str = "symmetric"
+    by: Ranking = "magnitude"
+    graph: GraphName = "symmetric"
     graph_params: Mapping[str, Any] | None = None
     connect: bool = True
-    solver: str = "auto"
-    spectral: str = "auto"
+    solver: Solver = "auto"
+    spectral: Spectral = "auto"
 
     _is_quick: ClassVar[bool] = True
     _constrained: ClassVar[bool] = True
@@ -144,9 +145,9 @@ class LSR1(ByRidge, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    scaling: str | None = "unit"
+    scaling: Scaling | None = "unit"
     n_nonzero: int | None = None
-    graph: str = "column"
+    graph: GraphName = "column"
 
     cost = "one inverse, O(n³); O(n² m) with few features"
     reference = (
@@ -169,9 +170,9 @@ class LSR2(ByRidge, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    scaling: str | None = "unit"
+    scaling: Scaling | None = "unit"
     n_nonzero: int | None = None
-    graph: str = "column"
+    graph: GraphName = "column"
 
     _constrained = False
     cost = LSR1.cost

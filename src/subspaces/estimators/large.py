@@ -23,6 +23,7 @@ from subspaces.landmarks import bipartite, centroid_graph, kernel_kmeans, nystro
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.spectral_embedded import sec
 from subspaces.utils import memory
+from subspaces.utils.choices import Bandwidth
 from subspaces.utils.listening import Listener
 from subspaces.utils.types import Array
 
@@ -132,7 +133,7 @@ class KASP(ByLandmarks, SubspaceClusterer):
     """
 
     kernel: KernelLike = "rbf"
-    bandwidth: float | str = "rms"
+    bandwidth: float | Bandwidth = "rms"
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(AFFINITIES)), callable, Kernel]}
     _method, _n_squares, _kernels = centroid_graph.kasp, centroid_graph.SQUARES, AFFINITIES
@@ -169,7 +170,7 @@ class NystromSC(ByLandmarks, SubspaceClusterer):
     """
 
     kernel: KernelLike = "rbf"
-    bandwidth: float | str = "rms"
+    bandwidth: float | Bandwidth = "rms"
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(AFFINITIES)), callable, Kernel]}
     _method, _n_squares, _kernels = nystrom_features.nystrom_sc, nystrom_features.SQUARES, AFFINITIES
@@ -262,7 +263,7 @@ class AKK(ByLandmarks, SubspaceClusterer):
     """
 
     kernel: KernelLike = "rbf"
-    bandwidth: float | str = "rms"
+    bandwidth: float | Bandwidth = "rms"
     max_iter: int = 50
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(SPACES)), callable, Kernel]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -17,6 +17,7 @@ from subspaces.kernels import BANDWIDTHS, RBF
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.smce import smce
 from subspaces.representation.thresholding import tsc
+from subspaces.utils.choices import Bandwidth, GraphName
 from subspaces.utils.types import Array, Sparse
 
 
@@ -45,7 +46,7 @@ class SMCE(WithGraph, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    graph: str = "larger"
+    graph: GraphName = "larger"
     reg: float = 10.0
     n_neighbors: int = 20
     tol: float = 1e-6
@@ -153,7 +154,7 @@ class SC(GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    bandwidth: float | str = "rms"
+    bandwidth: float | Bandwidth | Literal["local"] = "rms"
     n_neighbors: int | None = None
 
     _constraints: ClassVar[dict[str, list[Any]]] = {

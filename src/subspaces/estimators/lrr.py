@@ -13,6 +13,7 @@ from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
 from subspaces.representation.low_rank import lrr
+from subspaces.utils.choices import GraphName, Scaling
 from subspaces.utils.types import Array
 
 
@@ -38,8 +39,8 @@ class LRR2(WithGraph, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    scaling: str | None = "unit"
-    graph: str = "row_space"
+    scaling: Scaling | None = "unit"
+    graph: GraphName = "row_space"
     error_weight: float = 1.0
     tol: float = 1e-3
     max_iter: int = 1000
@@ -74,8 +75,8 @@ class LRR1(WithGraph, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    scaling: str | None = "unit"
-    graph: str = "row_space"
+    scaling: Scaling | None = "unit"
+    graph: GraphName = "row_space"
     error_weight: float = 0.1
     tol: float = 0.05
     max_iter: int = 1000
@@ -107,8 +108,8 @@ class LatLRR(WithGraph, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    scaling: str | None = "unit"
-    graph: str = "row_space"
+    scaling: Scaling | None = "unit"
+    graph: GraphName = "row_space"
     error_weight: float = 0.1
     tol: float = 0.05
     max_iter: int = 1000
@@ -144,7 +145,7 @@ class KLRR(WithKernel, WithGraph, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    graph: str = "row_space"
+    graph: GraphName = "row_space"
     error_weight: float = 10.0
     error: str = "fro"
     tol: float = 1e-3

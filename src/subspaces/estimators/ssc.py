@@ -18,6 +18,7 @@ from subspaces.representation.inverse import warn_if_indefinite
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
 from subspaces.representation.sparse import kssc, ssc
 from subspaces.representation.sparse_admm import SQUARES, ssc_admm
+from subspaces.utils.choices import GraphName, Scaling
 from subspaces.utils.types import Array
 
 
@@ -52,8 +53,8 @@ class SSC(WithGraph, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    scaling: str | None = "unit"
-    graph: str = "mass"
+    scaling: Scaling | None = "unit"
+    graph: GraphName = "mass"
     error_weight: float = 20.0
     affine: bool = False
     outliers: bool = False
@@ -109,7 +110,7 @@ class KSSC(WithKernel, WithGraph, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    graph: str = "mass"
+    graph: GraphName = "mass"
     error_weight: float = 20.0
     affine: bool = False
     tol: float = 1e-4
@@ -151,7 +152,7 @@ class EnSC(WithGraph, GraphClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    graph: str = "unit"
+    graph: GraphName = "unit"
     error_weight: float = 50.0
     l1_ratio: float = 0.9
     tol: float = 1e-6
@@ -198,7 +199,7 @@ class SSCOMP(WithGraph, GraphClusterer):
     """
 
     n_nonzero: int = 5
-    graph: str = "unit"
+    graph: GraphName = "unit"
     offset: float = 0.1
     tol: float = 1e-6
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -21,9 +21,10 @@ from subspaces.estimators.graph import GraphClusterer
 from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
 from subspaces.kernels import KernelLike
-from subspaces.selection.candidates import AUTO, EFFORTS, NEIGHBORS
+from subspaces.selection.candidates import AUTO, NEIGHBORS
 from subspaces.selection.result import ClusterCount, Selection, verdict
 from subspaces.selection.search import choose
+from subspaces.utils.choices import Bandwidth, Effort, Init, Scaling, options
 from subspaces.utils.optional import from_app
 from subspaces.utils.progress import shown
 from subspaces.utils.types import Data
@@ -91,22 +92,22 @@ class SubspaceClustering(GraphClusterer):
     """
 
     n_clusters: int | None = field(default=None, kw_only=False)
-    effort: str = "balanced"
-    scaling: str | None = AUTO
+    effort: Effort = "balanced"
+    scaling: Scaling | Literal["auto"] | None = AUTO  # type: ignore[assignment]
     kernel: KernelLike = AUTO
-    bandwidth: float | str = "rms"
+    bandwidth: float | Bandwidth = "rms"
     kernel_params: Mapping[str, Any] | None = None
-    reg: float | str = AUTO
-    n_nonzero: int | str | None = AUTO
-    affine: bool | str = AUTO
-    assign_labels: str = AUTO
+    reg: float | Literal["auto"] = AUTO
+    n_nonzero: int | Literal["auto"] | None = AUTO
+    affine: bool | Literal["auto"] = AUTO
+    assign_labels: Literal["auto", "kmeans", "modularity"] = AUTO  # type: ignore[assignment]
     features: str | PathLike[str] | Callable[..., Any] | None = None
     image_shape: Sequence[int] | None = None
 
     n_init: ClassVar[int] = 20  # type: ignore[misc]  # not for the user to set
-    init: ClassVar[str] = "k-means++"  # type: ignore[misc]
+    init: ClassVar[Init] = "k-means++"  # type: ignore[misc]
     _constraints: ClassVar[dict[str, list[Any]]] = {
-        "effort": [StrOptions(set(EFFORTS))],
+        "effort": [options(Effort)],
         **{
             name: [*CONSTRAINTS[name], StrOptions({AUTO})]
             for name in ("scaling", "kernel", "reg", "n_nonzero", "affine")

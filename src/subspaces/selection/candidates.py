@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,10 +13,10 @@ from subspaces.kernels import KernelLike, is_precomputed
 from subspaces.kernels.profiles import n_monomials
 from subspaces.kernels.scaling import apply_scaling, fit_scaling
 from subspaces.selection.trajectories import MOST_TRACKS, are_tracks
+from subspaces.utils.choices import GraphName
 from subspaces.utils.types import Array, Data
 
-AUTO = "auto"
-EFFORTS = ("fast", "balanced", "thorough")
+AUTO: Literal["auto"] = "auto"
 NEIGHBORS = "neighbors"
 """In the place of a kernel: the plain graph of nearest neighbours, no representation (:class:`~subspaces.SC`)."""
 
@@ -52,7 +52,7 @@ class Setting:
     reg: float
     n_nonzero: int | None
     affine: bool = False
-    graph: str | None = None
+    graph: GraphName | None = None
     graph_params: tuple[tuple[str, float], ...] = ()
 
     def own_graph(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Family(NamedTuple):
     reg: float
     n_nonzeros: tuple[int, ...]
     affine: bool = False
-    graph: str | None = None
+    graph: GraphName | None = None
     graph_params: tuple[tuple[str, float], ...] = ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from subspaces.selection.candidates import NEIGHBORS, Setting, Tried
 from subspaces.spectral.partition import cut_by_modularity
 from subspaces.utils import memory
 from subspaces.utils.blocks import map_blocks
+from subspaces.utils.choices import Bandwidth, Ranking
 from subspaces.utils.progress import phase
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
@@ -66,9 +67,9 @@ class Candidate:
 class Method:
     """Parameters that all settings share, beside those of a :class:`Setting`."""
 
-    graph: str = "symmetric"
-    by: str = "magnitude"
-    bandwidth: float | str = "rms"
+    graph: Literal["symmetric", "column"] = "symmetric"
+    by: Ranking = "magnitude"
+    bandwidth: float | Bandwidth = "rms"
     kernel_params: Mapping[str, Any] | None = None
     connect: bool = True
     seed: int = 0

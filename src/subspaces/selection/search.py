@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -46,6 +46,7 @@ from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.splits import MOST_POINTS, N_DRAWS, ONE_PIECE, one_piece
 from subspaces.utils import memory
 from subspaces.utils.blocks import map_blocks
+from subspaces.utils.choices import AssignLabels, Bandwidth, Effort, Ranking, Scaling
 from subspaces.utils.components import N_COMPONENTS
 from subspaces.utils.decompositions import eigh
 from subspaces.utils.ordering import canonical_order, distinct_rows, hash_rows, rows_of
@@ -75,15 +76,15 @@ def choose(
     kernel: Any = AUTO,
     reg: float | str = AUTO,
     n_nonzero: int | str | None = AUTO,
-    scaling: str | None = AUTO,
-    assign_labels: str = AUTO,
+    scaling: Scaling | Literal["auto"] | None = AUTO,
+    assign_labels: AssignLabels | Literal["auto"] = AUTO,
     affine: bool | str = False,
-    effort: str = "balanced",
+    effort: Effort = "balanced",
     neighbors: bool = False,
-    bandwidth: float | str = "rms",
+    bandwidth: float | Bandwidth = "rms",
     kernel_params: Mapping[str, Any] | None = None,
-    graph: str = "symmetric",
-    by: str = "magnitude",
+    graph: Literal["auto", "symmetric", "column"] = "symmetric",
+    by: Ranking = "magnitude",
     connect: bool = True,
     seed: int = 0,
     keep_partitions: bool = False,
@@ -144,7 +145,7 @@ def choose(
     to_try = partial(tried_on, part, given, effort=effort, neighbors=neighbors, **sizes)
     known = None if graph != AUTO or isinstance(n_clusters, str) else n_clusters
     tried = to_try(n_clusters=known)
-    rule = "symmetric" if graph == AUTO else graph
+    rule: Literal["symmetric", "column"] = "symmetric" if graph == AUTO else graph
     method = Method(rule, by, bandwidth, kernel_params, connect, seed, known, n_components)
     # one BLAS thread: with two, the last digits decide between settings that are nearly equal, and it is hardly faster
     with quiet(), one_thread("blas"):  # whatever concerns the winner is said again by the final fit
