@@ -1,4 +1,4 @@
-"""The low-rank solvers under one signature, points for them, and what they minimise."""
+"""Low-rank solvers under one signature, samples for them, and their objectives."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 
 from solved import dense_and_trace
 from subspaces.representation.coefficients import Trace
-from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
-from subspaces.representation.low_rank import lrr
+from subspaces.representation.low_rank import kernel_lrr, lrr
 from subspaces.utils.types import Array
 
 TIGHT: dict[str, Any] = {"tol": 1e-6, "max_iter": 50_000}
@@ -29,9 +28,8 @@ def linear_klrr(X: Array, **options: Any) -> tuple[Array, Trace]:
     return dense_and_trace(kernel_lrr(X @ X.T, **options))
 
 
-def latent(X: Array, *, start: Array | None = None, **options: Any) -> tuple[Array, Trace]:
-    found = latent_lrr(X, start=None if start is None else (start, np.zeros((X.shape[1],) * 2)), **options)
-    return dense_and_trace(found)
+def latent(X: Array, **options: Any) -> tuple[Array, Trace]:
+    return dense_and_trace(latent_lrr(X, **options))
 
 
 # Every solver with a reg at which, on `subspaces_with_noise`, neither the representation nor the errors vanish.
@@ -46,7 +44,7 @@ ITERATIVE = [
 def independent_subspaces(
     rng: np.random.Generator, n_each: int = 12, dim: int = 3, m: int = 15, n_subspaces: int = 3
 ) -> tuple[Array, Array]:
-    """Unit points on independent subspaces, as rows, and their labels."""
+    """Return unit samples on independent subspaces, as rows, and their labels."""
     X = np.concatenate([rng.normal(size=(n_each, dim)) @ rng.normal(size=(dim, m)) for _ in range(n_subspaces)])
     return X / np.linalg.norm(X, axis=1, keepdims=True), np.repeat(np.arange(n_subspaces), n_each)
 

@@ -1,4 +1,4 @@
-"""What a solver returns as a pair, for tests that look at both C and its trace."""
+"""Return C and the trace of a solver as a pair, for tests that check both."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ class Latent(NamedTuple):
 
 
 def latent_dense(X: Array, **options: Any) -> Latent:
-    """What LatLRR finds, Z and L as matrices."""
-    found = latent_lrr_factors(X, **options)
-    return Latent(found.coefficients.dense(), found.salient.dense(), found.trace)
+    """Return Z and L of LatLRR as matrices, and the trace."""
+    Z, L, trace = latent_lrr_factors(X, **options)
+    return Latent(Z.dense(), L.dense(), trace)

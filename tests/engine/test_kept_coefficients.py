@@ -12,12 +12,11 @@ from subspaces import KTRR, SSC, registry
 from subspaces.kernels import as_kernel
 from subspaces.representation.block_diagonal import block_diagonal
 from subspaces.representation.elastic_net import elastic_net
-from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
-from subspaces.representation.low_rank import lrr
+from subspaces.representation.low_rank import kernel_lrr, lrr
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
+from subspaces.representation.neighbors import smce
 from subspaces.representation.ridge import ridge, ridge_unconstrained
-from subspaces.representation.smce import smce
 from subspaces.representation.sparse import kssc, ssc
 from subspaces.utils.ordering import canonical_order, hash_rows
 

@@ -12,9 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from solved import sparse_and_trace
 from subspaces.graphs import local
 from subspaces.graphs.local import heat_kernel_graph, lsa
-from subspaces.representation import smce as smce_module
-from subspaces.representation.smce import smce, smce_path
-from subspaces.representation.thresholding import tsc
+from subspaces.representation import neighbors as smce_module
+from subspaces.representation.neighbors import smce, tsc
 
 METHODS = {
     "smce": lambda X: smce(X, n_neighbors=7, tol=1e-10, max_iter=50_000).sparse(),
@@ -157,18 +156,6 @@ def test_smce_gives_a_duplicate_all_the_weight(X):
     assert trace.converged
     np.testing.assert_allclose(C.toarray()[[1, 0], [0, 1]], 1, atol=1e-5)
     assert C.diagonal().max() == 0
-
-
-def test_smce_path_agrees_with_single_runs_and_saves_steps(X):
-    regs = [10.0, 10.2, 10.4, 10.6]
-    n_cold = n_warm = 0
-    for reg, found in zip(regs, smce_path(X, regs, n_neighbors=8, tol=1e-9), strict=True):
-        C, trace = sparse_and_trace(found)
-        expected, cold = sparse_and_trace(smce(X, reg=reg, n_neighbors=8, tol=1e-9))
-        assert trace.converged
-        np.testing.assert_allclose(C.toarray(), expected.toarray(), atol=1e-6)
-        n_cold, n_warm = n_cold + len(cold.primal), n_warm + len(trace.primal)
-    assert n_warm < n_cold
 
 
 def slow_lsa(X, subspace_dim, n_neighbors, rank):

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from subspaces.graphs import local as module
 from subspaces.graphs.local import heat_kernel_graph, lsa
-from subspaces.representation.thresholding import tsc
+from subspaces.representation.neighbors import tsc
 from subspaces.utils import blocks
 from subspaces.utils.distances import check_points, columns_to_sparse
 from subspaces.utils.types import Array

@@ -1,14 +1,13 @@
-"""Columns that sum to one: every route against the optimality conditions of the problem as stated."""
+"""Ridge columns that sum to one: every route against the optimality conditions of the problem as stated."""
 
 from __future__ import annotations
-
-import tracemalloc
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.externals import array_api_compat
 
 from subspaces import EKTRR, KTRR, LSR1, LSR2, TRR
 from subspaces.datasets import make_subspaces
@@ -16,14 +15,21 @@ from subspaces.kernels import as_kernel
 from subspaces.metrics import accuracy
 from subspaces.representation.inverse import affine_inverse
 from subspaces.representation.new_samples import neighbor_codes, residual_scores
-from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstrained, ridge_unconstrained_low_rank
+from subspaces.representation.ridge import (
+    ridge,
+    ridge_at,
+    ridge_low_rank,
+    ridge_unconstrained,
+    ridge_unconstrained_low_rank,
+)
 from subspaces.representation.ridge_search import ridge_search
-from subspaces.representation.two_scale import TwoScale, new_coefficients, two_scale
+from subspaces.representation.two_scale import new_coefficients, two_scale
+from subspaces.utils.namespace import Place
 from subspaces.utils.packed import packed_copy
 
 
 def by_conditions(K: np.ndarray, lam: float, right: np.ndarray, fixed: tuple[int, ...] = ()) -> np.ndarray:
-    """min ½cᵀKc − cᵀright + ½λ‖c‖² with 1ᵀc = 1 and c_i = 0 for i in `fixed`: its KKT system, solved as it stands."""
+    """Solve min ½cᵀKc − cᵀright + ½λ‖c‖² with 1ᵀc = 1 and c_i = 0 for i in `fixed` by its KKT system."""
     n = len(K)
     constraints = np.vstack([np.ones(n), *(np.eye(n)[i] for i in fixed)])
     zeros = np.zeros((len(constraints), len(constraints)))
@@ -53,6 +59,9 @@ def test_closed_form_solves_the_problem_with_the_constraint(name, reg, rng):
     assert_allclose(found.penalty, lam, rtol=1e-12)
     C = found.dense()
     assert_allclose(C, separate(K, lam), rtol=0, atol=1e-10)
+    assert_allclose(
+        ridge_at(K, place=Place(array_api_compat.numpy, "cpu"), reg=reg, affine=True).dense(), C, atol=1e-10
+    )
     assert_allclose(C.sum(axis=0), 1, atol=1e-10)
     assert (C.diagonal() == 0).all()
     Z = ridge_unconstrained(K, reg=reg, affine=True).dense()
@@ -85,28 +94,13 @@ def test_search_finds_the_largest_coefficients(rng):
     assert_allclose(few[few != 0], C[few != 0], atol=1e-10)
 
 
-def test_any_inverse_will_do(rng):
-    """Of K as it is, not about the mean point, at the same λ: the constraint does not see the difference."""
-    X = rng.standard_normal((30, 4)) + 1
-    K = X @ X.T
-    expected = ridge(K, reg=0.05, affine=True)
-    U = np.linalg.inv(K + expected.penalty * np.eye(30))
-    U = (U + U.T) / 2
-    half = packed_copy(U)
-    affine_inverse(half, U.sum(axis=1))
-    V = half.whole()
-    assert_allclose(V.sum(axis=0), 0, atol=1e-10 * np.abs(V).max())
-    assert_array_equal(V, V.T)
-    assert_allclose(np.eye(30) - V / V.diagonal(), expected.dense(), atol=1e-10)
-
-
-def test_what_is_no_inverse_is_refused():
+def test_kernels_that_are_not_positive_definite_are_refused():
     with pytest.raises(ValueError, match="affine=True needs a positive definite K"):
         affine_inverse(packed_copy(-np.eye(3)), np.full(3, -1.0))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_shift_of_all_points_changes_nothing(dtype, rng):
+def test_a_shift_of_all_samples_changes_nothing(dtype, rng):
     X = rng.standard_normal((50, 6))
     expected = ridge_low_rank(X, reg=0.1, affine=True).dense()
     for solve in (lambda Y: ridge_low_rank(Y, reg=0.1, affine=True), lambda Y: ridge(Y @ Y.T, reg=0.1, affine=True)):
@@ -115,93 +109,61 @@ def test_a_shift_of_all_points_changes_nothing(dtype, rng):
         assert_allclose(found, expected, atol=1e-10 if dtype == np.float64 else 2e-3)
 
 
-def test_the_dense_route_needs_one_square(rng):
-    n = 1200
-    K = kernel_matrix("rbf", rng.standard_normal((n, 3)))
-    tracemalloc.start()
-    ridge(K, reg=0.1, affine=True, overwrite=True)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 0.3 * 8 * n**2
+@pytest.mark.parametrize("n_landmarks", [60, 7])
+@pytest.mark.parametrize("reg", [0.01, 1.0])
+def test_two_scales_are_exact_if_candidates_are_all_samples(n_landmarks, reg, rng):
+    X = rng.standard_normal((60, 3))
+    kernel = as_kernel("rbf").fit(X)
+    found = two_scale(X, kernel=kernel, reg=reg, affine=True, n_landmarks=n_landmarks, n_candidates=59)
+    C = found.dense()
+    assert_allclose(C, separate(kernel.gram(X), found.penalty), atol=1e-8)
+    if n_landmarks == 60:
+        assert_allclose(found.penalty, reg * centred_mean_diagonal(kernel.gram(X)), rtol=1e-6)
+        few = two_scale(X, kernel=kernel, reg=reg, affine=True, n_landmarks=60, n_candidates=6).dense()
+        assert_allclose(few[few != 0], C[few != 0], atol=1e-6)
 
 
-def test_the_low_rank_route_needs_no_square(rng):
-    n = 3000
-    Z = rng.standard_normal((n, 5))
-    tracemalloc.start()
-    ridge_low_rank(Z, reg=1.0, affine=True).columns(0, 10)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 0.05 * 8 * n**2
+@pytest.mark.parametrize("n_landmarks", [60, 7])
+def test_two_scale_codes_of_new_samples(n_landmarks, rng):
+    X, new = rng.standard_normal((60, 3)), rng.standard_normal((4, 3))
+    kernel = as_kernel("rbf").fit(X)
+    found = two_scale(X, kernel=kernel, reg=0.1, affine=True, n_landmarks=n_landmarks, n_candidates=59)
+    everyone = np.tile(np.arange(4, 64), (4, 1))
+    codes = new_coefficients(np.concatenate([new, X]), np.arange(4), everyone, found.model.model)
+    expected = [by_conditions(kernel.gram(X), found.penalty, right) for right in kernel.cross(new, X)]
+    assert_allclose(codes, expected, atol=1e-8)
 
 
-class TestTwoScales:
-    """Exact where the landmarks carry all of K, and where the candidates are all points."""
-
-    @pytest.mark.parametrize("n_landmarks", [60, 7])
-    @pytest.mark.parametrize("reg", [0.01, 1.0])
-    def test_coefficients(self, n_landmarks, reg, rng):
-        X = rng.standard_normal((60, 3))
-        kernel = as_kernel("rbf").fit(X)
-        found = two_scale(X, kernel=kernel, reg=reg, affine=True, n_landmarks=n_landmarks, n_candidates=59)
-        C = found.dense()
-        assert_allclose(C, separate(kernel.gram(X), found.penalty), atol=1e-8)
-        if n_landmarks == 60:
-            assert_allclose(found.penalty, reg * centred_mean_diagonal(kernel.gram(X)), rtol=1e-6)
-            few = two_scale(X, kernel=kernel, reg=reg, affine=True, n_landmarks=60, n_candidates=6).dense()
-            assert_allclose(few[few != 0], C[few != 0], atol=1e-6)
-
-    def test_points_in_single_precision_are_seen_in_double(self, rng):
-        X = rng.standard_normal((60, 3)).astype(np.float32)
-        kernel = as_kernel("rbf").fit(X)
-        single, double = (
-            two_scale(Y, kernel=kernel, reg=0.01, affine=True, n_candidates=59) for Y in (X, X.astype(np.float64))
-        )
-        assert single.dtype == np.float64
-        np.testing.assert_array_equal(single.dense(), double.dense())
-
-    @pytest.mark.parametrize("n_landmarks", [60, 7])
-    def test_new_points(self, n_landmarks, rng):
-        X, new = rng.standard_normal((60, 3)), rng.standard_normal((4, 3))
-        kernel = as_kernel("rbf").fit(X)
-        found = two_scale(X, kernel=kernel, reg=0.1, affine=True, n_landmarks=n_landmarks, n_candidates=59)
-        assert isinstance(found.model, TwoScale)
-        everyone = np.tile(np.arange(4, 64), (4, 1))
-        codes = new_coefficients(np.concatenate([new, X]), np.arange(4), everyone, found.model.model)
-        K, to_train = kernel.gram(X), kernel.cross(new, X)
-        expected = [by_conditions(K, found.penalty, right) for right in to_train]
-        assert_allclose(codes, expected, atol=1e-8)
+def test_neighbor_codes_of_new_samples(rng):
+    X, new = rng.standard_normal((30, 4)) + 3, rng.standard_normal((5, 4)) + 3
+    codes = neighbor_codes(new @ X.T, lambda m: X[m] @ X[m].T, 0.3, 30, (X**2).sum(axis=1)).toarray()
+    assert_allclose(codes, [by_conditions(X @ X.T, 0.3, X @ x) for x in new], atol=1e-9)
 
 
-class TestNewPoints:
-    def test_codes(self, rng):
-        X, new = rng.standard_normal((30, 4)) + 3, rng.standard_normal((5, 4)) + 3
-        codes = neighbor_codes(new @ X.T, lambda m: X[m] @ X[m].T, 0.3, 30, (X**2).sum(axis=1)).toarray()
-        expected = [by_conditions(X @ X.T, 0.3, X @ x) for x in new]
-        assert_allclose(codes, expected, atol=1e-9)
+def test_nearest_samples_are_the_candidates(rng):
+    X = rng.standard_normal((200, 4)) + 3
+    new = X[:5] + 1e-3
+    codes = neighbor_codes(new @ X.T, lambda m: X[m] @ X[m].T, 0.3, 5, (X**2).sum(axis=1))
+    for row, x in enumerate(new):
+        assert set(codes[[row]].indices) <= set(np.argsort(cdist([x], X)[0])[:50])
 
-    def test_nearest_points_are_candidates(self, rng):
-        X = rng.standard_normal((200, 4)) + 3
-        new = X[:5] + 1e-3
-        codes = neighbor_codes(new @ X.T, lambda m: X[m] @ X[m].T, 0.3, 5, (X**2).sum(axis=1))
-        for row, x in enumerate(new):
-            nearest = np.argsort(cdist([x], X)[0])[:50]
-            assert set(codes[[row]].indices) <= set(nearest)
 
-    def test_scores_are_distances_to_affine_hulls(self, rng):
-        X, new = rng.standard_normal((30, 6)) + 2, rng.standard_normal((5, 6))
-        labels, lam = np.repeat([0, 1, 2], 10), 0.2
-        scores = residual_scores(new @ X.T, lambda m: X[m] @ X[m].T, labels, 3, lam, affine=True)
-        for i, x in enumerate(new):
-            for label in range(3):
-                A = X[labels == label]
-                c = by_conditions(A @ A.T, lam, A @ x)
-                value = ((x - A.T @ c) ** 2).sum() + lam * (c**2).sum()
-                assert_allclose(scores[i, label], x @ x - value, atol=1e-9)
+def test_residual_scores_are_distances_to_affine_hulls(rng):
+    X, new = rng.standard_normal((30, 6)) + 2, rng.standard_normal((5, 6))
+    labels, lam = np.repeat([0, 1, 2], 10), 0.2
+    scores = residual_scores(new @ X.T, lambda m: X[m] @ X[m].T, labels, 3, lam, affine=True)
+    for i, x in enumerate(new):
+        for label in range(3):
+            A = X[labels == label]
+            c = by_conditions(A @ A.T, lam, A @ x)
+            assert_allclose(scores[i, label], x @ x - ((x - A.T @ c) ** 2).sum() - lam * (c**2).sum(), atol=1e-9)
+
+
+# ------------------------------------------------------------------ estimators
 
 
 def shifted_planes(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Three planes in the same two directions, side by side."""
+    """Return three planes in the same two directions, side by side."""
     rng = np.random.default_rng(seed)
     basis = np.linalg.qr(rng.standard_normal((8, 5)))[0].T
     parts = [rng.standard_normal((40, 2)) @ basis[:2] + 2 * basis[2 + i] for i in range(3)]
@@ -230,7 +192,7 @@ def test_parallel_planes_on_every_route():
     assert accuracy(y, EKTRR(3, affine=True, kernel="linear", reg=1e-2, n_landmarks=100).fit_predict(X)) > 0.95
 
 
-def test_affine_is_part_of_what_tells_two_fits_apart():
+def test_affine_is_part_of_the_cache_key():
     X, _ = shifted_planes()
     plain, affine = (TRR(3, affine=value).plan(X) for value in (False, True))
     assert plain.key("kernel") == affine.key("kernel")

@@ -1,4 +1,4 @@
-"""One contract for all representations: points or their kernel matrix and keywords in, `Coefficients` out."""
+"""One contract for all representations: samples or a kernel matrix and keywords in, `Coefficients` out."""
 
 from __future__ import annotations
 
@@ -18,25 +18,22 @@ from subspaces import representation
 from subspaces.kernels import as_kernel
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.elastic_net import elastic_net
-from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
-from subspaces.representation.low_rank import lrr
+from subspaces.representation.low_rank import kernel_lrr, lrr
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
+from subspaces.representation.neighbors import smce, tsc
 from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstrained, ridge_unconstrained_low_rank
 from subspaces.representation.ridge_search import ridge_search
-from subspaces.representation.smce import smce
-from subspaces.representation.sparse import kssc, ssc
-from subspaces.representation.sparse_admm import ssc_admm
-from subspaces.representation.thresholding import tsc
+from subspaces.representation.sparse import kssc, ssc, ssc_admm
 from subspaces.representation.two_scale import two_scale
 from subspaces.utils.namespace import Place
 from subspaces.utils.types import Array
 
-N_POINTS = 36
+N_SAMPLES = 36
 
 
 def points(dtype: type = np.float64) -> Array:
-    """Noisy points on three planes, of a few lengths."""
+    """Return noisy samples on three planes, of a few lengths."""
     rng = np.random.default_rng(5)
     X = np.concatenate([rng.normal(size=(12, 2)) @ rng.normal(size=(2, 9)) for _ in range(3)])
     return (X + 0.02 * rng.normal(size=X.shape)).astype(dtype)
@@ -80,7 +77,7 @@ KNOWN = {
     "ridge search": Method(ridge_search, {"reg": 0.1, "n_candidates": 8}, stored="matrix"),
     "two scales": Method(
         two_scale,
-        {"kernel": as_kernel("rbf").fit(points()), "reg": 0.1, "n_candidates": N_POINTS - 1},
+        {"kernel": as_kernel("rbf").fit(points()), "reg": 0.1, "n_candidates": N_SAMPLES - 1},
         stored="matrix",
         follows_scale=True,
     ),
@@ -161,13 +158,13 @@ def test_takes_one_array_and_keywords(method):
 
 @every_method
 @every_dtype
-def test_returns_coefficients_of_the_points_type(method, dtype):
+def test_returns_coefficients_of_the_given_dtype(method, dtype):
     found = solved(method, dtype)
     dtype = np.float64 if method.function is two_scale else dtype  # whose single precision only says where to look
     assert isinstance(found, Coefficients)
-    assert (found.n_samples, found.dtype) == (N_POINTS, dtype)
+    assert (found.n_samples, found.dtype) == (N_SAMPLES, dtype)
     for whole in (found.dense(), found.sparse()):
-        assert (whole.shape, whole.dtype) == ((N_POINTS, N_POINTS), dtype)
+        assert (whole.shape, whole.dtype) == ((N_SAMPLES, N_SAMPLES), dtype)
     assert found.sparse().format == "csc"
     assert found.columns(3, 8).dtype == found.rows(3, 8).dtype == dtype
     assert np.isfinite(found.dense()).all()
@@ -181,8 +178,8 @@ def test_columns_rows_and_the_whole_agree(method, dtype):
     C = found.dense()
     rounding = 50 * np.finfo(dtype).eps * np.abs(C).max()
     assert_allclose(found.sparse().toarray(), C, atol=rounding)
-    for step in (1, 5, 17, N_POINTS):
-        blocks = [(start, min(start + step, N_POINTS)) for start in range(0, N_POINTS, step)]
+    for step in (1, 5, 17, N_SAMPLES):
+        blocks = [(start, min(start + step, N_SAMPLES)) for start in range(0, N_SAMPLES, step)]
         assert_allclose(np.concatenate([found.columns(*block) for block in blocks]), C.T, atol=rounding)
         assert_allclose(np.concatenate([found.rows(*block) for block in blocks]), C, atol=rounding)
 
@@ -211,7 +208,7 @@ def test_the_whole_is_not_copied_where_it_is_stored(method):
 
 
 @every_method
-def test_no_point_represents_itself_where_the_problem_says_so(method):
+def test_diagonal_is_zero_if_the_problem_says_so(method):
     diagonal = np.diagonal(solved(method).dense())
     assert method.hollow is None or diagonal.any() != method.hollow
 
@@ -226,13 +223,8 @@ def test_input_is_left_alone(method):
 
 
 @every_method
-def test_calls_do_not_depend_on_each_other(method):
-    assert_array_equal(method(points()).dense(), solved(method).dense())
-
-
-@every_method
-def test_order_of_the_points_does_not_matter(method):
-    X, order = points(), np.random.default_rng(1).permutation(N_POINTS)
+def test_order_of_the_samples_does_not_matter(method):
+    X, order = points(), np.random.default_rng(1).permutation(N_SAMPLES)
     C = solved(method).dense()
     assert_allclose(method(X[order]).dense(), C[np.ix_(order, order)], atol=method.tolerance * np.abs(C).max())
 
@@ -258,7 +250,7 @@ def test_trace_of_iterative_solvers_only(method):
 
 @every_method
 @pytest.mark.filterwarnings("ignore::subspaces.representation.inverse.IndefiniteKernelWarning")
-def test_points_without_numbers_are_refused(method):
+def test_samples_with_nan_are_refused(method):
     X = points()
     X[3, 4] = np.nan
     with pytest.raises(ValueError):  # the words differ

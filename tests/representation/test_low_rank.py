@@ -1,18 +1,22 @@
-"""LRR, LatLRR and KLRR against CVXPY, against their closed forms, and on data whose answer is known."""
+"""LRR, LatLRR and KLRR against CVXPY, their closed forms and known answers; symmetries, precision, errors."""
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 from low_rank_data import (
     ITERATIVE,
     TIGHT,
     independent_subspaces,
+    latent,
     latent_objective,
     linear_klrr,
     lrr1,
@@ -22,9 +26,14 @@ from low_rank_data import (
     subspaces_with_noise,
 )
 from solved import dense_and_trace, latent_dense
+from subspaces.graphs.affinity import affinity
+from subspaces.graphs.postprocessing import row_space_affinity
+from subspaces.graphs.rules import GraphRule, build_graph
 from subspaces.representation import _nuclear
-from subspaces.representation.kernel_low_rank import kernel_lrr, metric_shrinkage
-from subspaces.representation.low_rank import lrr
+from subspaces.representation.coefficients import Factors, from_dense, from_factors
+from subspaces.representation.inverse import IndefiniteKernelWarning
+from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
+from subspaces.representation.low_rank import kernel_lrr, lrr
 from subspaces.utils.types import Array
 
 
@@ -39,7 +48,7 @@ def square_root(K: Array) -> Array:
 
 
 def cvxpy_minimum(X: Array, reg: float, error: str, with_latent: bool = False) -> float:
-    """The stated problem, unreduced, by a general interior-point method."""
+    """Solve the stated problem, unreduced, by a general interior-point method."""
     cp = pytest.importorskip("cvxpy")
     n, m = X.shape
     Z, L = cp.Variable((n, n)), cp.Variable((m, m))
@@ -51,7 +60,7 @@ def cvxpy_minimum(X: Array, reg: float, error: str, with_latent: bool = False) -
     return float(cp.Problem(cp.Minimize(cost + reg * size)).solve(solver=cp.CLARABEL))
 
 
-# --- the optimum ------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------ the optimum
 
 
 @pytest.mark.parametrize("error", ["l1", "l21"])
@@ -86,7 +95,7 @@ def test_lrr2_closes_its_duality_gap(rng, reg):
     Z, _ = lrr2(X, reg=reg, tol=1e-9, max_iter=5000)
     E = X - Z.T @ X
     Y = reg * E / np.linalg.norm(E, axis=1, keepdims=True)
-    if reg == 5.0:  # every point is represented exactly: the errors are rounding, the multiplier is known
+    if reg == 5.0:  # every sample is represented exactly: the errors are rounding, the multiplier is known
         Y = scipy.linalg.pinv(X).T
         assert np.linalg.norm(Y, axis=1).max() <= reg
     bound = np.sum(Y * X) / max(1.0, np.linalg.norm(Y @ X.T, 2))
@@ -104,11 +113,40 @@ def test_coarse_levels_do_not_move_the_optimum(rng, monkeypatch, solver, reg):
     assert_allclose(found, reference, atol=1e-3 * np.abs(reference).max())
 
 
-def test_levels_end_with_all_directions():
-    assert _nuclear.levels(100, 10) == [32, 64, 100]
-    assert _nuclear.levels(1000, 100) == [200, 400, 800, 1000]
-    assert _nuclear.levels(100, 45) == [100]
-    assert _nuclear.levels(1, 0) == [1]
+def l1_objective(X: Array, reg: float, **options: Any) -> tuple[float, Any]:
+    Z, trace = dense_and_trace(lrr(X, reg=reg, error="l1", **options))
+    return objective(X, Z, reg, "l1"), trace
+
+
+def latent_l1_objective(X: Array, reg: float, **options: Any) -> tuple[float, Any]:
+    found = latent_dense(X, reg=reg, **options)
+    return latent_objective(X, found.coefficients, found.salient, reg), found.trace
+
+
+both = pytest.mark.parametrize("solve", [l1_objective, latent_l1_objective])
+
+
+@both
+@pytest.mark.parametrize("reg", [0.05, 0.3])
+def test_single_precision_is_enough_for_loose_tolerances(rng, monkeypatch, solve, reg):
+    X = subspaces_with_noise(rng, n_each=20, m=50, dim=2)
+    expected, _ = solve(X, reg, tol=1e-6, max_iter=20_000)
+    monkeypatch.setattr(_nuclear, "SINGLE_PRECISION_SIZE", 0)
+    assert _nuclear.working_dtype(X, 1e-3) == np.float32
+    assert _nuclear.working_dtype(X, 1e-6) == np.float64
+    found, trace = solve(X, reg, tol=1e-3)
+    assert trace.converged
+    assert_allclose(found, expected, rtol=2e-3)
+
+
+@both
+@pytest.mark.parametrize("reg", [0.05, 0.1, 0.3])
+def test_tolerance_of_the_estimators(rng, solve, reg):
+    X = subspaces_with_noise(rng, n_each=30, m=60, dim=3)
+    expected, _ = solve(X, reg, tol=1e-5, max_iter=20_000)
+    found, trace = solve(X, reg, tol=0.05)
+    assert trace.converged
+    assert expected * (1 - 1e-4) < found < 1.02 * expected
 
 
 def test_linear_kernel_gives_lrr2(rng):
@@ -118,7 +156,7 @@ def test_linear_kernel_gives_lrr2(rng):
     assert_allclose(found, expected, atol=1e-6)
 
 
-# --- closed forms -----------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------ closed forms
 
 
 def proximal_gradient(K: Array, reg: float) -> Array:
@@ -146,7 +184,7 @@ def test_squared_error_closed_form(rng):
             assert objective(X, Z + size * rng.normal(size=Z.shape), reg, "fro") > best
 
 
-def test_clean_points_give_the_shape_interaction_matrix(rng):
+def test_clean_samples_give_the_shape_interaction_matrix(rng):
     X, labels = independent_subspaces(rng)
     V = scipy.linalg.orth(X)
     across = labels[:, None] != labels
@@ -180,35 +218,186 @@ def test_weightless_errors_leave_nothing_to_represent(rng, solver, _reg):
     assert_array_equal(Z, 0)
 
 
-# --- the error step of KLRR -------------------------------------------------------------------------------------
+# ------------------------------------------------------------------ symmetries, precision, iterations
 
 
-@pytest.mark.parametrize("with_offset", [False, True])
-@pytest.mark.parametrize("reg", [0.1, 1.0, 10.0])
-def test_metric_shrinkage_minimises(rng, reg, with_offset):
-    spectrum = np.sort(10.0 ** rng.uniform(-6, 2, size=8))[::-1]
-    W = rng.normal(size=(40, 8)) * 10.0 ** rng.uniform(-3, 2, size=(40, 1))
-    offset = rng.random(40) * with_offset
-
-    def cost(P: Array) -> Array:
-        return reg * np.sqrt(P**2 @ spectrum + offset) + ((P - W) ** 2).sum(axis=1) / 2
-
-    P, sizes = metric_shrinkage(W, spectrum, reg, offset)
-    assert_allclose(sizes, np.sqrt(P**2 @ spectrum + offset), rtol=1e-8, atol=1e-12)
-    best = cost(P)
-    for _ in range(300):
-        scale = 10.0 ** rng.uniform(-6, 0, size=(40, 1)) * np.linalg.norm(W, axis=1, keepdims=True)
-        assert np.all(cost(P + scale * rng.normal(size=W.shape)) >= best * (1 - 1e-12))
-    again, _ = metric_shrinkage(W, spectrum, reg, offset, guess=sizes * rng.uniform(0, 3, size=40))
-    assert_allclose(again, P, rtol=1e-7, atol=1e-12)
+@pytest.mark.parametrize("solver", [lrr2, linear_klrr])
+def test_rotation_of_features_does_not_matter(rng, solver):
+    X = subspaces_with_noise(rng)
+    rotation = scipy.linalg.qr(rng.normal(size=(X.shape[1],) * 2))[0]
+    assert_allclose(solver(X @ rotation, reg=0.3)[0], solver(X, reg=0.3)[0], atol=1e-8)
 
 
-def test_metric_shrinkage_removes_what_is_below_the_threshold(rng):
-    spectrum = np.array([4.0, 1.0, 0.25])
-    W = rng.normal(size=(30, 3))
-    threshold = np.sqrt(W**2 @ (1 / spectrum))
-    for share, vanishes in ((1.0001, True), (0.9999, False)):
-        for w, limit in zip(W, threshold, strict=True):
-            P, sizes = metric_shrinkage(w[None], spectrum, share * limit, np.zeros(1))
-            assert np.all((P == 0) == vanishes)
-            assert np.all((sizes == 0) == vanishes)
+@pytest.mark.parametrize(("solver", "reg"), ITERATIVE)
+def test_scale_of_data_only_rescales_reg(rng, solver, reg):
+    X = subspaces_with_noise(rng)
+    Z, trace = solver(X, reg=reg)
+    scaled, scaled_trace = solver(200.0 * X, reg=reg / 200)
+    assert_allclose(scaled, Z, atol=1e-8)
+    assert scaled_trace.n_iter == trace.n_iter
+
+
+@pytest.mark.parametrize(("solver", "reg"), ITERATIVE)
+@pytest.mark.parametrize("scale", [2.0**-50, 2.0**50])
+def test_float32_at_any_scale(rng, solver, reg, scale):
+    X = subspaces_with_noise(rng).astype(np.float32)
+    Z, _ = solver(X, reg=reg)
+    assert_array_equal(solver(np.float32(scale) * X, reg=reg / scale)[0], Z)
+
+
+@pytest.mark.parametrize(("solver", "reg"), ITERATIVE)
+def test_float32_stays_and_agrees(rng, solver, reg):
+    X = subspaces_with_noise(rng)
+    Z, _ = solver(X, reg=reg, tol=1e-4)
+    single, trace = solver(X.astype(np.float32), reg=np.float64(reg), tol=1e-4)
+    assert single.dtype == np.float32
+    assert trace.converged
+    assert_allclose(single, Z, atol=5e-3 * np.abs(Z).max())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("solver", [lrr1, lrr2, linear_klrr, latent])
+def test_large_reg_still_converges(rng, solver, dtype):
+    X = subspaces_with_noise(rng).astype(dtype)
+    Z, trace = solver(X, reg=1e4)
+    assert trace.converged
+    if solver is not latent:
+        assert_allclose(np.trace(Z), np.linalg.matrix_rank(X), rtol=0.01)
+
+
+@pytest.mark.parametrize(("solver", "reg"), ITERATIVE)
+def test_trace_tells_when_and_why_it_stopped(rng, solver, reg):
+    _, trace = solver(subspaces_with_noise(rng), reg=reg, tol=1e-4)
+    assert trace.converged
+    assert len(trace.primal) == len(trace.dual) == len(trace.objective) == trace.n_iter
+    assert max(trace.primal[-1], trace.dual[-1]) <= 1e-4
+    assert max(trace.primal[-2], trace.dual[-2]) > 1e-4
+
+
+@pytest.mark.parametrize(("solver", "reg"), ITERATIVE)
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_stopping_early_warns_and_stays_finite(rng, solver, reg, max_iter):
+    X = subspaces_with_noise(rng, n_each=30, m=60)
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=\d+ iterations with relative residuals") as caught:
+        Z, trace = solver(X, reg=reg, tol=1e-12, max_iter=max_iter)
+    assert caught[0].filename == inspect.getfile(solver)
+    assert not trace.converged
+    assert trace.n_iter == max_iter
+    assert np.all(np.isfinite(Z))
+
+
+@pytest.mark.parametrize(("solver", "reg"), ITERATIVE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zero_samples_and_duplicates(rng, solver, reg, dtype):
+    X = subspaces_with_noise(rng).astype(dtype)
+    X[3] = 0
+    X[[7, 20]] = X[5]
+    Z, trace = solver(X, reg=reg, tol=1e-4)
+    assert trace.converged
+    assert_allclose(Z[:, 3], 0, atol=1e-5)
+    assert_allclose(Z[3], 0, atol=1e-5)
+    assert_allclose(Z[:, 7], Z[:, 5], atol=1e-3)
+    assert_allclose(Z[7], Z[5], atol=1e-5)
+
+
+@pytest.mark.parametrize(("solver", "reg"), ITERATIVE)
+@pytest.mark.parametrize("X", [np.zeros((4, 3)), np.ones((1, 3)), np.ones((5, 1)), np.eye(4, dtype=int)])
+def test_smallest_inputs(solver, reg, X):
+    Z, trace = solver(X, reg=reg)
+    assert Z.shape == (len(X), len(X))
+    assert Z.dtype == np.float64
+    assert trace.converged
+    assert np.all(np.isfinite(Z))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_eigenvalues_below_rounding_count_as_zero(dtype):
+    limit = 4 * float(np.finfo(dtype).eps)  # the root of 16 samples
+    for smallest, rank in ((1.5 * limit, 16), (limit, 15), (0.5 * limit, 15), (-limit, 15)):
+        K = np.diag(np.r_[np.full(15, 1.0), smallest]).astype(dtype)
+        Z = kernel_lrr(K, reg=np.inf).dense()
+        assert_allclose(np.trace(Z), rank, rtol=1e-5)
+    for error in ("l21", "fro"):
+        Z, trace = dense_and_trace(kernel_lrr(np.zeros((5, 5), dtype), reg=1.0, error=error))
+        assert_array_equal(Z, np.zeros((5, 5)))
+        assert (Z.dtype, trace.converged, trace.n_iter) == (dtype, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [([1.0, -0.9e-4], False), ([1.0, -1.1e-4], True), ([-1.0, -2.0], True), ([1e-7, -1.0], True), ([0.0, 0.0], False)],
+)
+def test_warns_of_negative_eigenvalues_and_leaves_them_out(values, told):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        Z = kernel_lrr(np.diag(values), reg=np.inf).dense()
+    assert [message.category for message in said] == [IndefiniteKernelWarning] * told
+    assert_allclose(Z, np.diag(np.array(values) > 0), atol=1e-12)
+
+
+def test_bad_arguments_are_named(rng):
+    X = rng.normal(size=(6, 4))
+    with pytest.raises(ValueError, match=r"reg must be positive, got 0"):
+        lrr(X, reg=0)
+    with pytest.raises(ValueError, match=r"reg must be positive, got nan"):
+        latent_lrr(X, reg=np.nan)
+    with pytest.raises(ValueError, match=r"tol must be positive, got -1"):
+        kernel_lrr(X @ X.T, reg=1.0, tol=-1)
+    with pytest.raises(ValueError, match=r"max_iter must be at least 1, got 0"):
+        lrr(X, reg=1.0, max_iter=0)
+    with pytest.raises(ValueError, match=r"error must be 'l1', 'l21' or 'fro', got 'l2'"):
+        lrr(X, reg=1.0, error="l2")
+    with pytest.raises(ValueError, match=r"error must be 'l21' or 'fro', got 'l1'"):
+        kernel_lrr(X @ X.T, reg=1.0, error="l1")
+    with pytest.raises(ValueError, match=r"K must be a square kernel matrix, got shape \(6, 4\)"):
+        kernel_lrr(X, reg=1.0)
+    with pytest.raises(ValueError, match=r"X must have one row per point"):
+        lrr(X[0], reg=1.0)
+
+
+# ------------------------------------------------------------------ coefficients as factors
+
+
+def test_factors_are_singular_value_decompositions(rng):
+    X = subspaces_with_noise(rng)
+    options: dict[str, Any] = {"tol": 1e-3, "max_iter": 1000}
+    Z, L, _ = latent_lrr_factors(X, reg=0.1, **options)
+    found = [
+        lrr(X, reg=0.1, error="l1", **options),
+        lrr(X, reg=0.3, error="l21", **options),
+        kernel_lrr(X @ X.T, reg=3.0, error="fro"),
+        latent_lrr(X, reg=0.1, **options),
+    ]
+    assert_array_equal(found[-1].dense(), Z.dense())
+    for factors, Z in [*((one.factors, one.dense()) for one in found), (L, L.dense())]:
+        rank = len(factors.singular_values)
+        assert rank > 0
+        assert_allclose(factors.left.T @ factors.left, np.eye(rank), atol=1e-7)
+        assert_allclose(factors.right.T @ factors.right, np.eye(rank), atol=1e-7)
+        assert_allclose(factors.singular_values.sum(), nuclear(Z), rtol=1e-7)
+        assert_array_equal(factors.dense(), Z)
+
+
+def random_factors(rng: np.random.Generator, dtype: type) -> Factors:
+    left, right = (scipy.linalg.orth(rng.normal(size=(40, 6))).astype(dtype) for _ in range(2))
+    return Factors(left, np.sort(rng.uniform(0.1, 1, size=6))[::-1].astype(dtype), right)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_graphs_from_factors_are_those_of_the_matrix(rng, dtype):
+    factors = random_factors(rng, dtype)
+    lazy, whole = from_factors(factors), from_dense(factors.dense())
+    tolerance = 1e-5 if dtype == np.float32 else 1e-10
+    assert lazy.dtype == dtype
+    assert lazy.n_samples == 40
+    assert_allclose(lazy.columns(3, 9), whole.columns(3, 9), atol=tolerance)
+    assert_allclose(lazy.rows(3, 9), whole.rows(3, 9), atol=tolerance)
+    for power in (1, 2, 3.5, 4, 0.5):
+        W = row_space_affinity(lazy, power)
+        assert W.dtype == dtype
+        assert_allclose(W, row_space_affinity(whole, power), atol=np.sqrt(tolerance) if power < 1 else 10 * tolerance)
+    for graph in ("row_space", "column", "symmetric", "mass"):
+        expected = affinity(build_graph(whole, GraphRule(graph, 5)).treated).toarray()
+        assert_allclose(
+            affinity(build_graph(lazy, GraphRule(graph, 5)).treated).toarray(), expected, atol=10 * tolerance
+        )

@@ -1,4 +1,4 @@
-"""LRR1 step by step against a plain ADMM (dense, one SVD per step, one block), and LRR at its edges."""
+"""LRR1, KLRR and LatLRR iteration by iteration against plain dense ADMM with one SVD per step."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import ConvergenceWarning
 
-from solved import dense_and_trace
+from solved import dense_and_trace, latent_dense
 from subspaces.representation import _nuclear
 from subspaces.representation import low_rank as module
 from subspaces.representation._nuclear import (
@@ -19,39 +19,37 @@ from subspaces.representation._nuclear import (
     STAGE_SHARE,
     THRESHOLD_SHARE,
     LowRank,
-    Residuals,
     Shrinkage,
     entrywise_match,
-    multipliers_of_errors,
+    levels,
     refitted,
+    squared_error_match,
 )
-from subspaces.representation.kernel_low_rank import kernel_lrr
-from subspaces.representation.low_rank import lrr
+from subspaces.representation.latent_low_rank import latent_lrr
+from subspaces.representation.low_rank import kernel_lrr, lrr, metric_shrinkage
+from subspaces.utils import blocks
 from subspaces.utils.types import Array
 
 OPTIONS: dict[str, Any] = {"tol": 1e-3, "max_iter": 1000}
 
 
-@pytest.fixture
-def X(rng) -> Array:
-    """Points near two planes of a 6-dimensional space, with a few gross errors and no entry near one."""
-    clean = np.concatenate([rng.normal(size=(9, 2)) @ rng.normal(size=(2, 6)) for _ in range(2)])
-    X = clean / np.linalg.norm(clean, 2) + 0.03 * rng.normal(size=clean.shape) + (rng.random(clean.shape) < 0.05)
-    return 37.0 * X
-
-
-def wide(rng: np.random.Generator) -> Array:
-    """Points of a slowly decaying spectrum, for which the stages on some of the directions pay."""
-    left, right = (np.linalg.qr(rng.normal(size=(size, 30)))[0] for size in (34, 40))
-    return 5.0 * (left * 0.6 ** np.arange(30)) @ right.T + 0.01 * rng.normal(size=(34, 40))
-
-
 class Reference(NamedTuple):
-    coefficients: Array
+    parts: list[Array]
     primal: list[float]
     dual: list[float]
     objective: list[float]
-    stages: list[str]
+    stages: list[Any]
+
+
+def assert_same(expected: Reference, *found: Array, trace: Any) -> set[Any]:
+    """Compare every iteration and the result; return the stages that were run."""
+    assert trace.n_iter == len(expected.primal)
+    assert_allclose(trace.primal, expected.primal, rtol=1e-6, atol=1e-9)
+    assert_allclose(trace.dual, expected.dual, rtol=1e-6, atol=1e-9)
+    assert_allclose(trace.objective, expected.objective, rtol=1e-8)
+    for one, other in zip(found, expected.parts, strict=True):
+        assert_allclose(one, other, atol=1e-7)
+    return set(expected.stages)
 
 
 def soft(M: Array, threshold: float) -> Array:
@@ -65,22 +63,33 @@ def n_directions(stage: str, rank: int, n_kept: int) -> int | None:
     return size if size <= STAGE_SHARE * rank else None
 
 
-def reference(X: Array, reg: float, tol: float, max_iter: int, start: Array | None = None) -> Reference:
+def near_planes(rng: np.random.Generator, n_each: int = 9, m: int = 6) -> Array:
+    """Return samples near two planes, with a few gross errors and no entry near one."""
+    clean = np.concatenate([rng.normal(size=(n_each, 2)) @ rng.normal(size=(2, m)) for _ in range(2)])
+    X = clean / np.linalg.norm(clean, 2) + 0.03 * rng.normal(size=clean.shape) + (rng.random(clean.shape) < 0.05)
+    return 37.0 * X
+
+
+def wide(rng: np.random.Generator, n: int = 34, m: int = 40, rank: int = 30) -> Array:
+    """Return samples of a decaying spectrum, for which the stages on some of the directions pay."""
+    left, right = (np.linalg.qr(rng.normal(size=(size, rank)))[0] for size in (n, m))
+    return 5.0 * (left * 0.6 ** np.arange(rank)) @ right.T + 0.01 * rng.normal(size=(n, m))
+
+
+# ------------------------------------------------------------------ LRR1
+
+
+def lrr1_reference(X: Array, reg: float, tol: float, max_iter: int) -> Reference:
     """Minimise ‖B‖_* + reg Σ|F| over X = B Dᵀ + F, B and F shrunk at once, then projected on the constraint."""
     left, singular, right = np.linalg.svd(X, full_matrices=False)
     D, rank = right.T * singular, len(singular)
     ratio = reg / (THRESHOLD_SHARE * np.sqrt(np.mean(X**2)))  # of the penalties of errors and coefficients
     threshold = reg / (ratio * COEFFICIENT_PENALTY)
     kept, slopes = entrywise_match(singular, reg, X.size)
-    if start is None:
-        B, Y_F = left * kept, (left * slopes) @ right / (ratio * COEFFICIENT_PENALTY)
-        n_kept, stages = np.count_nonzero(kept), ["leading", "turned", "all"]
-    else:
-        B = start.T @ left
-        Y_F = multipliers_of_errors(X - B @ D.T, threshold)
-        n_kept, stages = np.count_nonzero(kept), ["turned", "all"]
+    B, Y_F = left * kept, (left * slopes) @ right / (ratio * COEFFICIENT_PENALTY)
+    n_kept = np.count_nonzero(kept)
     found, primal, dual, objective, run = [], [], [], [], []
-    for stage in stages:
+    for stage in ("leading", "turned", "all"):
         size = n_directions(stage, rank, n_kept)
         if size is None:
             continue
@@ -119,67 +128,40 @@ def reference(X: Array, reg: float, tol: float, max_iter: int, start: Array | No
             size_of_errors = np.abs(X - kept_part @ D.T).sum()
             found.append((np.linalg.norm(kept_part, "nuc") + reg * size_of_errors, kept_part))
     best = min(found, key=lambda candidate: candidate[0])[1]
-    return Reference(left @ best.T, primal, dual, objective, run)
+    return Reference([left @ best.T], primal, dual, objective, run)
 
 
-def assert_same(X: Array, reg: float, start: Array | None = None, **options: Any) -> Reference:
-    expected = reference(X, reg, start=start, **options)
-    Z, trace = dense_and_trace(lrr(X, reg=reg, error="l1", start=start, **options))
-    assert trace.n_iter == len(expected.primal)
-    assert_allclose(trace.primal, expected.primal, rtol=1e-6, atol=1e-10)
-    assert_allclose(trace.dual, expected.dual, rtol=1e-6, atol=1e-10)
-    assert_allclose(trace.objective, expected.objective, rtol=1e-8)
-    assert_allclose(Z, expected.coefficients, atol=1e-8)
-    return expected
-
-
-# --- every step -------------------------------------------------------------------------------------------------
+def same_lrr1(X: Array, reg: float, **options: Any) -> set[str]:
+    Z, trace = dense_and_trace(lrr(X, reg=reg, error="l1", **options))
+    return assert_same(lrr1_reference(X, reg, **options), Z, trace=trace)
 
 
 @pytest.mark.parametrize("reg", [0.004, 0.01, 0.2])
-def test_steps_are_those_of_a_plain_admm(X, reg):
-    assert set(assert_same(X, reg, **OPTIONS).stages) == {"all"}
-
-
-def test_steps_do_not_depend_on_the_blocks(X, monkeypatch):
+@pytest.mark.parametrize("m", [2, 6])
+def test_lrr1_steps(rng, monkeypatch, reg, m):
+    X = near_planes(rng)[:, :m]
+    assert same_lrr1(X, reg, **OPTIONS) == {"all"}
     monkeypatch.setattr(module, "SWEEP_BYTES", 5 * X[:1].nbytes)
-    assert_same(X, 0.01, **OPTIONS)
-
-
-def test_more_points_than_bytes_of_one(X):
-    assert_same(X[:, :2], 0.01, **OPTIONS)
+    same_lrr1(X, reg, **OPTIONS)
 
 
 @pytest.mark.parametrize("size", [3, 6, 12])
-def test_steps_of_the_stages(rng, monkeypatch, size):
+def test_lrr1_stages(rng, monkeypatch, size):
     monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", size)
-    assert set(assert_same(wide(rng), 0.1, tol=1e-4, max_iter=1000).stages) == {"leading", "turned", "all"}
+    assert same_lrr1(wide(rng), 0.1, tol=1e-4, max_iter=1000) == {"leading", "turned", "all"}
 
 
-@pytest.mark.parametrize("with_stages", [False, True])
-def test_steps_from_a_start(X, rng, monkeypatch, with_stages):
-    X, reg = (wide(rng), 0.1) if with_stages else (X, 0.01)
-    monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 6)
-    start = lrr(X, reg=1.3 * reg, error="l1").dense() + 0.01 * rng.normal(size=(len(X), len(X)))
-    before = start.copy()
-    stages = set(assert_same(X, reg, start=start, **OPTIONS).stages)
-    assert stages == ({"turned", "all"} if with_stages else {"all"})
-    assert_array_equal(start, before)
-
-
-@pytest.mark.parametrize("max_iter", [1, 2, 3, 5, 8, 13])
+@pytest.mark.parametrize("max_iter", [1, 2, 3, 8, 13])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_half_of_what_remains_is_for_a_stage_that_is_not_the_last(rng, monkeypatch, max_iter):
+def test_lrr1_leaves_half_of_the_iterations_to_the_next_stage(rng, monkeypatch, max_iter):
     monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 6)
-    expected = assert_same(wide(rng), 0.1, tol=1e-9, max_iter=max_iter)
-    leading, turned = max_iter // 2, (max_iter - max_iter // 2) // 2
-    assert [expected.stages.count(stage) for stage in ("leading", "turned")] == [leading, turned]
+    same_lrr1(wide(rng), 0.1, tol=1e-9, max_iter=max_iter)
 
 
 def test_best_of_the_stages_is_returned(rng, monkeypatch):
     """Not the last: a few steps on all directions may leave it worse than many on the leading ones."""
     monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 6)
-    X, candidates = wide(rng), []
+    candidates = []
 
     def spoilt(low: LowRank, *rest: Any) -> LowRank:
         worse = 1.0 if not candidates else 1.5
@@ -187,164 +169,244 @@ def test_best_of_the_stages_is_returned(rng, monkeypatch):
         return LowRank(worse * candidates[-1].left, candidates[-1].right, worse * candidates[-1].singular_values)
 
     monkeypatch.setattr(_nuclear, "refitted", spoilt)
-    factors = lrr(X, reg=0.1, error="l1", **OPTIONS).factors
+    factors = lrr(wide(rng), reg=0.1, error="l1", **OPTIONS).factors
     assert len(candidates) == 2
     assert_allclose(factors.singular_values, candidates[0].singular_values, rtol=1e-12)
 
 
-def test_stages_that_end_alike(rng, monkeypatch):
-    """Errors that cost nothing: no stage finds anything, and none is better."""
-    monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 6)
-    assert_array_equal(lrr(wide(rng), reg=1e-6, error="l1").dense(), 0)
+# ------------------------------------------------------------------ KLRR
 
 
-def test_last_step_is_exact(rng, monkeypatch):
+def kernel(rng: np.random.Generator, n: int = 24, decay: float = 0.75) -> Array:
+    """Return a kernel matrix of full rank with eigenvalues that decay, none of them near one."""
+    basis = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    return 300.0 * (basis * decay ** np.arange(n)) @ basis.T
+
+
+def by_bisection(W: Array, spectrum: Array, reg: float, offset: Array) -> tuple[Array, Array]:
+    """Minimise reg sqrt(pᵀΛp + c) + ½‖p − w‖² by halving the interval that holds its size s = sqrt(pᵀΛp + c)."""
+    lower, upper = np.zeros(len(W)), np.sqrt(W**2 @ spectrum + offset)
+    for _ in range(80):
+        middle = (lower + upper) / 2
+        P = W * (middle[:, None] / (middle[:, None] + reg * spectrum))
+        is_larger = P**2 @ spectrum + offset > middle**2
+        lower, upper = np.where(is_larger, middle, lower), np.where(is_larger, upper, middle)
+    sizes = np.where((offset == 0) & (W**2 @ (1 / spectrum) <= reg**2), 0, (lower + upper) / 2)
+    return W * (sizes[:, None] / (sizes[:, None] + reg * spectrum)), sizes
+
+
+def klrr_reference(K: Array, reg: float, tol: float, max_iter: int) -> Reference:
+    """Minimise ‖B‖_* + reg Σ‖Λ^½(v_i − b_i)‖ by ADMM with penalty one, on more and more directions."""
+    values, vectors = np.linalg.eigh(K)
+    V, spectrum = np.ascontiguousarray(vectors[:, ::-1]), values[::-1].copy()
+    n, rank = V.shape
+    kept, size = squared_error_match(spectrum, reg, n)
+    errors, multipliers = V * (1 - kept), V * np.minimum(1, reg / size * spectrum)
+    primal, dual, objective, run = [], [], [], []
+    n_kept, solved, lengths = np.count_nonzero(kept), 0, np.zeros(n)
+    for level in levels(rank, n_kept):
+        target, offset = V[:, :level], V[:, level:] ** 2 @ spectrum[level:]
+        if solved:
+            inverse = np.array([1 / length if length else 0 for length in lengths])
+            fresh = slice(solved, level)
+            multipliers[:, fresh] = reg * inverse[:, None] * errors[:, fresh] * spectrum[fresh]
+        P, Y = errors[:, :level], multipliers[:, :level]
+        remaining = max_iter - len(primal)
+        for _ in range(remaining if level == rank else remaining // 2):
+            left, values, right = np.linalg.svd(target - P + Y, full_matrices=False)
+            shrunk = np.maximum(values - 1, 0)
+            J = (left * shrunk) @ right
+            W = target - (RELAXATION * J + (1 - RELAXATION) * (target - P)) + Y
+            before = P
+            P, lengths = by_bisection(W, spectrum[:level], reg, offset)
+            Y = W - P
+            primal.append(float(np.linalg.norm(target - J - P)) / level**0.5)
+            dual.append(float(np.linalg.norm(P - before) / np.linalg.norm(Y)))
+            objective.append(shrunk.sum() + reg * lengths.sum())
+            run.append(level)
+            if max(primal[-1], dual[-1]) <= tol:
+                break
+        errors[:, :level], multipliers[:, :level], solved = P, Y, level
+    return Reference([V @ J.T], primal, dual, objective, run)
+
+
+def same_klrr(K: Array, reg: float, **options: Any) -> set[int]:
+    Z, trace = dense_and_trace(kernel_lrr(K, reg=reg, **options))
+    return assert_same(klrr_reference(K, reg, **options), Z, trace=trace)
+
+
+@pytest.mark.parametrize("reg", [0.03, 0.1, 0.4])
+def test_klrr_steps(rng, monkeypatch, reg):
+    K = kernel(rng)
+    assert same_klrr(K, reg, tol=1e-4, max_iter=500) == {24}
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 5 * K[:1].nbytes)
+    same_klrr(K, reg, tol=1e-4, max_iter=500)
+
+
+@pytest.mark.parametrize("max_iter", [1, 3, 12, 500])
+@pytest.mark.parametrize("size", [3, 6])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_klrr_steps_on_more_and_more_directions(rng, monkeypatch, size, max_iter):
+    monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", size)
+    sizes = same_klrr(kernel(rng, n=40, decay=0.6), 0.1, tol=1e-4, max_iter=max_iter)
+    assert max(sizes) == 40
+    assert max_iter < 500 or len(sizes) >= 3
+
+
+def test_samples_without_errors_on_the_first_level(rng, monkeypatch):
+    """Samples inside of the leading directions: their errors have no size, and no direction of a multiplier."""
+    monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 4)
+    K = np.zeros((26, 26))
+    K[:20, :20] = kernel(rng, n=20, decay=0.8)
+    K[20:, 20:] = 1e4 * np.eye(6)
+    Z, trace = dense_and_trace(kernel_lrr(K, reg=0.1, tol=1e-4, max_iter=500))
+    assert trace.converged
+    assert_allclose(Z[20:, 20:], np.eye(6), atol=1e-3)
+    assert_allclose(Z[:20, 20:], 0, atol=1e-3)
+
+
+@pytest.mark.parametrize("solve", [kernel_lrr, latent_lrr], ids=["KLRR", "LatLRR"])
+def test_last_step_is_exact(rng, monkeypatch, solve):
     """Steps on a subspace only save time: what meets the tolerance has to be confirmed by a whole one."""
-    calls = []
+    calls: dict[int, list[bool]] = {}
 
     class Watched(Shrinkage):
         def __call__(self, M: Array) -> LowRank:
             low = super().__call__(M)
-            calls.append(self.is_exact)
+            calls.setdefault(id(self), []).append(self.is_exact)
             return low
 
-    for name, value in (("SUBSPACE_SIZE", 4), ("SUBSPACE_SHARE", 2.0)):
+    for name, value in (("SUBSPACE_SIZE", 4), ("SUBSPACE_SHARE", 2.0), ("Shrinkage", Watched)):
         monkeypatch.setattr(_nuclear, name, value)
-    monkeypatch.setattr(_nuclear, "Shrinkage", Watched)
-    trace = lrr(wide(rng), reg=0.1, error="l1", **OPTIONS).trace
-    assert trace.converged
-    assert not all(calls)
-    assert calls[-1]
-
-
-# --- precision --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("with_start", [False, True])
-@pytest.mark.parametrize("given", [np.float32, np.float64])
-@pytest.mark.parametrize("single", [False, True])
-def test_steps_keep_the_working_precision(X, rng, monkeypatch, given, single, with_start):
-    """`single`: double precision that is iterated on in single, as large data are."""
-    if single:
-        monkeypatch.setattr(_nuclear, "SINGLE_PRECISION_SIZE", 1)
-    types, sweep = set(), module._l1_sweep
-
-    def watched(X: Array, atoms: Any, low: LowRank, penalty: float, reg: float, *rest: Array) -> Any:
-        types.update(part.dtype for part in (X, atoms.atoms, atoms.singular_values, *low, *rest))
-        return sweep(X, atoms, low, penalty, reg, *rest)
-
-    monkeypatch.setattr(module, "_l1_sweep", watched)
-    start = rng.normal(size=(len(X), len(X))) if with_start else None
-    expected = lrr(X, reg=0.01, error="l1", tol=1e-6, max_iter=20_000).dense()
-    types.clear()
-    found = lrr(X.astype(given), reg=0.01, error="l1", **OPTIONS, start=start)
-    factors, trace = found.factors, found.trace
-    assert types == {np.dtype(np.float32 if single else given)}
-    assert {part.dtype for part in factors} == {np.dtype(given)}
-    assert trace.converged
-    assert_allclose(factors.dense(), expected, atol=0.05)
-
-
-def test_start_has_the_precision_of_the_points(X, rng, monkeypatch):
-    given, solve = [], module.solve_l21
-    monkeypatch.setattr(module, "solve_l21", lambda *args: given.append(args[-1].dtype) or solve(*args))
-    lrr(X.astype(np.float32), reg=0.01, start=rng.normal(size=(18, 18)))
-    assert given == [np.float32]
-
-
-def test_residuals_are_finite_where_nothing_is_left_to_explain(rng):
-    """Errors without weight: multipliers and coefficients vanish, and with them the scale of the dual residual."""
-    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    atoms = _nuclear.Dictionary(None, np.eye(2), np.ones(2))
-    low = LowRank(np.zeros((3, 0)), np.zeros((2, 0)), np.zeros(0))
-    zeros = np.zeros((3, 2))
-    primal, dual, size = module._l1_sweep(X, atoms, low, 1.0, 0.0, zeros.copy(), X.copy(), zeros.copy(), zeros.copy())
-    assert (primal, dual, size) == (0.0, 0.0, 4.0)
-
-
-# --- closed forms, scales and refusals --------------------------------------------------------------------------
+    assert solve(kernel(rng, n=40, decay=0.6), reg=0.1, max_iter=5000).trace.converged
+    assert not all(all(exact) for exact in calls.values())
+    assert all(exact[-1] for exact in list(calls.values())[-1:])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [2.0**-20, 1.0, 2.0**20])
-def test_squared_errors_have_the_closed_form(X, dtype, scale):
-    X = (scale * X).astype(dtype)
-    V, singular, _ = np.linalg.svd(X.astype(np.float64), full_matrices=False)
-    reg = 1 / float(singular[2] * singular[3])
-    shares = np.maximum(0, 1 - 1 / (reg * singular**2))
-    assert np.count_nonzero(shares) == 3
-    Z, trace = dense_and_trace(lrr(X, reg=reg, error="fro"))
-    assert Z.dtype == dtype
-    assert (trace.converged, trace.n_iter) == (True, 0)
-    assert_allclose(Z, (V * shares) @ V.T, atol=1e-10 if dtype == np.float64 else 1e-5)
+@pytest.mark.parametrize("reg", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("offsets", ["none", "some", "all"])
+def test_metric_shrinkage(rng, reg, offsets, dtype):
+    spectrum = np.sort(10.0 ** rng.uniform(-3, 2, size=6))[::-1].astype(dtype)
+    W = (rng.normal(size=(40, 6)) * 10.0 ** rng.uniform(-3, 2, size=(40, 1))).astype(dtype)
+    W[4] = 0
+    offset = (rng.random(40) * {"none": 0, "some": np.arange(40) % 2, "all": 1}[offsets]).astype(dtype)
+    expected, sizes = by_bisection(*(array.astype(np.float64) for array in (W, spectrum)), reg, offset.astype(float))
+    tolerance = {"rtol": 1e-8, "atol": 1e-11} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-4}
+    for guess in (None, np.zeros(40, dtype), sizes.astype(dtype), (100 * sizes + 1).astype(dtype)):
+        found, found_sizes = metric_shrinkage(W, spectrum, reg, offset, guess)
+        assert found.dtype == found_sizes.dtype == dtype
+        assert_allclose(found, expected, **tolerance)
+        assert_allclose(found_sizes, sizes, **tolerance)
 
 
-@pytest.mark.parametrize("error", ["l1", "l21", "fro"])
-def test_no_errors_and_no_points(X, error):
-    V = np.linalg.svd(X, full_matrices=False)[0]
-    Z, trace = dense_and_trace(lrr(X, reg=np.inf, error=error))
-    assert_allclose(Z, V @ V.T, atol=1e-10)
-    assert (trace.converged, trace.n_iter) == (True, 0)
-    Z, trace = dense_and_trace(lrr(np.zeros((4, 3)), reg=0.5, error=error))
-    assert_array_equal(Z, np.zeros((4, 4)))
-    assert (trace.converged, trace.n_iter) == (True, 0)
+def test_metric_shrinkage_at_its_threshold():
+    """Σ w²/Λ = reg²: exactly there the error still vanishes."""
+    spectrum, W = np.array([4.0, 1.0]), np.array([[2.0, 0.0], [0.0, 1.0], [2.5, 0.0], [0.0, 0.5], [0.0, 0.0]])
+    found, sizes = metric_shrinkage(W, spectrum, 1.0, np.zeros(5))
+    assert_array_equal(found[[0, 1, 3, 4]], 0)
+    assert_array_equal(sizes[[0, 1, 3, 4]], 0)
+    assert_allclose(sizes[2], 2 * 2.5 - 4)  # one direction: s = sqrt(Λ)|w| − reg Λ
+    assert_allclose(found[2], [0.5, 0])
 
 
-@pytest.mark.parametrize("error", ["l1", "l21"])
-def test_scale_of_data_only_rescales_reg(X, error):
-    Z, trace = dense_and_trace(lrr(X, reg=0.01, error=error))
-    scaled, scaled_trace = dense_and_trace(lrr(2.0**-9 * X, reg=0.01 * 2.0**9, error=error))
-    assert_array_equal(scaled, Z)
-    assert scaled_trace == trace
+# ------------------------------------------------------------------ LatLRR
 
 
-@pytest.mark.parametrize("with_start", [False, True])
-def test_errors_of_whole_points_see_the_linear_kernel_alone(X, rng, with_start):
-    start = 0.1 * rng.normal(size=(18, 18)) if with_start else None
-    expected, expected_trace = dense_and_trace(kernel_lrr(X @ X.T, reg=0.01, tol=1e-4, start=start))
-    Z, trace = dense_and_trace(lrr(X, reg=0.01, error="l21", tol=1e-4, start=start))
-    assert_allclose(Z, expected, atol=1e-8)
-    assert trace.n_iter == expected_trace.n_iter
-    assert_allclose(trace.primal, expected_trace.primal, rtol=1e-6)
-    assert_allclose(trace.objective, expected_trace.objective, rtol=1e-8)
+class Constraint:
+    """Hold X = B Dᵀ + G Hᵀ + F and project on it by one general system in all unknowns."""
+
+    def __init__(self, X: Array, D: Array, G: Array, ratio: float) -> None:
+        (n, m), self.X, self.D, self.G, self.ratio = X.shape, X, D, G, ratio
+        by_points = np.kron(np.eye(n), D)
+        by_features = np.einsum("ij,kl->iklj", G, np.eye(m)).reshape(n * m, -1)
+        self.matrix = np.hstack([by_points, by_features])
+        self.factor = scipy.linalg.cho_factor(np.eye(self.matrix.shape[1]) + ratio * self.matrix.T @ self.matrix)
+
+    def errors(self, B: Array, H: Array) -> Array:
+        return self.X - B @ self.D.T - self.G @ H.T
+
+    def project(self, B: Array, H: Array, F: Array) -> tuple[Array, Array, Array]:
+        wanted = np.r_[B.ravel(), H.ravel()] + self.ratio * self.matrix.T @ (self.X - F).ravel()
+        found = scipy.linalg.cho_solve(self.factor, wanted)
+        B, H = found[: B.size].reshape(B.shape), found[B.size :].reshape(H.shape)
+        return B, H, self.errors(B, H)
+
+    def norm(self, B: Array, H: Array, F: Array) -> float:
+        return float(np.sqrt((B**2).sum() + (H**2).sum() + self.ratio * (F**2).sum()))
 
 
-def test_defaults(X, monkeypatch):
-    found, expected = lrr(X, reg=0.01), lrr(X, reg=0.01, error="l21", tol=1e-3, max_iter=1000)
-    assert_array_equal(found.dense(), expected.dense())
-    assert found.trace == expected.trace
-    given: list[Any] = []
-    monkeypatch.setattr(_nuclear, "Residuals", lambda *limits: given.append(limits) or Residuals(1.0, 5))
-    lrr(X, reg=0.01, error="l1")
-    assert given == [(1e-3, 1000)]
+def shrunk(M: Array) -> tuple[Array, Array, Array]:
+    left, values, right = np.linalg.svd(M, full_matrices=False)
+    values = np.maximum(values - 1 / COEFFICIENT_PENALTY, 0)
+    return (left * values) @ right, values[values > 0], right[values > 0]
 
 
-@pytest.mark.parametrize("error", ["l1", "l21"])
-def test_limits_reach_the_solver(X, error):
-    with pytest.warns(ConvergenceWarning, match="max_iter=3 iterations.*tol=1e-12"):
-        trace = lrr(X, reg=0.01, error=error, tol=1e-12, max_iter=3).trace
-    assert (trace.converged, trace.n_iter) == (False, 3)
-    loose = lrr(X, reg=0.01, error=error, tol=0.1).trace
-    tight = lrr(X, reg=0.01, error=error, tol=1e-4).trace
-    assert loose.n_iter < tight.n_iter
+def latent_reference(X: Array, reg: float, tol: float, max_iter: int) -> Reference:
+    """Minimise ‖B‖_* + ‖H‖_* + reg Σ|F| over X = B Dᵀ + G Hᵀ + F: all three shrunk at once, then projected."""
+    V, singular, right = np.linalg.svd(X, full_matrices=False)
+    U, rank = right.T, len(singular)
+    D, G = U * singular, V * singular
+    ratio = reg / (THRESHOLD_SHARE * np.sqrt(np.mean(X**2)))
+    threshold = reg / (ratio * COEFFICIENT_PENALTY)
+    kept, slopes = entrywise_match(singular, reg, X.size)
+    ranks = [np.count_nonzero(kept)] * 2
+    B, H, Y_F = V * kept / 2, U * kept / 2, (V * slopes) @ U.T / (ratio * COEFFICIENT_PENALTY)
+    found, primal, dual, objective, run = [], [], [], [], []
+    for stage in ("leading", "turned", "all"):
+        sizes = [n_directions(stage, rank, n_kept) for n_kept in ranks]
+        if None in sizes:
+            continue
+        turns = [np.eye(rank)[:, :size] for size in sizes]
+        if stage == "turned":
+            arguments = B + ratio * Y_F @ D, H + ratio * Y_F.T @ G
+            turns = [np.linalg.svd(M)[2][:size].T for M, size in zip(arguments, sizes, strict=True)]
+        constraint = Constraint(X, D @ turns[0], G @ turns[1], ratio)
+        parts: Any = [B @ turns[0], H @ turns[1]]
+        parts.append(constraint.errors(*parts))
+        Y: Any = [ratio * Y_F @ constraint.D, ratio * Y_F.T @ constraint.G, Y_F]
+        remaining = max_iter - len(primal)
+        for _ in range(remaining if stage == "all" else remaining // 2):
+            (J, J_values, J_right), (S, S_values, S_right) = shrunk(parts[0] + Y[0]), shrunk(parts[1] + Y[1])
+            new = [J, S, soft(parts[2] + Y[2], threshold)]
+            relaxed = [RELAXATION * a + (1 - RELAXATION) * b for a, b in zip(new, parts, strict=True)]
+            before = parts
+            parts = constraint.project(*(a - y for a, y in zip(relaxed, Y, strict=True)))
+            Y = [y + a - b for y, a, b in zip(Y, parts, relaxed, strict=True)]
+            gap = constraint.norm(*(a - b for a, b in zip(new, parts, strict=True)))
+            primal.append(gap / constraint.norm(parts[0], parts[1], X))
+            dual.append(constraint.norm(*(a - b for a, b in zip(parts, before, strict=True))) / constraint.norm(*Y))
+            objective.append(J_values.sum() + S_values.sum() + reg * np.abs(new[2]).sum())
+            run.append(stage)
+            ranks = [len(J_values), len(S_values)]
+            if max(primal[-1], dual[-1]) <= SLACK[stage] * tol:
+                break
+        B, H, Y_F = parts[0] @ turns[0].T, parts[1] @ turns[1].T, Y[2]
+        if stage != "leading" and stage in run:
+            fit_B = parts[0] @ J_right.T @ J_right @ turns[0].T
+            fit_H = parts[1] @ S_right.T @ S_right @ turns[1].T
+            size_of_errors = np.abs(X - fit_B @ D.T - G @ fit_H.T).sum()
+            value = np.linalg.norm(fit_B, "nuc") + np.linalg.norm(fit_H, "nuc") + reg * size_of_errors
+            found.append((value, fit_B, fit_H))
+    _, B, H = min(found, key=lambda candidate: candidate[0])
+    return Reference([V @ B.T, H @ U.T], primal, dual, objective, run)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"error": "l2"}, "error must be 'l1', 'l21' or 'fro', got 'l2'"),
-        ({"reg": 0.0}, "reg must be positive, got 0.0"),
-        ({"tol": 0.0}, "tol must be positive, got 0.0"),
-        ({"max_iter": 0}, "max_iter must be at least 1, got 0"),
-        ({"start": np.eye(3)}, r"start must have shape \(18, 18\) for this X, got \(3, 3\)"),
-    ],
-)
-def test_refusals(X, change, message):
-    with pytest.raises(ValueError, match=message):
-        lrr(X, **{"reg": 0.1, **change})
+def same_latent(X: Array, reg: float, **options: Any) -> set[str]:
+    found = latent_dense(X, reg=reg, **options)
+    return assert_same(latent_reference(X, reg, **options), found.coefficients, found.salient, trace=found.trace)
 
 
-@pytest.mark.parametrize("error", ["l1", "l21", "fro"])
-def test_points_have_two_dimensions(error):
-    with pytest.raises(ValueError, match="X must have one row per point, got 1 dimension"):
-        lrr(np.ones(3), reg=1.0, error=error)
+@pytest.mark.parametrize("reg", [0.004, 0.01])
+@pytest.mark.parametrize("is_tall", [False, True])
+def test_latent_steps(rng, reg, is_tall):
+    X = near_planes(rng, n_each=6, m=5)
+    assert same_latent(X if is_tall else X.T.copy(), reg, tol=1e-3, max_iter=300) == {"all"}
+
+
+@pytest.mark.parametrize("max_iter", [1, 3, 9, 300])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_latent_stages(rng, monkeypatch, max_iter):
+    monkeypatch.setattr(_nuclear, "SMALLEST_LEVEL", 3)
+    stages = same_latent(wide(rng, 17, 18, 17), 0.1, tol=1e-3, max_iter=max_iter)
+    assert max_iter < 300 or stages == {"leading", "turned", "all"}

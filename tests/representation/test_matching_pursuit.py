@@ -1,10 +1,10 @@
-"""Orthogonal matching pursuit for all points at once against scikit-learn, point by point."""
+"""Orthogonal matching pursuit for all samples at once against scikit-learn and a slow pursuit of each sample."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
+from numpy.testing import assert_allclose
 from sklearn.linear_model import orthogonal_mp
 
 from solved import sparse_and_trace
@@ -47,6 +47,41 @@ def test_longer_atoms_are_chosen_as_in_scikit_learn(rng: np.random.Generator) ->
     )
 
 
+def slow_pursuit(X, i, n_steps, tol):
+    """Return the atoms in the order of choice, their coefficients, and the relative residual after every step."""
+    chosen, lengths, residual = [], [], X[i].copy()
+    coefficients = np.zeros(0)
+    while len(chosen) < n_steps and np.linalg.norm(residual) > tol * np.linalg.norm(X[i]):
+        scores = np.abs(X @ residual)
+        scores[[i, *chosen]] = -1
+        chosen.append(int(scores.argmax()))
+        coefficients = np.linalg.lstsq(X[chosen].T, X[i], rcond=None)[0]
+        residual = X[i] - coefficients @ X[chosen]
+        lengths.append(float(np.linalg.norm(residual) / np.linalg.norm(X[i])))
+    return chosen, coefficients, lengths + [lengths[-1]] * (n_steps - len(lengths))
+
+
+@pytest.mark.parametrize("tol", [1e-6, 0.4])
+@pytest.mark.parametrize("batch", [5, 256])
+def test_every_step_of_every_sample(rng, monkeypatch, tol, batch):
+    monkeypatch.setattr(elastic_net, "MAX_BATCH", batch)
+    monkeypatch.setattr(elastic_net, "MIN_BATCH", 1)
+    X = rng.standard_normal((18, 6)) * rng.uniform(0.5, 2, (18, 1))
+    C, trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=4, tol=tol))
+    expected, lengths = np.zeros((18, 18)), []
+    for i in range(18):
+        chosen, coefficients, history = slow_pursuit(X, i, 4, tol)
+        expected[chosen, i] = coefficients
+        lengths.append(history)
+    assert_allclose(C.toarray(), expected, atol=1e-9)
+    assert C.nnz == np.count_nonzero(expected)
+    assert_allclose(trace.primal, np.max(lengths, axis=0), rtol=1e-9)
+    assert trace.n_iter == 4
+    assert trace.converged is True
+    assert C.has_sorted_indices
+    assert C.indices.dtype == C.indptr.dtype == np.int32
+
+
 def test_codes_are_least_squares_on_their_support(rng: np.random.Generator) -> None:
     X = unit(rng.standard_normal((80, 20)))
     C, trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=6))
@@ -76,28 +111,13 @@ def test_independent_subspaces_give_a_block_diagonal_matrix(rng: np.random.Gener
     assert np.all(labels[C.row] == labels[C.col])
 
 
-def test_tolerance_stops_each_point_at_its_own_step(rng: np.random.Generator) -> None:
+def test_tolerance_stops_each_sample_at_its_own_step(rng: np.random.Generator) -> None:
     X = unit(rng.standard_normal((100, 10)))
     counts = np.count_nonzero(orthogonal_matching_pursuit(X, n_nonzero=9, tol=0.3).sparse().toarray(), axis=0)
     codes = [orthogonal_matching_pursuit(X, n_nonzero=k).sparse() for k in range(1, 10)]
     short = np.array([np.linalg.norm(X.T - X.T @ C, axis=0) <= 0.3 for C in codes])
     np.testing.assert_array_equal(counts, np.where(short.any(axis=0), short.argmax(axis=0) + 1, 9))
     assert counts.min() < counts.max()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_form_of_the_result(rng: np.random.Generator, dtype: type) -> None:
-    X = rng.standard_normal((50, 8)).astype(dtype)
-    before = X.copy()
-    X.setflags(write=False)
-    C = orthogonal_matching_pursuit(X, n_nonzero=4).sparse()
-    assert isinstance(C, sparse.csc_array)
-    assert C.dtype == dtype
-    assert C.indices.dtype == np.int32
-    assert C.has_sorted_indices
-    assert C.shape == (50, 50)
-    assert np.all(C.diagonal() == 0)
-    np.testing.assert_array_equal(X, before)
 
 
 def test_float32_close_to_float64(rng: np.random.Generator) -> None:
@@ -107,23 +127,6 @@ def test_float32_close_to_float64(rng: np.random.Generator) -> None:
         orthogonal_matching_pursuit(X.astype(np.float64), n_nonzero=5).sparse(),
     )
     np.testing.assert_allclose(C.toarray(), exact.toarray(), atol=1e-4)
-
-
-def test_permutation_of_points_permutes_coefficients(rng: np.random.Generator) -> None:
-    X = unit(rng.standard_normal((300, 12)))
-    order = rng.permutation(300)
-    C, permuted = (orthogonal_matching_pursuit(Z, n_nonzero=5).sparse().toarray() for Z in (X, X[order]))
-    np.testing.assert_allclose(permuted, C[np.ix_(order, order)], atol=1e-8)
-
-
-def test_batches_do_not_matter(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    X = unit(rng.standard_normal((101, 12)))
-    C, trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=5))
-    monkeypatch.setattr(elastic_net, "MAX_BATCH", 7)
-    monkeypatch.setattr(elastic_net, "MIN_BATCH", 1)
-    small, small_trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=5))
-    np.testing.assert_allclose(small.toarray(), C.toarray(), atol=1e-8)
-    np.testing.assert_allclose(small_trace.primal, trace.primal, rtol=1e-8)
 
 
 @pytest.mark.parametrize(("dtype", "factor"), [(np.float64, 1e-150), (np.float64, 1e200), (np.float32, 1e30)])
@@ -151,7 +154,7 @@ def test_duplicates_and_zero_rows(rng: np.random.Generator, dtype: type) -> None
     assert np.all(np.count_nonzero(C[:, twins], axis=0) == 1)
 
 
-@pytest.mark.parametrize("X", [np.eye(5), np.zeros((4, 3)), np.ones((1, 3))])
+@pytest.mark.parametrize("X", [np.eye(5), np.zeros((4, 3)), np.ones((1, 3)), np.zeros((2, 0))])
 def test_nothing_to_represent_with(X: Array) -> None:
     C = orthogonal_matching_pursuit(X).sparse()
     assert C.shape == (len(X), len(X))
@@ -168,11 +171,39 @@ def test_more_atoms_asked_for_than_there_are(rng: np.random.Generator, shape: tu
         np.testing.assert_allclose(X.T @ C, X.T, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("multiple", "n_atoms"), [(9.5, 1), (10.5, 2)])
+def test_ten_times_the_machine_precision_is_nothing(dtype, multiple, n_atoms):
+    X = np.array([[1, 0], [1, multiple * np.finfo(dtype).eps], [0, 1]], dtype=dtype)
+    C = orthogonal_matching_pursuit(X, n_nonzero=2, tol=0.0).sparse()
+    assert C.dtype == dtype
+    assert np.count_nonzero(C.toarray()[:, 0]) == n_atoms
+
+
+@pytest.mark.parametrize(("multiple", "is_chosen"), [(9.0, False), (10.9, True)])
+def test_atoms_within_rounding_of_the_others_are_not_chosen(multiple, is_chosen):
+    """The second atom of the first sample hardly leaves the first one, relative to its own length."""
+    eps = np.finfo(np.float64).eps
+    X = np.array([[1.0, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.25 * multiple * eps, 0.0]])
+    C = orthogonal_matching_pursuit(X, n_nonzero=2).sparse().toarray()
+    assert (C[2, 0] != 0) == is_chosen
+
+
+@pytest.mark.parametrize(("multiple", "is_chosen"), [(9.0, False), (10.9, True)])
+def test_atoms_orthogonal_to_the_rest_are_not_chosen(multiple, is_chosen):
+    """The residual of the first sample is (0, 0.5, 0), which the last atom meets only in its last digits."""
+    eps = np.finfo(np.float64).eps
+    X = np.array([[1.0, 0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.25 * multiple * eps, 0.25]])
+    C = orthogonal_matching_pursuit(X, n_nonzero=2).sparse().toarray()
+    assert (C[2, 0] != 0) == is_chosen
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"n_nonzero": 0}, "n_nonzero must be at least 1"),
         ({"X": np.ones(3)}, "X must be a two-dimensional array"),
+        ({"X": np.empty((0, 3))}, r"points as rows, got shape \(0, 3\)"),
         ({"X": np.array([[1.0, np.inf]])}, "X must be finite"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The closed form against n separate ridge problems, against eq. 3.9 as printed, and against hard kernels."""
+"""Ridge representations against n separate problems and eq. 3.9 as printed; kernels that are hard to invert."""
 
 from __future__ import annotations
 
@@ -12,13 +12,22 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.sparse.linalg import ArpackNoConvergence
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from subspaces.graphs.truncation import truncate, truncate_symmetric
 from subspaces.kernels import as_kernel
-from subspaces.representation.inverse import IndefiniteKernelWarning
-from subspaces.representation.ridge import ridge, ridge_low_rank
+from subspaces.representation import inverse as module
+from subspaces.representation.inverse import IndefiniteKernelWarning, above_rounding, penalty, warn_if_indefinite
+from subspaces.representation.ridge import (
+    ridge,
+    ridge_low_rank,
+    ridge_unconstrained,
+    ridge_unconstrained_low_rank,
+    whitened,
+)
+from subspaces.utils import decompositions
 from subspaces.utils.packed import packed_copy
 
 
@@ -31,7 +40,7 @@ def kernel_matrix(name: str, X: np.ndarray) -> np.ndarray:
 
 
 def separate_problems(K: np.ndarray, lam: float) -> np.ndarray:
-    """Eq. 3.22 for each point: φ(X_i) has a zero column at i, so its Gram matrix a zero row and column."""
+    """Solve eq. 3.22 for each sample: φ(X_i) has a zero column at i, so its Gram matrix a zero row and column."""
     n = len(K)
     C = np.empty((n, n))
     for i in range(n):
@@ -44,7 +53,7 @@ def separate_problems(K: np.ndarray, lam: float) -> np.ndarray:
 
 
 def separate_least_squares(Z: np.ndarray, lam: float) -> np.ndarray:
-    """The same in the feature space: min ‖z_i − Z_iᵀc‖² + λ‖c‖² as one stacked least-squares problem per point."""
+    """Solve min ‖z_i − Z_iᵀc‖² + λ‖c‖² in the feature space, one stacked least-squares problem per sample."""
     n = len(Z)
     C = np.empty((n, n))
     for i in range(n):
@@ -56,7 +65,7 @@ def separate_least_squares(Z: np.ndarray, lam: float) -> np.ndarray:
 
 
 def printed(K: np.ndarray, lam: float) -> np.ndarray:
-    """Eq. 3.9 column by column, nothing simplified."""
+    """Evaluate eq. 3.9 column by column, nothing simplified."""
     n = len(K)
     U = np.linalg.inv(K + lam * np.eye(n))
     C = np.empty((n, n))
@@ -73,6 +82,12 @@ def whole(coefficients) -> np.ndarray:
     assert (C.diagonal() == 0).all()
     assert C.dtype == coefficients.dtype
     return C
+
+
+def with_eigenvalues(values, rng) -> np.ndarray:
+    basis = np.linalg.qr(rng.standard_normal((len(values), len(values))))[0]
+    K = (basis * np.asarray(values)) @ basis.T
+    return (K + K.T) / 2
 
 
 @pytest.mark.parametrize("reg", [1e-3, 0.1, 1.0, 50.0])
@@ -125,7 +140,7 @@ def test_low_rank_form_is_the_dense_form(n, r, reg, rng):
 
 
 def test_low_rank_form_of_rank_deficient_float32(rng):
-    """Features far outnumber the dimension: the zero eigenvalues of ZᵀZ are rounding, below or above zero."""
+    """Zero eigenvalues of ZᵀZ are rounding, below or above zero."""
     Z = (rng.standard_normal((400, 3)) @ rng.standard_normal((3, 60))).astype(np.float32)
     Z64 = Z.astype(np.float64)
     for reg in (1e-2, 1.0):
@@ -133,38 +148,40 @@ def test_low_rank_form_of_rank_deficient_float32(rng):
         assert_allclose(whole(ridge_low_rank(Z, reg=reg)), expected, rtol=0, atol=2e-3 * np.abs(expected).max())
 
 
-def test_low_rank_form_needs_no_square_array(rng):
-    n = 3000
-    Z = rng.standard_normal((n, 5))
-    tracemalloc.start()
-    coefficients = ridge_low_rank(Z, reg=1.0)
-    coefficients.columns(0, 10)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 0.05 * 8 * n**2
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("reg", [0.1, 1.0, 20.0])
+def test_unconstrained_form_is_the_smoother(reg, dtype, rng):
+    Z = rng.standard_normal((30, 40))
+    K = (Z @ Z.T).astype(dtype)
+    before, lam = K.copy(), reg * np.trace(K) / 30
+    found = ridge_unconstrained(K, reg=reg)
+    assert_array_equal(K, before)
+    assert (found.n_samples, found.dtype) == (30, dtype)
+    assert_allclose(found.penalty, lam, rtol=1e-6)
+    expected = np.linalg.solve(K.astype(np.float64) + lam * np.eye(30), K.astype(np.float64))
+    tolerance = 1e-10 if dtype == np.float64 else 1e-4
+    for start, stop in ((0, 30), (3, 4), (12, 30)):
+        assert_allclose(found.columns(start, stop), expected[start:stop], rtol=0, atol=tolerance)
+        assert_allclose(found.rows(start, stop), expected[start:stop], rtol=0, atol=tolerance)
+    assert found.columns(0, 30).dtype == dtype
+    assert_allclose(found.condition, np.linalg.cond(before + lam * np.eye(30), 1), rtol=0.5)
+    assert 0 < found.residual < 100 * np.finfo(dtype).eps * found.condition
 
 
-@pytest.mark.parametrize("make", ["dense", "low rank"])
-def test_blocks_agree_with_the_whole_and_are_fresh(make, rng):
-    Z = rng.standard_normal((23, 4))
-    coefficients = ridge(Z @ Z.T, reg=0.3) if make == "dense" else ridge_low_rank(Z, reg=0.3)
-    C = whole(coefficients).copy()
-    for start, stop in ((0, 1), (5, 12), (22, 23), (0, 23)):
-        columns, rows = coefficients.columns(start, stop), coefficients.rows(start, stop)
-        assert_allclose(columns, C[:, start:stop].T, rtol=1e-12, atol=1e-14)
-        assert_allclose(rows, C[start:stop], rtol=1e-12, atol=1e-14)
-        columns[:], rows[:] = np.nan, np.nan
-    assert_array_equal(coefficients.columns(0, 23).T, C)
-
-
-def test_optimality_condition(rng):
-    """(K + λI)C − K must vanish off the diagonal: only there the constraint c_ii = 0 may push."""
-    K = kernel_matrix("rbf", rng.standard_normal((80, 3)))
-    coefficients = ridge(K, reg=0.01)
-    C = whole(coefficients)
-    gradient = (K + coefficients.penalty * np.eye(80)) @ C - K
-    np.fill_diagonal(gradient, 0)
-    assert np.abs(gradient).max() < 1e-10
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_unconstrained_low_rank_form_is_the_dense_one(convert, rng):
+    Z = rng.standard_normal((40, 6))
+    for reg in (0.05, 3.0):
+        found, dense = ridge_unconstrained_low_rank(convert(Z), reg=reg), ridge_unconstrained(Z @ Z.T, reg=reg)
+        assert_allclose(found.columns(0, 40), dense.columns(0, 40), rtol=0, atol=1e-10)
+        assert_array_equal(found.rows(5, 9), found.columns(5, 9))
+        assert (found.n_samples, found.dtype) == (40, np.float64)
+        assert_allclose(found.penalty, dense.penalty, rtol=1e-12)
+        values = np.linalg.eigvalsh(Z @ Z.T)
+        assert_allclose(found.condition, (values[-1] + found.penalty) / found.penalty, rtol=1e-8)
+        assert found.residual < 1e-12
+    assert ridge_unconstrained_low_rank(Z.astype(np.float32)).columns(0, 40).dtype == np.float32
+    assert_allclose(ridge_unconstrained_low_rank(np.eye(3)).columns(0, 3), np.eye(3) / 2, rtol=1e-12)
 
 
 def test_large_reg_gives_the_kernel_itself(rng):
@@ -179,7 +196,7 @@ def test_large_reg_gives_the_kernel_itself(rng):
     assert_allclose(whole(single) * single.penalty, off, rtol=1e-5, atol=2 * 30 / 1e5)
 
 
-def test_scale_and_order_of_points_do_not_matter(rng):
+def test_scale_and_order_of_samples_do_not_matter(rng):
     K = kernel_matrix("rbf", rng.standard_normal((40, 3)))
     C = whole(ridge(K, reg=0.2))
     for power in (-200, -100, 100, 200):
@@ -201,20 +218,180 @@ def test_tiny_cases():
     assert_array_equal(whole(ridge(np.zeros((4, 4)))), np.zeros((4, 4)))
 
 
+# ------------------------------------------------------------------ blocks for the graph builders
+
+
+def test_core_is_symmetric_and_hollow_and_gives_the_columns(rng):
+    Z = rng.standard_normal((30, 4))
+    for found in (ridge(Z @ Z.T, reg=0.3), ridge_low_rank(Z, reg=0.3)):
+        M, C = found.core(0, 30), found.columns(0, 30).T
+        assert_allclose(M, M.T, atol=1e-14)
+        assert (M.diagonal() == 0).all()
+        columns = np.tile(np.arange(30), (30, 1))
+        assert_allclose(found.of_core(M, columns), C, rtol=1e-12, atol=1e-14)
+        assert_allclose(found.core(4, 9), M[4:9], rtol=1e-12, atol=1e-15)
+
+
+def test_draft_is_the_core_up_to_a_factor_and_pairs_are_exact(rng):
+    Z = 1e-3 * rng.standard_normal((60, 7))
+    found = ridge_low_rank(Z, reg=0.5)
+    M, draft = found.core(0, 60), found.draft.core(0, 60)
+    assert draft.dtype == np.float32
+    largest = np.abs(M).argmax()
+    factor = draft.flat[largest] / M.flat[largest]
+    assert_allclose(draft, factor * M, rtol=0, atol=1e-5 * np.abs(draft).max())
+    assert 1e-3 < np.abs(draft).max() < 100  # far from what single precision cannot hold
+    rows, columns = np.array([3, 0, 59]), np.array([[5, 7], [1, 2], [4, 0]])
+    assert_allclose(found.draft.pairs(rows, columns), M[rows[:, None], columns], rtol=1e-12)
+    single = ridge_low_rank(Z.astype(np.float32), reg=0.5)
+    assert single.draft is None
+
+
+def test_draft_of_negative_samples_of_very_different_sizes():
+    """The draft is divided by the largest magnitude: by the smallest, squares would overflow."""
+    for sign in (1, -1):
+        found = ridge_low_rank(sign * np.array([[1.0], [1e-30], [0.5]]), reg=1.0)
+        draft = found.draft.core(0, 3)
+        assert np.isfinite(draft).all()
+        assert_allclose(draft[0, 2], 0.5, rtol=1e-6)
+
+
+def test_zero_samples_and_no_features():
+    found = ridge_low_rank(np.zeros((5, 2)), reg=1.0)
+    assert_array_equal(found.columns(0, 5), np.zeros((5, 5)))
+    assert_array_equal(found.draft.core(0, 5), np.zeros((5, 5)))
+    assert (found.condition, found.residual, found.penalty) == (1.0, 0.0, 1.0)
+    assert_array_equal(ridge_unconstrained_low_rank(np.zeros((5, 0)), reg=1.0).dense(), np.zeros((5, 5)))
+
+
+def test_blocks_of_wide_samples_are_larger(rng):
+    sizes = [ridge_low_rank(rng.standard_normal((3, rank))).enlarge for rank in (1, 39, 40, 60, 160, 400)]
+    assert sizes == [1, 1, 2, 3, 8, 8]
+
+
+# ------------------------------------------------------------------ λ, condition number and residual
+
+
+def test_penalty_is_relative_to_the_mean_diagonal():
+    assert penalty(np.array([1.0, 3.0]), 0.5) == 1.0
+    assert penalty(np.array([1, 3]), 0.5) == 1.0
+    assert penalty(np.zeros(3), 0.5) == 0.5
+    assert penalty(np.array([-2.0, 1.0]), 0.5) == 0.5
+    assert penalty(np.array([0.5]), 0.0) == 0.0
+    assert penalty(np.full(3, 2e38, dtype=np.float32), 1.0) == pytest.approx(2e38)  # whose sum has no value
+
+
+@pytest.mark.parametrize(
+    ("diagonal", "reg", "dtype"),
+    [
+        (1e30, 1e10, np.float32),
+        (1e-10, 1e38, np.float32),
+        (1e300, 1e10, np.float64),
+        (1e-300, 1 / np.finfo(np.float64).tiny, np.float64),
+        (1.0, np.inf, np.float64),
+    ],
+)
+def test_penalty_without_a_value_is_refused(diagonal, reg, dtype):
+    with pytest.raises(ValueError, match=f"too large for {np.dtype(dtype)}: take a smaller reg"):
+        penalty(np.full(2, diagonal, dtype=dtype), reg)
+    assert penalty(np.ones(2, dtype=dtype), 1e30) == 1e30
+
+
+def test_penalty_below_rounding_is_raised_with_a_warning():
+    eps = np.finfo(np.float32).eps
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert above_rounding(4 * eps, 4.0, np.float32) == 4 * eps
+        assert above_rounding(8 * eps, 4.0, np.float32, 2.0) == 8 * eps
+    with pytest.warns(IndefiniteKernelWarning, match="larger reg"):
+        assert above_rounding(7 * eps, 4.0, np.float32, 2.0) == 8 * eps
+    with pytest.warns(IndefiniteKernelWarning, match="float32"):
+        assert above_rounding(0.0, 4.0, np.float32) == 4 * eps
+
+
+def test_low_rank_form_with_reg_zero_stays_finite(rng):
+    Z = rng.standard_normal((20, 3))
+    with pytest.warns(IndefiniteKernelWarning, match="rounding"):
+        found = ridge_low_rank(Z, reg=0.0)
+    assert_allclose(found.penalty, 10 * np.finfo(np.float64).eps * (Z**2).sum(), rtol=1e-12)
+    assert_allclose(found.columns(0, 20) @ Z, Z, atol=1e-4)
+    with pytest.warns(IndefiniteKernelWarning, match="rounding of the kernel matrix in float32"):
+        single = ridge_low_rank(Z.astype(np.float32), reg=1e-12)
+    assert_allclose(single.penalty, 10 * np.finfo(np.float32).eps * (Z**2).sum(), rtol=1e-5)
+
+
+def test_penalty_of_whitened_samples_is_summed_in_double(rng):
+    """Each feature has a sum of squares in single precision, all of them together have none."""
+    Z = rng.standard_normal((60, 40)).astype(np.float32)
+    expected, lam = whitened(Z, 0.1)
+    H, scaled_lam = whitened(np.ldexp(Z, 60), 0.1)
+    assert np.ldexp(np.square(Z, dtype=np.float64).sum(), 120) > np.finfo(np.float32).max
+    assert_allclose(scaled_lam, np.ldexp(lam, 120), rtol=1e-6)
+    assert_allclose(H @ H.T, expected @ expected.T, atol=1e-4)
+
+
+@pytest.mark.parametrize("power", [-201, -101, -60, -30, 30, 60, 101, 201])
+def test_extreme_scales_change_neither_coefficients_nor_relative_penalty(power, rng):
+    Z = rng.standard_normal((30, 40))
+    K = Z @ Z.T
+    expected, found = ridge(K, reg=0.2), ridge(K * 2.0**power, reg=0.2)
+    assert_allclose(found.columns(0, 30), expected.columns(0, 30), rtol=1e-12)
+    assert_allclose(found.penalty, expected.penalty * 2.0**power, rtol=1e-12)
+    assert_allclose(found.condition, expected.condition, rtol=1e-9)
+    if abs(power) < 120:
+        single = ridge((K * 2.0**power).astype(np.float32), reg=0.2)
+        assert_allclose(single.columns(0, 30), expected.columns(0, 30), atol=1e-4)
+        assert_allclose(single.penalty, expected.penalty * 2.0**power, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("power", "expected"), [(0, 0), (39, 0), (40, 40), (41, 42), (-41, 0), (-42, -42), (-43, -42)])
+def test_exponent_is_even_and_zero_within_forty(power, expected):
+    assert module._exponent_of(np.full(3, 2.0**power), 0.0) == expected
+    assert module._exponent_of(np.full(3, -(2.0 ** (power - 1))), 1.0) == expected
+
+
+def test_condition_number_is_that_of_the_system(rng):
+    assert_allclose(ridge(np.eye(4), reg=1e5).condition, 1.0, rtol=1e-12)
+    for lam in (1e-6, 1e-2, 10.0):
+        K = with_eigenvalues(np.linspace(0, 1, 25), rng)
+        system = K + ridge(K, reg=lam).penalty * np.eye(25)
+        assert_allclose(ridge(K, reg=lam).condition, np.linalg.cond(system, 1), rtol=0.5)
+
+
+def test_low_rank_condition_number_is_that_of_the_system(rng):
+    Z = rng.standard_normal((40, 3))
+    for reg in (1e-8, 1e-3, 1.0):
+        found = ridge_low_rank(Z, reg=reg)
+        values = np.linalg.eigvalsh(Z.T @ Z)
+        assert_allclose(found.condition, (values[-1] + found.penalty) / found.penalty, rtol=1e-4)
+        assert found.residual < 100 * np.finfo(np.float64).eps * found.condition
+
+
+def test_condition_number_stays_positive_where_rounding_is_all():
+    H = 1.0000001 * np.eye(4, 2)  # a column of H may be rounded to a norm above one
+    condition, _ = module.low_rank_evidence(np.eye(4, 2), H, 1e-17)
+    assert condition == 1 / np.finfo(np.float64).eps
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_warns_of_ill_conditioning_at_a_tenth_of_what_the_precision_holds(dtype):
+    limit = 0.1 / np.finfo(dtype).eps
+    for condition, told in ((0.8 * limit, False), (1.25 * limit, True)):
+        factor = np.array([1.0, condition**-0.5, 0.5], dtype=dtype)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            module._warn_if_ill_conditioned(factor)
+        assert len(said) == told
+
+
 # ------------------------------------------------------------------ kernels that are not positive definite
-
-
-def indefinite(n: int, rng: np.random.Generator, lowest: float = -3.0) -> np.ndarray:
-    basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    K = (basis * np.linspace(lowest, 10, n)) @ basis.T
-    return (K + K.T) / 2
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n", [30, 99, 100, 400])
-def test_indefinite_kernel_is_shifted_and_said_so(n, dtype, overwrite, rng):
-    K = indefinite(n, rng).astype(dtype)
+def test_indefinite_kernel_is_shifted_with_a_warning(n, dtype, overwrite, rng):
+    K = with_eigenvalues(np.linspace(-3, 10, n), rng).astype(dtype)
     K = (K + K.T) / 2
     before = K.copy()
     with pytest.warns(IndefiniteKernelWarning, match="smallest eigenvalue"):
@@ -230,11 +407,60 @@ def test_indefinite_kernel_is_shifted_and_said_so(n, dtype, overwrite, rng):
     assert_allclose(C, expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
 
-def test_negative_definite_kernel(rng):
-    A = rng.standard_normal((20, 20))
+def test_penalty_is_raised_by_the_eigenvalue_and_a_margin(rng):
+    K = with_eigenvalues(np.linspace(-2, 5, 20), rng)
     with pytest.warns(IndefiniteKernelWarning):
-        coefficients = ridge(-A @ A.T, reg=1.0)
-    assert np.isfinite(whole(coefficients)).all()
+        found = ridge(K, reg=0.1)
+    rounding = 10 * np.finfo(np.float64).eps * 20 * np.abs(K.diagonal()).mean()
+    assert_allclose(found.penalty, 0.1 * np.trace(K) / 20 + 2 * 1.001 + rounding, rtol=1e-9)
+    with pytest.warns(IndefiniteKernelWarning):  # singular, not indefinite: rounding alone
+        found = ridge(np.full((2, 2), 4.0), reg=0.0)
+    assert_allclose(found.penalty, 10 * np.finfo(np.float64).eps * 2 * 4, rtol=0.2)
+
+
+def test_eigenvalue_that_lanczos_misses_is_found_by_lapack(monkeypatch, rng):
+    K = with_eigenvalues(np.linspace(-3, 9, 40), rng)
+    monkeypatch.setattr(module, "_smallest_by_lanczos", lambda K: 0.0)
+    with pytest.warns(IndefiniteKernelWarning) as said:
+        found = ridge(K, reg=0.1)
+    assert len(said) == 2
+    assert found.penalty > 3
+    system = K + found.penalty * np.eye(40)
+    U = np.linalg.inv(system)
+    assert_allclose(found.columns(0, 40).T, np.eye(40) - U / U.diagonal(), atol=1e-6 * np.abs(U).max())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_cannot_be_inverted_is_refused(monkeypatch, rng):
+    for name in ("_smallest_by_lanczos", "smallest_eigenvalue"):
+        monkeypatch.setattr(module, name, lambda K: 0.0)
+    with pytest.raises(ValueError, match="cannot be inverted in float64: increase reg, or check the kernel"):
+        ridge(with_eigenvalues(np.linspace(-3, 9, 40), rng), reg=0.1)
+
+
+def test_lanczos_that_does_not_converge_gives_way(monkeypatch, rng):
+    def eigsh(*_, **__):
+        raise ArpackNoConvergence("no", np.empty(0), np.empty((0, 0)))
+
+    monkeypatch.setattr(decompositions, "eigsh", eigsh)
+    K = with_eigenvalues(np.linspace(-3, 9, 120), rng)
+    assert_allclose(module._smallest_by_lanczos(K), -3, rtol=1e-10)
+
+
+def test_estimate_is_not_above_the_smallest_eigenvalue(rng):
+    """λ is raised by it: what Lanczos has not found yet would be missing."""
+    K = with_eigenvalues(np.linspace(-3, 9, 600), rng)
+    assert -3.02 < module._smallest_by_lanczos(K) <= -3
+
+
+def test_indefinite_kernel_is_told_from_rounding(rng):
+    for lowest, told in ((-1e-2, True), (-1e-7, False), (0.5, False)):
+        K = with_eigenvalues(np.linspace(lowest, 1, 30), rng)
+        for scale in (1e-5, 1.0, 1e5):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                warn_if_indefinite(scale * K)
+            assert [message.category for message in said] == [IndefiniteKernelWarning] * told
 
 
 def test_definite_kernel_gives_no_warning(rng):
@@ -242,7 +468,7 @@ def test_definite_kernel_gives_no_warning(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ridge(K, reg=0.01)
-        ridge(indefinite(60, rng), reg=5.0)  # λ alone makes it definite
+        ridge(with_eigenvalues(np.linspace(-3, 10, 60), rng), reg=5.0)  # λ alone makes it definite
 
 
 @pytest.mark.parametrize("reg", [0.0, 1e-300, 1e-20, 1e-14])
@@ -258,17 +484,6 @@ def test_singular_kernel_with_tiny_reg_stays_finite(n, rank, dtype, reg, rng):
     # each point lies in the span of the others, so it must be reproduced well
     error = np.linalg.norm(Z - C.T @ Z) / np.linalg.norm(Z)
     assert error < (1e-6 if dtype == np.float64 else 3e-2)
-
-
-def test_hopeless_conditioning_is_reported(rng):
-    basis = np.linalg.qr(rng.standard_normal((30, 30)))[0]
-    K = np.diag(np.logspace(0, -14, 30))
-    with pytest.warns(UserWarning, match="condition number"):
-        ridge(K.astype(np.float32), reg=1e-15)
-    K = (basis * np.logspace(0, -3, 30)) @ basis.T
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ridge((K + K.T) / 2, reg=1e-3)
 
 
 @pytest.mark.parametrize("n", [20, 200])
@@ -292,57 +507,11 @@ def test_any_symmetric_matrix_gives_finite_coefficients(A, reg):
     assert_array_equal(K, before)
 
 
-# ------------------------------------------------------------------ memory
-
-
-def peak_over(base: int) -> int:
-    return tracemalloc.get_traced_memory()[1] - base
-
-
-def test_overwrite_needs_no_second_square_array(rng):
-    n = 1500
-    K = kernel_matrix("linear", rng.standard_normal((n, 4)))
-    tracemalloc.start()
-    base = tracemalloc.get_traced_memory()[0]
-    coefficients = ridge(K, reg=1.0, overwrite=True)
-    extra = peak_over(base)
-    tracemalloc.stop()
-    assert extra < 0.3 * 8 * n**2
-    assert np.isfinite(coefficients.columns(0, 5)).all()
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_indefinite_kernel_needs_no_second_square_array(rng):
-    n = 1500
-    K = rng.standard_normal((n, n))
-    K += K.T.copy()
-    tracemalloc.start()
-    base = tracemalloc.get_traced_memory()[0]
-    ridge(K, reg=1.0, overwrite=True)
-    extra = peak_over(base)
-    tracemalloc.stop()
-    assert extra < 0.3 * 8 * n**2
-
-
-@pytest.mark.parametrize("graph", ["column", "symmetric"])
-def test_kernel_to_sparse_coefficients_in_half_a_square_array(graph, rng):
-    n = 1500
-    X = rng.standard_normal((n, 10))
-    with threadpool_limits(1):  # every thread holds blocks of its own
-        tracemalloc.start()
-        kernel = as_kernel("rbf").fit(X)
-        found = ridge(kernel.packed_gram(X), reg=1.0, overwrite=True)
-        truncate_symmetric(found, 5) if graph == "symmetric" else truncate(found, 5)
-        peak = peak_over(0)
-        tracemalloc.stop()
-    assert peak < 0.9 * 8 * n**2  # blocks of a fixed size are 0.3 at this one, 0.03 at 5,000 points
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("affine", [False, True])
 @pytest.mark.parametrize("n", [60, 61, 140])
 def test_packed_kernels_go_every_way_of_whole_ones(n, affine, rng):
-    """Definite, indefinite (λ is raised), of extreme size; overwritten or not."""
+    """Check definite, indefinite (λ is raised) and extreme kernels; overwritten or not."""
     Z = rng.standard_normal((n, 5))
     for K in (Z @ Z.T, 1 - Z @ Z.T, 2.0**90 * (Z @ Z.T)):
         half = packed_copy(K)
@@ -354,3 +523,39 @@ def test_packed_kernels_go_every_way_of_whole_ones(n, affine, rng):
         for other in (found, taken):
             assert_array_equal(other.dense(), expected.dense())
             assert (other.penalty, other.condition) == (expected.penalty, expected.condition)
+
+
+# ------------------------------------------------------------------ memory
+
+
+def peak_of(compute) -> int:
+    tracemalloc.start()
+    compute()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("affine", [False, True])
+def test_overwrite_needs_no_second_square_array(affine, rng):
+    n = 1500
+    A = rng.standard_normal((n, n))
+    for K in (kernel_matrix("linear", rng.standard_normal((n, 4))), A + A.T):  # definite and not
+        assert peak_of(lambda K=K: ridge(K, reg=1.0, affine=affine, overwrite=True)) < 0.3 * 8 * n**2
+
+
+@pytest.mark.parametrize("affine", [False, True])
+def test_low_rank_form_needs_no_square_array(affine, rng):
+    Z = rng.standard_normal((3000, 5))
+    assert peak_of(lambda: ridge_low_rank(Z, reg=1.0, affine=affine).columns(0, 10)) < 0.05 * 8 * 3000**2
+
+
+@pytest.mark.parametrize("cut", [truncate, truncate_symmetric])
+def test_kernel_to_sparse_coefficients_in_half_a_square_array(cut, rng):
+    n = 1500
+    X = rng.standard_normal((n, 10))
+    kernel = as_kernel("rbf").fit(X)
+    with threadpool_limits(1):  # every thread holds blocks of its own
+        peak = peak_of(lambda: cut(ridge(kernel.packed_gram(X), reg=1.0, overwrite=True), 5))
+    assert peak < 0.9 * 8 * n**2  # blocks of a fixed size are 0.3 at this one, 0.03 at 5,000 samples

@@ -1,4 +1,4 @@
-"""SSC and KSSC against CVXPY, against their optimality conditions, and on data whose answer is known."""
+"""SSC and KSSC against CVXPY, scikit-learn and their optimality conditions; the authors' ADMM as printed."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from solved import dense_and_trace
+from subspaces import SSC
 from subspaces.representation import sparse as solver
-from subspaces.representation.sparse import data_weight, kssc, kssc_path, outlier_weight, ssc
+from subspaces.representation.sparse import data_weight, kssc, outlier_weight, ssc, ssc_admm
 from subspaces.utils import blocks
 from subspaces.utils.blocks import row_blocks
 from subspaces.utils.types import Array
 
+EPS = float(np.finfo(np.float64).eps)
 TIGHT = {"tol": 1e-9, "max_iter": 500}
-
-
-@pytest.fixture(params=[0, 1, 2])
-def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    return np.random.default_rng(request.param)
+OPTIONS: list[dict[str, Any]] = [{}, {"affine": True}, {"outliers": True}]
+every_option = pytest.mark.parametrize("options", OPTIONS, ids=["plain", "affine", "outliers"])
 
 
 def union_of_subspaces(
@@ -53,7 +52,7 @@ def outlier_objective(C: Array, X: Array, weight: float, weight_of_errors: float
 
 
 def cvxpy_minimum(features: Array, weight: float, affine: bool, weight_of_errors: float | None = None) -> float:
-    """The stated problem, solved by a general interior-point method; `features` has points as columns."""
+    """Solve the stated problem by a general interior-point method; `features` has samples as columns."""
     cp = pytest.importorskip("cvxpy")
     n = features.shape[1]
     C = cp.Variable((n, n))
@@ -69,7 +68,7 @@ def cvxpy_minimum(features: Array, weight: float, affine: bool, weight_of_errors
 
 
 def assert_optimal(C: Array, slope: Array, affine: bool, atol: float) -> None:
-    """Subgradient conditions: slope_j − ν = sign(c_j) on the support, within [−1, 1] elsewhere."""
+    """Check the subgradient conditions: slope_j − ν = sign(c_j) on the support, within [−1, 1] elsewhere."""
     assert_array_equal(np.diag(C), 0)
     for i, (c, s) in enumerate(zip(C.T, slope.T, strict=True)):
         support = c != 0
@@ -106,25 +105,13 @@ def test_kssc_minimises_the_stated_objective(rng: np.random.Generator, error_wei
 
 
 @pytest.mark.parametrize("affine", [False, True])
-@pytest.mark.parametrize(("error_weight", "outlier_penalty"), [(20.0, None), (20.0, 3.0), (800.0, 20.0)])
-def test_outliers_minimise_the_stated_objective(
-    rng: np.random.Generator, error_weight: float, outlier_penalty: float | None, affine: bool
-) -> None:
+@pytest.mark.parametrize("error_weight", [3.0, 20.0, 800.0])
+def test_outliers_minimise_the_stated_objective(rng: np.random.Generator, error_weight: float, affine: bool) -> None:
     X, _ = union_of_subspaces(rng)
     X[rng.random(X.shape) < 0.1] += 2
-    C, trace = dense_and_trace(
-        ssc(
-            X,
-            error_weight=error_weight,
-            outliers=True,
-            outlier_penalty=outlier_penalty,
-            affine=affine,
-            tol=1e-6,
-            max_iter=500,
-        )
-    )
+    C, trace = dense_and_trace(ssc(X, error_weight=error_weight, outliers=True, affine=affine, tol=1e-6, max_iter=500))
     weight = data_weight(X @ X.T, error_weight)
-    weight_of_errors = outlier_weight(X, outlier_penalty or error_weight)
+    weight_of_errors = outlier_weight(X, error_weight)
     found = outlier_objective(C, X, weight, weight_of_errors)
     assert trace.converged
     assert_allclose(trace.objective[-1], found, rtol=1e-9)
@@ -146,11 +133,7 @@ def test_columns_are_lassos(rng: np.random.Generator) -> None:
 def test_ssc_is_kssc_of_the_gram_matrix(rng: np.random.Generator) -> None:
     X, _ = union_of_subspaces(rng)
     for affine in (False, True):
-        C = ssc(X, affine=affine).dense()
-        assert_array_equal(C, kssc(X @ X.T, affine=affine).dense())
-    # Errors too dear to be used leave the plain problem.
-    C = ssc(X, **TIGHT).dense()
-    assert_allclose(ssc(X, outliers=True, outlier_penalty=1e6, **TIGHT).dense(), C, atol=1e-6)
+        assert_array_equal(ssc(X, affine=affine).dense(), kssc(X @ X.T, affine=affine).dense())
 
 
 def test_independent_subspaces_give_blocks(rng: np.random.Generator) -> None:
@@ -174,47 +157,39 @@ def test_orthogonal_subspaces_give_exact_blocks(rng: np.random.Generator) -> Non
         assert np.all(np.count_nonzero(C, axis=0) >= 1)
 
 
-def test_alpha_above_one_leaves_no_zero_column(rng: np.random.Generator) -> None:
+def test_error_weight_above_one_leaves_no_zero_column(rng: np.random.Generator) -> None:
     X, _ = union_of_subspaces(rng)
     assert not np.count_nonzero(ssc(X, error_weight=0.99).dense(), axis=0).all()
     assert np.count_nonzero(ssc(X, error_weight=1.01).dense(), axis=0).all()
 
 
-def test_scaling_the_data_changes_nothing(rng: np.random.Generator) -> None:
-    X, _ = union_of_subspaces(rng)
-    assert_allclose(ssc(1e3 * X, **TIGHT).dense(), ssc(X, **TIGHT).dense(), atol=1e-7)
-    options = {"outliers": True, "outlier_penalty": 5.0, "tol": 1e-7, "max_iter": 500}
-    assert_allclose(ssc(1e3 * X, **options).dense(), ssc(X, **options).dense(), atol=1e-4)
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("factor", [2.0**-30, 2.0**30])
+def test_unit_of_the_data_changes_nothing(rng: np.random.Generator, affine: bool, factor: float) -> None:
+    X, _ = union_of_subspaces(rng, n_each=6)
+    X = np.vstack([X, X[:5]])  # duplicates need the ridge
+    C, trace = dense_and_trace(ssc(X, affine=affine, tol=1e-7))
+    scaled, scaled_trace = dense_and_trace(ssc(factor * X, affine=affine, tol=1e-7))
+    assert_allclose(scaled, C, atol=1e-9)
+    assert scaled_trace.n_iter == trace.n_iter
 
 
-@pytest.mark.parametrize("options", [{}, {"affine": True}, {"outliers": True, "outlier_penalty": 5.0}])
-def test_permuting_points_permutes_coefficients(rng: np.random.Generator, options: dict[str, Any]) -> None:
-    X, _ = union_of_subspaces(rng)
-    order = rng.permutation(len(X))
-    C = ssc(X, tol=1e-7, max_iter=500, **options).dense()
-    permuted = ssc(X[order], tol=1e-7, max_iter=500, **options).dense()
-    assert_allclose(permuted, C[np.ix_(order, order)], atol=1e-4)
-
-
-@pytest.mark.parametrize("options", [{}, {"affine": True}, {"outliers": True, "outlier_penalty": 5.0}])
+@every_option
 def test_single_precision(rng: np.random.Generator, options: dict[str, Any]) -> None:
     X, _ = union_of_subspaces(rng)
-    C = ssc(X, **options).dense()
-    single = ssc(X.astype(np.float32), **options).dense()
+    C, single = ssc(X, **options).dense(), ssc(X.astype(np.float32), **options).dense()
     assert single.dtype == np.float32
-    K, weight = X @ X.T, data_weight(X @ X.T, 20.0)
+    weight = data_weight(X @ X.T, 20.0)
     if "outliers" in options:
-        weight_of_errors = outlier_weight(X, 5.0)
-        found, expected = (outlier_objective(A, X, weight, weight_of_errors) for A in (single.astype(float), C))
+        found, expected = (outlier_objective(A, X, weight, outlier_weight(X, 20.0)) for A in (single.astype(float), C))
     else:
-        found, expected = (objective(A, K, weight) for A in (single.astype(float), C))
+        found, expected = (objective(A, X @ X.T, weight) for A in (single.astype(float), C))
     assert_allclose(found, expected, rtol=2e-3)
     assert_allclose(single, C, atol=2e-2)
-    assert kssc(K.astype(np.float32)).dense().dtype == np.float32
 
 
 @pytest.mark.parametrize("affine", [False, True])
-def test_duplicates_and_zero_points(rng: np.random.Generator, affine: bool) -> None:
+def test_duplicates_and_zero_samples(rng: np.random.Generator, affine: bool) -> None:
     X, _ = union_of_subspaces(rng, n_each=6, noise=0.0)
     X = np.concatenate([X, X[:7], X[:3], np.zeros((2, X.shape[1]))])
     weight = data_weight(X @ X.T, 100.0)
@@ -226,6 +201,17 @@ def test_duplicates_and_zero_points(rng: np.random.Generator, affine: bool) -> N
     assert_allclose(objective(C, X @ X.T, weight), cvxpy_minimum(X.T, weight, affine), rtol=1e-5)
 
 
+def test_zero_first_sample(rng: np.random.Generator) -> None:
+    """Supports are padded with the first sample; that it is orthogonal to all others must not matter."""
+    X, _ = union_of_subspaces(rng, n_each=5)
+    C = ssc(X, tol=1e-7).dense()
+    padded, trace = dense_and_trace(ssc(np.vstack([np.zeros(X.shape[1]), X]), tol=1e-7))
+    assert trace.converged
+    assert not padded[0].any()
+    assert not padded[:, 0].any()
+    assert_allclose(padded[1:, 1:], C, atol=1e-9)
+
+
 def test_low_rank_affine_data_at_a_large_weight(rng: np.random.Generator) -> None:
     X = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 12)) + rng.normal(size=12)
     C, trace = dense_and_trace(ssc(X, error_weight=1e4, affine=True, tol=1e-5))
@@ -234,27 +220,33 @@ def test_low_rank_affine_data_at_a_large_weight(rng: np.random.Generator) -> Non
     assert_allclose(X.T @ C, X.T, atol=1e-2 * np.abs(X).max())
 
 
-def test_start_saves_rounds_and_does_not_change_the_result(rng: np.random.Generator) -> None:
-    X, _ = union_of_subspaces(rng, n_each=15, m=20, dim=5)
-    for options in ({}, {"affine": True}):
-        near = ssc(X, error_weight=30.0, **options).dense()
-        cold, cold_trace = dense_and_trace(ssc(X, error_weight=33.0, **options, **TIGHT))
-        warm, warm_trace = dense_and_trace(ssc(X, error_weight=33.0, start=near, **options, **TIGHT))
-        assert warm_trace.n_iter < cold_trace.n_iter
-        assert_allclose(warm, cold, atol=1e-7)
-        assert ssc(X, error_weight=33.0, start=cold, **options, **TIGHT).trace.n_iter == 0
-    # Any start will do, even a dense one with a diagonal that sums to anything.
-    wild = ssc(X, error_weight=33.0, start=rng.normal(size=(45, 45)), **TIGHT).dense()
-    assert_allclose(wild, ssc(X, error_weight=33.0, **TIGHT).dense(), atol=1e-7)
-
-
-def test_path_agrees_with_single_runs(rng: np.random.Generator) -> None:
-    K = rbf(union_of_subspaces(rng)[0])
-    alphas = [5.0, 10.0, 20.0]
-    for error_weight, found in zip(alphas, kssc_path(K, alphas, **TIGHT), strict=True):
-        C, trace = dense_and_trace(found)
-        assert trace.converged
-        assert_allclose(C, kssc(K, error_weight=error_weight, **TIGHT).dense(), atol=1e-7)
+@every_option
+def test_trace_matches_the_coefficients_after_every_round(rng: np.random.Generator, options: dict[str, Any]) -> None:
+    X, _ = union_of_subspaces(rng, n_each=7)
+    X[3] = 0
+    affine, weight = "affine" in options, data_weight(X @ X.T, 60.0)
+    error_weight = outlier_weight(X, 60.0) if "outliers" in options else 1e9
+    C, full = dense_and_trace(ssc(X, error_weight=60.0, tol=1e-6, **options))
+    assert full.converged is True
+    assert full.n_iter == len(full.dual) - 1 > 2
+    for n_iter in range(full.n_iter + 1):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            C, trace = dense_and_trace(ssc(X, error_weight=60.0, tol=1e-6, max_iter=n_iter, **options))
+        assert trace.converged == (n_iter == full.n_iter) == (not caught)
+        assert trace.n_iter == n_iter
+        assert trace.dual == full.dual[: n_iter + 1]
+        slope = weight * X @ np.clip(X.T - X.T @ C, -error_weight / weight, error_weight / weight)
+        assert_allclose(trace.objective[-1], outlier_objective(C, X, weight, error_weight), rtol=1e-9)
+        if not affine:
+            violation = np.where(C != 0, np.abs(slope - np.sign(C)), np.maximum(np.abs(slope) - 1, 0))
+            np.fill_diagonal(violation, 0)
+            assert_allclose(trace.dual[-1], violation.max(), atol=1e-8)
+            if caught:
+                n_bad = np.count_nonzero(violation.max(axis=0) > 1e-6)
+                assert str(caught[0].message).startswith(f"{n_bad} of 21 points violate the optimality conditions by")
+    assert_optimal(C, slope, affine, atol=1e-5)
+    assert np.all(np.diff(full.objective) <= 1e-10 * full.objective[0])
 
 
 @pytest.mark.parametrize("outliers", [False, True])
@@ -269,11 +261,16 @@ def test_running_out_of_rounds_warns_and_still_returns(rng: np.random.Generator,
     assert len(trace.dual) == len(trace.primal) == len(trace.objective) == 2
 
 
-@pytest.mark.parametrize("options", [{}, {"affine": True}, {"outliers": True, "outlier_penalty": 5.0}])
-def test_every_round_lowers_the_objective(rng: np.random.Generator, options: dict[str, Any]) -> None:
-    X, _ = union_of_subspaces(rng, n_each=20, m=25, dim=5)
-    trace = ssc(X, error_weight=200.0, max_iter=500, **options).trace
-    assert np.all(np.diff(trace.objective) <= 1e-10 * trace.objective[0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tolerance_has_a_floor_at_rounding(dtype: Any) -> None:
+    K = np.array([[4.0, 1.0], [1.0, 9.0]], dtype=dtype)
+    floor = 16 * np.finfo(dtype).eps * 20 * 9
+    for tol, shown in [(1e-12 if dtype == np.float32 else 1e-300, floor), (0.5, 0.5)]:
+        with pytest.warns(ConvergenceWarning, match=rf"\(tol={shown:.1e}\) after 0 rounds".replace("+", "[+]")):
+            C, trace = dense_and_trace(kssc(K, tol=tol, max_iter=0))
+        assert not C.any()
+        assert C.dtype == dtype
+        assert trace.dual == [pytest.approx(19)]
 
 
 def test_a_tolerance_below_rounding_is_met_as_far_as_it_can_be(rng: np.random.Generator) -> None:
@@ -283,23 +280,19 @@ def test_a_tolerance_below_rounding_is_met_as_far_as_it_can_be(rng: np.random.Ge
         assert ssc(X, tol=1e-300).trace.converged
 
 
-def test_input_is_left_alone_in_any_layout(rng: np.random.Generator) -> None:
-    X, _ = union_of_subspaces(rng)
-    start = ssc(X, error_weight=5.0).dense()
-    for array in (X, start):
-        array.setflags(write=False)
-    expected = X.copy(), start.copy()
-    reference = ssc(X, start=start).dense()
-    for outliers in (False, True):
-        ssc(X, outliers=outliers, start=start)
-    assert_array_equal(X, expected[0])
-    assert_array_equal(start, expected[1])
-    assert_allclose(ssc(np.asfortranarray(X)).dense(), reference, atol=1e-7)
-    assert_allclose(ssc(np.repeat(X, 2, axis=0)[::2]).dense(), reference, atol=1e-7)
-    ssc(np.asfortranarray(X), outliers=True)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_memory_layout(rng: np.random.Generator, dtype: Any) -> None:
+    X, _ = union_of_subspaces(rng, n_each=5)
+    K = (X @ X.T).astype(dtype)
+    expected = kssc(K).dense()
+    for given in (np.asfortranarray(K), np.repeat(K, 2, axis=1)[:, ::2]):
+        C = kssc(given).dense()
+        assert C.dtype == dtype
+        assert C.flags.f_contiguous
+        assert_allclose(C, expected, atol=1e-3 if dtype == np.float32 else 1e-9)
 
 
-@pytest.mark.parametrize("options", [{}, {"affine": True}, {"outliers": True, "outlier_penalty": 5.0}])
+@every_option
 def test_blocks_and_threads_change_nothing(
     rng: np.random.Generator, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,7 +311,14 @@ def test_weights() -> None:
     assert data_weight(np.eye(3), 10.0) == pytest.approx(10.0)
 
 
-def test_points_without_company() -> None:
+@pytest.mark.parametrize(("multiple", "expected"), [(7.9, 1.0), (8.0, 1.0), (8.1, 1 / (8.1 * EPS))])
+def test_products_at_the_level_of_rounding_are_none(multiple: float, expected: float) -> None:
+    K = np.eye(2) + multiple * EPS * (1 - np.eye(2))
+    assert data_weight(K, 1.0) == pytest.approx(expected)
+    assert data_weight(np.diag([1.0, 4.0]) @ K @ np.diag([1.0, 4.0]), 1.0) == 1
+
+
+def test_samples_that_no_other_represents() -> None:
     assert_array_equal(ssc(np.eye(4)).dense(), np.zeros((4, 4)))
     assert_array_equal(ssc(np.zeros((3, 2))).dense(), np.zeros((3, 3)))
     assert_array_equal(ssc(np.ones((1, 2))).dense(), [[0.0]])
@@ -331,9 +331,8 @@ def test_points_without_company() -> None:
     [
         (lambda: ssc(np.ones((3, 2)), error_weight=0), "error_weight must be .* got 0"),
         (lambda: ssc(np.ones((3, 2)), tol=-1), "tol must be .* got -1"),
-        (lambda: ssc(np.ones((3, 2)), outliers=True, outlier_penalty=-1), "outlier_penalty must be .* got -1"),
-        (lambda: ssc(np.ones((3, 2)), start=np.ones((2, 2))), r"start must be of shape \(3, 3\)"),
-        (lambda: ssc(np.ones((3, 2)), start=np.full((3, 3), np.nan)), "start contains NaN"),
+        (lambda: ssc(np.ones((3, 2)), error_weight=np.inf), "error_weight must be .* got inf"),
+        (lambda: ssc_admm(np.ones((1, 2)), affine=True), "affine=True needs at least two points, got 1"),
         (lambda: ssc(np.ones((1, 2)), affine=True), "affine=True needs at least two points, got 1"),
         (lambda: kssc(np.ones((3, 2))), r"K must be square, got shape \(3, 2\)"),
         (lambda: ssc(np.array([[1.0, np.nan]])), "X contains NaN"),
@@ -342,3 +341,53 @@ def test_points_without_company() -> None:
 def test_errors_say_what_is_wrong(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# ------------------------------------------------------------------ the authors' ADMM
+
+
+def as_printed(X: np.ndarray, error_weight: float, affine: bool, n_steps: int) -> np.ndarray:
+    """Update Z, C, Λ and δ in turn, with the whole inverse."""
+    n, K = len(X), X @ X.T
+    weight, rho, ones = data_weight(K, error_weight), error_weight, np.ones((n, n)) * affine
+    inverse = np.linalg.inv(weight * K + rho * np.eye(n) + rho * ones)
+    C, multipliers, sums = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
+    for _ in range(n_steps):
+        Z = inverse @ (weight * K + rho * C - multipliers + rho * ones - affine * sums)
+        np.fill_diagonal(Z, 0)
+        moved = Z + multipliers / rho
+        C = np.sign(moved) * np.maximum(np.abs(moved) - 1 / rho, 0)
+        multipliers = multipliers + rho * (Z - C)
+        sums = sums + rho * (Z.sum(axis=0) - 1)
+    return C
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("shape", [(30, 6), (10, 25)])
+@pytest.mark.parametrize("n_steps", [1, 7, 40])
+def test_admm_takes_the_printed_steps(affine, shape, n_steps, rng):
+    X = rng.standard_normal(shape)
+    found = ssc_admm(X, error_weight=50.0, affine=affine, tol=0, max_iter=n_steps)
+    assert_allclose(found.dense(), as_printed(X, 50.0, affine, n_steps), atol=1e-9)
+    assert found.trace.n_iter == n_steps
+    assert not found.trace.converged
+    assert (found.dense().diagonal() == 0).all()
+
+
+def test_admm_stops_above_the_minimum_with_more_entries(rng):
+    X = np.concatenate([rng.normal(size=(30, 3)) @ rng.normal(size=(3, 20)) + rng.normal(size=20) for _ in range(2)])
+    X += 0.01 * rng.normal(size=X.shape)
+    early, exact = ssc_admm(X, error_weight=800.0, affine=True), ssc(X, error_weight=800.0, affine=True)
+    assert early.trace.converged
+    weight = data_weight(X @ X.T, 800.0)
+    values = [objective(found.dense(), X @ X.T, weight) for found in (early, exact)]
+    assert values[1] < values[0] < 1.2 * values[1]
+    assert np.count_nonzero(early.dense()) > 1.5 * np.count_nonzero(exact.dense())
+    assert_allclose(early.dense().sum(axis=0), 1, atol=0.05)
+
+
+def test_admm_has_no_outliers(rng):
+    X = rng.normal(size=(20, 4))
+    with pytest.raises(ValueError, match='outliers=True needs solver="exact"; got solver="admm"'):
+        SSC(2, solver="admm", outliers=True).fit(X)
+    assert SSC(2, solver="admm", error_weight=20, max_iter=2000).fit(X).n_iter_ > 1

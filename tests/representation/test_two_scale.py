@@ -1,4 +1,4 @@
-"""The whole KTRR graph without an n × n matrix, against the dense closed form; coarse cuts."""
+"""Two-scale and searched ridge coefficients against the dense closed form; the routes of the estimator."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from threadpoolctl import threadpool_limits
 from subspaces import KTRR, TRR
 from subspaces.estimators import ridge as ridge_estimator
 from subspaces.graphs.affinity import affinity
-from subspaces.graphs.truncation import truncate, truncate_symmetric
+from subspaces.graphs.truncation import truncate_symmetric
 from subspaces.kernels import KERNELS, as_kernel
-from subspaces.representation import ridge_search as low_rank
 from subspaces.representation import two_scale as two_scale_module
-from subspaces.representation.coefficients import from_dense, from_sparse
 from subspaces.representation.nystrom import fit_global_part
 from subspaces.representation.ridge import ridge, ridge_low_rank
+from subspaces.representation.ridge_search import ridge_search
 from subspaces.representation.two_scale import (
     Prepared,
     TwoScale,
@@ -42,12 +41,9 @@ def dense_coefficients(X, kernel, reg):
 
 
 def recall(C, D, k):
-    """Share of the k largest entries of each column of D that are among the k largest of C."""
+    """Return the share of the k largest entries of each column of D that are among the k largest of C."""
     best = [np.argsort(-np.abs(M), axis=0, kind="stable")[:k] for M in (C, D)]
     return np.mean([len(set(a) & set(b)) / k for a, b in zip(best[0].T, best[1].T, strict=True)])
-
-
-# ---------------------------------------------------------------- two scales
 
 
 def prepare(X, kernel, reg, n_landmarks, n_candidates):
@@ -57,7 +53,7 @@ def prepare(X, kernel, reg, n_landmarks, n_candidates):
 
 @pytest.mark.parametrize("name", DISTANCE_KERNELS)
 @pytest.mark.parametrize("reg", [0.05, 5.0])
-def test_exact_when_candidates_are_all_points(name, reg, seed):
+def test_exact_if_candidates_are_all_samples(name, reg, seed):
     X = np.random.default_rng(seed).standard_normal((90, 4))
     kernel = as_kernel(name).fit(X)
     C = two_scale(X, kernel=kernel, reg=reg, n_landmarks=11, n_candidates=89).matrix.toarray()
@@ -65,7 +61,7 @@ def test_exact_when_candidates_are_all_points(name, reg, seed):
 
 
 @pytest.mark.parametrize("name", DISTANCE_KERNELS)
-def test_exact_when_landmarks_carry_everything(name, seed):
+def test_exact_if_landmarks_carry_everything(name, seed):
     X = np.random.default_rng(seed).standard_normal((90, 4))
     kernel = as_kernel(name).fit(X)
     C = two_scale(X, kernel=kernel, reg=0.3, n_landmarks=90, n_candidates=7).matrix.toarray()
@@ -85,18 +81,6 @@ def test_finds_the_dense_neighbours_of_digits(reg, least):
         assert recall(found.matrix.toarray(), D, 5) > least
 
 
-def test_more_landmarks_and_candidates_come_nearer(seed):
-    X = load_digits().data[:600] / 16
-    kernel = as_kernel("rbf").fit(X)
-    D = dense_coefficients(X, kernel, 1.0)
-    few, more = (
-        two_scale(X, kernel=kernel, reg=1.0, n_landmarks=r, n_candidates=s).matrix.toarray()
-        for r, s in ((16, 8), (300, 60))
-    )
-    assert recall(more, D, 5) > recall(few, D, 5)
-    assert np.abs(more - D)[more != 0].max() < np.abs(few - D)[few != 0].max()
-
-
 def test_leverages_and_pair_scores(seed):
     X = np.random.default_rng(seed).standard_normal((200, 3))
     kernel = as_kernel("rbf").fit(X)
@@ -108,7 +92,7 @@ def test_leverages_and_pair_scores(seed):
     np.testing.assert_allclose(leverage.sum(), model.effective_dimension)
     K = kernel.gram(X)
     np.testing.assert_allclose((H * model.spectrum) @ H.T, K, atol=1e-7)
-    # all directions of 100 landmarks: the score is R_ij + λ h_iᵀh_j, a point's own −∞
+    # all directions of 100 landmarks: the score is R_ij + λ h_iᵀh_j, −∞ on the diagonal
     prepared = prepare(X, kernel, 0.5, n_landmarks=100, n_candidates=20)
     rows, around = slice(3, 8), np.arange(5, 200)
     found, _ = cell_scores(prepared)(rows, around, np.float64)
@@ -128,7 +112,7 @@ def test_leverages_and_pair_scores(seed):
 @pytest.mark.parametrize("kernel", ["rbf", "exponential", "inverse_square", "inverse_distance"])
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 def test_candidates_are_those_of_double_precision(kernel, offset, seed, monkeypatch):
-    """Clusters that are tight beside their distances, far from the origin: all that single precision hates."""
+    """Clusters that are tight compared with their distances, far from the origin, are hard for single precision."""
     rng = np.random.default_rng(seed)
     X = np.repeat(rng.standard_normal((30, 4)), 100, axis=0) + 0.02 * rng.standard_normal((3000, 4)) + offset
     X[5:40] = X[4]  # copies tie
@@ -153,22 +137,23 @@ def test_some_cells_at_a_time_give_the_same(seed, monkeypatch):
     np.testing.assert_allclose(at_once.data, in_parts.data, rtol=1e-9, atol=1e-12)
 
 
-def test_points_in_single_precision_are_seen_in_double(seed):
+def test_float32_samples_are_computed_in_double(seed):
     X = np.random.default_rng(seed).standard_normal((800, 6)).astype(np.float32)
     kernel = as_kernel("rbf").fit(X.astype(np.float64))
+
     single, double = (two_scale(points, kernel=kernel, n_landmarks=50).matrix for points in (X, X.astype(np.float64)))
     assert single.dtype == np.float64
     assert (single != double).nnz == 0
 
 
 @pytest.mark.parametrize("n_landmarks", [20, 300])
-def test_new_points_get_their_ridge_code(n_landmarks, seed):
+def test_new_samples_get_their_ridge_code(n_landmarks, seed):
     rng = np.random.default_rng(seed)
     X, new = rng.standard_normal((300, 3)), rng.standard_normal((20, 3))
     kernel = as_kernel("rbf").fit(X)
     model, cells = fit_global_part(X, kernel, 0.2, n_landmarks=n_landmarks), build_cells(X)
     candidates, values = TwoScale(cells, model).represent(new, X, 300)
-    # the ridge code over all training points, one by one
+    # the ridge code over all training samples, one by one
     K, to_train = kernel.gram(np.vstack([new, X])), np.arange(20, 320)
     for i in range(20):
         k = K[i, to_train]
@@ -186,14 +171,11 @@ def test_no_square_array(seed):
     assert peak < 6000**2 * 4
 
 
-# ---------------------------------------------------------------- exact feature maps, many points
-
-
 def test_search_among_rows_of_h_agrees_with_all_products(seed):
     rng = np.random.default_rng(seed)
     X = np.vstack([rng.standard_normal((200, 3)) @ rng.standard_normal((3, 12)) for _ in range(4)])
     D = ridge_low_rank(X, reg=0.1).columns(0, len(X)).T
-    found = low_rank.ridge_search(X, reg=0.1, n_candidates=10, seed=seed)
+    found = ridge_search(X, reg=0.1, n_candidates=10, seed=seed)
     C = found.matrix.toarray()
     np.testing.assert_allclose(C[C != 0], D[C != 0], atol=1e-10)
     assert recall(C, D, 5) == 1  # everything is probed at this size
@@ -208,24 +190,7 @@ def test_low_rank_route_gives_the_dense_graph(kernel, seed):
     np.testing.assert_allclose(dense.coefficients_.data, low.coefficients_.data, rtol=1e-6)
 
 
-# ---------------------------------------------------------------- sparse coefficients in the later legs
-
-
-@pytest.mark.parametrize("graph", ["column", "symmetric"])
-@pytest.mark.parametrize("k", [1, 3, 8])
-def test_truncation_of_sparse_and_dense_coefficients_is_the_same(graph, k, seed):
-    rng = np.random.default_rng(seed)
-    C = rng.standard_normal((60, 60)) * (rng.random((60, 60)) < rng.random(60) * 0.5)
-    np.fill_diagonal(C, 0)
-    C[:, 7] = 0
-    cut = {"column": truncate, "symmetric": lambda C, k: truncate_symmetric(C, k).symmetric}[graph]
-    sparse_result, dense_result = (
-        cut(make(value), k).toarray() for make, value in ((from_sparse, sparse.csc_array(C)), (from_dense, C))
-    )
-    np.testing.assert_allclose(sparse_result, dense_result, rtol=1e-12)
-
-
-# ---------------------------------------------------------------- coarse graphs
+# ------------------------------------------------------------------ coarse graphs
 
 
 def test_contraction_sums_edges_between_groups(seed):
@@ -252,13 +217,13 @@ def test_blobs_with_outliers_are_three_clusters(seed):
     assert model.n_clusters_ == 3
 
 
-def test_small_loose_pieces_follow_the_nearest(seed):
+def test_small_components_follow_the_nearest(seed):
     blocks = [np.ones((30, 30)), np.ones((30, 30)), np.ones((2, 2))]
     W = sparse.csr_array(block_diag(*blocks))
     W.setdiag(0)
     groups = np.r_[np.repeat(np.arange(20), 3), 20, 21]
     centroids = np.r_[np.zeros((10, 1)), np.full((10, 1), 9.0), [[8.0]], [[8.5]]]
-    big = sparse.csr_array(sparse.block_diag([W, sparse.csr_array((600, 600))]))  # makes the third piece small
+    big = sparse.csr_array(sparse.block_diag([W, sparse.csr_array((600, 600))]))  # makes the third component small
     groups = np.r_[groups, np.full(600, 0)]
     found = coarse_embedding(big, groups, centroids, 2)
     assert not found.kept[20:].any()
@@ -276,7 +241,7 @@ def test_smoothing_repairs_single_wrong_labels_and_loses_no_cluster():
     assert set(smooth_labels(W, alone, 2)) == {0, 1}
 
 
-# ---------------------------------------------------------------- the estimator
+# ------------------------------------------------------------------ the estimator
 
 
 def test_auto_takes_the_route_that_fits_and_says_why(seed, monkeypatch):
@@ -296,10 +261,10 @@ def test_auto_takes_the_route_that_fits_and_says_why(seed, monkeypatch):
 
 @pytest.mark.parametrize("assign_labels", ["kmeans", "modularity"])
 @pytest.mark.parametrize("spectral", ["full", "coarse"])
-def test_two_scale_estimator_finds_what_the_dense_one_finds(partition, spectral, seed):
+def test_two_scale_estimator_finds_what_the_dense_one_finds(assign_labels, spectral, seed):
     X, y = make_blobs(600, 8, centers=4, cluster_std=0.7, random_state=seed)
-    model = KTRR(4, solver="two_scale", spectral=spectral, assign_labels=partition, random_state=seed).fit(X[:500])
-    dense = KTRR(4, solver="dense", assign_labels=partition, random_state=seed).fit(X[:500])
+    model = KTRR(4, solver="two_scale", spectral=spectral, assign_labels=assign_labels, random_state=seed).fit(X[:500])
+    dense = KTRR(4, solver="dense", assign_labels=assign_labels, random_state=seed).fit(X[:500])
     assert adjusted_rand_score(y[:500], dense.labels_) == 1
     assert adjusted_rand_score(y[:500], model.labels_) == 1
     assert adjusted_rand_score(y[500:], model.predict(X[500:])) == 1

@@ -17,8 +17,13 @@ from subspaces.kernels import Kernel
 from subspaces.representation import ridge_search, two_scale
 from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.nystrom import N_LANDMARKS
-from subspaces.representation.ridge import ridge, ridge_low_rank, ridge_unconstrained, ridge_unconstrained_low_rank
-from subspaces.representation.ridge_dispatched import ridge_at
+from subspaces.representation.ridge import (
+    ridge,
+    ridge_at,
+    ridge_low_rank,
+    ridge_unconstrained,
+    ridge_unconstrained_low_rank,
+)
 from subspaces.utils import memory
 from subspaces.utils.components import N_COMPONENTS, OVERSAMPLING
 from subspaces.utils.namespace import Place, current_place

@@ -11,7 +11,7 @@ from subspaces.engine.plan import Cut, Plan, Shape, require_dense_points
 from subspaces.graphs.affinity import affinity, components, join_components
 from subspaces.graphs.rules import build_graph
 from subspaces.kernels import Kernel
-from subspaces.kernels.dispatched import gram_at
+from subspaces.kernels.profiles import gram_at
 from subspaces.kernels.scaling import Scaling, apply_scaling, fit_components, fit_scaling
 from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors, Trace, from_sparse
 from subspaces.representation.two_scale import TwoScale

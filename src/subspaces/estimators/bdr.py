@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sklearn.utils._param_validation import StrOptions
 
@@ -53,7 +53,7 @@ class BDR(WithGraph, GraphClusterer):
     scaling: Scaling | None = "unit"
     reg: float = 0.3
     block_weight: float = 0.02
-    variant: str = "Z"
+    variant: Literal["Z", "B"] = "Z"
     n_blocks: int | None = None
     n_nonzero: int | None = 5
     by: Ranking = "magnitude"

@@ -15,8 +15,7 @@ from subspaces.graphs.affinity import affinity
 from subspaces.graphs.local import heat_kernel_graph, lsa
 from subspaces.kernels import BANDWIDTHS, RBF
 from subspaces.representation.coefficients import Coefficients
-from subspaces.representation.smce import smce
-from subspaces.representation.thresholding import tsc
+from subspaces.representation.neighbors import smce, tsc
 from subspaces.utils.choices import Bandwidth, GraphName
 from subspaces.utils.types import Array, Sparse
 

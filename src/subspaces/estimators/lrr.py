@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sklearn.utils._param_validation import StrOptions
 
 from subspaces.engine.plan import Context
 from subspaces.estimators.graph import GraphClusterer, WithGraph, WithKernel
 from subspaces.representation.coefficients import Coefficients
-from subspaces.representation.kernel_low_rank import kernel_lrr
 from subspaces.representation.latent_low_rank import latent_lrr
-from subspaces.representation.low_rank import lrr
+from subspaces.representation.low_rank import kernel_lrr, lrr
 from subspaces.utils.choices import GraphName, Scaling
 from subspaces.utils.types import Array
 
@@ -147,7 +146,7 @@ class KLRR(WithKernel, WithGraph, GraphClusterer):
 
     graph: GraphName = "row_space"
     error_weight: float = 10.0
-    error: str = "fro"
+    error: Literal["l21", "fro"] = "fro"
     tol: float = 1e-3
     max_iter: int = 500
 

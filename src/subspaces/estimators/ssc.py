@@ -16,8 +16,7 @@ from subspaces.representation.coefficients import Coefficients
 from subspaces.representation.elastic_net import elastic_net
 from subspaces.representation.inverse import warn_if_indefinite
 from subspaces.representation.matching_pursuit import orthogonal_matching_pursuit
-from subspaces.representation.sparse import kssc, ssc
-from subspaces.representation.sparse_admm import SQUARES, ssc_admm
+from subspaces.representation.sparse import ADMM_SQUARES, kssc, ssc, ssc_admm
 from subspaces.utils.choices import GraphName, Scaling
 from subspaces.utils.types import Array
 
@@ -42,7 +41,7 @@ class SSC(WithGraph, GraphClusterer):
         Allow sparse large errors E in the data (corrupted features).
     solver : {"exact", "admm"}, default="exact"
         ``"admm"`` are the iterations of the authors' program, which stop before the minimum: with ``tol=2e-4`` for
-        their published figures (:mod:`subspaces.representation.sparse_admm`).
+        their published figures (:func:`subspaces.representation.sparse.ssc_admm`).
     tol, max_iter
         When the optimality conditions count as met, and after how many rounds to give up.
 
@@ -71,7 +70,7 @@ class SSC(WithGraph, GraphClusterer):
     reference = "Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781"
 
     def _squares(self) -> float:
-        return SQUARES if self.solver == "admm" else self._n_squares
+        return ADMM_SQUARES if self.solver == "admm" else self._n_squares
 
     def _represent(self, X: Array, context: Context) -> Coefficients:
         if self.solver == "admm":

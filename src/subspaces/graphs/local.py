@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 
 from subspaces.representation.coefficients import Blocks
-from subspaces.representation.thresholding import strongest_cosines
+from subspaces.representation.neighbors import strongest_cosines
 from subspaces.utils.blocks import BLOCK_BYTES, map_blocks, row_blocks
 from subspaces.utils.decompositions import svd
 from subspaces.utils.distances import check_points, columns_to_sparse, nearest_neighbors

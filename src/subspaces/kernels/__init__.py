@@ -1,4 +1,4 @@
-r"""X, Y → K: the paper's six kernels and their relatives, with bandwidths taken from the data.
+r"""Kernels k(x, y): the paper's six and their relatives, with bandwidths taken from the data.
 
 ============================ ============================ ========================================= ===============
 name                         class                        k(x, y)                                   bandwidth
@@ -55,7 +55,7 @@ KERNELS: dict[str, type[Kernel]] = {
 """Class of every kernel that has a name."""
 
 KernelLike = str | Callable[[Array, Array], Array] | Kernel
-"""What an estimator takes as ``kernel``."""
+"""Type of the parameter ``kernel`` of an estimator."""
 
 _POLYNOMIAL_PARAMS = ("coef0", "degree", "gamma")
 
@@ -63,13 +63,13 @@ _POLYNOMIAL_PARAMS = ("coef0", "degree", "gamma")
 def as_kernel(
     kernel: KernelLike = "rbf", bandwidth: float | str = "rms", params: Mapping[str, Any] | None = None
 ) -> Kernel:
-    """The kernel object that a name, a function or an object stands for; all is checked that needs no data.
+    """Return the kernel object for a name, a function or an object; check all that needs no data.
 
     Parameters
     ----------
-    kernel : name of ``KERNELS``, callable ``kernel(X, Y, **params)``, or :class:`Kernel`
+    kernel : name in ``KERNELS``, callable ``kernel(X, Y, **params)``, or :class:`Kernel`
     bandwidth : ``"rms"``, ``"mean"``, ``"median"`` or a positive number
-        For a kernel that has one and does not bring its own.
+        For a kernel that has a bandwidth and does not bring its own.
     params : ``degree``, ``gamma``, ``coef0`` of the polynomial kernel, or keywords of the callable; never changed
 
     Examples
@@ -107,7 +107,7 @@ def as_kernel(
 
 
 def is_precomputed(kernel: Any) -> bool:
-    """Whether what an estimator was given as ``kernel`` says that X is the Gram matrix."""
+    """Tell whether the parameter ``kernel`` of an estimator says that X is the Gram matrix."""
     return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == Precomputed.name)
 
 

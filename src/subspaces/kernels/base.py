@@ -1,11 +1,11 @@
-"""What a kernel is: k(x, y) = φ(x)ᵀφ(y), a scalar product in a space where curves become straight (eq. 3.8).
+"""Base class of kernels k(x, y) = φ(x)ᵀφ(y), scalar products in a space where curves become straight (eq. 3.8).
 
-A kernel is settled in two steps. :meth:`Kernel.fit` fixes what the data decides (the bandwidth, the range of the
-features) and returns a new object; ``gram``, ``cross`` and ``features`` then only compute. New points are therefore
+A kernel is used in two steps. :meth:`Kernel.fit` fixes what depends on the data (the bandwidth, the range of the
+features) and returns a new object; ``gram``, ``cross`` and ``features`` then only compute. New samples are therefore
 always compared with the bandwidth of the training data.
 
-Two kernels that someone else computes are here already: a matrix given as it is, and a function k(X, Y) of the user's.
-Both are checked before anything is inverted: K must be square, finite and symmetric up to half the digits.
+Kernels computed elsewhere are here too: a matrix given as it is, and a function k(X, Y) of the user's. Both are checked
+before anything is inverted: K must be square, finite and symmetric up to half the digits.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ _DIAGONAL_ROWS = 64  # rows of a block whose kernel values give its diagonal
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """Base of all kernels: a frozen dataclass of plain numbers, which can be compared, hashed, printed and pickled.
+    """Base of all kernels: a frozen dataclass of plain numbers that can be compared, hashed, printed and pickled.
 
     **A kernel of your own** is a subclass that an estimator takes as ``kernel=``. There are three ways:
 
-    - A function of the distance: subclass :class:`~subspaces.kernels.DistanceKernel` and give ``profile``, which turns
-      an array of squared distances into kernel values, in place. ``self.sigma`` is the bandwidth. Such a kernel works
-      in every solver, ``"two_scale"`` included.
-    - A function of the product xᵀy: subclass :class:`~subspaces.kernels.DotKernel` and give ``profile`` likewise.
-    - Anything else: subclass this class and give ``gram`` and ``cross``. Where K = Z Zᵀ with a short Z, give
+    - A function of the distance: subclass :class:`~subspaces.kernels.DistanceKernel` and define ``profile``, which
+      turns an array of squared distances into kernel values, in place. ``self.sigma`` is the bandwidth. Such a kernel
+      works in every solver, ``"two_scale"`` included.
+    - A function of the product xᵀy: subclass :class:`~subspaces.kernels.DotKernel` and define ``profile`` likewise.
+    - Anything else: subclass this class and define ``gram`` and ``cross``. If K = Z Zᵀ with a short Z, define
       ``features`` and ``n_features_out`` as well, and the solver ``"low_rank"`` can use it.
 
     Parameters of the kernel are fields (decorate the class with ``@dataclass(frozen=True)``); a subclass of this class
-    that needs a bandwidth declares ``bandwidth: float | str | None = None``. For two kernels to be told apart, in a
-    search or in a checkpoint, fields should be numbers or text.
+    that needs a bandwidth declares ``bandwidth: float | str | None = None``. Fields should be numbers or text, so that
+    a search or a checkpoint can tell two kernels apart.
 
     Attributes
     ----------
-    name : how results and errors call it; by default the class's name in lower case
-    bandwidth : σ: a number, a rule (``"rms"``, ``"mean"``, ``"median"``), or None: what the estimator's parameter
-        `bandwidth` says, otherwise ``"rms"``; always None where there is no σ
+    name : name in results and errors; by default the class's name in lower case
+    bandwidth : σ: a number, a rule (``"rms"``, ``"mean"``, ``"median"``), or None: the estimator's parameter
+        `bandwidth`, otherwise ``"rms"``; always None if there is no σ
     of_distances : ``profile`` acts on squared distances, so that the two-scale solver can use it
-    steepest_at_zero : that profile falls nowhere faster than at distance 0, and there not infinitely fast: then it is
-        known how far rounding of distances can move its values
+    steepest_at_zero : the profile falls nowhere faster than at distance 0, and there not infinitely fast: then the
+        effect of rounding errors in the distances is bounded
     features_depend_on_data : only a fitted kernel knows how many features its map has
-    sees_units : a common factor of all points is more than a factor of the kernel's values or of its bandwidth
+    sees_units : a common factor of all samples is more than a factor of the kernel's values or of its bandwidth
 
     Examples
     --------
@@ -90,55 +90,55 @@ class Kernel(ABC):
 
     @property
     def has_bandwidth(self) -> bool:
-        """Whether the kernel has a σ at all."""
+        """Tell whether the kernel has a σ at all."""
         return any(part.name == "bandwidth" and part.init for part in fields(self))
 
     @property
     def sigma(self) -> float:
-        """The bandwidth as a number; an error where it is still a rule."""
+        """Return the bandwidth as a number; raise ValueError if it is still a rule."""
         if self.bandwidth is None or isinstance(self.bandwidth, str):
             raise ValueError(f"the bandwidth of {self!r} is no number yet: call fit(X) and use the kernel it returns.")
         return self.bandwidth
 
     def fit(self, X: Data) -> Self:
-        """The same kernel with everything settled that the data decides; self does not change."""
+        """Return the kernel with everything fixed that depends on the data; self does not change."""
         if not self.has_bandwidth:
             return self
         return replace(self, bandwidth=resolve_bandwidth(X, "rms" if self.bandwidth is None else self.bandwidth))
 
     def scaled(self, exponent: int) -> Self:
-        """The same kernel for points times 2**−exponent: so is a bandwidth that is a number."""
+        """Return the kernel for samples times 2**−exponent: a bandwidth that is a number is scaled too."""
         if self.bandwidth is None or isinstance(self.bandwidth, str):
             return self
         return replace(self, bandwidth=float(np.ldexp(self.bandwidth, -exponent)))
 
     @abstractmethod
     def gram(self, X: Data) -> Array:
-        """Gram matrix K (eq. 3.8) of the rows of X: exactly symmetric, in X's dtype, one n × n array in all."""
+        """Return K (eq. 3.8) of the rows of X: exactly symmetric, in X's dtype, no second n × n array."""
 
     def packed_gram(self, X: Data) -> Packed:
-        """The same as half a matrix (:mod:`subspaces.utils.packed`)."""
+        """Return the Gram matrix as half a matrix (:mod:`subspaces.utils.packed`)."""
         return packed_in_place(self.gram(X))
 
     def has_packed_gram(self, is_sparse: bool = False) -> bool:
-        """Whether :meth:`packed_gram` never holds more than that half."""
+        """Tell whether :meth:`packed_gram` never holds more than that half."""
         return False
 
     @abstractmethod
     def cross(self, X: Data, Y: Data) -> Array:
-        """Kernel values between the rows of X (new points) and those of Y (training points), shape (n_X, n_Y)."""
+        """Return kernel values between rows of X (new samples) and of Y (training samples), shape (n_X, n_Y)."""
 
     def diagonal(self, X: Data) -> Array:
-        """k(x, x) of each row."""
+        """Return k(x, x) of each row."""
         rows = (X[start:stop] for start, stop in row_blocks(X.shape[0], 1, _DIAGONAL_ROWS))
         return np.concatenate([self.cross(part, part).diagonal() for part in rows])
 
     def features(self, X: Data) -> Data | None:
-        """Exact explicit feature map Z with K = Z Zᵀ, or None where there is none of finite size."""
+        """Return an exact feature map Z with K = Z Zᵀ, or None if there is none of finite size."""
         return None
 
     def n_features_out(self, m: int, is_sparse: bool = False) -> int | None:
-        """Columns of :meth:`features` of points with m features, without computing it; None where there is no map."""
+        """Return the number of columns of :meth:`features` for m features, or None if there is no map."""
         return None
 
     def profile(self, block: Array) -> None:
@@ -147,26 +147,26 @@ class Kernel(ABC):
 
 
 class Precomputed(Kernel):
-    """X is the Gram matrix itself; of new points, the kernel values with the training points."""
+    """Take X as the Gram matrix itself; of new samples, the kernel values with the training samples."""
 
     sees_units: ClassVar[bool] = False
 
     def gram(self, X: Data) -> Array:
-        """A checked copy."""
+        """Return a checked copy."""
         return checked_gram(X, "the precomputed kernel matrix")
 
     def cross(self, X: Data, Y: Data) -> Array:
-        """The rows of X as given."""
+        """Return the rows of X as given."""
         return np.asarray(X)
 
     def diagonal(self, X: Data) -> Array:
-        """The diagonal of the matrix."""
+        """Return the diagonal of the matrix."""
         return np.asarray(X.diagonal())
 
 
 @dataclass(frozen=True)
 class FunctionKernel(Kernel):
-    """A function of the user's, ``function(X, Y, **params)``, which returns an array of shape (n_X, n_Y)."""
+    """Call a function of the user's, ``function(X, Y, **params)``, which returns an array of shape (n_X, n_Y)."""
 
     function: Callable[..., Any]
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -174,11 +174,11 @@ class FunctionKernel(Kernel):
     name: ClassVar[str] = "callable"
 
     def gram(self, X: Data) -> Array:
-        """What the function returns, checked."""
+        """Return the checked values of the function."""
         return checked_gram(self.cross(X, X), f"the matrix returned by the kernel {self._called()}")
 
     def cross(self, X: Data, Y: Data) -> Array:
-        """What the function returns, in X's dtype; its faults under its name."""
+        """Return the values of the function in X's dtype; errors name the function."""
         try:
             K = np.asarray(self.function(X, Y, **self.params))
         except Exception as error:
@@ -196,7 +196,7 @@ class FunctionKernel(Kernel):
 
 
 def checked_gram(K: Data, what: str) -> Array:
-    """A symmetric copy of a Gram matrix that someone else computed, or an error that says what is wrong."""
+    """Return a symmetric copy of a Gram matrix computed elsewhere, or raise an error that says what is wrong."""
     K = np.array(K.toarray() if sparse.issparse(K) else K, order="C", copy=True)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"{what} must be square; got shape {K.shape}.")

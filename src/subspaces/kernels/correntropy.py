@@ -1,4 +1,4 @@
-"""The robust additive ("correntropy") kernel as a matrix product of an explicit feature map.
+"""Robust additive ("correntropy") kernel, computed as a matrix product of an explicit feature map.
 
 k(x, y) = mean over features j of exp(−(x_j − y_j)²/s²). One corrupted feature moves k by at most 1/m, which is why
 it survives salt-and-pepper noise. Written out it needs n² m exponentials; but on a bounded range the Gaussian of
@@ -31,7 +31,7 @@ _CHUNK_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class CosineMap:
-    """Series of one-dimensional Gaussians: centre and half-width per feature, frequencies and weights."""
+    """Hold the series of one-dimensional Gaussians: centre per feature, half range, frequencies and weights."""
 
     centre: Array
     half_range: float
@@ -41,7 +41,7 @@ class CosineMap:
 
 
 def fit_cosine_map(X: Data, s: float) -> CosineMap:
-    """Frequencies and weights for data in the range of X, accurate to ``TOLERANCE``.
+    """Return frequencies and weights for data in the range of X, accurate to ``TOLERANCE``.
 
     The series has period 2L. Its error is the Gaussian's tail beyond 2L − R (R: the range of a feature) plus the
     coefficients left out; both fall below the tolerance for 2L = R + s q and k ≤ 2L q/(πs), q² = log(1/tolerance).
@@ -60,12 +60,11 @@ def fit_cosine_map(X: Data, s: float) -> CosineMap:
 
 @dataclass(frozen=True)
 class Correntropy(Kernel):
-    """Mean over features j of exp(−(x_j − y_j)²/s²): robust to single features that are broken.
+    """Mean over features j of exp(−(x_j − y_j)²/s²): robust to single corrupted features.
 
     Parameters
     ----------
-    bandwidth : s, as of the kernels of distances
-        A rule is divided by √m, which makes it a typical difference of one feature.
+    bandwidth : s, as for the kernels of distances; a rule is divided by √m, a typical difference of one feature
 
     Attributes
     ----------
@@ -79,7 +78,7 @@ class Correntropy(Kernel):
     sees_units: ClassVar[bool] = False
 
     def fit(self, X: Data) -> Self:
-        """The same kernel with s as a number and the series for the range of X."""
+        """Return the kernel with s as a number and the series for the range of X."""
         fitted = super().fit(X)
         s = fitted.sigma
         if self.bandwidth is None or isinstance(self.bandwidth, str):
@@ -87,11 +86,11 @@ class Correntropy(Kernel):
         return replace(fitted, bandwidth=s, cosine=fit_cosine_map(X, s))
 
     def scaled(self, exponent: int) -> Self:
-        """The same kernel for points times 2**−exponent; the series is to be fitted again."""
+        """Return the kernel for samples times 2**−exponent; the series has to be fitted again."""
         return replace(super().scaled(exponent), cosine=None)
 
     def features(self, X: Data) -> Array:
-        """Feature map Z of all features at once, shape (n, 1 + 2 × frequencies × m)."""
+        """Return the feature map Z of all features at once, shape (n, 1 + 2 × frequencies × m)."""
         X, cosine = _dense(X), self._series()
         Z = np.empty((X.shape[0], self.n_features_out(X.shape[1])), dtype=X.dtype)
         Z[:, 0] = np.sqrt(cosine.constant)
@@ -99,12 +98,12 @@ class Correntropy(Kernel):
         return Z
 
     def n_features_out(self, m: int, is_sparse: bool = False) -> int:
-        """A cosine and a sine of each feature and frequency, and a constant."""
+        """Count a cosine and a sine per feature and frequency, and a constant."""
         cosine = self._series()
         return 1 + 2 * len(cosine.frequencies) * len(cosine.centre)
 
     def gram(self, X: Data) -> Array:
-        """Z Zᵀ, summed over chunks of features so that Z never exists as a whole."""
+        """Return Z Zᵀ, summed over chunks of features so that Z never exists as a whole."""
         X, cosine = _dense(X), self._series()
         n = X.shape[0]
         K: Array = np.full((n, n), cosine.constant, dtype=X.dtype)
@@ -116,7 +115,7 @@ class Correntropy(Kernel):
         return K
 
     def cross(self, X: Data, Y: Data) -> Array:
-        """Kernel values between new points X and training points Y."""
+        """Return kernel values between new samples X and training samples Y."""
         X, Y, cosine = _dense(X), _dense(Y), self._series()
         K: Array = np.full((X.shape[0], Y.shape[0]), cosine.constant, dtype=Y.dtype)
         for start, stop in _chunks(X.shape[0] + Y.shape[0], Y, cosine):
@@ -124,7 +123,7 @@ class Correntropy(Kernel):
         return K
 
     def diagonal(self, X: Data) -> Array:
-        """The series at 0, n times."""
+        """Return the series at 0, n times."""
         cosine = self._series()
         return np.full(X.shape[0], cosine.constant + cosine.weights.sum(), dtype=X.dtype)
 
@@ -140,7 +139,7 @@ def _chunks(n_rows: int, X: Array, cosine: CosineMap) -> list[tuple[int, int]]:
 
 
 def _chunk_features(X: Array, cosine: CosineMap, start: int, stop: int, out: Array | None = None) -> Array:
-    """Cosines and sines of columns ``start:stop``, shape (n, 2 × frequencies × columns)."""
+    """Return cosines and sines of columns ``start:stop``, shape (n, 2 × frequencies × columns)."""
     n, n_columns, n_frequencies = X.shape[0], stop - start, len(cosine.frequencies)
     if out is None:
         out = np.empty((n, 2 * n_frequencies * n_columns), dtype=X.dtype)

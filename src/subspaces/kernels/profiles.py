@@ -1,11 +1,11 @@
-"""Kernels with a profile: a function of the product xᵀy, or of the distance d = ‖x − y‖.
+"""Kernels with a profile: functions of the product xᵀy, or of the distance d = ‖x − y‖.
 
-Those of products, (γ xᵀy + c)^degree and the cosine xᵀy/(‖x‖‖y‖), have an exact feature map of finite size: the points,
-their unit rows, or their monomials (eq. 3.23). Where it is short, no n × n matrix is needed at all.
+Those of products, (γ xᵀy + c)^degree and the cosine xᵀy/(‖x‖‖y‖), have an exact feature map of finite size: the
+samples, their unit rows, or their monomials (eq. 3.23). If it is short, no n × n matrix is needed at all.
 
 Of the distance: exp(−d²/σ²), exp(−d/σ), 1/(1 + d²/σ²), 1/(1 + d/σ). The kernels ``1/d²`` and ``1/d`` of the paper are
 infinite on the diagonal as printed, so no Gram matrix of them exists. The printed results come from the bounded forms
-``1/(1 + d²/σ²)`` and ``1/(1 + d/σ)``; these are what :class:`InverseSquare` and :class:`InverseDistance` compute.
+``1/(1 + d²/σ²)`` and ``1/(1 + d/σ)``, which :class:`InverseSquare` and :class:`InverseDistance` compute.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import comb, factorial
 from numbers import Integral, Real
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +27,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from subspaces.kernels.base import Kernel
 from subspaces.utils.blocks import map_blocks, mirror_lower, row_blocks
 from subspaces.utils.distances import origin_of, squared_norms_of, to_squared_distances, warn_if_blind
+from subspaces.utils.namespace import Place
 from subspaces.utils.packed import Packed, packed
 from subspaces.utils.types import Array, Data
 
@@ -34,9 +35,9 @@ _PRODUCT_COLUMNS = 256  # features whose products are summed at once
 
 
 def lower_products(X: Data, origin: Array | None = None) -> Array:
-    """(X − origin)(X − origin)ᵀ with its lower triangle filled (BLAS syrk: half the work of a full product).
+    """Return (X − origin)(X − origin)ᵀ with its lower triangle filled (BLAS syrk: half the work of a full product).
 
-    Some columns at a time, so that only they exist a second time; as many as BLAS takes at once itself: no slower.
+    Some columns at a time, so that only they are copied; as many as BLAS takes at once itself: no slower.
     """
     if sparse.issparse(X):
         return np.ascontiguousarray((X @ X.T).toarray())
@@ -49,7 +50,7 @@ def lower_products(X: Data, origin: Array | None = None) -> Array:
 
 
 def _parts(X: Array, origin: Array | None) -> Iterator[Array]:
-    """X − origin, some columns at a time; X itself where there is no origin."""
+    """Yield X − origin, some columns at a time; X itself if there is no origin."""
     if origin is None:
         yield X
         return
@@ -58,7 +59,7 @@ def _parts(X: Array, origin: Array | None) -> Iterator[Array]:
 
 
 def cross_products(X: Data, Y: Data, transform: Callable[[Array, slice], None]) -> Array:
-    """X Yᵀ, changed in place by ``transform(block, rows)``, block of rows by block of rows."""
+    """Return X Yᵀ, changed in place by ``transform(block, rows)``, block of rows by block of rows."""
     K: Array = np.ascontiguousarray(safe_sparse_dot(X, Y.T, dense_output=True))
 
     def apply(start: int, stop: int) -> None:
@@ -69,7 +70,7 @@ def cross_products(X: Data, Y: Data, transform: Callable[[Array, slice], None]) 
 
 
 class DotKernel(Kernel):
-    """Base of the kernels of products: a subclass gives ``profile``, which turns xᵀy into k(x, y) in place.
+    """Base of the kernels of products: a subclass defines ``profile``, which turns xᵀy into k(x, y) in place.
 
     ``sees_units`` is True unless a subclass says that its profile is a power of xᵀy.
     """
@@ -79,17 +80,17 @@ class DotKernel(Kernel):
         """Turn products xᵀy, an array of any shape, into kernel values, in place."""
 
     def points(self, X: Data) -> Data:
-        """The points whose products are taken: here X itself."""
+        """Return the samples whose products are taken: here X itself."""
         return X
 
     def gram(self, X: Data) -> Array:
-        """Gram matrix from one symmetric product."""
+        """Return the Gram matrix from one symmetric product."""
         K = lower_products(self.points(X))
         mirror_lower(K, lambda block, rows, columns: self.profile(block))
         return K
 
     def packed_gram(self, X: Data) -> Packed:
-        """The same in half the memory."""
+        """Return the Gram matrix in half the memory."""
         if not self.has_packed_gram(sparse.issparse(X)):
             return super().packed_gram(X)
         points = self.points(X)
@@ -101,15 +102,15 @@ class DotKernel(Kernel):
         return packed(len(points), points.dtype, fill)
 
     def has_packed_gram(self, is_sparse: bool = False) -> bool:
-        """Of dense points, and where no subclass has a ``gram`` of its own."""
+        """Tell whether X is dense and no subclass has a ``gram`` of its own."""
         return not is_sparse and type(self).gram is DotKernel.gram
 
     def cross(self, X: Data, Y: Data) -> Array:
-        """Kernel values between the rows of X and those of Y."""
+        """Return kernel values between the rows of X and those of Y."""
         return cross_products(self.points(X), self.points(Y), lambda block, rows: self.profile(block))
 
     def diagonal(self, X: Data) -> Array:
-        """The profile of the squared norms."""
+        """Return the profile of the squared norms."""
         squared: Array = squared_norms_of(self.points(X))[:, None]
         self.profile(squared)
         return squared[:, 0]
@@ -121,22 +122,22 @@ class Linear(DotKernel):
     sees_units: ClassVar[bool] = False
 
     def profile(self, block: Array) -> None:
-        """The products as they are."""
+        """Leave the products as they are."""
 
     def features(self, X: Data) -> Data:
-        """The points themselves."""
+        """Return the samples themselves."""
         return self.points(X)
 
     def n_features_out(self, m: int, is_sparse: bool = False) -> int:
-        """As many as the points have."""
+        """Return m."""
         return m
 
 
 class Cosine(Linear):
-    """xᵀy/(‖x‖‖y‖): the linear kernel of unit rows; 0 for a point at the origin."""
+    """xᵀy/(‖x‖‖y‖): the linear kernel of unit rows; 0 for a zero row."""
 
     def points(self, X: Data) -> Data:
-        """The points scaled to length 1."""
+        """Return the samples scaled to length 1."""
         return normalize(X)
 
 
@@ -148,7 +149,7 @@ class _Power(DotKernel):
     coef0: float = 0.0
 
     def features(self, X: Data) -> Data | None:
-        """The monomials of X and of a constant where there is an intercept; None for sparse points or coef0 < 0."""
+        """Return the monomials of X, and of a constant if coef0 > 0; None for sparse X or coef0 < 0."""
         if self.coef0 < 0 or sparse.issparse(X):
             return None
         if self.gamma != 1:
@@ -158,7 +159,7 @@ class _Power(DotKernel):
         return monomials(X, int(self.degree))
 
     def n_features_out(self, m: int, is_sparse: bool = False) -> int | None:
-        """Number of monomials."""
+        """Return the number of monomials."""
         return None if self.coef0 < 0 or is_sparse else n_monomials(m + (self.coef0 > 0), int(self.degree))
 
 
@@ -169,7 +170,7 @@ class Quadratic(_Power):
     degree = 2
 
     def profile(self, block: Array) -> None:
-        """(xᵀy)²."""
+        """Compute (xᵀy)²."""
         np.square(block, out=block)
 
 
@@ -180,7 +181,7 @@ class Cubic(_Power):
     degree = 3
 
     def profile(self, block: Array) -> None:
-        """(xᵀy)³."""
+        """Compute (xᵀy)³."""
         block *= np.square(block)
 
 
@@ -209,7 +210,7 @@ class Polynomial(_Power):
                 raise ValueError(f"{name} of the polynomial kernel must be a {least} number; got {value!r}.")
 
     def profile(self, block: Array) -> None:
-        """(gamma xᵀy + coef0)^degree, or an error where that overflows."""
+        """Compute (gamma xᵀy + coef0)^degree, or raise ValueError if that overflows."""
         block *= self.gamma
         block += self.coef0
         with np.errstate(over="ignore"):
@@ -223,14 +224,14 @@ class Polynomial(_Power):
 
 
 def n_monomials(n_features: int, degree: int) -> int:
-    """Number of monomials of exactly this degree."""
+    """Return the number of monomials of exactly this degree."""
     return comb(n_features + degree - 1, degree)
 
 
 def monomials(X: Array, degree: int) -> Array:
-    """Z with Z Zᵀ = (X Xᵀ)^degree, entry by entry: products of `degree` features, each weighted by √(its multiplicity).
+    """Return Z with Z Zᵀ = (X Xᵀ)^degree, entry by entry: products of `degree` features times √(their multiplicity).
 
-    The monomial x₁^a x₂^b … stands degree!/(a! b! …) times in the expansion of (xᵀy)^degree (eq. 3.23 for degree 2).
+    The monomial x₁^a x₂^b … occurs degree!/(a! b! …) times in the expansion of (xᵀy)^degree (eq. 3.23 for degree 2).
     """
     index = np.array(list(combinations_with_replacement(range(X.shape[1]), degree)), dtype=np.intp)
     Z: Array = X[:, index[:, 0]]
@@ -247,14 +248,14 @@ def monomials(X: Array, degree: int) -> Array:
 
 @dataclass(frozen=True)
 class DistanceKernel(Kernel):
-    """Base of the kernels of distances: a subclass gives ``profile``, which turns d² into k(x, y) in place.
+    """Base of the kernels of distances: a subclass defines ``profile``, which turns d² into k(x, y) in place.
 
     Parameters
     ----------
     bandwidth : σ: a positive number, ``"rms"``, ``"mean"``, ``"median"``, or None (see :class:`Kernel`)
         ``"rms"``: σ² is the mean of the squared distances over all n² pairs (what the authors' program used; costs
         O(nm)). ``"mean"``: the mean distance (the paper's text; costs one more product X Xᵀ). ``"median"``: of the
-        distances among up to 2048 evenly spaced points.
+        distances among up to 2048 evenly spaced samples.
 
     Attributes
     ----------
@@ -273,13 +274,13 @@ class DistanceKernel(Kernel):
         """Turn squared distances, an array of any shape, into kernel values, in place."""
 
     def fit(self, X: Data) -> Self:
-        """The same kernel with its bandwidth as a number."""
+        """Return the kernel with its bandwidth as a number."""
         fitted = super().fit(X)
         warn_if_blind(X, fitted.sigma, self.power)
         return fitted
 
     def gram(self, X: Data) -> Array:
-        """Gram matrix, of points moved near the origin first: there no digits of a distance are lost."""
+        """Return the Gram matrix, of samples moved near the origin first: there no digits of a distance are lost."""
         K = lower_products(X, None if sparse.issparse(X) else origin_of(X))
         squared_norms = K.diagonal().copy()
 
@@ -293,7 +294,7 @@ class DistanceKernel(Kernel):
         return K
 
     def packed_gram(self, X: Data) -> Packed:
-        """The same in half the memory."""
+        """Return the Gram matrix in half the memory."""
         if not self.has_packed_gram(sparse.issparse(X)):
             return super().packed_gram(X)
 
@@ -310,11 +311,11 @@ class DistanceKernel(Kernel):
         return packed(len(X), X.dtype, fill)
 
     def has_packed_gram(self, is_sparse: bool = False) -> bool:
-        """Of dense points, and where no subclass has a ``gram`` of its own."""
+        """Tell whether X is dense and no subclass has a ``gram`` of its own."""
         return not is_sparse and type(self).gram is DistanceKernel.gram
 
     def cross(self, X: Data, Y: Data) -> Array:
-        """Kernel values between the rows of X and those of Y."""
+        """Return kernel values between the rows of X and those of Y."""
         if not (sparse.issparse(X) or sparse.issparse(Y)):
             origin = origin_of(Y)
             X, Y = X - origin, Y - origin
@@ -327,7 +328,7 @@ class DistanceKernel(Kernel):
         return cross_products(X, Y, transform)
 
     def diagonal(self, X: Data) -> Array:
-        """The value at distance 0, n times."""
+        """Return the value at distance 0, n times."""
         value = np.zeros(1, dtype=X.dtype)
         self.profile(value)
         return np.full(X.shape[0], value[0])
@@ -349,7 +350,7 @@ class RBF(DistanceKernel):
     steepest_at_zero: ClassVar[bool] = True
 
     def profile(self, block: Array) -> None:
-        """exp(−d²/σ²)."""
+        """Compute exp(−d²/σ²)."""
         block *= -1 / self.sigma**2
         np.exp(block, out=block)
 
@@ -360,7 +361,7 @@ class Exponential(DistanceKernel):
     power: ClassVar[int] = 1
 
     def profile(self, block: Array) -> None:
-        """exp(−d/σ)."""
+        """Compute exp(−d/σ)."""
         np.sqrt(block, out=block)
         block *= -1 / self.sigma
         np.exp(block, out=block)
@@ -373,7 +374,7 @@ class InverseSquare(DistanceKernel):
     steepest_at_zero: ClassVar[bool] = True
 
     def profile(self, block: Array) -> None:
-        """1/(1 + d²/σ²)."""
+        """Compute 1/(1 + d²/σ²)."""
         block *= 1 / self.sigma**2
         block += 1
         np.reciprocal(block, out=block)
@@ -386,8 +387,53 @@ class InverseDistance(DistanceKernel):
     power: ClassVar[int] = 1
 
     def profile(self, block: Array) -> None:
-        """1/(1 + d/σ)."""
+        """Compute 1/(1 + d/σ)."""
         np.sqrt(block, out=block)
         block *= 1 / self.sigma
         block += 1
         np.reciprocal(block, out=block)
+
+
+# ------------------------------------------------------------------ other array libraries
+
+
+_PROFILES: dict[type[Kernel], Callable[[Any, Any, Any], Any]] = {
+    RBF: lambda xp, d2, kernel: xp.exp(d2 * (-1 / kernel.sigma**2)),
+    Exponential: lambda xp, d2, kernel: xp.exp(xp.sqrt(d2) * (-1 / kernel.sigma)),
+    InverseSquare: lambda xp, d2, kernel: 1 / (1 + d2 * (1 / kernel.sigma**2)),
+    InverseDistance: lambda xp, d2, kernel: 1 / (1 + xp.sqrt(d2) * (1 / kernel.sigma)),
+    Linear: lambda xp, products, kernel: products,
+    Cosine: lambda xp, products, kernel: products,
+    Quadratic: lambda xp, products, kernel: products**2,
+    Cubic: lambda xp, products, kernel: products**3,
+    Polynomial: lambda xp, products, kernel: (products * kernel.gamma + kernel.coef0) ** kernel.degree,
+}
+
+
+def gram_at(kernel: Kernel, X: Array, place: Place) -> Any:
+    """Return the kernel matrix of the rows of X, computed by another array library; nothing is done in place.
+
+    A kernel that only knows NumPy (a user's own, a correntropy, a given matrix) is computed by NumPy and sent.
+    """
+    profile, xp = _PROFILES.get(type(kernel)), place.xp
+    if profile is None:
+        return place.send(kernel.gram(X))
+    if isinstance(kernel, DistanceKernel):
+        points = place.send(X - origin_of(X))
+        K = points @ points.T
+        norms = xp.linalg.diagonal(K)
+        K = xp.clip(norms[:, None] + norms[None, :] - 2 * K, min=0)
+        K = xp.where(_diagonal_of(K, xp), xp.zeros_like(K), K)
+    else:
+        assert isinstance(kernel, DotKernel)
+        points = place.send(kernel.points(X))
+        K = points @ points.T
+    K = profile(xp, K, kernel)
+    if not bool(xp.all(xp.isfinite(K))):
+        return place.send(kernel.gram(X))  # which says what is wrong
+    return (K + K.T) / 2  # a product need not be symmetric to the last digit
+
+
+def _diagonal_of(K: Any, xp: Any) -> Any:
+    places = xp.arange(K.shape[0], device=K.device)
+    return places[:, None] == places[None, :]

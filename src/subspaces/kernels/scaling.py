@@ -1,6 +1,6 @@
-"""Scaling of the input before the kernel sees it: part of the method, so that new points get the same.
+"""Scaling of the input before the kernel: part of the method, so that new samples are scaled alike.
 
-Points may be stored in single precision; what a method sees is in double precision, always. In single precision last
+Samples may be stored in single precision, but every method computes in double precision. In single precision the last
 digits decide between answers that are nearly as good, and these digits differ between processors: of 400 faces in
 float32 KTRR labelled 93 differently on another one.
 """
@@ -24,10 +24,10 @@ _FAR = 40  # powers of two from 1 beyond which magnitudes are brought back: the 
 
 @dataclass(frozen=True)
 class Scaling:
-    """What the training data decided: an offset and a factor per feature, and whether rows become unit vectors.
+    """Hold a scaling fitted to training data: an offset and a factor per feature, and whether rows become unit vectors.
 
-    ``total`` is what every row sums to before its logarithm is taken, where that is the rule.
-    ``components`` are directions, shape (m, r), whose coordinates stand for sparse points; unit rows have length 1
+    ``total`` is the sum of every row before its logarithm is taken, for the rule ``"log"``.
+    ``components`` are directions, shape (m, r), whose coordinates replace sparse samples; unit rows have length 1
     in these again.
     ``exponent`` is a power of two that brings extreme magnitudes (beyond 2^±40) near one before anything is
     squared; it is exact, so it changes no digit, only prevents overflow.
@@ -42,14 +42,14 @@ class Scaling:
 
 
 def fit_components(X: Data, scaling: Scaling, n_components: int | None, seed: int) -> Scaling:
-    """The scaling, and the leading components of what it makes of sparse points; without a number of these as it is."""
+    """Add the leading components of scaled sparse samples to the scaling; do nothing for dense X or no number."""
     if n_components is None or not sparse.issparse(X):
         return scaling
     return replace(scaling, components=leading_directions(apply_scaling(X, scaling), n_components, seed))
 
 
 def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
-    """Settle a scaling rule on data.
+    """Fit a scaling rule to data.
 
     ``None`` leaves the data alone; ``"unit"`` scales each row to length 1 (zero rows stay zero); ``"max"`` divides
     everything by the largest magnitude; ``"minmax"`` takes each feature to [0, 1]; ``"standard"`` gives each feature
@@ -78,7 +78,7 @@ def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
         return Scaling(exponent, low, _inverse(high - low, high > low))
     if rule == "standard":
         if sparse.issparse(X):
-            values = in_double(near_one)
+            values = near_one.astype(np.float64, copy=False)
             mean = np.asarray(values.mean(axis=0)).ravel()
             variance = np.asarray(values.multiply(values).mean(axis=0)).ravel() - mean**2
             return Scaling(exponent, factor=inverse_deviation(variance, values))
@@ -87,14 +87,9 @@ def fit_scaling(X: Data, rule: str | None, *, units: bool = False) -> Scaling:
     return Scaling(exponent)
 
 
-def in_double(X: Data) -> Data:
-    """X in double precision: itself where it is."""
-    return X.astype(np.float64, copy=False)
-
-
 def apply_scaling(X: Data, scaling: Scaling) -> Data:
-    """Scale points with what :func:`fit_scaling` found, in double precision; a copy only where something changes."""
-    X = in_double(X)
+    """Scale samples as fitted by :func:`fit_scaling`, in double precision; copy only if something changes."""
+    X = X.astype(np.float64, copy=False)
     if scaling.components is not None:
         found = apply_scaling(X, replace(scaling, components=None)) @ scaling.components
         return normalize(found) if scaling.unit_rows else found
@@ -116,7 +111,7 @@ def _row_totals(X: Data) -> Array:
 
 
 def _median_total(X: Data) -> float:
-    """What a typical row sums to; refuses data that cannot be counts."""
+    """Return the median row sum; refuse data that cannot be counts."""
     lowest = float(X.min())
     if lowest < 0:
         raise ValueError(
@@ -128,7 +123,7 @@ def _median_total(X: Data) -> float:
 
 
 def _log_counts(X: Data, total: float) -> Data:
-    """log(1 + x · total / row total); rows of zeros stay, and so does what is below zero in new points, as zero."""
+    """Return log(1 + x · total / row total); zero rows stay zero, negative values of new samples become zero."""
     totals = _row_totals(X)
     factor = np.divide(total, totals, out=np.zeros_like(totals), where=totals > 0)
     if sparse.issparse(X):
@@ -140,19 +135,19 @@ def _log_counts(X: Data, total: float) -> Data:
 
 
 def inverse_deviation(variance: Array, X: Data) -> Array:
-    """1/√variance; 0 for a constant feature, whose computed variance is rounding."""
+    """Return 1/√variance; 0 for a constant feature, whose computed variance is rounding."""
     low, high = _range(X)
     varies = (high > low) & (variance > 0)
     return np.divide(1, np.sqrt(np.abs(variance)), out=np.zeros_like(variance), where=varies)
 
 
 def _inverse(size: Array, varies: Array) -> Array:
-    """1/size; 0 for a constant feature, and for one so small beside the others that 1/size would overflow."""
+    """Return 1/size; 0 for a constant feature, and for one so small beside the others that 1/size would overflow."""
     return np.divide(1, size, out=np.zeros_like(size), where=varies & (size >= np.finfo(np.float64).tiny))
 
 
 def _range(X: Data) -> tuple[Array, Array]:
-    """Smallest and largest value of each feature, in float64."""
+    """Return the smallest and largest value of each feature, in float64."""
     low, high = X.min(axis=0), X.max(axis=0)
     if sparse.issparse(high):
         low, high = low.toarray().ravel(), high.toarray().ravel()
@@ -160,7 +155,7 @@ def _range(X: Data) -> tuple[Array, Array]:
 
 
 def _times_power_of_two(X: Data, exponent: Any) -> Data:
-    """X times two to an exponent, one for all or one per row: exact."""
+    """Multiply X by a power of two, one for all or one per row: exact."""
     if sparse.issparse(X):
         X = sparse.csr_array(X, copy=True)
         exponents = np.repeat(np.broadcast_to(exponent, X.shape[:1]), np.diff(X.indptr))

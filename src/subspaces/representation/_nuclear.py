@@ -1,6 +1,6 @@
-"""What the low-rank representations share: the reduction to the row space, the nuclear norm's shrinkage, the residuals.
+"""Shared parts of the low-rank representations: reduction to the row space, shrinkage of singular values, residuals.
 
-In the second half what those with entrywise errors (LRR1, LatLRR) share: penalties, start and stages.
+The second half is shared by those with entrywise errors (LRR1, LatLRR): penalties, start and stages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from subspaces.utils.decompositions import cholesky, eigenpairs_above, eigh, svd
 from subspaces.utils.types import Array
 
 RELAXATION = 1.6
-"""Over-relaxation of ADMM: any value below 2 converges, this one took the fewest iterations on faces and on
+"""Over-relaxation of ADMM: any value below 2 converges; this one took the fewest iterations on faces and on
 synthetic subspaces (a third fewer than none)."""
 
 SUBSPACE_SIZE, SUBSPACE_SHARE = 256, 0.6
@@ -26,13 +26,9 @@ SUBSPACE_SIZE, SUBSPACE_SHARE = 256, 0.6
 SMALLEST_LEVEL = 32
 """Directions below which a coarser level costs more to set up than it saves."""
 
-
 COEFFICIENT_PENALTY = 3.0
-"""Penalty of ADMM for the coefficients.
-
-Coefficients and their multipliers have singular values up to one, so that a penalty near one needs no tuning to the
-data: on faces 1 to 4 were all within a fifth of the fewest iterations.
-"""
+"""Penalty of ADMM for the coefficients. Coefficients and their multipliers have singular values up to one, so that a
+penalty near one needs no tuning to the data: on faces 1 to 4 were all within a fifth of the fewest iterations."""
 
 THRESHOLD_SHARE = 1 / 3
 """Entrywise threshold over the root mean square of the data at a penalty of one for the coefficients.
@@ -49,19 +45,17 @@ STAGE_SHARE = 0.75
 """Share of all directions above which a stage on some of them saves nothing."""
 
 STAGES = ("leading", "turned", "all")
-"""Where coefficients are looked for in turn, see `stage_dictionary`."""
+"""Subspaces in which coefficients are sought in turn, see `stage_dictionary`."""
 
 SLACK = {"leading": 1.0, "turned": 0.2, "all": 1.0}
-"""Multiple of the tolerance at which a stage is done.
-
-Adding directions raises the residuals about fivefold: the stage before the last is solved as much further.
-"""
+"""Multiple of the tolerance at which a stage is done. Adding directions raises the residuals about fivefold: the stage
+before the last is solved as much further."""
 
 
 class LowRank(NamedTuple):
-    """The matrix ``left @ right.T`` with its nonzero singular values.
+    """Hold the matrix ``left @ right.T`` with its nonzero singular values.
 
-    ``right`` has orthonormal columns, those of ``left`` are orthogonal and as long as the singular values.
+    ``right`` has orthonormal columns; those of ``left`` are orthogonal and as long as the singular values.
     """
 
     left: Array
@@ -69,18 +63,18 @@ class LowRank(NamedTuple):
     singular_values: Array
 
     def dense(self) -> Array:
-        """The matrix itself."""
+        """Return the matrix itself."""
         return np.asarray(self.left @ self.right.T)
 
     def represented_by(self, basis: Array) -> Factors:
-        """Singular value decomposition of ``basis @ B.T`` for this matrix B; `basis` has orthonormal columns."""
+        """Return the singular value decomposition of ``basis @ B.T`` for this matrix B and an orthonormal basis."""
         singular_values = self.singular_values.astype(basis.dtype)
         left = basis @ self.right.astype(basis.dtype, copy=False)
         return Factors(left, singular_values, self.left.astype(basis.dtype, copy=False) / singular_values)
 
 
 def scaled_copy(X: Array) -> tuple[Array, float]:
-    """`X` over a power of two near its largest entry, as float32 or float64, and that power.
+    """Return `X` over a power of two near its largest entry, as float32 or float64, and that power.
 
     The problems only trade the scale of the data against `reg`; at scale one their squares neither underflow
     nor overflow in float32. A power of two changes no digit.
@@ -92,14 +86,14 @@ def scaled_copy(X: Array) -> tuple[Array, float]:
 
 
 def squared_norm(M: Array) -> float:
-    """Squared Frobenius norm."""
+    """Return the squared Frobenius norm."""
     return float(np.vdot(M, M))
 
 
 def thin_svd(X: Array) -> tuple[Array, Array, Array]:
-    """V (n, r), singular values (r,) and U (m, r) with ``X = V @ diag(singular_values) @ U.T``, r the numerical rank.
+    """Return V (n, r), σ (r,) decreasing and U (m, r) with ``X = V @ diag(σ) @ U.T``, r the numerical rank.
 
-    The singular values decrease. Points are rows here, so V spans the row space of the papers.
+    Samples are rows here, so V spans the row space of the papers.
     """
     n, m = X.shape
     epsilon = float(np.finfo(X.dtype).eps)
@@ -118,7 +112,7 @@ def thin_svd(X: Array) -> tuple[Array, Array, Array]:
 
 
 def singular_value_shrinkage(M: Array, expected_rank: int, threshold: float = 1.0) -> LowRank:
-    """Proximal step of the nuclear norm at a tall matrix `M`: every singular value less `threshold`, or zero.
+    """Apply the proximal operator of the nuclear norm to a tall matrix `M`: lower every singular value by `threshold`.
 
     The eigenvectors of the small Gram matrix replace an SVD. The error of a kept singular value s is about
     ``epsilon * s_max**2 / s``, and the solvers here are scaled so that ``s_max`` is of order one and s above
@@ -136,12 +130,12 @@ def singular_value_shrinkage(M: Array, expected_rank: int, threshold: float = 1.
 
 
 class Shrinkage:
-    """`singular_value_shrinkage` of one iterate after the other, warm started.
+    """Apply `singular_value_shrinkage` to one iterate after the other, warm started.
 
     From one iterate to the next the leading right singular vectors hardly turn. One step of subspace iteration from
     the last ones, with room for a few more, replaces the eigendecomposition wherever they are at most
     `SUBSPACE_SHARE` of all. It is inexact only in directions that have just turned, and exact in the limit; a solver
-    that meets its tolerance asks `confirmed` and goes on with the exact step if that step was not.
+    that meets its tolerance calls `confirmed` and goes on with exact steps if the last one was not.
     """
 
     def __init__(self, expected_rank: int, threshold: float = 1.0) -> None:
@@ -153,7 +147,7 @@ class Shrinkage:
         self.calls = 0
 
     def __call__(self, M: Array) -> LowRank:
-        """Every singular value of the tall matrix `M` less the threshold, or zero."""
+        """Lower every singular value of the tall matrix `M` by the threshold, to zero at least."""
         low = None if self.stays_exact or self.basis is None else self._from_basis(M, self.basis)
         self.is_exact = low is None
         if low is None:
@@ -163,7 +157,7 @@ class Shrinkage:
         return low
 
     def confirmed(self) -> bool:
-        """Whether the last step was exact; from now on all are."""
+        """Tell whether the last step was exact, and make all later ones exact."""
         self.stays_exact = True
         return self.is_exact
 
@@ -178,7 +172,7 @@ class Shrinkage:
         return self._shrunk(M, values, vectors)
 
     def _from_basis(self, M: Array, basis: Array) -> LowRank | None:
-        """The step in the space of `basis` after one product with the Gram matrix, None where that is too small."""
+        """Return the step in the space of `basis` after one product with the Gram matrix, None if it is too small."""
         gram = M.T @ M
         product = gram @ basis
         try:
@@ -207,7 +201,7 @@ class Shrinkage:
 
 
 def squared_error_match(spectrum: Array, reg: float, n_terms: int) -> tuple[Array, float]:
-    r"""The squared-error problem nearest to one with an error norm: a closed form to start from.
+    r"""Return a closed-form start: the solution of the squared-error problem nearest to one with an error norm.
 
     An error norm that is a sum of `n_terms` sizes acts like squared errors of weight ``reg / size``. With one
     common size, :math:`\min \|B\|_* + \frac{reg}{2\,size} \|\Sigma(V^T - B)\|_F^2` has the solution
@@ -225,12 +219,12 @@ def squared_error_match(spectrum: Array, reg: float, n_terms: int) -> tuple[Arra
 
 
 def levels(rank: int, n_kept: int) -> list[int]:
-    """Numbers of leading directions to solve on in turn, the last one all of them.
+    """Return numbers of leading directions to solve on in turn, the last one all of them.
 
     A solution on the leading half of the spectrum is a few iterations away from the whole one, and an
     iteration there costs between a quarter and an eighth. So most iterations are spent where they are cheap.
     `n_kept` directions are expected to matter; a level without room for them would only mislead. The last
-    level is the whole problem, hence what is converged to does not depend on the others.
+    level is the whole problem, hence the limit does not depend on the others.
     """
     sizes = []
     size = max(SMALLEST_LEVEL, 2 * n_kept)
@@ -241,7 +235,7 @@ def levels(rank: int, n_kept: int) -> list[int]:
 
 
 class Residuals:
-    """Residuals of the iterations so far, compared with the tolerance, and the trace made of them."""
+    """Collect the residuals of the iterations, compare them with the tolerance, and make the trace."""
 
     def __init__(self, tol: float, max_iter: int) -> None:
         self.tol = tol
@@ -251,19 +245,19 @@ class Residuals:
         self.objective: list[float] = []
 
     def budget(self, is_last_level: bool) -> int:
-        """Iterations a level may take: all that remain, or half of them where a finer level follows."""
+        """Return the iterations a level may take: all that remain, or half of them if a finer level follows."""
         remaining = self.max_iter - len(self.primal)
         return remaining if is_last_level else remaining // 2
 
     def add(self, primal: float, dual: float, objective: float, slack: float = 1.0) -> bool:
-        """Record one iteration; True when both residuals are within `slack` times the tolerance."""
+        """Record one iteration; return whether both residuals are within `slack` times the tolerance."""
         self.primal.append(primal)
         self.dual.append(dual)
         self.objective.append(objective)
         return max(primal, dual) <= slack * self.tol
 
     def trace(self) -> Trace:
-        """The trace, with a ``ConvergenceWarning`` if the last residuals are above the tolerance."""
+        """Return the trace, with a ``ConvergenceWarning`` if the last residuals are above the tolerance."""
         converged = max(self.primal[-1], self.dual[-1]) <= self.tol
         if not converged:
             warnings.warn(
@@ -276,7 +270,7 @@ class Residuals:
 
 
 def check_arguments(reg: float, tol: float, max_iter: int) -> float:
-    """`reg` as a Python float, which leaves float32 arrays float32; ``ValueError`` for what no solver can work with."""
+    """Return `reg` as a Python float, which leaves float32 arrays float32; refuse unusable arguments."""
     if not reg > 0:
         raise ValueError(f"reg must be positive, got {reg!r}; use numpy.inf for data without errors")
     if not tol > 0:
@@ -286,26 +280,18 @@ def check_arguments(reg: float, tol: float, max_iter: int) -> float:
     return float(reg)
 
 
-def check_start(start: Array, size: int, dtype: np.dtype[np.generic], name: str = "start") -> Array:
-    """`start` as a (size, size) array of the given dtype, or a ``ValueError``."""
-    start = np.asarray(start, dtype=dtype)
-    if start.shape != (size, size):
-        raise ValueError(f"{name} must have shape ({size}, {size}) for this X, got {start.shape}")
-    return start
-
-
 def working_dtype(X: Array, tol: float) -> np.dtype[Any]:
-    """Precision to iterate in: single for large data and tolerances a hundred times above its rounding."""
+    """Return the precision to iterate in: single for large data and tolerances a hundred times above its rounding."""
     return np.dtype(np.float32) if X.size >= SINGLE_PRECISION_SIZE and tol >= 1e-4 else X.dtype
 
 
 def error_penalty(X: Array, reg: float) -> float:
-    """Penalty of ADMM for the errors of the data X, in units of that of the coefficients."""
+    """Return the ADMM penalty of the errors of the data X, in units of that of the coefficients."""
     return reg / (THRESHOLD_SHARE * float(np.sqrt(squared_norm(X) / X.size)))
 
 
 def entrywise_match(singular_values: Array, reg: float, n_entries: int) -> tuple[Array, Array]:
-    r"""The start, in the bases of the data: the solution of `squared_error_match` once more.
+    r"""Return a start for entrywise errors, in the bases of the data, from `squared_error_match`.
 
     Entrywise errors have heavier tails than one common size has: two to three times the size gave a start with a
     lower objective on faces. Returns the share of every direction that is kept, and the singular values of the
@@ -317,16 +303,8 @@ def entrywise_match(singular_values: Array, reg: float, n_entries: int) -> tuple
     return kept, np.minimum(reg / size * singular_values, 1 / singular_values)
 
 
-def multipliers_of_errors(errors: Array, threshold: float) -> Array:
-    """Scaled multipliers of an l1 norm for errors given without them: plus or minus `threshold`, by sign.
-
-    Errors below a tenth of it are taken for zeros not quite reached, whose multiplier is in between.
-    """
-    return np.clip(10 * errors, -threshold, threshold)
-
-
 class Dictionary(NamedTuple):
-    """What the coefficients of a stage represent points by.
+    """Hold the dictionary of a stage.
 
     ``rotation`` has its directions as columns (None: the leading ones of the data), ``atoms`` the data in them as
     orthogonal columns of lengths ``singular_values``.
@@ -337,21 +315,21 @@ class Dictionary(NamedTuple):
     singular_values: Array
 
     def restrict(self, M: Array) -> Array:
-        """A copy of `M`, with one column per direction of the data, in the directions of the stage."""
+        """Return a copy of `M`, with one column per direction of the data, in the directions of the stage."""
         return M[:, : len(self.singular_values)].copy() if self.rotation is None else M @ self.rotation
 
     def extend(self, M: Array, n_directions: int) -> Array:
-        """Back to all directions of the data."""
+        """Return `M` in all directions of the data."""
         return np.pad(M, ((0, 0), (0, n_directions - M.shape[1]))) if self.rotation is None else M @ self.rotation.T
 
 
 def stage_dictionary(stage: str, basis: Array, singular_values: Array, M: Array, n_kept: int) -> Dictionary | None:
-    """The part of the dictionary ``basis * singular_values`` a stage works with; None where it would save nothing.
+    """Return the part of the dictionary ``basis * singular_values`` that a stage uses, or None if it saves nothing.
 
     Coefficients B with one column per direction of the data have a low rank, and a sweep costs as much as there are
-    columns. So most of the way is gone on the leading directions of the data, then on the leading right singular
+    columns. So most iterations run on the leading directions of the data, then on the leading right singular
     vectors of `M`, the argument of the next shrinkage, of which `n_kept` are above the threshold; none of those left
-    out is near it. The last stage has all directions, hence what is converged to does not depend on the others.
+    out is near it. The last stage has all directions, hence the limit does not depend on the others.
     """
     n_directions, dtype = M.shape[1], M.dtype
     room = 8 + n_kept // (3 if stage == "leading" else 7)  # the leading directions are the coarser guess
@@ -371,7 +349,7 @@ def stage_dictionary(stage: str, basis: Array, singular_values: Array, M: Array,
 
 
 def refitted(low: LowRank, coefficients: Array, atoms: Dictionary, n_directions: int) -> LowRank:
-    """`coefficients`, which meet the constraint, in the right singular vectors of `low`, which has a low rank.
+    """Return `coefficients`, which meet the constraint, in the right singular vectors of `low`, which has a low rank.
 
     Of the two halves of an ADMM iterate this has a lower objective than `low`: its leading directions, where the data
     magnify every error, are right. The result is in the directions of the data.

@@ -1,26 +1,27 @@
-"""Block diagonal representation: coefficients drawn towards a graph that falls into as many pieces as clusters.
+"""Block diagonal representation: coefficients drawn towards a graph with as many components as clusters.
 
-With the points as columns of the paper's X (rows of ours, so that its XᵀX is K = XXᵀ here) the problem is
+With the samples as columns of the paper's X (rows of ours, so that its XᵀX is K = XXᵀ here) the problem is
 
     min over Z, B   ½‖X − XZ‖² + ½λ‖Z − B‖² + γ‖B‖_[k]     subject to diag(B) = 0, B ≥ 0, B = Bᵀ
 
 where ‖B‖_[k], the sum of the k smallest eigenvalues of the Laplacian L = Diag(B1) − B, is zero exactly if the graph of
-B has k pieces or more. It is the minimum of ⟨L, W⟩ over 0 ≤ W ≤ I, tr W = k. Given two of Z, B and W, the third has a
-closed form; they are found in turn, so the objective never rises:
+B has k components or more. It is the minimum of ⟨L, W⟩ over 0 ≤ W ≤ I, tr W = k. Given two of Z, B and W, the third has
+a closed form; they are found in turn, so the objective never rises:
 
     Z = (K + λI)⁻¹(K + λB) = I − P(I − B),  P = λ(K + λI)⁻¹ once and for all
     B = positive part of (A + Aᵀ)/2, zero diagonal,  A = Z − γ/λ (diag(W)1ᵀ − W)
     W = UUᵀ, U the eigenvectors of L's k smallest eigenvalues
 
-The problem is not convex, so the start matters: all three are zero, as in the authors' program. Where more eigenvalues
-than are wanted tie, as with more than k pieces, any k of their eigenvectors would do and rounding would choose. Then W
-shares what is left of its trace among all of them, which is as good and the same in any order of the points.
+The problem is not convex, so the start matters: all three are zero, as in the authors' program. If more eigenvalues
+tie than are wanted, as with more than k components, any k of their eigenvectors would do and rounding would choose.
+Then W shares the rest of its trace among all of them, which is as good and the same in any order of the samples.
 """
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -35,7 +36,7 @@ from subspaces.utils.ties import tolerance
 from subspaces.utils.types import Array
 
 VARIANTS = ("Z", "B")
-_SMALL = 500  # points up to which several BLAS threads wait for each other longer than they work: 3 to 6 times slower
+_SMALL = 500  # samples up to which several BLAS threads wait for each other longer than they work: 3 to 6 times slower
 
 
 def block_diagonal(
@@ -44,27 +45,27 @@ def block_diagonal(
     n_blocks: int,
     reg: float = 0.3,
     block_weight: float = 0.02,
-    variant: str = "Z",
+    variant: Literal["Z", "B"] = "Z",
     tol: float = 1e-3,
     max_iter: int = 1000,
 ) -> Coefficients:
-    """Block diagonal representation (BDR): min ½‖X − XZ‖² + ½λ‖Z − B‖² + γ‖B‖_[k], B a graph without loops.
+    """Block diagonal representation (BDR): minimise ½‖X − XZ‖² + ½λ‖Z − B‖² + γ‖B‖_[k], B a graph without loops.
 
     Parameters
     ----------
-    X : array of shape (n, m), points as rows
+    X : array of shape (n, m), samples as rows
     n_blocks : k, the number of clusters
     reg : float
-        λ divided by the squared length of the points of an average cluster together, ‖X‖²/k. The eigenvalues of K, to
-        which λ is added, grow with the points in a cluster, so this means the same for any n and any unit.
+        λ divided by ‖X‖²/k, the squared length of an average cluster's samples together. The eigenvalues of K, to
+        which λ is added, grow with the size of a cluster, so this means the same for any n and any unit.
     block_weight : float
-        γ/λ. Entries of Z and of W both go with one over the points in a cluster, so this means the same for any n too.
+        γ/λ. Entries of Z and of W both go with one over the size of a cluster, so this means the same for any n too.
     variant : {"Z", "B"}
         Which of the two matrices to return.
     tol : float
-        Both change by at most this in the last step, relative to the largest entry of Z. (In the authors' program it is
-        an absolute 0.001: the entries of many points are smaller than that.) Steps get short long before the minimum,
-        so this is a choice of where to stop, as in the paper, and not of accuracy.
+        Largest change of both in the last step, relative to the largest entry of Z. (In the authors' program it is
+        an absolute 0.001: with many samples the entries are smaller than that.) Steps get short long before the
+        minimum, so this is a choice of where to stop, as in the paper, and not of accuracy.
     max_iter : int
         Steps before giving up with a ``ConvergenceWarning``.
 
@@ -80,8 +81,6 @@ def block_diagonal(
     >>> np.argwhere(block_diagonal(X, n_blocks=2, variant="B").dense()).tolist()
     [[0, 1], [1, 0], [2, 3], [3, 2]]
     """
-    if not reg > 0:
-        raise ValueError(f"reg must be positive, got {reg!r}")
     check_arguments(reg, tol, max_iter)
     if not block_weight > 0:
         raise ValueError(f"block_weight must be positive, got {block_weight}")
@@ -91,7 +90,7 @@ def block_diagonal(
         raise ValueError(f"variant must be one of {list(VARIANTS)}, got {variant!r}")
     points, scale = scaled_copy(check_array(X, dtype=[np.float64, np.float32], input_name="X"))
     present: Array = np.flatnonzero(points.any(axis=1))
-    if 0 < len(present) < len(points):  # nothing represents the origin: as a piece it would take a cluster's place
+    if 0 < len(present) < len(points):  # nothing represents the origin, and as a component it would count as a cluster
         points = points[present]
     k = min(int(n_blocks), len(points))
     K = points @ points.T
@@ -110,7 +109,7 @@ def block_diagonal(
 
 
 def _solve(P: Array, k: int, lam: float, weight: float, tol: float, max_iter: int) -> tuple[Array, Array, Trace]:
-    """Z, B and W in turn until they stay; few n × n arrays live at once."""
+    """Update Z, B and W in turn until they stay; few n × n arrays live at once."""
     n = len(P)
     Z, B, W = (np.zeros_like(P) for _ in range(3))
     changes_Z, changes_B, objectives = [], [], []
@@ -141,13 +140,13 @@ def _solve(P: Array, k: int, lam: float, weight: float, tol: float, max_iter: in
 
 
 def _change(before: Array, after: Array) -> float:
-    """Largest difference; `before` is overwritten."""
+    """Return the largest difference; `before` is overwritten."""
     before -= after
     return float(np.abs(before, out=before).max())
 
 
 def _graph(Z: Array, W: Array, weight: float) -> Array:
-    """The best B for Z and W: what is left of Z when every edge (i, j) has paid γ/λ (½W_ii + ½W_jj − W_ij)."""
+    """Return the best B for Z and W: Z minus the price γ/λ (½W_ii + ½W_jj − W_ij) of every edge (i, j)."""
     B = Z + Z.T
     B /= 2
     share = W.diagonal() * (weight / 2)
@@ -159,7 +158,7 @@ def _graph(Z: Array, W: Array, weight: float) -> Array:
 
 
 def _projection(B: Array, k: int) -> tuple[Array, float]:
-    """W for the Laplacian L of B, and the sum ‖B‖_[k] of its k smallest eigenvalues."""
+    """Return W for the Laplacian L of B, and the sum ‖B‖_[k] of its k smallest eigenvalues."""
     n, degrees = len(B), B.sum(axis=1)
     A = B.copy()
     A.flat[:: n + 1] -= degrees  # −L, whose largest eigenvalues are wanted

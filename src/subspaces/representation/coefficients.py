@@ -1,8 +1,8 @@
-"""What every representation returns: the coefficients, read block by block, and how they were reached.
+"""Self-expression coefficients C with X ≈ XC, and the record of how a solver reached them.
 
-A representation is a pure function of points (or of their kernel matrix) and keyword parameters that returns
-`Coefficients`: C with X ≈ XC, column i for point i. Some never store C, some end with a dense, a sparse or a factorised
-one; who reads blocks need not know which.
+A representation is a pure function of samples (or of their kernel matrix) and keyword parameters that returns
+:class:`Coefficients`, in which column i represents sample i. Some solvers never store C, others end with a dense,
+sparse or factorised matrix; readers of blocks need not know which.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from subspaces.utils.blocks import row_blocks
 from subspaces.utils.types import Array, Labels, Sparse
 
 Blocks = Callable[[int, int], Array]
-"""Rows ``start:stop`` of a matrix, made when they are asked for."""
+"""Function that computes rows ``start:stop`` of a matrix on demand."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Convergence record of an iterative solver, one entry per iteration (or per check).
+    """Record the convergence of an iterative solver, one entry per iteration (or per check).
 
-    A closed form has no trace. ``primal`` and ``dual`` are relative residuals, the quantities compared
-    with the tolerance; ``objective`` is filled when the solver computes it.
+    A closed form has no trace. ``primal`` and ``dual`` are the relative residuals that are compared with the tolerance;
+    ``objective`` is filled if the solver computes it.
     """
 
     converged: bool
@@ -37,36 +37,36 @@ class Trace:
 
 
 class Factors(NamedTuple):
-    """Singular value decomposition ``left @ diag(singular_values) @ right.T`` of a matrix of low rank."""
+    """Hold the singular value decomposition ``left @ diag(singular_values) @ right.T`` of a low-rank matrix."""
 
     left: Array
     singular_values: Array
     right: Array
 
     def dense(self) -> Array:
-        """The matrix itself."""
+        """Return the matrix itself."""
         return np.asarray((self.left * self.singular_values) @ self.right.T)
 
 
 class PermutedFactors(NamedTuple):
-    """A matrix of low rank whose row and column of point i are number ``place[i]`` of the factors'.
+    """Hold a low-rank matrix whose row and column i are row and column ``place[i]`` of the factors.
 
-    Reordered factors would give other last digits on some processors.
+    The factors are not reordered: products of reordered factors differ in the last digits on some processors.
     """
 
     factors: Factors
     place: Labels
 
     def sparse(self) -> Sparse:
-        """The matrix as a CSC array."""
+        """Return the matrix as a CSC array."""
         return sparse.csc_array(self.factors.dense()[np.ix_(self.place, self.place)])
 
 
 class Draft(NamedTuple):
-    """The core M where single precision makes it much cheaper: enough to say which entries are the largest.
+    """Compute the core M cheaply in single precision, to find its largest entries before computing them exactly.
 
-    ``core(start, stop)`` gives rows of M in single precision and up to a factor, the caller's own; ``pairs(rows,
-    columns)`` those entries that matter as they are.
+    ``core(start, stop)`` gives rows of M in single precision, up to a common factor; ``pairs(rows, columns)`` gives the
+    chosen entries of M in double precision.
     """
 
     core: Blocks
@@ -75,12 +75,11 @@ class Draft(NamedTuple):
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Self-expression coefficients C (n × n), column i represents point i, never copied as a whole.
+    """Hold self-expression coefficients C (n × n), whose column i represents sample i.
 
-    ``columns(start, stop)`` gives columns ``start:stop`` of C as the *rows* of a fresh (stop − start, n)
-    array the caller may overwrite; ``rows(start, stop)`` does the same for the rows of C. The graph
-    builders read C through these two only, so a closed form that never stores C and a solver that ends with
-    a dense or sparse matrix look alike to them. ``dense()`` and ``sparse()`` give C as a whole.
+    ``columns(start, stop)`` returns columns ``start:stop`` of C as the *rows* of a fresh (stop − start, n) array that
+    the caller may overwrite; ``rows(start, stop)`` does the same for rows of C. Graph builders read C only through
+    these two. ``dense()`` and ``sparse()`` return C as a whole.
     """
 
     n_samples: int
@@ -89,33 +88,33 @@ class Coefficients:
     rows: Blocks
     trace: Trace | None = None
     penalty: float | None = None
-    """λ that a ridge representation really used."""
+    """λ of a ridge representation as used."""
     condition: float | None = None
-    """Condition number of the system that was solved, estimated."""
+    """Estimated condition number of the system that was solved."""
     residual: float | None = None
-    """Relative error with which it was solved, measured."""
+    """Measured relative error of its solution."""
     core: Blocks | None = None
-    """Rows ``start:stop`` of a symmetric hollow matrix M with C = M diag(s), s > 0, where there is one; read only."""
+    """Rows ``start:stop`` of a symmetric hollow matrix M with C = M diag(s), s > 0, if there is one; read only."""
     array: Array | None = None
-    """The whole of C where the solver stores it."""
+    """C as a whole, if the solver stores it dense."""
     matrix: Sparse = None
-    """The whole of C (CSC) where it is sparse from the start."""
+    """C as a whole (CSC), if the solver stores it sparse."""
     factors: Factors | None = None
-    """The singular value decomposition of C where the solver ends with one."""
+    """Singular value decomposition of C, if the solver ends with one."""
     draft: Draft | None = None
     model: Any = None
-    """What represents new points in the same way, where the solver has such a thing."""
+    """Model that represents new samples in the same way, if the solver has one."""
     of_core: Callable[[Array, Array], Array] | None = None
-    """Entries of C from those of the core and the numbers of their columns."""
+    """Entries of C from entries of the core and their column numbers."""
     largest: Callable[[int, int, int, Array | None], tuple[Array, Array]] | None = None
-    """``largest(start, stop, k, weights)``: columns, in increasing order, and values of the k largest magnitudes of
-    rows of the core, each entry times the sum of the weights of its row and column; where those are found more cheaply
-    than read."""
+    """``largest(start, stop, k, weights)``: columns (ascending) and values of the k entries of largest magnitude in
+    rows of the core, each entry weighted by the sum of the weights of its row and column; set if this is cheaper than
+    reading the rows."""
     enlarge: int = 1
-    """How many times the usual size of a block to read: more where each is a product, slow for a dozen rows."""
+    """Factor on the usual block size; above 1 if a block is a matrix product, which is slow for a dozen rows."""
 
     def dense(self) -> Array:
-        """C as an (n, n) array, with its signs: the solver's own array where it stores one, so read only."""
+        """Return C as an (n, n) array; it may be the solver's own array, so treat it as read only."""
         if self.array is not None:
             return self.array
         if self.matrix is not None:
@@ -128,7 +127,7 @@ class Coefficients:
         return transposed.T
 
     def sparse(self) -> Sparse:
-        """C as a CSC array of its nonzeros: the solver's own where it stores one, so read only."""
+        """Return C as a CSC array of its nonzeros; it may be the solver's own array, so treat it as read only."""
         if self.matrix is not None:
             return self.matrix
         blocks = [sparse.csr_array(self.columns(start, stop)) for start, stop in self._blocks()]
@@ -151,7 +150,7 @@ def from_dense(C: Array, trace: Trace | None = None) -> Coefficients:
 
 
 def from_sparse(C: Sparse, trace: Trace | None = None) -> Coefficients:
-    """Wrap a sparse coefficient matrix (any SciPy format), by its columns: rows are asked for once or never."""
+    """Wrap a sparse coefficient matrix (any SciPy format), stored by columns since rows are read at most once."""
     by_column = C.tocsc()
     return Coefficients(
         n_samples=C.shape[0],
@@ -164,7 +163,7 @@ def from_sparse(C: Sparse, trace: Trace | None = None) -> Coefficients:
 
 
 def from_factors(factors: Factors, trace: Trace | None = None) -> Coefficients:
-    """Wrap coefficients of low rank; no n × n array is made."""
+    """Wrap low-rank coefficients without forming an n × n array."""
     left, right = factors.left * factors.singular_values, factors.right
     return Coefficients(
         n_samples=len(left),

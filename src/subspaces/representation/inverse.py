@@ -1,15 +1,15 @@
-"""K → (K + λI)⁻¹ in the memory of K, and the evidence of how it was reached.
+"""Invert K + λI in the memory of K, and measure how well.
 
-How far an ill-conditioned K is followed (small λ, copies of points, wide kernels):
+An ill-conditioned K (small λ, duplicate samples, wide kernels) is treated in four steps:
 
-1. Cholesky factorisation of K + λI. The condition number is read off K and U and the error of U measured on one
-   vector; both are kept, and a warning says when no digit is left.
-2. If it fails, λ is raised by the size of the most negative eigenvalue of K, found by Lanczos, by rounding alone if K
-   has none (a jitter); :class:`IndefiniteKernelWarning` names both.
-3. If that fails too, the eigenvalue comes from LAPACK, which misses none, and λ is raised by that.
-4. What is left is refused: ValueError with λ, the precision and what to change.
+1. Factorise K + λI (Cholesky). The condition number is read off K and U, the error of U is measured on one vector;
+   both are returned, and a warning is given if no digit can be trusted.
+2. If that fails, raise λ by the size of the most negative eigenvalue of K, found by Lanczos, or by rounding alone if K
+   has none (a jitter); :class:`IndefiniteKernelWarning` names both values.
+3. If that fails too, take the eigenvalue from LAPACK, which misses none, and raise λ by it.
+4. Otherwise raise ValueError with λ, the precision and the remedy.
 
-Kernels and penalties of extreme size are brought near one by a power of two first, which changes no digit.
+Kernels and penalties of extreme size are first scaled near one by a power of two, which changes no digit.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from subspaces.utils.packed import Packed, packed_copy, packed_in_place
 from subspaces.utils.types import Array, Data
 
 _INDEFINITE = 1e-4  # of the largest entry: beyond rounding in float32
-_FAR = 40  # powers of two from 1 beyond which a kernel matrix is brought back
+_FAR = 40  # powers of two from 1 beyond which a kernel matrix is scaled
 
 
 class IndefiniteKernelWarning(UserWarning):
-    """The kernel matrix has negative eigenvalues; λ was raised by the most negative one."""
+    """Warn that the kernel matrix has negative eigenvalues and λ was raised by the most negative one."""
 
 
 class Inverse(NamedTuple):
-    """U = (K + λI)⁻¹, or V, and how it was reached.
+    """Hold U = (K + λI)⁻¹ (or V, see `affine_inverse`) and the evidence of how it was reached.
 
     Attributes
     ----------
-    U : in the memory of K, and of K over a power of two where that is of extreme size
-    lam : the λ that made it possible, over that power of two
+    U : inverse, in the memory of K; of K over a power of two if K is of extreme size
+    lam : λ that made the inversion possible, over that power of two
     penalty : λ
     condition : condition number of K + λI (1-norm)
-    residual : ‖U(K + λI)v − v‖/‖v‖ for one random v: the error of U as it is
+    residual : ‖U(K + λI)v − v‖/‖v‖ for one random v
     """
 
     U: Packed
@@ -53,7 +53,7 @@ class Inverse(NamedTuple):
 
 
 def inverse(K: Array | Packed, reg: float, affine: bool, overwrite: bool) -> Inverse:
-    """U, or V with `affine`; `overwrite` lets it take the memory of K."""
+    """Compute U, or V if `affine`; with `overwrite`, in the memory of K."""
     if not isinstance(K, Packed):
         K = packed_in_place(K) if overwrite else packed_copy(K)
     elif not overwrite:
@@ -80,7 +80,7 @@ def inverse(K: Array | Packed, reg: float, affine: bool, overwrite: bool) -> Inv
 
 
 def _prepare(K: Packed, exponent: int, affine: bool) -> float:
-    """K over a power of two, in place, and with `affine` about the mean point; its mean diagonal before that."""
+    """Scale K by a power of two in place, centre it if `affine`, and return its mean diagonal before centring."""
     if exponent:
         np.ldexp(K.half, -exponent, out=K.half)
     size = float(np.mean(K.diagonal(), dtype=np.float64))
@@ -92,9 +92,9 @@ def _prepare(K: Packed, exponent: int, affine: bool) -> float:
 
 
 def affine_inverse(U: Packed, sums: Array) -> None:
-    """V = U − U11ᵀU / (1ᵀU1) in the memory of U with these sums of rows, for any U = (K + λI)⁻¹.
+    """Turn U = (K + λI)⁻¹ with row sums `sums` into V = U − U11ᵀU / (1ᵀU1), in the memory of U.
 
-    What is read off U is read off V for columns that sum to one: C = I − V diag(V)⁻¹, Z = I − λV (no zero diagonal).
+    V gives the columns that sum to one as U gives the others: C = I − V diag(V)⁻¹ and, without c_ii = 0, Z = I − λV.
     """
     total, diagonal = float(sums.sum()), U.diagonal()
     if not total > 0:
@@ -108,7 +108,7 @@ def affine_inverse(U: Packed, sums: Array) -> None:
 
 
 def _factorise(K: Packed, lam: float, prepare: Callable[[], float]) -> float:
-    """K becomes the Cholesky factor of K + λI; the λ that made it possible."""
+    """Overwrite K by the Cholesky factor of K + λI and return the λ that made it possible."""
     K.set_diagonal(K.diagonal() + K.dtype.type(lam))
     for smallest_of in (_smallest_by_lanczos, _smallest):
         if K.factorise():
@@ -129,7 +129,7 @@ def _no_inverse(lam: float, dtype: Any) -> ValueError:
 
 
 def penalty(diagonal: Array, reg: float) -> float:
-    """λ = reg × mean diagonal of K. A zero kernel (all points at the origin) gets λ = reg."""
+    """Return λ = reg × mean diagonal of K; a zero kernel (all samples at the origin) gets λ = reg."""
     scale = float(np.mean(diagonal, dtype=np.float64))
     lam = reg * scale if scale > 0 else reg
     limits = np.finfo(np.result_type(diagonal, np.float32))
@@ -142,7 +142,7 @@ def penalty(diagonal: Array, reg: float) -> float:
 
 
 def above_rounding(lam: float, diagonal: float, dtype: Any, factor: float = 1.0) -> float:
-    """λ, raised to `factor` times the rounding of K's diagonal if it is below: there rounding would be the answer."""
+    """Return λ, raised to `factor` times the rounding error of K's diagonal if it is below."""
     rounding = factor * float(np.finfo(dtype).eps) * diagonal
     if lam >= rounding:
         return lam
@@ -156,7 +156,7 @@ def above_rounding(lam: float, diagonal: float, dtype: Any, factor: float = 1.0)
 
 
 def _exponent_of(diagonal: Array, reg: float) -> int:
-    """Power of two of K + λI where that is beyond 2^±40: U holds its inverse square, which must not vanish."""
+    """Return the power of two of K + λI if beyond 2^±40, else 0: U holds its inverse square, which must not vanish."""
     scale = (1 + reg) * float(np.mean(np.abs(diagonal), dtype=np.float64))
     exponent = int(np.frexp(scale)[1]) if 0 < scale < np.inf else 0
     # even: the square roots of the factorisation then are exactly scaled too
@@ -164,20 +164,20 @@ def _exponent_of(diagonal: Array, reg: float) -> int:
 
 
 def _probe(n: int, dtype: Any) -> Array:
-    """A vector in general position, always the same."""
+    """Return a fixed vector in general position."""
     return np.random.default_rng(0).standard_normal((n,)).astype(dtype)
 
 
 def _error(found: Array, expected: Array) -> float:
-    """Relative error of a vector, in float64."""
+    """Return the relative error of a vector, in float64."""
     difference = found.astype(np.float64) - expected
     return float(np.linalg.norm(difference) / np.linalg.norm(expected.astype(np.float64)))
 
 
 def low_rank_evidence(Z: Data, H: Array, lam: float, affine: bool = False) -> tuple[float, float]:
-    """Condition number of Z Zᵀ + λI (2-norm) and the error of (I − HHᵀ)/λ as its inverse, on one vector.
+    """Return the condition number of Z Zᵀ + λI (2-norm) and the error of (I − HHᵀ)/λ as its inverse, on one vector.
 
-    With `affine` on a vector of sum zero, where V is an inverse; the last column of H is none of Z's.
+    If `affine`, the vector sums to zero, where V is an inverse, and the last column of H does not come from Z.
     """
     probe = _probe(H.shape[0], H.dtype)
     if affine:
@@ -191,7 +191,7 @@ def low_rank_evidence(Z: Data, H: Array, lam: float, affine: bool = False) -> tu
 
 
 def _raised_penalty(K: Array | Packed, lam: float, smallest: float) -> float:
-    """λ plus the most negative eigenvalue's size, with a margin for rounding."""
+    """Return λ plus the size of the most negative eigenvalue, with a margin for rounding."""
     rounding = 10 * np.finfo(K.dtype).eps * K.shape[0] * float(np.abs(K.diagonal()).mean())
     raised = lam + max(-smallest, 0.0) * 1.001 + rounding
     warnings.warn(
@@ -204,7 +204,7 @@ def _raised_penalty(K: Array | Packed, lam: float, smallest: float) -> float:
 
 
 def warn_if_indefinite(K: Array) -> None:
-    """Warn where K has negative eigenvalues: a reason for a solver that needs a kernel not to end."""
+    """Warn if K has negative eigenvalues, for solvers that may then have no minimum."""
     smallest = _smallest_by_lanczos(K)
     if smallest < -_INDEFINITE * float(np.abs(K.diagonal()).max()):
         warnings.warn(
@@ -231,7 +231,7 @@ def _smallest_by_lanczos(K: Array | Packed) -> float:
 
 
 def _warn_if_ill_conditioned(factor_diagonal: Array) -> None:
-    """Warn when the Cholesky factor alone proves that no digit of the inverse can be trusted."""
+    """Warn if the Cholesky factor alone proves that no digit of the inverse can be trusted."""
     condition = float(factor_diagonal.max() / factor_diagonal.min()) ** 2
     if condition > 0.1 / np.finfo(factor_diagonal.dtype).eps:
         warnings.warn(

@@ -1,9 +1,8 @@
-"""LatLRR: low-rank representation by the points and by their features at once."""
+"""LatLRR: low-rank representation by the samples and by the features at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,30 +12,20 @@ from subspaces.representation.coefficients import Coefficients, Factors, Trace, 
 from subspaces.utils.types import Array
 
 Parts = tuple[Array, Array, Array]
-"""Coefficients of the points, of the features, and the errors."""
+"""Coefficients of the samples, of the features, and the errors."""
 
 
-class LatentFactors(NamedTuple):
-    """What LatLRR finds: `coefficients` Z for clustering, `salient` L for feature extraction, the `trace`."""
-
-    coefficients: Factors
-    salient: Factors
-    trace: Trace
-
-
-def latent_lrr(
-    X: Array, *, reg: float, tol: float = 1e-3, max_iter: int = 1000, start: tuple[Array, Array] | None = None
-) -> Coefficients:
+def latent_lrr(X: Array, *, reg: float, tol: float = 1e-3, max_iter: int = 1000) -> Coefficients:
     r"""Latent low-rank representation (LatLRR).
 
-    With the points as columns of the paper's X (rows of ours), solves
+    With the samples as columns of the paper's X (rows of ours), solves
 
     .. math:: \min_{Z, L, E} \|Z\|_* + \|L\|_* + \lambda \|E\|_1 \quad\text{s.t.}\quad X = X Z + L X + E .
 
     Parameters
     ----------
     X : (n, m) array
-        Points as rows.
+        Samples as rows.
     reg : float
         Weight :math:`\lambda` of the errors. ``numpy.inf`` is the model without errors. It has many minimisers, all
         with :math:`\|Z\|_* + \|L\|_*` equal to the rank; the symmetric one is returned,
@@ -45,13 +34,11 @@ def latent_lrr(
         Both relative residuals, primal and dual, have to fall to `tol`.
     max_iter : int
         Iterations before giving up with a ``ConvergenceWarning``.
-    start : pair of an (n, n) and an (m, m) array, optional
-        Z and L to start from, for instance those of a neighbouring `reg`.
 
     Returns
     -------
     Coefficients
-        Z as its singular value decomposition, which is how it is found; ``latent_lrr_factors`` gives L too.
+        Z as its singular value decomposition, which is how it is found; ``latent_lrr_factors`` returns L too.
 
     Notes
     -----
@@ -70,14 +57,14 @@ def latent_lrr(
            [0.2, 0.4, 0. ],
            [0. , 0. , 0.5]])
     """
-    found = latent_lrr_factors(X, reg=reg, tol=tol, max_iter=max_iter, start=start)
-    return from_factors(found.coefficients, found.trace)
+    Z, _, trace = latent_lrr_factors(X, reg=reg, tol=tol, max_iter=max_iter)
+    return from_factors(Z, trace)
 
 
 def latent_lrr_factors(
-    X: Array, *, reg: float, tol: float = 1e-3, max_iter: int = 1000, start: tuple[Array, Array] | None = None
-) -> LatentFactors:
-    """:func:`latent_lrr` with L (m × m) beside Z, both as factors; ``X @ L.T`` are the points' salient features."""
+    X: Array, *, reg: float, tol: float = 1e-3, max_iter: int = 1000
+) -> tuple[Factors, Factors, Trace]:
+    """Return Z (n × n) and L (m × m) of :func:`latent_lrr` as factors; ``X @ L.T`` are the salient features."""
     reg = nuclear.check_arguments(reg, tol, max_iter)
     X, scale = nuclear.scaled_copy(X)
     if X.ndim != 2:
@@ -86,31 +73,20 @@ def latent_lrr_factors(
     V, singular_values, U = nuclear.thin_svd(X)
     if np.isinf(reg) or not len(singular_values):
         half = np.full_like(singular_values, 0.5)
-        return LatentFactors(Factors(V, half, V), Factors(U, half, U), Trace(converged=True, n_iter=0))
-    initial = None
-    if start is not None:
-        initial = (
-            nuclear.check_start(start[0], len(X), X.dtype, "start[0]").T @ V,
-            nuclear.check_start(start[1], X.shape[1], X.dtype, "start[1]") @ U,
-        )
+        return Factors(V, half, V), Factors(U, half, U), Trace(converged=True, n_iter=0)
     residuals = nuclear.Residuals(tol, max_iter)
-    return LatentFactors(*_solve(X, V, singular_values, U, reg, initial, residuals), residuals.trace())
+    Z, L = _solve(X, V, singular_values, U, reg, residuals)
+    return Z, L, residuals.trace()
 
 
 def _solve(
-    X: Array,
-    V: Array,
-    singular_values: Array,
-    U: Array,
-    reg: float,
-    initial: tuple[Array, Array] | None,
-    residuals: nuclear.Residuals,
+    X: Array, V: Array, singular_values: Array, U: Array, reg: float, residuals: nuclear.Residuals
 ) -> tuple[Factors, Factors]:
     r"""Minimise :math:`\|B\|_* + \|H\|_* + reg \sum |F|` over :math:`F = X - B \Sigma U^T - V \Sigma H^T`.
 
-    B has one row per point, H one per feature. ADMM: shrink the three `parts` B, H and F (penalties
+    B has one row per sample, H one per feature. ADMM: shrink the three `parts` B, H and F (penalties
     `COEFFICIENT_PENALTY` and, for F, `penalty` times that), then project on the constraint; `multipliers` are scaled
-    by the penalties. `initial` is B and H to start from, or None.
+    by the penalties.
     """
     rank, penalty = len(singular_values), nuclear.error_penalty(X, reg)
     kept, slopes = nuclear.entrywise_match(singular_values, reg, X.size)
@@ -118,14 +94,10 @@ def _solve(
     threshold = reg / (penalty * nuclear.COEFFICIENT_PENALTY)
     working, bases = nuclear.working_dtype(X, residuals.tol), (V, U)
     X, V, U, G, D = (array.astype(working, copy=False) for array in (X, V, U, V * singular_values, U * singular_values))
-    if initial is None:
-        scaled, half = (slopes / (penalty * nuclear.COEFFICIENT_PENALTY)).astype(working), (kept / 2).astype(working)
-        B, H, Y_F = V * half, U * half, (V * scaled) @ U.T
-    else:
-        B, H = (part.astype(working, copy=False) for part in initial)
-        Y_F = nuclear.multipliers_of_errors(X - B @ D.T - G @ H.T, threshold)
+    scaled, half = (slopes / (penalty * nuclear.COEFFICIENT_PENALTY)).astype(working), (kept / 2).astype(working)
+    B, H, Y_F = V * half, U * half, (V * scaled) @ U.T
     found: list[tuple[float, LowRank, LowRank]] = []
-    for stage in nuclear.STAGES if initial is None else nuclear.STAGES[1:]:
+    for stage in nuclear.STAGES:
         of_points = nuclear.stage_dictionary(stage, U, singular_values, B + penalty * (Y_F @ D), ranks[0])
         of_features = nuclear.stage_dictionary(stage, V, singular_values, H + penalty * (Y_F.T @ G), ranks[1])
         if of_points is None or of_features is None:
@@ -159,7 +131,7 @@ def _solve(
 def _step(
     constraint: _Constraint, shrunk: Parts, parts: Parts, multipliers: Parts
 ) -> tuple[Parts, Parts, float, float]:
-    """Project, update the multipliers; the new parts and multipliers with the primal and dual residual."""
+    """Project, update the multipliers; return the new parts and multipliers with the primal and dual residual."""
     relaxed = _each(lambda new, old: RELAXATION * new + (1 - RELAXATION) * old, shrunk, parts)
     projected = constraint.project(*_each(np.subtract, relaxed, multipliers))
     multipliers = _each(lambda y, new, old: y + new - old, multipliers, projected, relaxed)
@@ -176,7 +148,7 @@ def _each(function: Callable[..., Array], *parts: Parts) -> Parts:
 
 
 class _Constraint:
-    """The constraint ``X = B @ D.T + G @ H.T + F`` of a stage; D and G are the atoms of its dictionaries."""
+    """Project on the constraint ``X = B @ D.T + G @ H.T + F`` of a stage; D and G are the atoms of its dictionaries."""
 
     def __init__(self, X: Array, of_points: Dictionary, of_features: Dictionary, penalty: float) -> None:
         self.X, self.penalty = X, penalty
@@ -188,17 +160,17 @@ class _Constraint:
         self.weights = self.coupling / (1 + self.rows[:, None] + self.columns)
 
     def with_errors(self, B: Array, H: Array) -> Parts:
-        """B, H and the errors they leave."""
+        """Return B, H and the errors they leave."""
         errors = self.X - B @ self.D.T
         errors -= self.G @ H.T
         return B, H, errors
 
     def multipliers_of(self, Y_F: Array) -> Parts:
-        """All multipliers from those of the errors: projections keep the three in this relation."""
+        """Return all multipliers from those of the errors: projections keep the three in this relation."""
         return self.penalty * (Y_F @ self.D), self.penalty * (Y_F.T @ self.G), Y_F
 
     def project(self, B: Array, H: Array, F: Array) -> Parts:
-        """The nearest parts, in the norm of the penalties, that meet the constraint.
+        """Return the nearest parts, in the norm of the penalties, that meet the constraint.
 
         With ``R = X - F`` the normal equations couple B and H only through ``V.T @ B`` and ``U.T @ H``, entry by
         entry.
@@ -219,6 +191,6 @@ class _Constraint:
         return self.with_errors(next_B, next_H)
 
     def norm(self, parts: Parts) -> float:
-        """Norm of the penalties."""
+        """Return the norm weighted by the penalties."""
         B, H, F = map(squared_norm, parts)
         return (B + H + self.penalty * F) ** 0.5

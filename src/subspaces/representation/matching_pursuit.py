@@ -1,7 +1,7 @@
-"""Orthogonal matching pursuit: a code of at most η atoms for every point, chosen greedily among the others.
+"""Orthogonal matching pursuit: a code of at most η atoms for every sample, chosen greedily among the others.
 
 Sparse subspace clustering by matching pursuit (You, Robinson and Vidal, CVPR 2016) adds, step by step, the atom
-most correlated with what is left of the point, and projects the point anew on all atoms chosen. All points of a
+most correlated with the residual of the sample, and projects the sample anew on all chosen atoms. All samples of a
 batch take their steps together, so that the correlations of a step are one matrix product.
 """
 
@@ -20,7 +20,7 @@ from subspaces.utils.types import Array, Sparse
 
 
 def orthogonal_matching_pursuit(X: Array, *, n_nonzero: int = 10, tol: float = 1e-6) -> Coefficients:
-    r"""Coefficients of every point over at most `n_nonzero` others, chosen by orthogonal matching pursuit.
+    r"""Compute coefficients of every sample over at most `n_nonzero` others, chosen by orthogonal matching pursuit.
 
     Greedy approximation of :math:`\min \|x_i - \sum_j c_{ji} x_j\|_2` subject to :math:`\|c_i\|_0 \le \eta`
     and :math:`c_{ii} = 0`.
@@ -28,19 +28,18 @@ def orthogonal_matching_pursuit(X: Array, *, n_nonzero: int = 10, tol: float = 1
     Parameters
     ----------
     X : array of shape (n, m)
-        Points as rows, usually of unit length: longer ones are chosen more readily.
+        Samples as rows, usually of unit length: longer ones are chosen more readily.
     n_nonzero : int, default=10
-        Most atoms η per point; about the dimension of the subspaces.
+        Largest number η of atoms per sample; about the dimension of the subspaces.
     tol : float, default=1e-6
-        A point is complete when its residual is no longer than `tol` times the point itself. Where that is below
-        rounding, ten times the machine precision is used.
+        A sample is done when its residual is at most `tol` times its length, or ten times the machine precision.
 
     Returns
     -------
     Coefficients
-        Sparse, with zero diagonal; the column of a point that is zero or orthogonal to all others is zero. In the trace
-        ``primal`` is the largest residual over all points after each step, relative to the point. The pursuit always
-        ends, so ``converged`` is true.
+        Sparse, with zero diagonal; the column of a sample that is zero or orthogonal to all others is zero. In the
+        trace ``primal`` is the largest relative residual over all samples after each step. The pursuit always ends, so
+        ``converged`` is true.
 
     References
     ----------
@@ -74,9 +73,9 @@ def orthogonal_matching_pursuit(X: Array, *, n_nonzero: int = 10, tol: float = 1
 
 
 def _pursue(atoms: Array, start: int, stop: int, n_steps: int, tol: float) -> tuple[Sparse, Array]:
-    """Codes of the points ``start:stop`` as sparse rows, and their largest relative residual after each step.
+    """Return codes of the samples ``start:stop`` as sparse rows, and the largest relative residual after each step.
 
-    The atoms chosen for a point are A = R Q with orthonormal rows in Q and a lower triangular R, so a step costs one
+    The atoms chosen for a sample are A = R Q with orthonormal rows in Q and a lower triangular R, so a step costs one
     projection; in the end the code solves Rᵀ c = Q x.
     """
     residuals = atoms[start:stop].copy()
@@ -95,7 +94,7 @@ def _pursue(atoms: Array, start: int, stop: int, n_steps: int, tol: float) -> tu
         best, strength = _most_correlated(atoms, residuals[live], start + live, chosen[live, :step])
         overlap, rest = _orthogonalised(atoms[best], Q[live, :step])
         height = _norms(rest)
-        # What is left of the point may be orthogonal to all atoms; those in the span of the chosen ones always are.
+        # The residual may be orthogonal to all atoms; those in the span of the chosen ones always are.
         noise = rounding * _norms(atoms[best])
         new = (height > noise) & (strength > noise * _norms(residuals[live]))
         live, best, rest, height = live[new], best[new], rest[new], height[new]
@@ -116,12 +115,12 @@ def _pursue(atoms: Array, start: int, stop: int, n_steps: int, tol: float) -> tu
 
 
 def _norms(vectors: Array) -> Array:
-    """Length of each row."""
+    """Return the length of each row."""
     return np.sqrt(np.vecdot(vectors, vectors))
 
 
 def _most_correlated(atoms: Array, residuals: Array, own: Array, chosen: Array) -> tuple[Array, Array]:
-    """Atom with the largest absolute correlation to each residual, neither the point nor chosen before, and that."""
+    """Return the atom most correlated with each residual, except the sample itself and those chosen, and that value."""
     correlations = residuals @ atoms.T
     np.abs(correlations, out=correlations)
     correlations[np.arange(len(own)), own] = -1
@@ -131,9 +130,9 @@ def _most_correlated(atoms: Array, residuals: Array, own: Array, chosen: Array) 
 
 
 def _orthogonalised(vectors: Array, Q: Array) -> tuple[Array, Array]:
-    """Components of each vector along the rows of its Q, and what is left of it.
+    """Return the components of each vector along the rows of its Q, and the remainder.
 
-    Gram-Schmidt twice: once loses orthogonality when little is left, twice is enough.
+    Gram-Schmidt is applied twice: once loses orthogonality when little is left, twice is enough.
     """
     first = (Q @ vectors[:, :, None])[:, :, 0]
     rest = vectors - (first[:, None, :] @ Q)[:, 0]

@@ -1,9 +1,9 @@
-"""New points → labels, with what the clustering of the training points found.
+"""Label new samples from a clustering of the training samples.
 
-Three rules. *Residual*: the cluster whose points explain the new point best, by ridge regression in the kernel space.
-*Neighbours*: the new point gets ridge coefficients over its nearest training points, truncated like those of the
-training points, and the clusters vote with them. *Network*: the paper's classifier (Algorithm 2), one hidden layer of
-10 units. A point that is a training point keeps its label under every rule.
+Three rules. *Residual*: the cluster that represents the new sample best, by ridge regression in the kernel space.
+*Neighbors*: the new sample gets ridge coefficients over its nearest training samples, truncated as in training, and the
+clusters vote with them. *Network*: the paper's classifier (Algorithm 2), one hidden layer of 10 units. A training
+sample keeps its label under every rule.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from subspaces.utils.types import Array, Data, Labels, Sparse
 
 RULES = ("residual", "neighbors", "network")
 
-_CANDIDATES = 50  # nearest training points that a new point is coded with
-_GRAM_SIDE = 3000  # training points whose Gram matrix is held at a time
+_CANDIDATES = 50  # nearest training samples that a new sample is coded with
+_GRAM_SIDE = 3000  # training samples whose Gram matrix is held at a time
 
 
 def residual_scores(
@@ -40,19 +40,18 @@ def residual_scores(
     penalty: float,
     affine: bool = False,
 ) -> Array:
-    """How much of each new point the points of each cluster explain, shape (n_new, n_clusters); the largest wins.
+    """Return how well each cluster represents each new sample, shape (n_new, n_clusters); the largest score wins.
 
-    The ridge problem of eq. 3.2 over the points X_l of one cluster alone has the optimal value
+    The ridge problem (eq. 3.2) over the samples X_l of one cluster has the optimal value
     ½(k(x, x) − k_lᵀ(K_ll + λI)⁻¹k_l). The first term is the same for all clusters, so the second one is the score.
-    With `affine`, coefficients that sum to one, the n_l points and x are taken about their mean point μ: k_l and K_ll
-    are centred, and the squared distance to μ is left out of the score, as is λ/n_l, which the 1ᵀc = 1 costs.
+    If `affine`, coefficients sum to one: k_l and K_ll are centred at the mean μ of the n_l samples, and the score loses
+    the squared distance to μ and λ/n_l, the cost of 1ᵀc = 1; it may be negative.
 
     Parameters
     ----------
-    to_train : kernel values between new and training points, shape (n_new, n)
-    gram_of : gives the Gram matrix of the training points with the indices it is called with
+    to_train : kernel values between new and training samples, shape (n_new, n)
+    gram_of : function from indices of training samples to their Gram matrix
     penalty : λ, not relative
-    affine : coefficients sum to one; scores may be negative then
     """
     scores = np.full((to_train.shape[0], n_clusters), -np.inf)
     for label in range(n_clusters):
@@ -70,17 +69,17 @@ def residual_scores(
 
 
 def about_mean(K: Array, to_train: Array) -> tuple[Array, Array, Array]:
-    """Kernel values about the mean of the training points, as if that were the origin.
+    """Centre kernel values at the mean of the training samples.
 
     Parameters
     ----------
-    K : of shape (..., n, n), between training points
-    to_train : of shape (..., n), between new and training points
+    K : of shape (..., n, n), between training samples
+    to_train : of shape (..., n), between new and training samples
 
     Returns
     -------
     K, to_train : centred
-    beyond : ‖φ(x) − μ‖² − k(x, x) of the new points
+    beyond : ‖φ(x) − μ‖² − k(x, x) of the new samples
     """
     means = K.mean(axis=-1)
     mean, own = means.mean(axis=-1, keepdims=True), to_train.mean(axis=-1, keepdims=True)
@@ -89,7 +88,7 @@ def about_mean(K: Array, to_train: Array) -> tuple[Array, Array, Array]:
 
 
 def _half_solution(K: Array, right: Array) -> Array:
-    """L⁻¹ right for K = LLᵀ; of a K that is not positive definite only the positive part counts."""
+    """Return L⁻¹ right for K = LLᵀ; if K is not positive definite, use its positive part."""
     try:
         factor, _ = cholesky(K, largest_jitter=0)
     except LinAlgError:  # no kernel of inner products
@@ -100,7 +99,7 @@ def _half_solution(K: Array, right: Array) -> Array:
 
 
 def _rounding(K: Array) -> float:
-    """The least λ that makes (copies of) points solvable: what rounding does to the eigenvalues of K."""
+    """Return the least λ at which duplicate samples are solvable: the effect of rounding on the eigenvalues of K."""
     return 10 * float(np.finfo(K.dtype).eps) * K.shape[-1] * float(np.abs(K).max(initial=0))
 
 
@@ -111,14 +110,14 @@ def neighbor_codes(
     n_nonzero: int,
     diagonal: Array | None = None,
 ) -> Sparse:
-    """Truncated ridge coefficients of new points over their nearest training points, CSR of shape (n_new, n).
+    """Compute truncated ridge coefficients of new samples over their nearest training samples, CSR of shape (n_new, n).
 
-    Each new point is coded over the max(50, 4η) training points of largest kernel value only, by a small ridge system
-    each; as that number grows to n this becomes the code over all points. Of each code the η largest magnitudes stay.
-    Without `gram_of` the kernel values themselves take the place of the coefficients (their limit for large λ).
+    Each new sample is coded over the max(50, 4η) training samples of largest kernel value, by a small ridge system; as
+    that number grows to n this becomes the code over all samples. The η largest magnitudes of each code are kept.
+    Without `gram_of` the kernel values themselves serve as coefficients (their limit for large λ).
 
-    With `diagonal`, the k(x_j, x_j) of the training points, the code is affine: it sums to one before it is truncated,
-    and the nearest points are those at the least distance.
+    With `diagonal`, the k(x_j, x_j) of the training samples, the code is affine: it sums to one before truncation, and
+    the candidates are those at the least distance.
     """
     n_new, n = to_train.shape
     n_candidates = min(n, max(_CANDIDATES, 4 * n_nonzero))
@@ -150,14 +149,14 @@ def neighbor_codes(
 
 
 def nearest_points(X: Data, X_train: Data) -> Labels:
-    """Index of the training point at the least distance of each row of X, of several the first."""
+    """Return the index of the training sample nearest to each row of X, the first one on ties."""
     scores = safe_sparse_dot(X, X_train.T, dense_output=True)
     scores = scores - np.asarray((X_train * X_train).sum(axis=1)).ravel() / 2
     return np.asarray(scores.argmax(axis=1), dtype=np.intp)
 
 
 def vote(codes: Sparse, labels: Labels, n_clusters: int) -> Array:
-    """Sum of |coefficient| per cluster, shape (n_new, n_clusters)."""
+    """Return the sum of |coefficient| per cluster, shape (n_new, n_clusters)."""
     indicator = sparse.csr_array(
         (np.ones(len(labels)), (np.arange(len(labels)), labels)), shape=(len(labels), n_clusters)
     )
@@ -165,10 +164,10 @@ def vote(codes: Sparse, labels: Labels, n_clusters: int) -> Array:
 
 
 def fit_network(X: Data, labels: Labels, seed: int) -> Any:
-    """The paper's classifier: one hidden layer of 10 units on standardised features.
+    """Fit the paper's classifier: one hidden layer of 10 units on standardised features.
 
-    Trained on the full batch by L-BFGS, the nearest kept relative of the conjugate gradients in the toolbox the
-    authors used.
+    Trained on the full batch by L-BFGS, the nearest maintained relative of the conjugate gradients in the toolbox that
+    the authors used.
     """
     model = make_pipeline(
         StandardScaler(with_mean=not sparse.issparse(X)),
@@ -178,18 +177,18 @@ def fit_network(X: Data, labels: Labels, seed: int) -> Any:
         return model.fit(X, labels)
 
 
-def find_training_points(X: Data, X_train: Data, prints_train: Array) -> Labels:
-    """Index of the training row equal to each row of X, −1 where there is none.
+def find_training_points(X: Data, X_train: Data, train_hashes: Array) -> Labels:
+    """Return the index of the training row equal to each row of X, −1 if there is none.
 
-    Rows are matched by 64-bit hashes and then compared in full, so a collision cannot do harm.
+    Rows are matched by 64-bit hashes and then compared in full, so a hash collision does no harm.
     """
-    order = np.argsort(prints_train, kind="stable")
-    sorted_hashes = prints_train[order]
+    order = np.argsort(train_hashes, kind="stable")
+    sorted_hashes = train_hashes[order]
     row_hashes = hash_rows(X)
     place = np.searchsorted(sorted_hashes, row_hashes)
     found = np.full(X.shape[0], -1, dtype=np.intp)
     open_rows = np.arange(X.shape[0])
-    while True:  # one round unless different training rows share a fingerprint
+    while True:  # one round unless different training rows share a hash
         open_rows = open_rows[place[open_rows] < len(order)]
         open_rows = open_rows[sorted_hashes[place[open_rows]] == row_hashes[open_rows]]
         if len(open_rows) == 0:

@@ -1,6 +1,6 @@
-"""X → landmarks and the whitened Nyström features of all points, in double precision: the global part of two scales.
+"""Landmarks and whitened Nyström features in double precision: the global part of the two-scale representation.
 
-Points may be in several places: landmarks come from a sample, sums over the points are added up.
+Samples may be distributed over several places: landmarks come from a subset, sums over the samples are added up.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from subspaces.utils.types import Array
 
 N_LANDMARKS = 256
 ROWS = 1024
-"""Points whose kernel values to the landmarks are made at a time: with 128 a product costs a quarter more."""
-_SAMPLE = 64  # points per landmark that k-means looks at
-_STARTS = 16  # of them those that its starts are drawn from, one by one
+"""Samples whose kernel values with the landmarks are computed at a time: with 128 a product costs a quarter more."""
+_SAMPLE = 64  # samples per landmark that k-means sees
+_STARTS = 16  # samples per landmark that its initial centres are drawn from
 _ROUNDING = 1e3  # smallest λ in units of the kernel's rounding: R is a difference of two matrices that nearly agree
 
 
 @dataclass(frozen=True)
 class GlobalPart:
-    """Landmarks and what turns kernel values to them into rows of H.
+    """Hold landmarks and the map from kernel values with them to rows of H.
 
     h(x) = k(x, landmarks) ``whitening``;  z(x)ᵀz(y) = Σ_a h_a(x) ``spectrum``_a h_a(y), so Z need not be kept.
-    ``effective_dimension`` is Σ_i ‖h_i‖²; at r it says that the landmarks are used up. Where columns are to sum to one
-    ``mean`` is the mean of the `n_samples` rows k(x, landmarks) ``whitening``, which H leaves out; else it is empty.
+    ``effective_dimension`` is Σ_i ‖h_i‖²; near r, more landmarks would help. For columns that sum to one ``mean`` is
+    the mean of the `n_samples` rows k(x, landmarks) ``whitening``, which H subtracts; otherwise it is empty.
     """
 
     kernel: Kernel
@@ -48,24 +48,24 @@ class GlobalPart:
 
     @property
     def affine(self) -> bool:
-        """Whether columns of C are to sum to one."""
+        """Tell whether columns of C are to sum to one."""
         return self.mean.size > 0
 
     def rows(self, X: Array) -> Array:
-        """Rows of H for any points, with their mean."""
+        """Return rows of H, not centred, for any samples."""
         return self.kernel.cross(X.astype(np.float64, copy=False), self.landmarks) @ self.whitening
 
 
 def fit_global_part(
     X: Array, kernel: Kernel, reg: float, n_landmarks: int = N_LANDMARKS, seed: int = 0, affine: bool = False
 ) -> GlobalPart:
-    """Landmarks by k-means and the whitening of their Nyström features; two passes over X in blocks, O(n r²)."""
+    """Choose landmarks by k-means and whiten their Nyström features; two passes over X in blocks, O(n r²)."""
     frame = choose_landmarks(X, kernel, n_landmarks, seed, affine)
     return settle_global_part(frame, frame.sums(X), reg)
 
 
 class Sums(NamedTuple):
-    """What the whitening needs to know of points: ZᵀZ, Zᵀ1, the sum of their k(x, x), and how many they are."""
+    """Hold the sums over samples that the whitening needs: ZᵀZ, Zᵀ1, Σ k(x, x) and the number of samples."""
 
     inner: Array
     total: Array
@@ -75,7 +75,7 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True)
 class Frame:
-    """Landmarks, and what turns kernel values to them into rows of Z; the points whose rows are summed may be many."""
+    """Hold landmarks and the map from kernel values with them to rows of Z."""
 
     kernel: Kernel
     landmarks: Array
@@ -83,7 +83,7 @@ class Frame:
     affine: bool
 
     def sums(self, X: Array) -> Sums:
-        """Sums over points, in blocks."""
+        """Compute the sums over samples, in blocks."""
         landmarks, kernel = self.landmarks, self.kernel
 
         def of_block(start: int, stop: int) -> tuple[Array, Array, float]:
@@ -98,7 +98,7 @@ class Frame:
 
 
 def choose_landmarks(X: Array, kernel: Kernel, n_landmarks: int, seed: int, affine: bool) -> Frame:
-    """Landmarks among points, all of them or a sample."""
+    """Choose landmarks for samples, or for the subset of them that is given."""
     with phase("Choosing landmarks"):
         landmarks = _landmarks(X, n_landmarks, seed)
     eigenvalues, vectors = eigh(kernel.gram(landmarks))
@@ -107,7 +107,7 @@ def choose_landmarks(X: Array, kernel: Kernel, n_landmarks: int, seed: int, affi
 
 
 def settle_global_part(frame: Frame, sums: Sums, reg: float) -> GlobalPart:
-    """The whitening that the sums over all points give."""
+    """Compute the whitening from the sums over all samples."""
     kernel, landmarks, to_features, affine = frame.kernel, frame.landmarks, frame.to_features, frame.affine
     n = sums.n_samples
     mean_diagonal = spread = sums.diagonal / n

@@ -1,35 +1,47 @@
-"""K → C by ridge regression: KTRR, TRR, LSR1 and LSR2, one closed form, one Cholesky inverse.
+"""Ridge representations (KTRR, TRR, LSR1, LSR2): one closed form from one Cholesky inverse.
 
-Every point is represented by all others, min ½‖φ(x_i) − φ(X)c‖² + ½λ‖c‖² with c_i = 0 (eq. 3.20). With
-U = (K + λI)⁻¹ the printed solution (eq. 3.9) collapses, because UK = I − λU, to
+Every sample is represented by all others, min ½‖φ(x_i) − φ(X)c‖² + ½λ‖c‖² with c_i = 0 (eq. 3.20). With
+U = (K + λI)⁻¹ the printed solution (eq. 3.9) simplifies, because UK = I − λU, to
 
     C = I − U diag(U)⁻¹,   that is   c_ji = −U_ji / U_ii,  c_ii = 0:
 
 no product with K, and one half of an n × n array for K, then its factor, then U (:mod:`subspaces.utils.packed`).
-With 1ᵀc = 1 as well (`affine`: subspaces need not contain the origin) U is replaced by V = U − U11ᵀU / (1ᵀU1). Only
-differences of points count then, so K is taken about the mean of the points, JKJ with J = I − 11ᵀ/n, and λ is relative
-to its mean diagonal: a shift of all points changes nothing.
+With 1ᵀc = 1 as well (`affine`: subspaces need not contain the origin) U is replaced by V = U − U11ᵀU / (1ᵀU1). Then
+only differences of samples count, so K is centred, JKJ with J = I − 11ᵀ/n, and λ is relative to the mean diagonal of
+that: a shift of all samples changes nothing.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from subspaces.representation.coefficients import Blocks, Coefficients, Draft
-from subspaces.representation.inverse import above_rounding, inverse, low_rank_evidence, penalty
-from subspaces.utils.decompositions import eigh
+from subspaces.representation.inverse import (
+    _error,
+    _exponent_of,
+    _probe,
+    _warn_if_ill_conditioned,
+    above_rounding,
+    inverse,
+    low_rank_evidence,
+    penalty,
+)
+from subspaces.utils.decompositions import cholesky_at, eigh
+from subspaces.utils.namespace import Place
 from subspaces.utils.packed import Packed
 from subspaces.utils.types import Array, Data
 
 
 def ridge(K: Array | Packed, *, reg: float = 1.0, affine: bool = False, overwrite: bool = False) -> Coefficients:
-    """Coefficients of the closed form (eq. 3.9) from a Gram matrix.
+    """Compute the closed-form coefficients (eq. 3.9) from a Gram matrix.
 
     Parameters
     ----------
     K : array of shape (n, n), symmetric; or half of it, packed
-    reg : λ divided by the mean diagonal entry of K, so that it means the same for every kernel
-    affine : ask for columns that sum to one; λ is then divided by the mean diagonal entry of K about the mean point
+    reg : λ divided by the mean diagonal of K (of the centred K if `affine`), so that it means the same for every kernel
+    affine : require columns that sum to one
     overwrite : let the inverse take K's memory (the whole computation then needs no other)
 
     Returns
@@ -39,9 +51,9 @@ def ridge(K: Array | Packed, *, reg: float = 1.0, affine: bool = False, overwrit
 
     Notes
     -----
-    A kernel with negative eigenvalues is no inner product and K + λI may not be positive definite. Then λ is
-    raised by the size of the most negative eigenvalue (the "spectrum shift": distances between points keep
-    their order) and :class:`~subspaces.representation.inverse.IndefiniteKernelWarning` says by how much.
+    If the kernel has negative eigenvalues, K + λI may not be positive definite. Then λ is raised by the size of the
+    most negative one (the "spectrum shift": distances keep their order) and
+    :class:`~subspaces.representation.inverse.IndefiniteKernelWarning` says by how much.
 
     Examples
     --------
@@ -74,7 +86,7 @@ def ridge(K: Array | Packed, *, reg: float = 1.0, affine: bool = False, overwrit
 def ridge_unconstrained(
     K: Array | Packed, *, reg: float = 1.0, affine: bool = False, overwrite: bool = False
 ) -> Coefficients:
-    """Ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, with `affine` I − λV; eigenvalues ≤ 1."""
+    """Compute ridge coefficients without c_ii = 0 (LSR2): Z = (K + λI)⁻¹K = I − λU, or I − λV if `affine`."""
     found = inverse(K, reg, affine, overwrite)
     U = found.U
 
@@ -85,22 +97,16 @@ def ridge_unconstrained(
         return block
 
     return Coefficients(
-        U.n,
-        U.dtype,
-        columns,
-        columns,
-        penalty=found.penalty,
-        condition=found.condition,
-        residual=found.residual,
+        U.n, U.dtype, columns, columns, penalty=found.penalty, condition=found.condition, residual=found.residual
     )
 
 
 def ridge_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = False) -> Coefficients:
-    """The coefficients of :func:`ridge` for K = Z Zᵀ with fewer features r than points n: no n × n array exists.
+    """Compute the coefficients of :func:`ridge` for K = Z Zᵀ with r < n features, without an n × n array.
 
-    By Woodbury, λU = I − HHᵀ with H = Z (ZᵀZ + λI)^(−1/2), hence c_ji = h_jᵀh_i / (1 − ‖h_i‖²). Costs O(nr²) and,
-    for each block of columns asked for, one product with H. With `affine` the rows of Z are taken about their mean and
-    H gets one more column, 1/√n, by which λV = I − HHᵀ.
+    By Woodbury, λU = I − HHᵀ with H = Z (ZᵀZ + λI)^(−1/2), hence c_ji = h_jᵀh_i / (1 − ‖h_i‖²). The cost is O(nr²) and,
+    for each block of columns, one product with H. If `affine`, the rows of Z are centred and H gets one more column,
+    1/√n, by which λV = I − HHᵀ.
     """
     H, lam = whitened(Z, reg, affine)
     condition, residual = low_rank_evidence(Z, H, lam, affine)
@@ -128,7 +134,7 @@ def ridge_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = False) -> Coeffi
 
 
 def _hollow_products(H: Array) -> Blocks:
-    """Rows of HHᵀ with zeros on the diagonal."""
+    """Return a function that computes rows of HHᵀ with a zero diagonal."""
 
     def core(start: int, stop: int) -> Array:
         block: Array = H[start:stop] @ H.T
@@ -139,16 +145,16 @@ def _hollow_products(H: Array) -> Blocks:
 
 
 def _enlarged(rank: int) -> int:
-    """Size of a block of HHᵀ over the usual one.
+    """Return the size of a block of HHᵀ over the usual one.
 
-    Where H is wide the product decides, and 13 rows at once run at a third of the speed of 100; where it is narrow the
-    passes over the block decide, and it should stay in cache.
+    If H is wide the product dominates, and 13 rows at once run at a third of the speed of 100; if it is narrow the
+    passes over the block dominate, and it should stay in cache.
     """
     return min(8, max(1, rank // 20))
 
 
 def ridge_unconstrained_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = False) -> Coefficients:
-    """The coefficients of :func:`ridge_unconstrained` for K = Z Zᵀ: HHᵀ, block by block."""
+    """Compute the coefficients of :func:`ridge_unconstrained` for K = Z Zᵀ: HHᵀ, block by block."""
     H, lam = whitened(Z, reg, affine)
 
     def columns(start: int, stop: int) -> Array:
@@ -159,9 +165,9 @@ def ridge_unconstrained_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = Fa
 
 
 def whitened(Z: Data, reg: float, affine: bool = False) -> tuple[Array, float]:
-    """H = Z (ZᵀZ + λI)^(−1/2) up to a rotation, which no product HHᵀ sees, and λ.
+    """Return H = Z (ZᵀZ + λI)^(−1/2), up to a rotation that HHᵀ does not see, and λ.
 
-    With `affine` that of the rows about their mean, and a last column of 1/√n: λV = I − HHᵀ then.
+    If `affine`, of the centred rows, with a last column of 1/√n: then λV = I − HHᵀ.
     """
     is_sparse = hasattr(Z, "toarray")
     squared_norms = np.asarray(Z.multiply(Z).sum(axis=1)).ravel() if is_sparse else np.einsum("ij,ij->i", Z, Z)
@@ -187,3 +193,86 @@ def whitened(Z: Data, reg: float, affine: bool = False) -> tuple[Array, float]:
     else:
         np.matmul(Z, to_rows.astype(Z.dtype), out=H[:, :-1])
     return H, lam
+
+
+# ------------------------------------------------------------------ other array libraries
+
+
+def ridge_at(K: Any, *, place: Place, reg: float = 1.0, affine: bool = False) -> Coefficients:
+    """Compute the coefficients of :func:`ridge` with another array library, where U and the largest entries stay.
+
+    Kernels that are not positive definite, or of extreme size, take the way of NumPy.
+    """
+    xp, n = place.xp, K.shape[0]
+    diagonal = place.fetch(xp.linalg.diagonal(K))
+    if _exponent_of(diagonal, reg):
+        return ridge(place.fetch(K), reg=reg, affine=affine)
+    if affine:
+        means = xp.mean(K, axis=1)
+        offset = means - xp.mean(means) / 2
+        A = K - (offset[:, None] + offset[None, :])
+        spread = np.maximum(place.fetch(xp.linalg.diagonal(A)), 0)
+        lam = above_rounding(penalty(spread, reg), float(diagonal.mean(dtype=np.float64)), diagonal.dtype)
+    else:
+        A, lam = K, penalty(diagonal, reg)
+    A = A + lam * xp.eye(n, dtype=K.dtype, device=place.device)
+    factor = cholesky_at(A, xp)
+    U = None if factor is None else _inverse_at(factor, xp)
+    if U is None or not bool(xp.all(xp.isfinite(xp.linalg.diagonal(U)))):
+        return ridge(place.fetch(K), reg=reg, affine=affine)  # raises λ, or says what is wrong
+    _warn_if_ill_conditioned(place.fetch(xp.linalg.diagonal(factor)))
+    condition = float(xp.max(xp.sum(xp.abs(A), axis=1)) * xp.max(xp.sum(xp.abs(U), axis=1)))
+    probe = _probe(n, diagonal.dtype)
+    residual = _error(place.fetch(U @ (A @ place.send(probe))), probe)
+    return _coefficients_at(_affine_at(U, place) if affine else U, place, lam, condition, residual)
+
+
+def _inverse_at(factor: Any, xp: Any) -> Any:
+    if hasattr(xp, "cholesky_inverse"):  # PyTorch
+        U = xp.cholesky_inverse(factor)
+    else:
+        inverse = xp.linalg.inv(factor)
+        U = inverse.T @ inverse
+    return (U + U.T) / 2
+
+
+def _affine_at(U: Any, place: Place) -> Any:
+    """Compute V as ``affine_inverse`` does; rounding on its diagonal is handled in :func:`_coefficients_at`."""
+    sums = place.fetch(place.xp.sum(U, axis=1)).astype(np.float64)
+    root = place.send((sums / np.sqrt(sums.sum())).astype(place.fetch(U[:1, 0]).dtype))
+    return U - root[:, None] * root[None, :]
+
+
+def _coefficients_at(U: Any, place: Place, lam: float, condition: float, residual: float) -> Coefficients:
+    xp, n = place.xp, U.shape[0]
+    diagonal = place.fetch(xp.linalg.diagonal(U))
+    scale: Array = -1 / np.maximum(diagonal, np.finfo(diagonal.dtype).eps * np.abs(diagonal).max())
+    places = xp.arange(n, device=place.device)
+    M = xp.where(places[:, None] == places[None, :], xp.zeros_like(U), U)
+
+    def core(start: int, stop: int) -> Array:
+        return place.fetch(M[start:stop, :])
+
+    def largest(start: int, stop: int, k: int, weights: Array | None) -> tuple[Array, Array]:
+        block = M[start:stop, :]
+        if weights is not None:
+            there = place.send(weights)
+            block = xp.abs(block) * (there[start:stop, None] + there[None, :])
+        keys = xp.abs(block)
+        # the standard only sorts, PyTorch can do with less
+        found = xp.topk(keys, k)[1] if hasattr(xp, "topk") else xp.argsort(keys, axis=1, descending=True)[:, :k]
+        columns = xp.sort(found, axis=1)
+        return place.fetch(columns), place.fetch(xp.take_along_axis(block, columns, axis=1))
+
+    return Coefficients(
+        n_samples=n,
+        dtype=diagonal.dtype,
+        columns=lambda start, stop: core(start, stop) * scale[start:stop, None],
+        rows=lambda start, stop: core(start, stop) * scale,
+        penalty=lam,
+        condition=condition,
+        residual=residual,
+        core=core,
+        of_core=lambda values, points: values * scale[points],
+        largest=largest,
+    )

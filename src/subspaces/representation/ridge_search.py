@@ -1,8 +1,8 @@
-"""Z → C where K = Z Zᵀ exactly and n is large: the largest coefficients by a search among the rows of H.
+"""Find the largest ridge coefficients for K = Z Zᵀ and large n by a search among the rows of H.
 
-With H = Z (ZᵀZ + λI)^(−1/2) the coefficients are c_ji = h_jᵀh_i / (1 − ‖h_i‖²): the largest of column i are the largest
-inner products of h_i with other rows. Stored rows get one more coordinate, √(max‖h‖² − ‖h_j‖²), and queries a zero
-there: then the order of inner products is the order of distances, and cells around a query can be searched.
+With H = Z (ZᵀZ + λI)^(−1/2) the coefficients are c_ji = h_jᵀh_i / (1 − ‖h_i‖²): the largest of column i belong to the
+largest inner products of h_i with other rows. Stored rows get one more coordinate, √(max‖h‖² − ‖h_j‖²), and queries a
+zero there: then the order of inner products is the order of distances, and only cells near a query need be searched.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from subspaces.utils.cells import Cells, build_cells, nearest_cells, search
 from subspaces.utils.types import Array, Data, Labels
 
 EXACT_SIZE = 50_000
-"""Up to this number of points all n² products are made, block by block, and the result is exact."""
+"""Number of samples up to which all n² products are computed, block by block, and the result is exact."""
 
 
 def ridge_search(
     Z: Data, *, reg: float = 1.0, affine: bool = False, n_candidates: int = N_CANDIDATES, seed: int = 0
 ) -> Coefficients:
-    """The `n_candidates` coefficients of largest magnitude of each column, nearly all of them right.
+    """Compute the `n_candidates` coefficients of largest magnitude of each column, nearly all of them found.
 
-    Positive and negative products have cells of their own, as near to h as to −h. With `affine` those of columns that
-    sum to one as a whole.
+    Cells near h and near −h are searched, for positive and negative products. If `affine`, the coefficients are entries
+    of columns that sum to one as a whole.
     """
     H, lam = whitened(Z, reg, affine)
     squared_norms = np.einsum("ij,ij->i", H, H)
@@ -61,7 +61,7 @@ def ridge_search(
 
 
 def _query_cells(H: Array, database: Cells, seed: int) -> Cells:
-    """Cells of the queries; the stored cells around a cell are those near its centroid and near its opposite."""
+    """Build cells of the queries; each probes the stored cells near its centroid and near the opposite of it."""
     queries = build_cells(H, seed=seed)
     centroids = np.column_stack([queries.centroids, np.zeros(queries.n_cells, dtype=H.dtype)])
     ahead, behind = (nearest_cells(sign * centroids, database.centroids) for sign in (1, -1))
@@ -71,7 +71,7 @@ def _query_cells(H: Array, database: Cells, seed: int) -> Cells:
 
 
 def _without_repeats(probes: Labels) -> Labels:
-    """Each row without its later repeats; the rows are cut to the shortest length that leaves."""
+    """Remove later repeats from each row, and cut all rows to the shortest length that leaves."""
     order = np.argsort(probes, axis=1, kind="stable")
     ordered = np.take_along_axis(probes, order, axis=1)
     first = np.ones(probes.shape, dtype=bool)
@@ -82,7 +82,7 @@ def _without_repeats(probes: Labels) -> Labels:
 
 
 def _products(queries: Array, H: Array, candidates: Array) -> Array:
-    """Inner products of each query with its candidates."""
+    """Return the inner products of each query with its candidates."""
 
     def one_block(start: int, stop: int) -> Array:
         return np.einsum("ij,ikj->ik", queries[start:stop], H[candidates[start:stop]], optimize=True)

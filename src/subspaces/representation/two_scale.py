@@ -1,16 +1,16 @@
-"""X → C at any n without an n × n matrix: landmarks for the global part, exact small systems for the local part.
+"""Ridge coefficients at any n without an n × n matrix: landmarks for the global part, small exact systems for the rest.
 
-Let K ≈ Z Zᵀ with Z from r landmarks (Nyström) and R = K − Z Zᵀ. For a point i with candidates S, T = {i} ∪ S, keep
+Let K ≈ Z Zᵀ with Z from r landmarks (Nyström) and R = K − Z Zᵀ. For a sample i with candidates S, T = {i} ∪ S, keep
 the residual R inside T only. Then the block of U = (K + λI)⁻¹ that belongs to T is exact by Woodbury,
 
     U_TT = [R_TT + λ (I − H_T H_Tᵀ)⁻¹]⁻¹ = (B R_TT + λI)⁻¹ B,   B = I − H_T H_Tᵀ,   H = Z (ZᵀZ + λI)^(−1/2),
 
 and the coefficients are c_ji = −U_ji / U_ii as in :mod:`subspaces.representation.ridge`. Exact in both limits: when
-the landmarks carry all of K (R = 0), and when T holds all points. One linear system of |T| unknowns per point.
+the landmarks carry all of K (R = 0), and when T holds all samples. One linear system of |T| unknowns per sample.
 
-Columns that sum to one (`affine`) need V = U − uuᵀ/1ᵀu, u = U1 over all n points. With the rows of Z, hence of H, about
-their mean, Hᵀ1 = 0 and the same formula gives u_T = (B R_TT + λI)⁻¹ 1 and 1ᵀu = (n − 1ᵀ R_TT u_T) / λ: one more
-right-hand side. R stays as it was: what the mean adds to ZZᵀ, a1ᵀ + 1aᵀ, such columns do not see.
+Columns that sum to one (`affine`) need V = U − uuᵀ/1ᵀu, u = U1 over all n samples. With the rows of Z, hence of H,
+centred, Hᵀ1 = 0 and the same formula gives u_T = (B R_TT + λI)⁻¹ 1 and 1ᵀu = (n − 1ᵀ R_TT u_T) / λ: one more
+right-hand side. R is not centred: what the mean adds to ZZᵀ, a1ᵀ + 1aᵀ, has no effect on such columns.
 """
 
 from __future__ import annotations
@@ -45,27 +45,27 @@ from subspaces.utils.types import Array, Labels
 
 N_CANDIDATES = 20
 BATCH = 64
-"""Points whose systems are solved together: their rows of H stay in cache."""
+"""Samples whose systems are solved together: their rows of H stay in cache."""
 AROUND = 2**18
-"""Points whose rows of H, in double precision, exist at a time, about: 700 MB with all that belongs to them."""
+"""Approximate number of samples whose rows of H exist at a time: 700 MB with all that belongs to them."""
 LEADING = 128
 """Directions of the global part that choose candidates."""
 
 
 def candidates_for(n_nonzero: int | None) -> int:
-    """Candidates of a point of which `n_nonzero` are kept."""
+    """Return the number of candidates of a sample of which `n_nonzero` are kept."""
     return max(N_CANDIDATES, 2 * (n_nonzero or 0))
 
 
 @dataclass(frozen=True)
 class TwoScale:
-    """What represents new points: the cells of the training points and the global part."""
+    """Represent new samples by the cells of the training samples and the global part."""
 
     cells: Cells
     model: GlobalPart
 
     def represent(self, X: Array, train: Array, k: int) -> tuple[Array, Array]:
-        """Nearest training points of new points and the coefficients over them, both of shape (n_new, k)."""
+        """Return the nearest training samples of new samples and the coefficients over them, both (n_new, k)."""
         cells = self.cells
         k = min(k, len(cells.order))  # copies of training points are in no cell
         candidates, values = np.empty((len(X), k), dtype=np.intp), np.empty((len(X), k), dtype=X.dtype)
@@ -88,15 +88,15 @@ class TwoScale:
         return candidates, values
 
     def reordered(self, order: Labels) -> TwoScale:
-        """The same for training points of which the i-th is now number ``order[i]``."""
+        """Return the same model for training samples of which the i-th is now number ``order[i]``."""
         return replace(self, cells=replace(self.cells, order=order[self.cells.order]))
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What coefficients are computed from; all arrays in the order of the cells, of which the first have probes.
+    """Hold the input of the small systems; all arrays are in the order of the cells, of which the first have probes.
 
-    ``features`` are the rows of H, the global part of every small system: a point is in the systems of six batches on
+    ``features`` are the rows of H, the global part of every small system: a sample is in the systems of six batches on
     average, and each row is computed once. ``leading`` are their last columns in single precision, for the search.
     """
 
@@ -109,7 +109,7 @@ class Prepared:
 
     @classmethod
     def of(cls, points: Array, cells: Cells, model: GlobalPart, n_candidates: int) -> Prepared:
-        """Rows of H of points that are in the order of the cells, in double precision."""
+        """Compute the rows of H of samples given in the order of the cells, in double precision."""
         r = len(model.spectrum)
         features, leading = np.empty((len(points), r)), np.empty((len(points), min(LEADING, r)), dtype=np.float32)
 
@@ -132,21 +132,21 @@ def two_scale(
     n_candidates: int = N_CANDIDATES,
     seed: int = 0,
 ) -> Coefficients:
-    """Ridge coefficients over each point's nearest candidates, everything else through landmarks.
+    """Compute ridge coefficients of each sample over its nearest candidates, with everything else through landmarks.
 
     Parameters
     ----------
     X : array of shape (n, m)
-    kernel : a fitted kernel of distances: its candidates are nearest neighbours
+    kernel : fitted kernel of distances; candidates are nearest neighbours
     reg : λ divided by the mean diagonal of K
-    affine : ask for columns of the whole C, of which these are entries, that sum to one
+    affine : require columns of the whole C, of which these are entries, that sum to one
     n_landmarks : r, landmarks of the global part
     n_candidates : nearest neighbours that get a coefficient
 
     Returns
     -------
     Coefficients
-        Sparse from the start, `n_candidates` entries a column.
+        Sparse from the start, `n_candidates` entries per column.
     """
     n_candidates = min(n_candidates, len(X) - 1)
     cells = build_cells(X, seed=seed)
@@ -171,17 +171,17 @@ def coefficients_of_cells(
     n_candidates: int,
     around: int,
 ) -> tuple[Array, Array]:
-    """Candidates (positions) and coefficients of the points of the cells `own`, some cells at a time.
+    """Return candidates (positions) and coefficients of the samples of the cells `own`, some cells at a time.
 
     Parameters
     ----------
-    table : all cells that may be looked at
+    table : all cells that may be probed
     own : rows of the table
     probes : for each of these the cells around it, nearest first
-    points_of : cells → their points, in double precision
+    points_of : function from cells to their samples, in double precision
     model : the global part
-    n_candidates : of each point
-    around : points whose rows of H exist at a time, about
+    n_candidates : number of candidates of each sample
+    around : approximate number of samples whose rows of H exist at a time
     """
     needed, parts = table.needed(probes, n_candidates + 1), []
     all_fit = table.sizes.sum() <= around
@@ -204,7 +204,7 @@ def coefficients_of_cells(
 
 
 def rows_of_coefficients(prepared: Prepared) -> tuple[Array, Array]:
-    """Candidates (positions in the order of the cells) and coefficients of the points of the cells that have probes."""
+    """Return candidates (positions in the order of the cells) and coefficients for the cells that have probes."""
     cells, steep = prepared.cells, prepared.model.kernel.steepest_at_zero
     n_own = len(cells.probes)
     n = int(cells.bounds[n_own])
@@ -223,7 +223,7 @@ def rows_of_coefficients(prepared: Prepared) -> tuple[Array, Array]:
 
 
 def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty: float) -> Coefficients:
-    """Coefficients of the points ``order`` over their candidates, as a sparse C in the points' own order."""
+    """Assemble the coefficients of the samples ``order`` over their candidates into a sparse C in sample order."""
     n, s = values.shape
     indices, data = np.empty((n, s), dtype=np.int32), np.empty_like(values)
     indices[order], data[order] = candidates, values
@@ -234,10 +234,7 @@ def sparse_coefficients(candidates: Array, values: Array, order: Labels, penalty
 
 
 def local_coefficients(prepared: Prepared, rows: Labels, candidates: Array) -> Array:
-    """Coefficients of the points at the positions `rows` (b,) over those at `candidates` (b, s).
-
-    One small system each, solved together.
-    """
+    """Compute coefficients of the samples at positions `rows` (b,) over those at `candidates` (b, s), all at once."""
     points, model, together = prepared.points, prepared.model, np.concatenate([rows[:, None], candidates], axis=1)
     overlap, residual = _small_systems(points[together], prepared.features[together], model)
     B = np.eye(overlap.shape[1], dtype=overlap.dtype) - overlap
@@ -251,11 +248,11 @@ def local_coefficients(prepared: Prepared, rows: Labels, candidates: Array) -> A
 
 
 def new_coefficients(points: Array, rows: Labels, candidates: Array, model: GlobalPart) -> Array:
-    """The same for points that the global part has not seen, over candidates that it has.
+    """Compute coefficients of samples that the global part has not seen, over candidates that it has.
 
-    Such a point x cancels in the Schur complement of T = {x} ∪ S: c = (B_S R_SS + λI)⁻¹ (B_S R_Sx + λ H_S h_x), which
-    is the ridge code of x over the training points where the landmarks carry all of K or S holds all of them. With
-    `affine` it gets (1 − 1ᵀc) u/1ᵀu more, of which 1ᵀc = u_Sᵀ(R_Sx − R_SS H_S h_x) over all training points.
+    Such a sample x cancels in the Schur complement of T = {x} ∪ S: c = (B_S R_SS + λI)⁻¹ (B_S R_Sx + λ H_S h_x), which
+    is the ridge code of x over the training samples if the landmarks carry all of K or S holds all of them. If `affine`
+    it gets (1 − 1ᵀc) u/1ᵀu more, of which 1ᵀc = u_Sᵀ(R_Sx − R_SS H_S h_x) over all training samples.
     """
     together = np.concatenate([rows[:, None], candidates], axis=1)
     overlap, residual = _small_systems(points[together], model.rows(points)[together], model)
@@ -270,19 +267,19 @@ def new_coefficients(points: Array, rows: Labels, candidates: Array, model: Glob
 
 
 def _with_ones(right: Array, model: GlobalPart) -> Array:
-    """A right-hand side, and the one of u = U1 where columns are to sum to one."""
+    """Append the right-hand side 1 of u = U1 if columns are to sum to one."""
     return np.concatenate([right, np.ones_like(right)], axis=2) if model.affine else right
 
 
 def _total(residual: Array, u: Array, model: GlobalPart) -> Array:
-    """1ᵀU1 over all points, from u and R on T; positive, which rounding must not change."""
+    """Return 1ᵀU1 over all samples, from u and R on T; kept positive despite rounding."""
     explained = np.einsum("bij,bj->b", residual, u, dtype=np.float64)
     floor = np.finfo(u.dtype).eps * model.n_samples
     return np.asarray(np.maximum(model.n_samples - explained, floor) / model.penalty).astype(u.dtype)
 
 
 def _small_systems(groups: Array, H: Array, model: GlobalPart) -> tuple[Array, Array]:
-    """H_T H_Tᵀ and R_TT of many small groups T: their points (b, t, m) and their rows of H (b, t, r)."""
+    """Return H_T H_Tᵀ and R_TT of many small groups T, from their samples (b, t, m) and rows of H (b, t, r)."""
     residual = _small_grams(groups.astype(H.dtype, copy=False), model.kernel)
     weighted = H * model.spectrum
     residual -= weighted @ H.transpose(0, 2, 1)
@@ -301,12 +298,12 @@ def _plus_penalty(systems: Array, model: GlobalPart) -> Array:
 
 
 def pair_scores(prepared: Prepared) -> Pairs:
-    """Coefficients of points over one other alone, up to their column's factor: what candidates are chosen by.
+    """Return a function that scores pairs of samples for the choice of candidates.
 
-    With T = {i, j} and small ‖h‖ the system of the module reads c_ji ∝ R_ij + λ h_iᵀh_j, and R_ij + λ h_iᵀh_j =
-    k_ij − Σ_a (spectrum_a − λ) h_ia h_ja. Far more of the largest true coefficients are among its largest than among
-    the nearest neighbours (Covtype, 20 candidates: 99 against 76 % of the five largest). Only the leading directions
-    enter.
+    The score is the coefficient over one other sample alone, up to a factor of the column: with T = {i, j} and small
+    ‖h‖ the system of the module reads c_ji ∝ R_ij + λ h_iᵀh_j = k_ij − Σ_a (spectrum_a − λ) h_ia h_ja. Far more of the
+    largest true coefficients are among its largest than among the nearest neighbours (Covtype, 20 candidates: 99
+    against 76 % of the five largest). Only the leading directions enter.
     """
     points, kernel, weights = prepared.points, prepared.model.kernel, _weights(prepared)
     features = prepared.features[:, -len(weights) :]
@@ -323,7 +320,7 @@ def pair_scores(prepared: Prepared) -> Pairs:
 
 
 def cell_scores(prepared: Prepared) -> Scores:
-    """The same of whole cells, about their middle, and how far single precision may be from the truth."""
+    """Return a function that scores whole cells, centred at their mean, with a bound on its rounding error."""
     points, kernel, m = prepared.points, prepared.model.kernel, prepared.points.shape[1]
     weights, largest = _weights(prepared), float(kernel.diagonal(points[:1])[0])
 
@@ -352,13 +349,13 @@ def cell_scores(prepared: Prepared) -> Scores:
 
 
 def _weights(prepared: Prepared) -> Array:
-    """Spectrum − λ of the leading directions: what Z Zᵀ has more than λ H Hᵀ."""
+    """Return spectrum − λ of the leading directions: Z Zᵀ minus λ H Hᵀ."""
     model = prepared.model
     return np.maximum(model.spectrum[-prepared.leading.shape[1] :] - model.penalty, 0)
 
 
 def _small_grams(groups: Array, kernel: Kernel) -> Array:
-    """Gram matrices of many small groups of points, shape (b, t, m) → (b, t, t)."""
+    """Return the Gram matrices of many small groups of samples, shape (b, t, m) → (b, t, t)."""
     if kernel.of_distances:
         groups = groups - groups[:, :1]  # near the origin no digits are lost
     products: Array = groups @ groups.transpose(0, 2, 1)

@@ -1,4 +1,4 @@
-"""Labels of new points against ridge problems solved one by one, and the recognition of training points."""
+"""Labels of new samples against ridge problems solved one by one, and the recognition of training samples."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from subspaces.representation import new_samples as out_of_sample
+from subspaces.representation import new_samples
 from subspaces.representation.new_samples import (
     find_training_points,
     fit_network,
-    hash_rows,
+    nearest_points,
     neighbor_codes,
     residual_scores,
     vote,
 )
+from subspaces.utils.ordering import hash_rows
 
 
 def ridge_value(x: np.ndarray, basis: np.ndarray, lam: float) -> float:
-    """min ‖x − basisᵀc‖² + λ‖c‖² by stacked least squares."""
+    """Return min ‖x − basisᵀc‖² + λ‖c‖² by stacked least squares."""
     stacked = np.vstack([basis.T, np.sqrt(lam) * np.eye(len(basis))])
     target = np.r_[x, np.zeros(len(basis))]
     c = np.linalg.lstsq(stacked, target, rcond=None)[0]
@@ -43,11 +44,11 @@ def test_residual_scores_are_ridge_residuals_in_the_feature_space(kernel, dtype,
     else:
         K = np.exp(-(cdist(both, both) ** 2) / 9)
         values, vectors = np.linalg.eigh(K)
-        Z = vectors * np.sqrt(values.clip(0))  # coordinates of the points in the kernel space
+        Z = vectors * np.sqrt(values.clip(0))  # coordinates of the samples in the kernel space
     train, lam = K[:30, :30].astype(dtype), 0.7
     scores = residual_scores(K[30:, :30].astype(dtype), lambda m: train[np.ix_(m, m)].copy(), labels, 4, lam)
     assert scores.shape == (8, 4)
-    assert (scores[:, 3] == -np.inf).all()  # a cluster without points never wins
+    assert (scores[:, 3] == -np.inf).all()  # an empty cluster never wins
     for i in range(8):
         for label in range(3):
             expected = ridge_value(Z[30 + i], Z[:30][labels == label], lam)
@@ -62,7 +63,10 @@ def test_residual_scores_find_the_subspace(rng):
     assert_array_equal(scores.argmax(axis=1), np.repeat(np.arange(4), 6))
 
 
-# ------------------------------------------------------------------ neighbour codes
+def test_residual_scores_of_an_indefinite_kernel_use_its_positive_part():
+    K = np.diag([2.0, -1.0])
+    scores = residual_scores(np.array([[1.0, 5.0]]), lambda m: K[np.ix_(m, m)].copy(), np.zeros(2, int), 1, 0.5)
+    assert_allclose(scores, [[1 / 2.5]])
 
 
 def direct_code(k: np.ndarray, K: np.ndarray, candidates: np.ndarray, lam: float, n_nonzero: int) -> np.ndarray:
@@ -78,7 +82,7 @@ def direct_code(k: np.ndarray, K: np.ndarray, candidates: np.ndarray, lam: float
     ("n", "n_new", "n_nonzero"), [(20, 5, 3), (50, 130, 4), (45, 3, 100), (180, 70, 5), (200, 9, 20)]
 )
 def test_neighbor_codes_are_truncated_ridge_codes(n, n_new, n_nonzero, dtype, rng):
-    """Up to 50 training points all are candidates; 130 new points need several blocks."""
+    """Up to 50 training samples all are candidates; 130 new samples need several blocks."""
     X, new = rng.standard_normal((n, 4)), rng.standard_normal((n_new, 4))
     K, to_train = np.exp(-(cdist(X, X) ** 2) / 4).astype(dtype), np.exp(-(cdist(new, X) ** 2) / 4).astype(dtype)
     before = to_train.copy()
@@ -111,7 +115,7 @@ def test_codes_without_a_gram_matrix_are_the_largest_kernel_values(rng):
         assert_array_equal(code[kept], row[kept])
 
 
-def test_codes_of_no_points():
+def test_codes_of_no_samples():
     assert neighbor_codes(np.zeros((0, 5)), None, 1.0, 2).shape == (0, 5)
 
 
@@ -122,14 +126,22 @@ def test_vote_is_a_sum_of_magnitudes(rng):
     assert_allclose(vote(sparse.csr_array(C), labels, 4), expected, rtol=1e-12)
 
 
-# ------------------------------------------------------------------ training points
+def test_nearest_training_sample_is_the_first_of_equals(rng):
+    X, new = rng.standard_normal((40, 3)) + 5, rng.standard_normal((9, 3)) + 5
+    X[20:] = X[:20]
+    expected = cdist(new, X[:20]).argmin(axis=1)
+    assert_array_equal(nearest_points(new, X), expected)
+    assert_array_equal(nearest_points(sparse.csr_array(new), sparse.csr_array(X)), expected)
+
+
+# ------------------------------------------------------------------ training samples
 
 
 values = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 255.0, 1e-300, 1e300, 3.14159, 5e-324])
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(1, 6)), elements=values))
-def test_fingerprints_depend_on_values_only(X):
+def test_hashes_depend_on_values_only(X):
     expected = hash_rows(X)
     assert expected.dtype == np.uint64
     assert_array_equal(hash_rows(sparse.csr_array(X)), expected)
@@ -141,15 +153,8 @@ def test_fingerprints_depend_on_values_only(X):
     assert_array_equal(hash_rows(stored), expected)
 
 
-def test_fingerprints_over_several_blocks(rng):
-    X = rng.standard_normal((40, 2**16))  # 16 rows per block
-    assert_array_equal(hash_rows(X), hash_rows(sparse.csr_array(X)))
-    single = X[:, :50].astype(np.float32)
-    assert_array_equal(hash_rows(single), hash_rows(single.astype(np.float64)))
-
-
 @pytest.mark.parametrize("data", ["binary", "pixels", "halves", "normal"])
-def test_different_rows_have_different_fingerprints(data, rng):
+def test_different_rows_have_different_hashes(data, rng):
     """64 bits: among 3000 rows a collision has a chance of 1e-12, whatever the values are."""
     X = {
         "binary": lambda: (rng.random((3000, 60)) < 0.3).astype(float),
@@ -161,7 +166,7 @@ def test_different_rows_have_different_fingerprints(data, rng):
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "dense new", "sparse new"])
-def test_training_points_are_found(form, rng):
+def test_training_samples_are_found(form, rng):
     X = rng.integers(0, 3, (200, 12)).astype(float)
     new = np.vstack([X[rng.permutation(200)[:50]], rng.random((30, 12))])
     train_sparse, new_sparse = form in ("sparse", "dense new"), form in ("sparse", "sparse new")
@@ -185,33 +190,14 @@ def test_negative_zero_is_zero():
     assert_array_equal(find_training_points(np.array([[-0.0, 1.0]]), X, hash_rows(X)), [0])
 
 
-def collide(monkeypatch, n_prints):
-    """Make all rows share `n_prints` hash_rows."""
-    real = hash_rows
-    monkeypatch.setattr(out_of_sample, "hash_rows", lambda X: real(X) % np.uint64(n_prints))
-    return out_of_sample.hash_rows
-
-
-@pytest.mark.parametrize("n_prints", [1, 3])
-def test_a_collision_never_gives_a_wrong_point(n_prints, rng, monkeypatch):
-    row_hashes = collide(monkeypatch, n_prints)
-    X = rng.standard_normal((20, 3))
-    new = rng.standard_normal((20, 3))
-    assert_array_equal(find_training_points(new, X, row_hashes(X)), -1)
-    found = find_training_points(X, X, row_hashes(X))
-    assert_array_equal(X[found[found >= 0]], X[found >= 0])
-
-
-@pytest.mark.parametrize("n_prints", [1, 3])
+@pytest.mark.parametrize("n_hashes", [1, 3])
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
-def test_a_collision_hides_no_training_point(n_prints, convert, rng, monkeypatch):
-    """'A point that is a training point keeps its label under every rule.'"""
-    row_hashes = collide(monkeypatch, n_prints)
-    X = convert(rng.standard_normal((20, 3)))
-    assert_array_equal(find_training_points(X, X, row_hashes(X)), np.arange(20))
-
-
-# ------------------------------------------------------------------ network
+def test_hash_collisions_do_no_harm(n_hashes, convert, rng, monkeypatch):
+    monkeypatch.setattr(new_samples, "hash_rows", lambda X: hash_rows(X) % np.uint64(n_hashes))
+    X, new = convert(rng.standard_normal((20, 3))), convert(rng.standard_normal((20, 3)))
+    train_hashes = new_samples.hash_rows(X)
+    assert_array_equal(find_training_points(new, X, train_hashes), -1)
+    assert_array_equal(find_training_points(X, X, train_hashes), np.arange(20))
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])

@@ -42,14 +42,14 @@ def test_rules_are_what_they_say(dtype, rng):
     for rule, value in expected.items():
         before = X.copy()
         out = scaled(X, rule)
-        assert out.dtype == np.float64  # however points are stored
+        assert out.dtype == np.float64  # however samples are stored
         assert_allclose(out, value, rtol=1e-12, atol=1e-12)
         assert_array_equal(X, before)
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_new_points_get_the_scaling_of_the_training_points(rule, dtype, rng):
+def test_new_samples_get_the_scaling_of_the_training_samples(rule, dtype, rng):
     X = (rng.standard_normal((30, 4)) * 5 + 1).astype(dtype)
     X = np.abs(X) if rule == "log" else X
     scaling = fit_scaling(X, rule)
@@ -70,29 +70,13 @@ def test_sparse_is_dense(rule, scale, convert, rng):
     assert_array_equal(S.toarray(), before.toarray())
 
 
-def test_sparse_standard_divides_only(rng):
-    X = rng.standard_normal((50, 6)) * (rng.random((50, 6)) < 0.5) + 0.0
-    out = scaled(sparse.csr_array(X), "standard")
-    assert_allclose(out.toarray(), X / X.std(axis=0), rtol=1e-10)
-
-
-@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
-def test_sparse_minmax_divides_only(scale, rng):
-    X = rng.standard_normal((50, 6)) * (rng.random((50, 6)) < 0.5) * scale
+def test_sparse_standard_and_minmax_divide_only(rng):
+    X = rng.standard_normal((50, 6)) * (rng.random((50, 6)) < 0.5)
+    assert_allclose(scaled(sparse.csr_array(X), "standard").toarray(), X / X.std(axis=0), rtol=1e-10)
     X[:, 2] = 0
-    expected = X / np.where(X.any(axis=0), np.abs(X).max(axis=0), 1)
-    assert_allclose(scaled(sparse.csr_array(X), "minmax").toarray(), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_minmax_of_new_points_may_leave_the_range_but_training_points_fill_it(dtype, rng):
-    X = (rng.standard_normal((30, 4)) * 10.0 ** rng.integers(-3, 6, 4)).astype(dtype)
-    scaling = fit_scaling(X, "minmax")
-    out = apply_scaling(X, scaling)
-    assert_array_equal(out.min(axis=0), 0)
-    assert_allclose(out.max(axis=0), 1, rtol=1e-15)
-    wide = 2 * X.max(axis=0, keepdims=True) - X.min(axis=0, keepdims=True)
-    assert_allclose(apply_scaling(wide, scaling), 2, rtol=16 * np.finfo(dtype).eps)  # `wide` itself is rounded
+    for scale in (1e-200, 1.0, 1e200):
+        expected = X * scale / np.where(X.any(axis=0), np.abs(X * scale).max(axis=0), 1)
+        assert_allclose(scaled(sparse.csr_array(X * scale), "minmax").toarray(), expected, rtol=1e-12)
 
 
 def test_minmax_of_a_feature_that_vanishes_beside_the_others(rng):
@@ -106,14 +90,13 @@ def test_minmax_of_a_feature_that_vanishes_beside_the_others(rng):
 
 
 @pytest.mark.parametrize("rule", ["minmax", "standard"])
-@pytest.mark.parametrize("value", [0.1, 1.0, 1e6 + 0.1, -3.3, 1e-9])
-@pytest.mark.parametrize("n", [3, 10, 1000])
+@pytest.mark.parametrize("value", [0.1, 1e6 + 0.1, -3.3, 1e-9])
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_constant_features_become_zero(rule, value, n, convert, dtype, rng):
+def test_constant_features_become_zero(rule, value, convert, rng):
     """The standard deviation of equal numbers is rounding, not information."""
-    X = np.c_[np.full(n, value), rng.standard_normal(n)].astype(dtype)
-    assert_array_equal(dense(scaled(convert(X), rule))[:, 0], 0)
+    for n, dtype in ((3, np.float32), (1000, np.float64)):
+        X = np.c_[np.full(n, value), rng.standard_normal(n)].astype(dtype)
+        assert_array_equal(dense(scaled(convert(X), rule))[:, 0], 0)
 
 
 def test_zero_rows_and_all_zeros(rng):
@@ -127,7 +110,7 @@ def test_zero_rows_and_all_zeros(rng):
 
 @given(st.integers(-1000, 900))
 def test_power_of_two_is_exact(exponent):
-    """Data times 2^k is, after the exponent is taken out, the same data bit for bit (up to another power of two)."""
+    """Data times 2^k is, once the exponent is taken out, the same data bit for bit (up to another power of two)."""
     X = np.random.default_rng(0).standard_normal((6, 3))
     shifted = scaled(np.ldexp(X, exponent), None)
     mantissa, powers = np.frexp(shifted / X)
@@ -141,6 +124,7 @@ def test_power_of_two_is_exact(exponent):
 def test_ordinary_data_is_left_alone(rng):
     X = rng.standard_normal((6, 3))
     assert scaled(X, None) is X
+    assert fit_scaling(1e100 * X, None, units=True).exponent == 0
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -161,28 +145,14 @@ def test_extreme_magnitudes_stay_finite_and_useful(rule, scale, convert):
         assert_allclose(out, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("scale", [2.0**-149, 1e-38, 1e-30, 1e30, 3e38])
-def test_extreme_magnitudes_in_float32(rule, scale):
-    X = np.array([[1, 0, 0.5], [0.25, 1, 0], [0, -0.5, 1], [1, 1, 1], [0.5, 0, 0]])
-    X = np.abs(X) if rule == "log" else X
-    X = (X * 4).round() if scale < 1 else X
-    out = scaled((X * scale).astype(np.float32), rule)
-    assert out.dtype == np.float64
-    assert np.isfinite(out).all()
-    assert (out**2).sum() > 0
-    if rule not in (None, "log"):
-        assert_allclose(out, scaled(X, rule), rtol=1e-5, atol=1e-6)
-
-
-def test_counts_that_are_none_are_refused():
+def test_negative_counts_are_refused():
     with pytest.raises(ValueError, match=r'scaling="log" is for counts, .* the smallest value is -1\. Use'):
         fit_scaling(np.array([[3.0, -1.0]]), "log")
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 def test_depth_of_reading_does_not_matter(convert, rng):
-    """A row of twice the counts is the same row; rows of zeros stay zeros."""
+    """A row of twice the counts is the same row; zero rows stay zero."""
     X = rng.poisson(2.0, (9, 6)).astype(float)
     X[3], X[4] = 2 * X[2], 0
     out = dense(scaled(convert(X), "log"))

@@ -1,0 +1,262 @@
+"""SMCE against the authors' program, CVXPY and its optimality conditions; TSC against the stated rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from solved import sparse_and_trace
+from subspaces.representation import neighbors as module
+from subspaces.representation.neighbors import smce, strongest_cosines, tsc
+from subspaces.utils.types import Array
+
+
+@pytest.fixture
+def X(rng):
+    """Samples near three 3-dimensional subspaces of a 10-dimensional space."""
+    clean = [rng.normal(size=(15, 3)) @ rng.normal(size=(3, 10)) for _ in range(3)]
+    return np.concatenate(clean) + 0.1 * rng.normal(size=(45, 10))
+
+
+def nearest(X, i, n_neighbors):
+    distances = np.linalg.norm(X - X[i], axis=1)
+    distances[i] = np.inf
+    chosen = np.argsort(distances)[:n_neighbors]
+    return chosen, distances[chosen]
+
+
+def smce_weights(X, n_neighbors, solve):
+    """Compute the columns of the paper one after the other; ``solve(directions, shares)`` returns c."""
+    n = len(X)
+    C = np.zeros((n, n))
+    for i in range(n):
+        chosen, distances = nearest(X, i, n_neighbors)
+        c = solve((X[chosen] - X[i]) / distances[:, None], distances / distances.sum())
+        C[chosen, i] = np.abs(c) / distances
+        C[:, i] /= C[:, i].sum()
+    return C
+
+
+def authors_admm(directions, shares, reg):
+    """Run ADMM of the authors' program for one sample: penalty 10, the sum as a second multiplier."""
+    size = len(shares)
+    inverse = np.linalg.inv(directions @ directions.T + 10 * np.eye(size) + 10 * np.ones((size, size)))
+    c, multiplier, sum_multiplier = np.zeros(size), np.zeros(size), 0.0
+    for _ in range(100_000):
+        z = inverse @ (10 * c - multiplier + sum_multiplier + 10)
+        shifted = 10 * z + multiplier
+        previous, c = c, np.sign(shifted) * np.maximum(np.abs(shifted) - reg * shares, 0) / 10
+        multiplier += 10 * (z - c)
+        sum_multiplier += 10 * (1 - z.sum())
+        if max(np.abs(z - c).max(), np.abs(c - previous).max(), abs(z.sum() - 1)) < 1e-11:
+            break
+    return c
+
+
+def cvxpy_solution(directions, shares, reg):
+    cvxpy = pytest.importorskip("cvxpy")
+    c = cvxpy.Variable(len(shares))
+    objective = reg * cvxpy.norm1(cvxpy.multiply(shares, c)) + 0.5 * cvxpy.sum_squares(directions.T @ c)
+    cvxpy.Problem(cvxpy.Minimize(objective), [cvxpy.sum(c) == 1]).solve(solver="CLARABEL")
+    return c.value
+
+
+@pytest.mark.parametrize("reg", [10.0, 100.0])
+def test_smce_is_the_authors_program_run_to_the_end(X, reg):
+    X = X[:8]
+    C, trace = sparse_and_trace(smce(X, reg=reg, n_neighbors=6, tol=1e-11, max_iter=100_000))
+    expected = smce_weights(X, 6, lambda directions, shares: authors_admm(directions, shares, reg))
+    assert trace.converged
+    np.testing.assert_allclose(C.toarray(), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("reg", [0.5, 10.0])
+def test_smce_solves_the_stated_problem(X, reg):
+    X = X[::4]
+    C = smce(X, reg=reg, n_neighbors=8, tol=1e-11, max_iter=100_000).sparse()
+    expected = smce_weights(X, 8, lambda directions, shares: cvxpy_solution(directions, shares, reg))
+    np.testing.assert_allclose(C.toarray(), expected, atol=1e-3)  # interior-point accuracy divided by distances
+
+
+@pytest.mark.parametrize("size", [4, 12])
+def test_smce_solver_meets_the_optimality_conditions(rng, size):
+    directions = rng.normal(size=(20, size, 9))  # also with more candidates than dimensions
+    directions /= np.linalg.norm(directions, axis=2, keepdims=True)
+    gram = directions @ directions.swapaxes(1, 2)
+    shares = rng.uniform(0.5, 1.5, (20, size))
+    shares /= shares.sum(axis=1, keepdims=True)
+    reg = 3.0
+    c, trace = module._sparse_sum_to_one(gram, shares, reg, 1e-11, 200_000)
+    assert trace.converged
+    np.testing.assert_allclose(c.sum(axis=1), 1, atol=1e-9)
+    gradient = np.einsum("pij,pj->pi", gram, c) + reg * shares * np.sign(c)
+    for row, solution, slack in zip(gradient, c, reg * shares, strict=True):
+        multiplier = row[solution != 0].mean()  # the same on the whole support
+        np.testing.assert_allclose(row[solution != 0], multiplier, atol=1e-8)
+        assert np.all(np.abs(row - multiplier)[solution == 0] <= slack[solution == 0] + 1e-8)
+
+
+def batch(rng: np.random.Generator, n_samples: int = 6, size: int = 5, m: int = 4) -> tuple[Array, Array]:
+    """Return Gram matrices of unit directions and shares of distances."""
+    directions = rng.normal(size=(n_samples, size, m))
+    directions /= np.linalg.norm(directions, axis=2, keepdims=True)
+    shares = rng.uniform(0.5, 1.5, size=(n_samples, size))
+    return directions @ directions.swapaxes(1, 2), shares / shares.sum(axis=1, keepdims=True)
+
+
+def bordered(G: Array, target: Array) -> Array:
+    """Return the minimum of ½cᵀGc − target·c with sum one."""
+    size = len(G)
+    system = np.block([[G, np.ones((size, 1))], [np.ones((1, size)), np.zeros((1, 1))]])
+    return np.linalg.solve(system, [*target, 1.0])[:size]
+
+
+def slow_admm(G, q, reg, tol, max_iter):
+    """Solve one sample: the sparse copy, and both residuals at every tenth and the last step until they meet `tol`."""
+    penalty = max(np.sqrt(reg / 10), 1e-4)
+    c, u = np.zeros_like(q), np.zeros_like(q)
+    primal, dual = [], []
+    for n_iter in range(1, max_iter + 1):
+        z = bordered(G + penalty * np.eye(len(q)), penalty * (c - u))
+        relaxed, before = 1.6 * z - 0.6 * c, c
+        c = np.sign(relaxed + u) * np.maximum(np.abs(relaxed + u) - reg * q / penalty, 0)
+        u = relaxed + u - c
+        if n_iter % 10 == 0 or n_iter == max_iter:
+            primal.append(float(np.linalg.norm(z - c) / np.linalg.norm(z)))
+            dual.append(float(penalty * np.linalg.norm(c - before + z - relaxed) / (reg * np.linalg.norm(q))))
+            if max(primal[-1], dual[-1]) <= tol:
+                break
+    return c, primal, dual
+
+
+def worst(histories: list[list[float]]) -> list[float]:
+    longest = max(map(len, histories))
+    return [max(h[k] for h in histories if k < len(h)) for k in range(longest)]
+
+
+@pytest.mark.parametrize("reg", [1e-9, 0.4, 3.0, 50.0])
+@pytest.mark.parametrize("max_iter", [1, 9, 10, 11, 20, 3000])
+def test_every_step_is_that_of_admm(rng: np.random.Generator, reg: float, max_iter: int) -> None:
+    gram, shares = batch(rng)
+    max_iter = min(max_iter, 20) if reg == 1e-9 else max_iter  # rounding is all that is left after that
+    solution, trace = module._sparse_sum_to_one(gram, shares, reg, 1e-6, max_iter)
+    expected, primal, dual = zip(
+        *(slow_admm(G, q, reg, 1e-6, max_iter) for G, q in zip(gram, shares, strict=True)), strict=True
+    )
+    assert_allclose(solution, expected, atol=1e-6 if reg == 1e-9 else 1e-9)
+    assert_allclose(trace.primal, worst(list(primal)), rtol=1e-5, atol=1e-12)
+    assert_allclose(trace.dual, worst(list(dual)), rtol=1e-5, atol=1e-12)
+    n_checks = max(map(len, primal))
+    assert trace.n_iter == min(10 * n_checks, max_iter)
+    assert trace.converged == (max(p[-1] for p in primal) <= 1e-6 and max(d[-1] for d in dual) <= 1e-6)
+
+
+def test_smce_on_a_circle_sees_the_two_adjacent_points():
+    angles = 2 * np.pi * np.arange(40) / 40
+    C, trace = sparse_and_trace(smce(np.c_[np.cos(angles), np.sin(angles)], reg=10, n_neighbors=11))
+    expected = (np.roll(np.eye(40), 1, axis=0) + np.roll(np.eye(40), -1, axis=0)) / 2
+    np.testing.assert_allclose(C.toarray(), expected, atol=1e-5)
+    assert C.nnz == 80
+    assert trace.converged
+
+
+def test_smce_trace_tells_the_truth(X):
+    trace = smce(X, n_neighbors=7, tol=1e-8).trace
+    assert trace.converged
+    assert max(trace.primal[-1], trace.dual[-1]) <= 1e-8
+    assert len(trace.primal) == len(trace.dual) == trace.n_iter // module.CHECK_EVERY
+    with pytest.warns(ConvergenceWarning, match="max_iter=3 steps"):
+        C, short = sparse_and_trace(smce(X, n_neighbors=7, max_iter=3))
+    assert not short.converged
+    assert short.n_iter == 3
+    assert max(short.primal[-1], short.dual[-1]) > 1e-6
+    assert np.isfinite(C.data).all()
+
+
+def test_smce_has_no_scale_and_columns_sum_to_one(X):
+    C = smce(X, n_neighbors=7, tol=1e-10).sparse()
+    scaled = smce(1e5 * X, n_neighbors=7, tol=1e-10).sparse()
+    np.testing.assert_allclose(scaled.toarray(), C.toarray(), atol=1e-7)
+    np.testing.assert_allclose(C.sum(axis=0), 1)
+    assert C.data.min() > 0
+    assert C.diagonal().max() == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_smce_gives_a_duplicate_all_the_weight(X, dtype):
+    X[1] = X[0]
+    C, trace = sparse_and_trace(smce(X.astype(dtype), n_neighbors=7))
+    assert trace.converged
+    assert C.dtype == dtype
+    assert_allclose(C.toarray()[[1, 0], [0, 1]], 1, atol=1e-5)
+    assert C.diagonal().max() == 0
+
+
+@pytest.mark.parametrize("block", [4, 45])
+def test_smce_in_float32_and_blocks(X, monkeypatch, block):
+    expected = smce(X, n_neighbors=5, tol=1e-9).dense()
+    monkeypatch.setattr(module, "row_blocks", lambda n, size: [(k, min(k + block, n)) for k in range(0, n, block)])
+    assert_allclose(smce(X, n_neighbors=5, tol=1e-9).dense(), expected, atol=1e-8)
+    single = smce(X.astype(np.float32), n_neighbors=5).dense()
+    assert single.dtype == np.float32
+    assert_allclose(single, expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tolerance_has_a_floor_at_rounding(rng, dtype):
+    X = rng.normal(size=(14, 3)).astype(dtype)
+    shown = f"{20 * float(np.finfo(dtype).eps):.1e}"
+    with pytest.warns(ConvergenceWarning) as record:
+        C, trace = sparse_and_trace(smce(X, n_neighbors=5, tol=1e-30, max_iter=2))
+    residuals = f"residuals {trace.primal[-1]:.1e} (primal) and {trace.dual[-1]:.1e} (dual) above tol={shown}"
+    assert residuals in str(record[0].message)
+    assert "after max_iter=2 steps" in str(record[0].message)
+    assert trace.n_iter == 2
+    assert len(trace.primal) == 1
+    assert C.shape == (14, 14)
+
+
+def test_codes_that_are_still_zero(rng):
+    with pytest.warns(ConvergenceWarning):
+        C = smce(rng.normal(size=(14, 3)), reg=1e6, n_neighbors=5, max_iter=1).sparse()
+    assert C.nnz == 0
+    assert C.shape == (14, 14)
+
+
+def test_tsc_is_the_stated_rule(X):
+    n, q = len(X), 4
+    expected = np.zeros((n, n))
+    for i in range(n):
+        cosines = [abs(X[i] @ X[j]) / np.linalg.norm(X[i]) / np.linalg.norm(X[j]) if j != i else -1 for j in range(n)]
+        for j in np.argsort(cosines)[-q:]:
+            expected[j, i] = np.exp(-2 * np.arccos(min(1, cosines[j])))
+    C = tsc(X, n_neighbors=q).sparse()
+    np.testing.assert_allclose(C.toarray(), expected, atol=1e-7)
+    assert C.nnz == n * q
+
+
+def test_tsc_blocks_zero_rows_and_all_neighbors(X, monkeypatch):
+    X[3] = 0
+    C = tsc(X, n_neighbors=44).dense()
+    assert not C[3].any()
+    assert not C[:, 3].any()
+    assert np.count_nonzero(C) == 44 * 43
+    few = tsc(X, n_neighbors=4).dense()
+    monkeypatch.setattr(module, "BLOCK_BYTES", 45 * 8)
+    assert_array_equal(few != 0, tsc(X, n_neighbors=4).dense() != 0)
+    unit = X[:3] / np.linalg.norm(X[:3], axis=1, keepdims=True)
+    indices, values = strongest_cosines(unit, 1)
+    cosines = np.abs(unit @ unit.T) - 2 * np.eye(3)
+    assert_array_equal(indices[:, 0], cosines.argmax(axis=1))
+    assert_allclose(values[:, 0], cosines.max(axis=1))
+
+
+def test_errors_name_the_argument(X):
+    for solve in (smce, tsc):
+        with pytest.raises(ValueError, match="n_neighbors must be from 1 to n_samples - 1 = 4, got 5"):
+            solve(X[:5], n_neighbors=5)
+    for reg in (0.0, -1.0):
+        with pytest.raises(ValueError, match=f"reg must be positive, got {reg}"):
+            smce(X, reg=reg, n_neighbors=4)
