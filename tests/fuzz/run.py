@@ -37,7 +37,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_NUM_T
 
 PACKAGES = {
     "subspaces.app.files": "_read _text _columns _dataset _arrays _missing _numpy _matlab _parquet _images _sort",
-    "subspaces.datasets": "_formats _load",
+    "subspaces.datasets": "_formats loaders",
     "subspaces.distributed": "_files _input",
     "PIL": "Image ImageFile ImageOps PngImagePlugin JpegImagePlugin TiffImagePlugin BmpImagePlugin GifImagePlugin "
     "WebPImagePlugin ImagePalette",
