@@ -122,7 +122,7 @@ def piece(name: str):
 
 def network(folder: Path) -> Path:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    from subspaces.deep.checkpoint import Checkpoint
+    from subspaces.deep.training import Checkpoint
 
     checkpoint = Checkpoint(folder, "KTRRNet", {"seed": "0"})
     checkpoint.save({"module": {"weights": torch.arange(N, dtype=torch.float64)}})

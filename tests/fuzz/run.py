@@ -51,7 +51,7 @@ MODULES += ["zipfile", "gzip", "_compression", "csv", "ast", "pyarrow.parquet.co
 MORE = {
     "zarr": "zarr.core.array zarr.core.metadata.v2 zarr.core.metadata.v3 zarr.core.common zarr.core.dtype.registry "
     "zarr.codecs.bytes zarr.codecs.zstd zarr.core.chunk_grids",
-    "torch_checkpoint": "subspaces.deep.checkpoint torch.serialization torch._weights_only_unpickler",
+    "torch_checkpoint": "subspaces.deep.training torch.serialization torch._weights_only_unpickler",
 }
 TOKENS = """
 'descr': 'fortran_order': 'shape': True, False, <f8 <f2 <U0 <U1 |O |b1 >i4 <m8 (0, (1000000000000, X.npy y.npy PK

@@ -281,7 +281,7 @@ def test_streamed_files_that_hold_no_points_are_named(tmp_path, array):
 def test_checkpoints_of_deep_methods_that_are_none(tmp_path):
     """Found by the fuzzer's seeds (torch_checkpoint): KeyError, and tensors that cannot be compared."""
     torch = pytest.importorskip("torch")
-    from subspaces.deep.checkpoint import Checkpoint
+    from subspaces.deep.training import Checkpoint
 
     kept = Checkpoint(tmp_path, "dsc_net", {"a": "1"})
     kept.save({"epoch": 3})

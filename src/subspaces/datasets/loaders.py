@@ -37,7 +37,6 @@ VARIABLE = "SUBSPACES_DATA"
 """Environment variable with the folder of the data sets."""
 
 CAI = "Deng Cai's collection, http://www.cad.zju.edu.cn/home/dengcai/Data/FaceData.html and MLData.html there"
-NPZ = "a .npz holds X, y and, where X are multiples of it, scale"
 
 MNIST_MIRRORS = (
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -223,7 +222,8 @@ def find(dataset: DataSet, home: Path, download_if_missing: bool) -> tuple[Point
 def _missing(dataset: DataSet, home: Path, reason: str) -> str:
     return (
         f"{dataset.title} is not in {home}, and {reason}. Put {' or '.join(dataset.files)} there "
-        f"({dataset.where}), or name the folder that holds it by data_home or the environment variable {VARIABLE}."
+        f"({dataset.where}; a .npz holds X, y and perhaps scale, a factor of X), or name the folder that holds it by "
+        f"data_home or the environment variable {VARIABLE}."
     )
 
 
@@ -314,7 +314,7 @@ YALEB_32 = DataSet(
     n_features=1024,
     image_shape=(32, 32),
     description=_YALEB.format("32 × 32 by D. Cai, the version of the paper"),
-    where=f"the .mat with fea and gnd is in {CAI}; {NPZ}",
+    where=f"the .mat with fea and gnd is in {CAI}",
 )
 
 YALEB_48 = DataSet(
@@ -323,7 +323,7 @@ YALEB_48 = DataSet(
     n_features=2016,
     image_shape=(48, 42),
     description=_YALEB.format("48 × 42, the version of SSC and of the deep methods"),
-    where=f"the .mat with Y comes with the programs of SSC and DSC-Net; {NPZ}",
+    where="the .mat with Y comes with the programs of SSC and DSC-Net",
 )
 
 COIL20 = DataSet(
@@ -343,7 +343,7 @@ S. A. Nene, S. K. Nayar, H. Murase, Columbia Object Image Library (COIL-20), rep
 For research use.
 """,
     where=f"the .zip of its PNG images from {COIL_MIRRORS[0]}coil-20/coil-20-proc.zip; the .mat "
-    f"with fea and gnd from {CAI}; {NPZ}",
+    f"with fea and gnd from {CAI}",
     fetch=_fetch_coil20,
 )
 
@@ -365,7 +365,7 @@ S. A. Nene, S. K. Nayar, H. Murase, Columbia Object Image Library (COIL-100), re
 For research use.
 """,
     where=f"the .zip of its PNG images from {COIL_MIRRORS[0]}coil-100/coil-100.zip; the .mat with "
-    f"fea and gnd from {CAI}; {NPZ}",
+    f"fea and gnd from {CAI}",
     fetch=_fetch_coil100,
 )
 
@@ -380,7 +380,7 @@ first; class k is the digit k. The paper takes 200 of each at random.
 
 J. J. Hull, A database for handwritten text recognition research, IEEE TPAMI 16 (1994).
 """,
-    where=f"the .mat with fea and gnd from {CAI}; OpenML has it as number {OPENML_USPS}; {NPZ}",
+    where=f"the .mat with fea and gnd from {CAI}; OpenML has it as number {OPENML_USPS}",
     fetch=_fetch_usps,
 )
 
@@ -401,7 +401,7 @@ paper); class k is the digit k. The paper takes 200 of each digit from the first
 Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, Gradient-based learning applied to document recognition, Proc. IEEE 86
 (1998).
 """,
-    where=f"images and labels, train-labels-idx1-ubyte.gz beside them, from {MNIST_MIRRORS[0]}; {NPZ}",
+    where=f"images and labels, train-labels-idx1-ubyte.gz beside them, from {MNIST_MIRRORS[0]}",
     fetch=_fetch_mnist,
 )
 
@@ -416,7 +416,7 @@ paper scales each attribute to [0, 1]). The classes are very unequal: 2747 to 28
 J. A. Blackard, D. J. Dean, Comparative accuracies of artificial neural networks and discriminant analysis in predicting
 forest cover types from cartographic variables, Computers and Electronics in Agriculture 24 (1999).
 """,
-    where=f"scikit-learn fetches it from UCI; {NPZ}",
+    where="scikit-learn fetches it from UCI",
     fetch=_fetch_covtype,
 )
 
@@ -432,7 +432,7 @@ cut differently and reduced from 64 × 64 by means of 2 × 2 blocks. Results on 
 
 F. S. Samaria, A. C. Harter, Parameterisation of a stochastic model for human face identification, WACV (1994).
 """,
-    where=f"the .mat with fea and gnd is in {CAI}; {NPZ}",
+    where=f"the .mat with fea and gnd is in {CAI}",
     fetch=_fetch_orl,
 )
 
@@ -558,14 +558,7 @@ def load_usps(**options: Unpack[Options]) -> Loaded:
 
 
 class Named(NamedTuple):
-    """A data set with a short name.
-
-    Attributes
-    ----------
-    title : for people
-    load : from the folder of data sets, or None for the usual one, to samples and classes
-    needs_files : True if it is read from a folder or fetched; the others come with the package and its libraries
-    """
+    """A data set with a short name; `needs_files` if it is read from a folder or fetched."""
 
     title: str
     load: Callable[[Path | None], tuple[Array, Labels]]

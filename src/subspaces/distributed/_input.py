@@ -1,4 +1,4 @@
-"""Points in a file, a folder of files, or any of Dask's forms → blocks of rows that whoever computes can open."""
+"""Read samples from a file, a folder of files, or Dask collections, as blocks of rows that workers can open."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SUFFIXES = (".npy", ".zarr", ".parquet")
 _HERE = 'client="here"'
 _MASKED = "X has masked entries, whose values would be used all the same: fill or remove them first."
 PIECE_BYTES = 64 * 2**20
-"""Points of a file that one task reads, about."""
+"""Bytes of a file that one task reads, about."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Block:
 
 
 def opened(block: Any) -> Array:
-    """The points of a block, which Dask has made an array already or which are read here."""
+    """Return the rows of a block: Dask has made them an array already, or they are read here."""
     if isinstance(block, Block):
         return _dense(block.reader.read(block.start, block.stop), block.dtype)
     return np.asarray(block)
@@ -58,7 +58,7 @@ def opened(block: Any) -> Array:
 
 @dataclass(frozen=True)
 class Source:
-    """Points as rows, in float32 or float64, wherever they are.
+    """Samples as rows, in float32 or float64, wherever they are.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Source:
     array: Any = None
 
     def pieces(self, n_rows: int | None = None) -> tuple[list[int], list[Any]]:
-        """Bounds of blocks of `n_rows` rows (None: whatever is easiest to read), and the blocks."""
+        """Return bounds of blocks of `n_rows` rows (None: whatever is easiest to read), and the blocks."""
         n, m = self.shape
         if self.reader is None:
             array = self.array if n_rows is None else self.array.rechunk((n_rows, -1), method="tasks")
@@ -86,7 +86,7 @@ class Source:
         return bounds, [Block(self.reader, a, b, self.dtype) for a, b in pairwise(bounds)]
 
     def whole(self, workers: Workers) -> Array:
-        """All points in one array."""
+        """Return all samples in one array."""
         if isinstance(self.reader, NpyRows | ArrayRows):  # a map, or there already
             return np.ascontiguousarray(self.reader.read(0, self.shape[0]), dtype=self.dtype)
         size = self.shape[0] * self.shape[1] * self.dtype.itemsize
@@ -99,7 +99,7 @@ class Source:
 
 
 def as_source(X: Any, workers: Workers) -> Source:
-    """Read what X is; only sizes that are not known are computed."""
+    """Make a source of X; only unknown sizes are computed."""
     if isinstance(X, str | PathLike):
         return _from_path(Path(X).expanduser(), workers)
     if isinstance(workers, DaskWorkers):
@@ -111,7 +111,7 @@ def as_source(X: Any, workers: Workers) -> Source:
 
 
 def _in_memory(X: Any) -> tuple[Any, Array | None]:
-    """An array or a frame of this process → an array of numbers, and names of its columns."""
+    """Return an array of numbers and the names of its columns from an array or a data frame."""
     if sparse.issparse(X):
         raise TypeError(
             f"X must be a dense array; got a sparse one of the shape {X.shape}. X.toarray() makes it dense."
@@ -131,13 +131,13 @@ def _in_memory(X: Any) -> tuple[Any, Array | None]:
 
 
 def _names(columns: Any) -> Array | None:
-    """Names of columns, if they are names."""
+    """Return names of columns, if they are strings."""
     found = list(columns)
     return np.asarray(found, dtype=object) if all(isinstance(name, str) for name in found) else None
 
 
 def _checked_columns(frame: Any) -> list[Any]:
-    """Names of the columns whose type has a missing value of its own; refuses those that hold no numbers."""
+    """Return the columns whose type has a missing value of its own; refuse those that hold no numbers."""
     kinds = dict(frame.dtypes.items())
     wrong = [str(name) for name, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"]
     if wrong:
@@ -174,7 +174,7 @@ def _from_path(path: Path, workers: Workers) -> Source:
 
 
 def _folder_of(path: Path) -> str | None:
-    """What a folder holds: ``.parquet`` or ``.csv`` files, or neither."""
+    """Return the kind of files in a folder, ``.parquet`` or ``.csv``, or None."""
     if not path.is_dir() or path.suffix in (".npy", ".zarr"):
         return None
     found = [suffix for suffix in (".parquet", ".csv") if tables_in(path, suffix)]
@@ -184,7 +184,7 @@ def _folder_of(path: Path) -> str | None:
 
 
 def tables_in(folder: Path, suffix: str) -> list[Path]:
-    """Files of a table in the order of their names, but for hidden ones and what Spark is still writing (``_...``)."""
+    """Return files of a table by name, except hidden ones and what Spark is still writing (``_...``)."""
     found = [path for path in sorted(folder.rglob(f"*{suffix}")) if path.is_file()]
     found = [path for path in found if not any(p.startswith((".", "_")) for p in path.relative_to(folder).parts)]
     for path in found:
@@ -196,7 +196,7 @@ def tables_in(folder: Path, suffix: str) -> list[Path]:
 
 
 def _in_order(files: list[Path]) -> list[Path]:
-    """The same; says so where Dask would read them in another order, and labels go to the rows of this one."""
+    """Return the files; warn where Dask would read them in another order, because labels follow this one."""
     numbered = sorted(files, key=lambda path: [int(t) if t.isdecimal() else t for t in re.split(r"(\d+)", str(path))])
     for first, other in zip(files, numbered, strict=True):
         if first != other:
@@ -233,7 +233,7 @@ def _of_reader(path: Path, reader: Reader, shape: Any, dtype: Any, names: Array 
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Turn whatever damaged bytes do to a parser into one error that names the file."""
+    """Turn any failure of a parser on damaged bytes into one error that names the file."""
     try:
         yield
     except (ImportError, FileError):
@@ -291,7 +291,7 @@ def _from_frame(frame: Any, workers: DaskWorkers) -> Source:
 
 
 def _whole_rows(X: Any, workers: Workers, names: Array | None = None) -> Source:
-    """Chunks of whole rows with known sizes, in a float type."""
+    """Return a source with chunks of whole rows, known sizes and a float type."""
     import dask.array as da
 
     _check_dimensions(X.ndim)

@@ -1,4 +1,4 @@
-"""Rows of files, read where they are needed: ``.npy``, Zarr, Parquet, folders of CSV; no Dask."""
+"""Read rows of files where they are needed: ``.npy``, Zarr, Parquet, folders of CSV; no Dask."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from subspaces.utils.types import Array
 
 
 class Reader(Protocol):
-    """Something small that can be sent to a worker and reads rows there."""
+    """A small object that can be sent to a worker and reads rows there."""
 
     def read(self, start: int, stop: int) -> Array:
-        """The rows from `start` to `stop`."""
+        """Return the rows from `start` to `stop`."""
 
 
 class Stamped(NamedTuple):
@@ -36,7 +36,7 @@ class Stamped(NamedTuple):
 
     @staticmethod
     def of(path: str | Path) -> Stamped:
-        """The file as it is now."""
+        """Stamp the file as it is now."""
         found = os.stat(path)
         return Stamped(str(path), found.st_size, found.st_mtime_ns)
 
@@ -53,7 +53,7 @@ class NpyRows:
     file: Stamped
 
     def read(self, start: int, stop: int) -> Array:
-        """A memory map would be sent to a worker with all its bytes: so each opens the file itself."""
+        """Map the file here: a map sent to a worker would travel with all its bytes."""
         self.file.check()
         return mapped(Path(self.file.path))[start:stop]
 
@@ -65,7 +65,7 @@ class ArrayRows:
     X: Any
 
     def read(self, start: int, stop: int) -> Array:
-        """Its rows."""
+        """Return its rows."""
         return np.asarray(self.X[start:stop])
 
 
@@ -77,7 +77,7 @@ class ZarrRows:
 
     @staticmethod
     def opened(path: Path) -> Any:
-        """The array; pickles are refused before a chunk is unpacked: some codecs of object arrays unpickle."""
+        """Open the array; pickles are refused before a chunk is unpacked: some codecs of object arrays unpickle."""
         import zarr
 
         stored = zarr.open_array(str(path), mode="r")
@@ -87,12 +87,12 @@ class ZarrRows:
         return stored
 
     def read(self, start: int, stop: int) -> Array:
-        """The chunks that hold these rows are unpacked."""
+        """Unpack the chunks that hold these rows."""
         return np.asarray(self.opened(Path(self.path))[start:stop])
 
 
 def _spans(starts: tuple[int, ...], start: int, stop: int) -> list[tuple[int, int, int]]:
-    """Number, first and last row within it, of each part that has rows from `start` to `stop`."""
+    """Return number, first and last row within it, of each part that has rows from `start` to `stop`."""
     parts = [(i, max(start, a) - a, min(stop, b) - a) for i, (a, b) in enumerate(pairwise(starts))]
     return [(i, a, b) for i, a, b in parts if a < b]
 
@@ -108,7 +108,7 @@ class ParquetRows:
 
     @staticmethod
     def of(paths: list[Path]) -> tuple[ParquetRows, np.dtype[Any]]:
-        """The files of one table, and the type that holds all columns; files without rows may have any."""
+        """Open the files of one table; return also the type of all columns (files without rows may have any)."""
         try:
             import pyarrow.parquet
         except ImportError:
@@ -136,7 +136,7 @@ class ParquetRows:
         return rows, np.dtype(np.float32 if single else np.float64)
 
     def read(self, start: int, stop: int) -> Array:
-        """The row groups that hold these rows are unpacked; the last is kept, for whoever reads on from there."""
+        """Unpack the row groups that hold these rows; the last is kept for the next call."""
         parts = []
         for i, a, b in _spans(self.starts, start, stop):
             number, group = self.groups[i]
@@ -146,12 +146,12 @@ class ParquetRows:
 
 
 def warn_of_ids(names: list[str]) -> None:
-    """Say which columns of a table that is read piece by piece were left out."""
+    """Warn which columns of a table that is read piece by piece were left out."""
     warn_caller(f"left out: {', '.join(map(printable, names))} (id by its name); rename a column to use it.")
 
 
 def _columns(path: Path, schema: Any) -> tuple[dict[str, Any], list[str]]:
-    """Types of the features, by name, without what pandas stored as its index; and the ids, which are left out."""
+    """Return types of the features by name, without the index of pandas; and the ids, which are left out."""
     index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
     names = [name for name in schema.names if name not in index]
     left_out = [name for name in names if is_id(name)]
@@ -195,7 +195,7 @@ class CsvRows:
         return len(X), names, left_out
 
     def read(self, start: int, stop: int) -> Array:
-        """The files that hold these rows are parsed; the last is kept, for whoever reads on from there."""
+        """Parse the files that hold these rows; the last is kept for the next call."""
         parts = []
         for i, a, b in _spans(self.starts, start, stop):
             self.files[i].check()
