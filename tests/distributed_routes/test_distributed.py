@@ -229,7 +229,7 @@ def test_what_cannot_be_used_is_named(client, tmp_path):
         fit_predict(ktrr(), da.from_array(X, chunks=(10, 2)), client=client)
     with pytest.raises(ValueError, match="two dimensions"):
         fit_predict(ektrr(), da.ones(10), client=client)
-    with pytest.raises(ValueError, match=r"at least 2 points .* \(1, 2\)"):
+    with pytest.raises(ValueError, match=r"at least 2 samples .* \(1, 2\)"):
         fit_predict(ktrr(), da.ones((1, 2)), client=client)
     with pytest.raises(ValueError, match="n_clusters=3"):
         fit_predict(ektrr(), da.ones((2, 2)), client=client)

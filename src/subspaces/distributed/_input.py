@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from subspaces.distributed._files import mapped
-from subspaces.distributed._readers import (
-    ArrayRows,
-    CsvRows,
-    NpyRows,
-    ParquetRows,
-    Reader,
-    Stamped,
-    ZarrRows,
-    warn_of_ids,
-)
 from subspaces.distributed._tasks import DaskWorkers, Workers, results
+from subspaces.utils.column_names import is_id
 from subspaces.utils.files import FileError, inside, printable
 from subspaces.utils.memory import require
 from subspaces.utils.namespace import place_of
+from subspaces.utils.optional import from_app
 from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array
 
@@ -37,6 +32,203 @@ _HERE = 'client="here"'
 _MASKED = "X has masked entries, whose values would be used all the same: fill or remove them first."
 PIECE_BYTES = 64 * 2**20
 """Bytes of a file that one task reads, about."""
+
+
+# ---------------------------------------------------------------- readers of files, small enough to be sent to a worker
+
+
+class Reader(Protocol):
+    """A small object that can be sent to a worker and reads rows there."""
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return the rows from `start` to `stop`."""
+
+
+class Stamped(NamedTuple):
+    """A file as it was when a run began: what is kept in memory, or read in two passes, must not be of two files."""
+
+    path: str
+    size: int
+    changed: int
+
+    @staticmethod
+    def of(path: str | Path) -> Stamped:
+        """Stamp the file as it is now."""
+        found = os.stat(path)
+        return Stamped(str(path), found.st_size, found.st_mtime_ns)
+
+    def check(self) -> None:
+        """Refuse a file that was written again since."""
+        if Stamped.of(self.path) != self:
+            raise FileError(Path(self.path), "was changed while it was being read; run the same again")
+
+
+@dataclass(frozen=True)
+class NpyRows:
+    """An array in NumPy's format."""
+
+    file: Stamped
+
+    def read(self, start: int, stop: int) -> Array:
+        """Map the file here: a map sent to a worker would travel with all its bytes."""
+        self.file.check()
+        return mapped(Path(self.file.path))[start:stop]
+
+
+@dataclass(frozen=True)
+class ArrayRows:
+    """An array in the memory of the process that computes."""
+
+    X: Any
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return its rows."""
+        return np.asarray(self.X[start:stop])
+
+
+@dataclass(frozen=True)
+class ZarrRows:
+    """A Zarr array."""
+
+    path: str
+
+    @staticmethod
+    def opened(path: Path) -> Any:
+        """Open the array; pickles are refused before a chunk is unpacked: some codecs of object arrays unpickle."""
+        import zarr
+
+        stored = zarr.open_array(str(path), mode="r")
+        codecs = [*(getattr(stored, "filters", None) or ()), *(getattr(stored, "compressors", None) or ())]
+        if any(getattr(codec, "codec_id", "") == "pickle" for codec in codecs):
+            raise FileError(path, "its chunks are pickles, which are never loaded; store numbers")
+        return stored
+
+    def read(self, start: int, stop: int) -> Array:
+        """Unpack the chunks that hold these rows."""
+        return np.asarray(self.opened(Path(self.path))[start:stop])
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Files whose rows are read part by part: `starts` holds the first row of each part, and the number of rows."""
+
+    files: tuple[Stamped, ...]
+    starts: tuple[int, ...]
+
+    def part(self, number: int) -> Array:
+        """Read one part; the last one is kept for the next call."""
+        raise NotImplementedError
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return the rows from `start` to `stop`."""
+        spans = [(i, max(start, a) - a, min(stop, b) - a) for i, (a, b) in enumerate(pairwise(self.starts))]
+        found = [self.part(i)[a:b] for i, a, b in spans if a < b]
+        return np.concatenate(found) if len(found) > 1 else found[0]
+
+
+@dataclass(frozen=True)
+class ParquetRows(_Parts):
+    """The numeric columns of Parquet files, found by their names: parts are their row groups."""
+
+    columns: tuple[str, ...]
+    groups: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def of(paths: list[Path]) -> tuple[ParquetRows, np.dtype[Any]]:
+        """Open the files of one table; return also the type of all columns (files without rows may have any)."""
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise FileError(paths[0], 'reading Parquet needs pyarrow: pip install "subspaces[app]"') from None
+        first: Path | None = None
+        names: list[str] = []
+        groups, sizes, single = [], [], True
+        for number, path in enumerate(paths):
+            with pyarrow.parquet.ParquetFile(path) as file:
+                schema, meta = file.schema_arrow, file.metadata
+            if not meta.num_rows:
+                continue
+            kinds, left_out = _columns(path, schema)
+            if first is None and left_out:
+                _warn_of_ids(left_out)
+            first, names = (path, list(kinds)) if first is None else (first, names)
+            if sorted(kinds) != sorted(names):
+                missing, more = (sorted(a - b)[:10] for a, b in ((set(names), {*kinds}), ({*kinds}, set(names))))
+                raise FileError(path, f"its columns are not those of {first.name}: {missing} missing, {more} more")
+            single = single and all(str(kind) == "float" for kind in kinds.values())
+            groups += [(number, g) for g in range(meta.num_row_groups)]
+            sizes += [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
+        starts = tuple(np.cumsum([0, *sizes]).tolist())
+        rows = ParquetRows(tuple(map(Stamped.of, paths)), starts, tuple(names), tuple(groups))
+        return rows, np.dtype(np.float32 if single else np.float64)
+
+    def part(self, number: int) -> Array:
+        """Unpack one row group."""
+        file, group = self.groups[number]
+        self.files[file].check()
+        return _parquet_group(self.files[file], group, self.columns)
+
+
+def _warn_of_ids(names: list[str]) -> None:
+    """Warn which columns of a table that is read piece by piece were left out."""
+    warn_caller(f"left out: {', '.join(map(printable, names))} (id by its name); rename a column to use it.")
+
+
+def _columns(path: Path, schema: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return types of the features by name, without the index of pandas; and the ids, which are left out."""
+    index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    names = [name for name in schema.names if name not in index]
+    left_out = [name for name in names if is_id(name)]
+    kinds = {name: schema.field(name).type for name in names if name not in left_out}
+    wrong = [name for name, kind in kinds.items() if not _is_number(kind)]
+    if wrong:
+        raise FileError(path, f"has columns that are not numbers: {wrong[:10]}; drop or encode them first")
+    return kinds, left_out
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
+
+
+@lru_cache(maxsize=1)
+def _parquet_group(kept: Stamped, group: int, columns: tuple[str, ...]) -> Array:
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(kept.path) as file:
+        table = file.read_row_group(group, columns=list(columns), use_threads=False)
+    dtype = np.float32 if all(str(field.type) == "float" for field in table.schema) else np.float64
+    out = np.empty((table.num_rows, len(columns)), dtype=dtype)
+    for i, name in enumerate(columns):
+        out[:, i] = table.column(name).to_numpy(zero_copy_only=False)
+    return out
+
+
+class CsvRows(_Parts):
+    """A folder of CSV files with the same columns: parts are the files."""
+
+    @staticmethod
+    def look(file: Stamped) -> tuple[int, list[str], list[str]]:
+        """Return how many rows a file has, its columns, and those that are ids and left out."""
+        X, names, left_out = _csv_file(file)
+        return len(X), names, left_out
+
+    def part(self, number: int) -> Array:
+        """Parse one file."""
+        self.files[number].check()
+        return _csv_file(self.files[number])[0]
+
+
+@lru_cache(maxsize=1)
+def _csv_file(file: Stamped) -> tuple[Array, list[str], list[str]]:
+    data = from_app("files", "read_table")(file.path, keep=None)
+    names = list(data.feature_names or [str(i + 1) for i in range(data.X.shape[1])])
+    used = [i for i, name in enumerate(names) if not is_id(name)]
+    return np.asarray(data.X)[:, used], [names[i] for i in used], [name for name in names if is_id(name)]
+
+
+# ---------------------------------------------------------------- sources
 
 
 @dataclass(frozen=True)
@@ -125,8 +317,7 @@ def _in_memory(X: Any) -> tuple[Any, Array | None]:
     X = place.fetch(X) if place is not None else X if hasattr(X, "ndim") else np.asarray(X)
     if np.ma.is_masked(X):
         raise ValueError(_MASKED)
-    _check_dimensions(X.ndim)
-    _check_type(X.dtype)
+    _check_array(X)
     return X, names
 
 
@@ -158,13 +349,11 @@ def _from_path(path: Path, workers: Workers) -> Source:
         path = path.resolve()
         if path.suffix == ".npy":
             header = mapped(path)
-            _check_numbers(path, header.dtype)
-            _check_dimensions(header.ndim)
+            _check_array(header, path)
             return _of_reader(path, NpyRows(Stamped.of(path)), header.shape, header.dtype)
         if path.suffix == ".zarr":
             stored = ZarrRows.opened(path)
-            _check_numbers(path, stored.dtype)
-            _check_dimensions(stored.ndim)
+            _check_array(stored, path)
             return _of_reader(path, ZarrRows(str(path)), stored.shape, stored.dtype)
         if folder_of == ".csv":
             return _from_csv(path, workers)
@@ -213,7 +402,7 @@ def _from_csv(path: Path, workers: Workers) -> Source:
     found = results(workers, CsvRows.look, [(file,) for file in files])
     _, names, left_out = found[0]
     if left_out:
-        warn_of_ids(left_out)
+        _warn_of_ids(left_out)
     for file, (_, other, _) in zip(files, found, strict=True):
         if other != names:
             raise FileError(
@@ -243,24 +432,19 @@ def _naming(path: Path) -> Iterator[None]:
         raise FileError(path, f"damaged or not points in rows ({reason})") from error
 
 
-def _check_numbers(path: Path, dtype: Any) -> None:
-    if dtype.kind not in "biuf":
-        raise FileError(path, f"holds an array of type {printable(dtype)}; store numbers")
-
-
-def _check_type(dtype: Any) -> None:
-    if np.dtype(dtype).kind not in "biufO":
-        raise TypeError(f"X must hold numbers; got an array of type {printable(dtype)}. Convert it first.")
-
-
-def _check_dimensions(ndim: int) -> None:
-    if ndim != 2:
-        raise ValueError(f"X must have two dimensions, points as rows; got {ndim}. Reshape it.")
+def _check_array(X: Any, path: Path | None = None) -> None:
+    """Refuse what holds no numbers or has not two dimensions; arrays of objects in memory are converted later."""
+    if path is not None and X.dtype.kind not in "biuf":
+        raise FileError(path, f"holds an array of type {printable(X.dtype)}; store numbers")
+    if np.dtype(X.dtype).kind not in "biufO":
+        raise TypeError(f"X must hold numbers; got an array of type {printable(X.dtype)}. Convert it first.")
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, samples as rows; got {X.ndim}. Reshape it.")
 
 
 def _check_size(shape: Any) -> None:
     if shape[0] < 2 or shape[1] < 1:
-        raise ValueError(f"X must have at least 2 points and 1 feature; got the shape {tuple(map(int, shape))}.")
+        raise ValueError(f"X must have at least 2 samples and 1 feature; got the shape {tuple(map(int, shape))}.")
 
 
 def _float_type(dtype: Any) -> np.dtype[Any]:
@@ -294,8 +478,7 @@ def _whole_rows(X: Any, workers: Workers, names: Array | None = None) -> Source:
     """Return a source with chunks of whole rows, known sizes and a float type."""
     import dask.array as da
 
-    _check_dimensions(X.ndim)
-    _check_type(X.dtype)
+    _check_array(X)
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     if np.isnan(X.shape[1]):
