@@ -18,7 +18,7 @@ import numpy as np
 from reproduction.cells import Cell, Result
 from reproduction.plan import Experiment, load_method
 from subspaces import datasets, registry
-from subspaces.datasets.named import NAMED
+from subspaces.datasets.loaders import NAMED
 from subspaces.engine.run import Cache, run
 from subspaces.kernels.scaling import apply_scaling, fit_scaling
 from subspaces.metrics import PAPER_SCORES, clustering_scores

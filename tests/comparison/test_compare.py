@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import subspaces
 from subspaces import TRR, Comparison, compare
 from subspaces.datasets import load_named, make_subspaces
-from subspaces.datasets.named import NAMED
+from subspaces.datasets.loaders import NAMED
 from subspaces.metrics import CONSTANT, accuracy, score_table
 from subspaces.metrics.significance import holm, rank_sum
 

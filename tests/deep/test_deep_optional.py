@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -32,3 +33,12 @@ def test_unknown_names():
     with pytest.raises(AttributeError, match="has no attribute 'DSCNett'"):
         deep.DSCNett  # noqa: B018
     assert set(dir(deep)) == set(CLASSES)
+
+
+@pytest.mark.parametrize("name", registry.names("deep"))
+def test_help_explains_every_parameter(name):
+    pytest.importorskip("torch")
+    cls = registry.load(name)
+    body = re.search(r"(?ms)^Parameters\n-+\n(.*?)(?=\n\n)", cls.__doc__)[1]
+    found = {name for names in re.findall(r"(?m)^(\S[^\n]*?)(?: : .*)?$", body) for name in names.split(", ")}
+    assert set(cls().get_params(deep=False)) == found

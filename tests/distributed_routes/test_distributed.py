@@ -21,9 +21,6 @@ from sklearn.cluster import KMeans
 from subspaces import KTRR, TRR
 from subspaces.app.files import FileError
 from subspaces.distributed import _sampled, _sharded, connect, fit_predict
-from subspaces.distributed._input import as_source
-from subspaces.distributed._sampled import Rows
-from subspaces.distributed._tasks import DaskWorkers
 from subspaces.estimators.sampled import EKTRR, SSSC, SampledClusterer
 
 SCALINGS = [None, "unit", "max", "minmax", "standard"]
@@ -98,12 +95,6 @@ def test_one_worker_gives_the_labels_of_two(client, rings, tmp_path):
     np.testing.assert_array_equal(sampled, fit_predict(ektrr(), da.from_array(rings, chunks=(999, 1)), client=client))
 
 
-def test_other_solvers_run_here(client, rings):
-    X = rings[:300]
-    labels = fit_predict(KTRR(n_clusters=3), da.from_array(X, chunks=(100, 4)), client=client)
-    np.testing.assert_array_equal(labels, KTRR(n_clusters=3).fit_predict(X))
-
-
 # ---------------------------------------------------------------- sample, cluster, classify
 
 
@@ -144,24 +135,6 @@ def test_labels_of_chunks_are_kept(client, rings, tmp_path):
     assert {path.suffix for path in files} == {".npy"}
     fit_predict(ektrr(random_state=1), da.from_array(rings, chunks=(2000, 4)), client=client, checkpoint=tmp_path)
     assert len(list(tmp_path.iterdir())) == 2 * len(files)
-
-
-@pytest.mark.usefixtures("small_tasks")
-def test_rows_are_those_of_the_array(client, rng):
-    X = rng.normal(size=(50, 3))
-    workers = DaskWorkers(client)
-    rows = Rows(as_source(da.from_array(X, chunks=(7, 3)), workers), 8 * 24, workers)
-    some = rng.integers(0, 50, 20)
-    np.testing.assert_array_equal(rows[some], X[some])
-    for part in (slice(3, 30), slice(0, 8), slice(45, 80), slice(8, 8)):
-        np.testing.assert_array_equal(rows[part], X[part])
-    np.testing.assert_array_equal(np.asarray(rows), X)
-
-
-def test_equal_points_are_one_cluster(client):
-    with pytest.warns(UserWarning, match="all 40 points are equal"):
-        labels = fit_predict(ektrr(), da.ones((40, 3), chunks=(10, 3)), client=client)
-    assert not labels.any()
 
 
 # ---------------------------------------------------------------- where points come from
@@ -247,16 +220,6 @@ def test_labels_left_in_a_file(rings, tmp_path, make, monkeypatch):
         fit_predict(make(), rings, client="here", output=tmp_path / "labels.csv")
 
 
-@pytest.mark.filterwarnings("default:a point occurs")  # ours, and right about these points
-def test_integers_become_double_precision(client):
-    X = np.arange(400).reshape(100, 4) % 17
-    estimator = ektrr()
-    np.testing.assert_array_equal(
-        fit_predict(estimator, da.from_array(X, chunks=30), client=client), ektrr().fit(X).labels_
-    )
-    assert estimator._predictor.dtype == np.float64
-
-
 def test_what_cannot_be_used_is_named(client, tmp_path):
     X = np.ones((30, 2))
     X[12, 1] = np.nan
@@ -266,7 +229,7 @@ def test_what_cannot_be_used_is_named(client, tmp_path):
         fit_predict(ktrr(), da.from_array(X, chunks=(10, 2)), client=client)
     with pytest.raises(ValueError, match="two dimensions"):
         fit_predict(ektrr(), da.ones(10), client=client)
-    with pytest.raises(ValueError, match=r"at least 2 points .* \(1, 2\)"):
+    with pytest.raises(ValueError, match=r"at least 2 samples .* \(1, 2\)"):
         fit_predict(ktrr(), da.ones((1, 2)), client=client)
     with pytest.raises(ValueError, match="n_clusters=3"):
         fit_predict(ektrr(), da.ones((2, 2)), client=client)

@@ -21,7 +21,6 @@ import subspaces
 from subspaces import KTRR
 from subspaces.distributed import _files, _sampled, _sharded, _shards, connect, fit_predict
 from subspaces.estimators.sampled import EKTRR
-from subspaces.utils.atomic import unfinished
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 ENVIRONMENT = {
@@ -150,23 +149,6 @@ def test_case_64_two_runs_on_one_checkpoint(rings, tmp_path):
     assert not list((tmp_path / "checkpoint").rglob(".*"))
     for kind in ("points", "graph", "cut"):
         assert len(list((tmp_path / "checkpoint").glob(f"{kind}-*"))) == 1
-
-
-def test_case_64_what_another_run_is_writing_is_left_alone(tmp_path):
-    """64: only what the dead were writing is removed."""
-    child = subprocess.Popen([sys.executable, "-c", "pass"])
-    child.wait()
-    folder = _files.named_folder(tmp_path, "graph", {"reg": 1})
-    with unfinished(folder / "model.npz") as mine, unfinished(folder / "rows-2") as other:
-        mine.write_bytes(b"half")
-        other.mkdir()
-        dead = mine.with_name(mine.name.replace(f"-{os.getpid()}-", f"-{child.pid}-"))
-        rows = dead.with_name(dead.name.replace(".model.npz", ".rows-3"))
-        dead.write_bytes(b"half")
-        rows.mkdir()
-        assert _files.named_folder(tmp_path, "graph", {"reg": 1}) == folder
-        assert {path for path in folder.iterdir() if ".tmp" in path.name} == {mine, other}
-    assert {path.name for path in folder.iterdir()} == {"settings.json"}
 
 
 @pytest.mark.usefixtures("small_tasks")

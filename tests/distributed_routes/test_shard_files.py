@@ -36,17 +36,6 @@ def folder(frame, tmp_path):
     return place
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-def test_a_file_written_again_is_read_again(frame, tmp_path, suffix):
-    """Not as it was kept in memory from the run before."""
-    pytest.importorskip("pyarrow")
-    for number, part in enumerate((frame, frame[::-1] + 1)):
-        file = tmp_path / f"p{suffix}"
-        _ = part.to_parquet(file) if suffix == ".parquet" else part.to_csv(file, index=False)
-        os.utime(file, ns=(number, number))
-        np.testing.assert_array_equal(read(tmp_path), part)
-
-
 @pytest.mark.parametrize("kind", ["parquet", "csv", "npy"])
 def test_a_file_changed_during_a_run_is_refused(frame, tmp_path, kind):
     """Two passes over two versions would sort one and name it by the other."""
@@ -135,14 +124,6 @@ def test_the_same_on_workers(frame):
         assert list(estimator.feature_names_in_) == list(frame)
 
 
-def test_lists_and_home_folders(frame, tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    np.save(tmp_path / "X.npy", frame)
-    np.testing.assert_array_equal(read("~/X.npy"), frame)
-    np.testing.assert_array_equal(read(frame.to_numpy().tolist()), frame)
-
-
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_ids_are_left_out(frame, tmp_path, suffix):
     numbered = frame.assign(**{"Patient ID": np.random.default_rng(0).permutation(len(frame))})
@@ -167,14 +148,3 @@ def test_a_folder_of_two_kinds_is_refused(frame, folder):
     frame.to_csv(folder / "p0.csv", index=False)
     with pytest.raises(FileError, match="both may be the points; move one kind elsewhere"):
         read(folder)
-
-
-def test_single_and_double_precision_have_the_same_labels(rng, tmp_path, monkeypatch):
-    """How points are stored decides the size of files, not the labels."""
-    monkeypatch.setattr("subspaces.distributed._sharded.IN_MEMORY", 500)
-    X = np.concatenate([rng.standard_normal((400, 3)) * 0.2 + c for c in np.eye(3)]).astype(np.float32)
-    found = []
-    for dtype in (np.float32, np.float64):
-        np.save(tmp_path / "points.npy", X.astype(dtype))
-        found.append(np.asarray(fit_predict(KTRR(3), tmp_path / "points.npy", client="here")))
-    np.testing.assert_array_equal(*found)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from contextlib import suppress
 
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
 
 from subspaces import EKTRR
-from subspaces.app.cli.main import app
 from subspaces.distributed import _files, _sampled, _temporary_folder, fit_predict
 
 
@@ -48,18 +45,13 @@ def test_points_are_never_replaced(X, tmp_path):
 
 
 @pytest.mark.usefixtures("nothing_computed")
-def test_labels_do_not_become_points(X, tmp_path, capsys):
+def test_labels_do_not_become_points(X, tmp_path):
     """In the folder that is read they would be a part of the next run."""
     folder = tmp_path / "points"
     folder.mkdir()
     pd.DataFrame(X, columns=list("abc")).to_csv(folder / "p.csv", index=False)
     with pytest.raises(ValueError, match="would replace or join"):
         cluster(folder, folder / "labels.npy")
-    for name in ("labels.csv", "labels.npy", "deeper/labels.csv"):
-        (folder / "deeper").mkdir(exist_ok=True)
-        with pytest.raises(SystemExit, match="2"):
-            app(["cluster", str(folder), "--method", "ektrr", "-k", "2", "-o", str(folder / name)])
-        assert "would be read as a part of" in capsys.readouterr().err
     assert [path.name for path in folder.rglob("*.*")] == ["p.csv"]
 
 
@@ -78,26 +70,6 @@ def test_what_cannot_be_written_is_refused_first(X, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(PermissionError, match="may not be written to"):
         cluster(X, tmp_path / "new.npy")
-
-
-def test_hidden_files_of_others_stay_in_the_checkpoint(X, tmp_path):
-    """The folder may be one in use: only what a dead process of ours was writing goes."""
-    (tmp_path / ".work.tmp").mkdir()
-    mine = [tmp_path / ".draft.tmp", tmp_path / ".work.tmp" / "notes", tmp_path / ".a.b-c-d.tmp"]
-    for path in mine:
-        path.touch()
-    cluster(X, None, checkpoint=tmp_path)
-    assert all(path.exists() for path in mine)
-
-
-@pytest.mark.usefixtures("nothing_computed")
-@pytest.mark.parametrize("option", ["--decimal=,", "--no-header", "--header", "--missing=mean", "--ignore=a"])
-def test_options_of_reading_that_a_folder_does_not_heed(X, tmp_path, capsys, option):
-    """1.234 under --decimal , is a thousand and more: not read otherwise without a word."""
-    pd.DataFrame(X, columns=list("abc")).to_csv(tmp_path / "p.csv", index=False)
-    with pytest.raises(SystemExit, match="2"):
-        app(["cluster", str(tmp_path), "--method", "ektrr", "-k", "2", option])
-    assert "has no meaning for a file that" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_task_that_outlives_its_run_leaves_nothing(tmp_path, monkeypatch):
@@ -119,16 +91,3 @@ def test_a_task_that_outlives_its_run_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError):
         _files.save_folder(folder / "rows-0", a=array)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_limit_on_memory_decides_what_is_read_in_pieces(tmp_path, monkeypatch):
-    """--memory, not what the machine has."""
-    np.save(tmp_path / "X.npy", np.ones((2_000_000, 30), dtype=np.float32))
-    monkeypatch.setattr("subspaces.app.cli.cluster._streamed", lambda *_: sys.exit(2))
-    monkeypatch.setattr("subspaces.app.cli.cluster._run", lambda *_: pytest.fail("read whole"))
-    with pytest.raises(SystemExit, match="2"):
-        app(["cluster", str(tmp_path / "X.npy"), "-k", "2", "--memory", f"{600 + _own_megabytes()}MB"])
-
-
-def _own_megabytes() -> int:
-    return int(psutil.Process().memory_info().rss // 10**6)

@@ -23,8 +23,6 @@ from subspaces.distributed import _blocks, _cut, _files, _sample, _sampled, _sha
 from subspaces.graphs.affinity import affinity
 from subspaces.kernels import RBF, DistanceKernel
 from subspaces.metrics import adjusted_rand
-from subspaces.representation.two_scale import Prepared
-from subspaces.utils import cells
 
 
 @pytest.fixture(scope="module")
@@ -127,14 +125,6 @@ def test_labels_are_those_in_memory(balls, parameters):
     assert found[0] == 0  # numbered by their first points
 
 
-def test_small_clusters_are_found(rng, monkeypatch):
-    """Sixty balls of thirty points, several of them in each cell: none is taken for a tiny of another."""
-    monkeypatch.setattr(_cut, "RESOLUTION", 4.0)  # for blocks of 256 points
-    X = 3 * np.repeat(rng.normal(size=(60, 5)), 30, axis=0) + 0.3 * rng.normal(size=(1800, 5))
-    expected = ktrr(n_clusters=60).fit_predict(X)
-    assert adjusted_rand(expected, here(X, n_clusters=60)) > 0.97
-
-
 def test_any_chunks_workers_and_order_of_rows(client, rings, rng, tmp_path):
     import dask.array as da
 
@@ -149,17 +139,6 @@ def test_any_chunks_workers_and_order_of_rows(client, rings, rng, tmp_path):
     shuffled = here(rings[order], scaling="standard")
     assert adjusted_rand(shuffled, expected[order]) == 1
     np.testing.assert_array_equal(expected[100:120], expected[2000:2020])
-
-
-def test_a_task_holds_few_points(balls, monkeypatch):
-    """Where many points are around, a task takes fewer cells at a time, with the same clusters."""
-    expected, most = here(balls, n_clusters=8), []
-    monkeypatch.setattr(_sharded, "AROUND", 300)
-    monkeypatch.setattr(cells, "PROBED_POINTS", 200)
-    prepared = Prepared.of
-    monkeypatch.setattr(Prepared, "of", lambda points, *rest: (most.append(len(points)), prepared(points, *rest))[1])
-    assert adjusted_rand(here(balls, n_clusters=8), expected) > 0.97
-    assert 20 < max(most) < 800
 
 
 def test_kernels_of_users_go_to_the_workers(client, rings, tmp_path):
@@ -222,14 +201,6 @@ def test_equal_points_and_bad_numbers(rings):
         here(rings)
     with pytest.raises(ValueError, match="never negative"):
         here(np.nan_to_num(rings), scaling="log")
-
-
-def test_many_copies(balls):
-    """One point five hundred times has one label."""
-    balls[1000:1500] = balls[0]
-    labels = here(balls, n_clusters=8)
-    assert len(set(labels[1000:1500].tolist())) == 1
-    assert labels[0] == labels[1000]
 
 
 # ---------------------------------------------------------------- parts
@@ -409,13 +380,6 @@ def test_pieces_damaged_inside_are_computed_again(rings, tmp_path):
     spoil(kinds["split points.npy"])
     spoil(kinds["shard points.npy"])
     np.testing.assert_array_equal(here(rings[::2], tmp_path), labels)
-
-
-def test_labels_of_a_sample_damaged_inside_are_computed_again(rings, tmp_path):
-    labels = fit_predict(ektrr(), rings, client="here", checkpoint=tmp_path)
-    for file in tmp_path.glob("labels-*.npy"):
-        spoil(file)
-    np.testing.assert_array_equal(fit_predict(ektrr(), rings, client="here", checkpoint=tmp_path), labels)
 
 
 def test_damaged_pieces_and_other_parameters(rings, tmp_path):

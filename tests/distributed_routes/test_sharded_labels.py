@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from subspaces import KTRR
-from subspaces.app.files.models import load_model, save_model
 from subspaces.distributed import _cut, _files, _sample, _sharded, _shards, fit_predict
 from subspaces.distributed._input import Source, as_source
 from subspaces.distributed._tasks import DaskWorkers, ThisProcess
@@ -77,23 +75,6 @@ def test_few_different_points_are_still_many(rng, monkeypatch):
     assert estimator.solver_ == "two_scale"
 
 
-@pytest.mark.parametrize("in_shards", [True, False])
-def test_models_of_many_points_are_saved(balls, tmp_path, in_shards):
-    """Above 10,000 points KTRR goes by cells, which were no part of a saved model."""
-    pytest.importorskip("skops")
-    pd = pytest.importorskip("pandas")
-    frame, estimator = pd.DataFrame(balls, columns=list("abcde")), ktrr(3)
-    if in_shards:
-        fit_predict(estimator, frame, client="here", output=tmp_path / "labels.npy")
-    else:
-        estimator.fit(frame)
-    save_model(tmp_path / "m.skops", estimator)
-    found, reading = load_model(tmp_path / "m.skops")
-    assert reading.feature_names == list("abcde")
-    np.testing.assert_array_equal(found.labels_, estimator.labels_)
-    np.testing.assert_array_equal(found.predict(frame + 0.01), estimator.predict(frame + 0.01))
-
-
 def test_tasks_that_do_not_fit_are_refused_first(balls, monkeypatch):
     """By this process under its limit, and on workers by what Dask allows them, not by a worker killed three times."""
     gathered = []
@@ -114,10 +95,3 @@ def test_tasks_that_do_not_fit_are_refused_first(balls, monkeypatch):
     with pytest.raises(MemoryError, match="a sample of 1000 points with 5 features"):
         fit_predict(ktrr(3), balls, client="here")
     assert not gathered
-
-
-def test_one_array_that_does_not_fit_is_refused(balls, tmp_path):
-    pytest.importorskip("zarr").save_array(str(tmp_path / "X.zarr"), balls)
-    source = replace(as_source(tmp_path / "X.zarr", ThisProcess()), shape=(10**12, 5))
-    with pytest.raises(MemoryError, match="one array of 1000000000000 points"):
-        source.whole(ThisProcess())

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -66,36 +63,3 @@ def test_recipe_with_a_stand_in(rings):
     found = names["labels"]
     assert list(found.columns) == ["id", "label"]
     np.testing.assert_array_equal(found["label"], names["model"].predict(frame[FEATURES]))
-
-
-def test_recipe_on_a_real_spark(rings, tmp_path, monkeypatch):
-    """Parquet in several parts, executors in processes of their own: the labels of the model, each with its id."""
-    sql = pytest.importorskip("pyspark.sql", reason="Spark is not installed: pip install pyspark")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java: apt-get install default-jre-headless")
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-
-    def process_of(frames):
-        yield from (frame.assign(id=os.getpid()) for frame in frames)
-
-    folder = tmp_path / "points"
-    folder.mkdir()
-    for number, part in enumerate(np.array_split(np.arange(len(rings)), 5)):
-        rings.iloc[part].to_parquet(folder / f"part-{number}.parquet")
-    builder = sql.SparkSession.builder.master("local[2]").appName("subspaces")
-    builder = builder.config("spark.ui.enabled", "false").config("spark.sql.warehouse.dir", str(tmp_path / "warehouse"))
-    spark = builder.config("spark.executorEnv.OMP_NUM_THREADS", "1").getOrCreate()
-    try:
-        names = run_recipe(spark, str(folder))
-        written = tmp_path / "labels"
-        names["labels"].write.parquet(str(written))
-        processes = spark.range(4).mapInPandas(process_of, "id long").toPandas()["id"]
-    finally:
-        spark.stop()
-    assert os.getpid() not in set(processes)
-    found = pd.read_parquet(written).set_index("id")["label"]
-    assert len(found) == len(rings)
-    expected = pd.Series(names["model"].predict(rings[FEATURES]), index=rings["id"])
-    pd.testing.assert_series_equal(found.sort_index(), expected.sort_index(), check_names=False, check_dtype=False)
-    assert found.nunique() == 7

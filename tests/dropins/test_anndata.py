@@ -11,7 +11,6 @@ from scipy import sparse
 
 import subspaces.applications.anndata as ours
 from subspaces import EKTRR, KTRR, TRR
-from subspaces.app.files import read_table
 from subspaces.datasets import make_subspaces
 from subspaces.metrics import accuracy
 
@@ -54,14 +53,6 @@ def test_writes_what_scanpy_would() -> None:
     assert found["params"]["kernel"] == "rbf"
     assert found["params"]["use_rep"] == "X"
     assert "group" in found["verdict"]
-
-
-def test_number_key_and_parameters() -> None:
-    data = cells()
-    changed = ours.ktrr(data, 3, key_added="types", kernel="linear", reg=0.1, copy=True)
-    assert "types" not in data.obs
-    assert accuracy(data.obs["truth"], changed.obs["types"]) > 0.95
-    assert changed.uns["types"]["params"]["kernel"] == "linear"
 
 
 def test_principal_components_come_first() -> None:
@@ -162,29 +153,3 @@ def test_scanpy_goes_on() -> None:
     pytest.importorskip("igraph")
     scanpy.tl.leiden(data, obsp="ktrr_connectivities", flavor="igraph", n_iterations=2, directed=False)
     assert accuracy(data.obs["ktrr"], data.obs["leiden"]) > 0.9
-
-
-@pytest.mark.parametrize("kind", ["csr", "csc", "dense", "components"])
-def test_our_reader_reads_what_anndata_writes(tmp_path: Any, kind: str) -> None:
-    """The file is anndata's own, strings and categories as this version of it encodes them."""
-    pytest.importorskip("h5py")
-    data = counts()
-    data.obs["truth"] = np.array([f"type {k}" for k in data.obs["truth"]])
-    data.obs_names = [f"cell {i}" for i in range(data.n_obs)]
-    data.var_names = [f"gene {j}" for j in range(data.n_vars)]
-    whole = data.X.toarray()
-    if kind == "csc":
-        data.X = sparse.csc_matrix(data.X)
-    elif kind == "dense":
-        data.X = whole
-    elif kind == "components":
-        data.obsm["X_pca"] = whole[:, :5].astype(np.float32)
-    data.write_h5ad(tmp_path / "cells.h5ad")
-    read = read_table(tmp_path / "cells.h5ad", label="truth")
-    assert sparse.issparse(read.X) == (kind in ("csr", "csc"))
-    found = read.X.toarray() if sparse.issparse(read.X) else read.X
-    np.testing.assert_array_equal(found, whole[:, :5] if kind == "components" else whole)
-    assert read.ids == list(data.obs_names)
-    assert [read.classes[code] for code in read.y] == list(data.obs["truth"])
-    if kind != "components":
-        assert read.feature_names == list(data.var_names)

@@ -20,7 +20,7 @@ from reproduction.__main__ import main as reproduce
 from reproduction.cells import digest, read_runs, run_cells
 from subspaces.app.cli.main import app
 from subspaces.app.files import FileError, write_labels
-from subspaces.datasets import _load, load_mnist
+from subspaces.datasets import load_mnist, loaders
 from subspaces.datasets._formats import points_of
 from subspaces.utils.atomic import write_atomically
 
@@ -98,8 +98,8 @@ def labels(suffix: str):
 def data_set(folder: Path) -> Path:
     """What a loader keeps of a download."""
     rng = np.random.default_rng(0)
-    dataset = _load.DataSet("Noise", {"noise.npz": lambda path: None}, 99, "", "nowhere")
-    _load._fetch(dataset, lambda _: points_of(rng.random((N // 50, 99)), rng.integers(0, 3, N // 50)), folder)
+    dataset = loaders.DataSet("Noise", {"noise.npz": lambda path: None}, 99, "", "nowhere")
+    loaders.fetch_to(dataset, lambda _: points_of(rng.random((N // 50, 99)), rng.integers(0, 3, N // 50)), folder)
     return folder / "noise.npz"
 
 
@@ -122,7 +122,7 @@ def piece(name: str):
 
 def network(folder: Path) -> Path:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    from subspaces.deep.checkpoint import Checkpoint
+    from subspaces.deep.training import Checkpoint
 
     checkpoint = Checkpoint(folder, "KTRRNet", {"seed": "0"})
     checkpoint.save({"module": {"weights": torch.arange(N, dtype=torch.float64)}})

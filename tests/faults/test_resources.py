@@ -11,7 +11,7 @@ from scipy import sparse
 
 from method_data import GRAPH, LARGE, METHODS, quiet
 from subspaces import KTRR, LSR1, SC, SSC, TRR, EnSC
-from subspaces.datasets import _load, load_mnist
+from subspaces.datasets import load_mnist, loaders
 from subspaces.engine import landmark_run
 from subspaces.utils import memory
 
@@ -107,4 +107,4 @@ def test_case_63_downloads_that_fail(error, tmp_path, monkeypatch):
     with pytest.raises((OSError, ValueError), match=r"(?s)MNIST.*Put .* there"):
         load_mnist(data_home=tmp_path)
     assert list(tmp_path.iterdir()) == []
-    assert _load.VARIABLE == "SUBSPACES_DATA"
+    assert loaders.VARIABLE == "SUBSPACES_DATA"

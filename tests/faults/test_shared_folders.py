@@ -20,7 +20,7 @@ import subspaces
 from method_data import METHODS
 from reproduction.cells import read_runs
 from subspaces.app.cli.main import app
-from subspaces.datasets import _load
+from subspaces.datasets import loaders
 from subspaces.datasets._formats import Points, points_of, read_arrays
 
 ENVIRONMENT = {
@@ -57,7 +57,7 @@ FETCHING = """
     import sys, time
     from pathlib import Path
     import numpy as np
-    from subspaces.datasets import _load
+    from subspaces.datasets import loaders
     from subspaces.datasets._formats import points_of, read_arrays
 
     def fetch(folder):
@@ -66,13 +66,13 @@ FETCHING = """
         rng = np.random.default_rng(0)
         return points_of(rng.random((200, 9)), rng.integers(0, 3, 200))
 
-    dataset = _load.DataSet("Noise", {"noise.npz": read_arrays}, 9, "", "nowhere", fetch=fetch)
+    dataset = loaders.DataSet("Noise", {"noise.npz": read_arrays}, 9, "", "nowhere", fetch=fetch)
     # begin
     home = Path(sys.argv[1])
     total = 0.0
     for turn in range(20):
-        points, path = _load.find(dataset, home / str(turn), True)
-        again, _ = _load.find(dataset, home / str(turn), False)
+        points, path = loaders.find(dataset, home / str(turn), True)
+        again, _ = loaders.find(dataset, home / str(turn), False)
         total += points.X.sum() - again.X.sum() + again.y.sum()
     print(total)
 """
@@ -190,15 +190,15 @@ def test_clock_jumps_lose_no_data_set(tmp_path):
         calls.append(folder)
         return points_of(np.arange(40.0).reshape(10, 4), np.repeat([1, 2], 5))
 
-    dataset = _load.DataSet("Noise", {"noise.npz": read_arrays}, 4, "", "nowhere", fetch=fetch)
-    points, path = _load.find(dataset, tmp_path, True)
+    dataset = loaders.DataSet("Noise", {"noise.npz": read_arrays}, 4, "", "nowhere", fetch=fetch)
+    points, path = loaders.find(dataset, tmp_path, True)
     with zipfile.ZipFile(path) as archive:
         content = path.read_bytes()
         for info in archive.infolist():  # month 0 of 1980, which is no date
             content = content.replace(info.FileHeader()[10:14], bytes(4))
     path.write_bytes(content)
     os.utime(path, (0, 0))
-    again, _ = _load.find(dataset, tmp_path, True)
+    again, _ = loaders.find(dataset, tmp_path, True)
     np.testing.assert_array_equal(points.X, again.X)
     assert len(calls) == 1
 

@@ -335,8 +335,8 @@ STALLED = """
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stall)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    from subspaces.datasets import _catalogue, load_mnist
-    _catalogue.MNIST_MIRRORS = (f"http://127.0.0.1:{server.server_port}/",) * 2
+    from subspaces.datasets import load_mnist, loaders
+    loaders.MNIST_MIRRORS = (f"http://127.0.0.1:{server.server_port}/",) * 2
     try:
         load_mnist(data_home=Path(sys.argv[1]))
     except KeyboardInterrupt:

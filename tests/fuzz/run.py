@@ -37,7 +37,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_NUM_T
 
 PACKAGES = {
     "subspaces.app.files": "_read _text _columns _dataset _arrays _missing _numpy _matlab _parquet _images _sort",
-    "subspaces.datasets": "_formats _load",
+    "subspaces.datasets": "_formats loaders",
     "subspaces.distributed": "_files _input",
     "PIL": "Image ImageFile ImageOps PngImagePlugin JpegImagePlugin TiffImagePlugin BmpImagePlugin GifImagePlugin "
     "WebPImagePlugin ImagePalette",
@@ -51,7 +51,7 @@ MODULES += ["zipfile", "gzip", "_compression", "csv", "ast", "pyarrow.parquet.co
 MORE = {
     "zarr": "zarr.core.array zarr.core.metadata.v2 zarr.core.metadata.v3 zarr.core.common zarr.core.dtype.registry "
     "zarr.codecs.bytes zarr.codecs.zstd zarr.core.chunk_grids",
-    "torch_checkpoint": "subspaces.deep.checkpoint torch.serialization torch._weights_only_unpickler",
+    "torch_checkpoint": "subspaces.deep.training torch.serialization torch._weights_only_unpickler",
 }
 TOKENS = """
 'descr': 'fortran_order': 'shape': True, False, <f8 <f2 <U0 <U1 |O |b1 >i4 <m8 (0, (1000000000000, X.npy y.npy PK

@@ -163,12 +163,6 @@ def _archives() -> tuple[list[bytes], list[bytes]]:
     return found, _with(0)(stream.getvalue())
 
 
-def _numbers() -> list[bytes]:
-    covtype = b"\n".join(b",".join(b"%d" % (i + j) for j in range(55)) for i in range(3))
-    usps = b"\n".join(b"%d.0 " % i + b" ".join(b"-0.5" for _ in range(256)) for i in range(3))
-    return [*_with(1, 3)(joined(covtype)), *_with(0, 2)(joined(usps, usps))]
-
-
 def _arrays(folder: Path) -> list[bytes]:
     faces, digits = np.zeros((3, 1024), "u1"), np.zeros((3, 256))
     found = _with(1)(_npz(X=faces, y=np.arange(3)), _npz(X=faces, gnd=np.arange(3), scale=0.1))
@@ -278,8 +272,6 @@ def _seeds(target: str, folder: Path) -> list[bytes]:
             return _archives()[1]
         case "idx":
             return _with(0, 1)(joined(_idx(np.zeros((3, 28, 28))), _idx(np.arange(3))))
-        case "numbers":
-            return _numbers()
         case "arrays":
             return _arrays(folder)
         case "checkpoint":

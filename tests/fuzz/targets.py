@@ -257,17 +257,6 @@ def idx(watch: Watch, data: bytes) -> None:
     _loaded(watch, datasets.load_mnist, files, 784)
 
 
-def numbers(watch: Watch, data: bytes) -> None:
-    """The text files of Covtype and USPS."""
-    flags = data[0] if data else 0
-    first, second = _two_files(data, packed=bool(flags & 2))
-    ending = ".gz" if flags & 6 else ""
-    if flags & 1:
-        _loaded(watch, datasets.load_covtype, {f"covtype.data{ending}": first}, 54)
-    else:
-        _loaded(watch, datasets.load_usps, {f"zip.train{ending}": first, f"zip.test{ending}": second}, 256)
-
-
 def arrays(watch: Watch, data: bytes) -> None:
     """Data sets in ``.mat`` and ``.npz`` files."""
     flags = data[0] if data else 0
@@ -284,7 +273,7 @@ TARGETS: dict[str, Target] = {
     for target in (
         *(csv, csv_gz, csv_gz_raw, npy, npz, npz_raw, mat5, mat5_packed, mat73, parquet, images, png),
         *(xlsx, xlsx_raw, model, model_raw, labels_json),
-        *(coil, coil_raw, idx, numbers, arrays),
+        *(coil, coil_raw, idx, arrays),
         *TARGETS_OF_RUNS,
     )
 }

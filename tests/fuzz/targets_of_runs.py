@@ -82,7 +82,7 @@ def marker(watch: Watch, data: bytes) -> None:
 
 def torch_checkpoint(watch: Watch, data: bytes) -> None:
     """The file of a deep method's training."""
-    from subspaces.deep.checkpoint import Checkpoint
+    from subspaces.deep.training import Checkpoint
 
     kept = Checkpoint(watch.fresh(), "dsc_net", {"a": "1"})
     kept.path.write_bytes(data[1:])

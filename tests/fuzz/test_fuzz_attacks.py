@@ -109,25 +109,6 @@ def test_blank_lines_without_end_are_refused(tmp_path, monkeypatch):
     assert "4 blank lines so far" in refusal(path)
 
 
-@posix
-def test_coil_folder_reads_ordinary_files_inside_it_only(tmp_path):
-    image = pytest.importorskip("PIL.Image")
-    folder, outside = tmp_path / "home" / "coil-20-proc", tmp_path / "secret.png"
-    folder.mkdir(parents=True)
-    image.new("L", (128, 128), 7).save(outside)
-    for view in range(3):
-        image.new("L", (128, 128), view).save(folder / f"obj1__{view}.png")
-    (folder / "obj2__0.png").symlink_to(outside)
-    (folder / "obj3__0.png").mkdir()
-    os.mkfifo(folder / "obj4__0.png")  # opening it would wait for ever
-    coil = datasets.load_coil20(data_home=tmp_path / "home")
-    assert coil.target_names == ["1"]
-    assert coil.data.shape == (3, 1024)
-    (folder / "obj5__0.png").write_bytes(bytes(2**20 + 1))
-    with pytest.raises(FileError, match="more than 1048576 bytes"):
-        datasets.load_coil20(data_home=tmp_path / "home")
-
-
 def test_zarr_pickles_are_never_loaded(tmp_path):
     """zarr looks at the first object codec only: a pickle behind ``vlen-utf8`` gets past it; old numcodecs run it."""
     pytest.importorskip("zarr")
@@ -244,10 +225,10 @@ def test_arrays_without_values_bring_no_companions(tmp_path):
 def test_idx_of_gigabytes_and_of_many_axes(tmp_path):
     (tmp_path / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(b"\0\0\x08\x01\0\0\0\x01\0"))
     for shape, problem in [
-        ((2**32 - 1,) * 255, "of memory may be used"),  # more than a float can hold
+        ((2**32 - 1,) * 255, "cut short"),  # more than a float can hold
         ((1,) * 65, "damaged"),  # more axes than NumPy has
         ((0, 28, 28), "announces no values"),
-        ((2**20, 28, 28), "of memory may be used|cut short"),
+        ((2**20, 28, 28), "cut short"),
     ]:
         head = b"\0\0\x08" + bytes([len(shape)]) + struct.pack(f">{len(shape)}I", *shape)
         (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(head + bytes(100)))

@@ -22,7 +22,6 @@ from fuzz.harness import Watch
 from fuzz.seeds import seeds_of
 from fuzz.targets import MAT_HEADER, TARGETS
 from io_data import Bomb, refusal
-from subspaces import datasets
 from subspaces.app.files import FileError, read_table
 from subspaces.app.files.image_files import MARKER
 from subspaces.app.files.sorting import check_target
@@ -146,15 +145,6 @@ def test_images_darker_than_black(tmp_path):
         assert np.isfinite(X).all()
         assert X.min() >= 0
         assert X.max() <= 1
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", "\u00a0", "# 1 2 3\n", "nan " * 257, "1e300 " * 257, "1 2 3\n4 5\n"])
-def test_text_of_usps_that_is_none(tmp_path, text):
-    """NaN and infinity came back as points; no numbers or comments only made NumPy warn."""
-    for name in ("zip.train", "zip.test"):
-        (tmp_path / name).write_text(text)
-    with pytest.raises(FileError, match=r"zip\.train"):
-        datasets.load_usps(data_home=tmp_path)
 
 
 @pytest.mark.parametrize("change", [(b"4), }", b"4L),}"), (b"'fortran", b"7fo.ran")])
@@ -291,7 +281,7 @@ def test_streamed_files_that_hold_no_points_are_named(tmp_path, array):
 def test_checkpoints_of_deep_methods_that_are_none(tmp_path):
     """Found by the fuzzer's seeds (torch_checkpoint): KeyError, and tensors that cannot be compared."""
     torch = pytest.importorskip("torch")
-    from subspaces.deep.checkpoint import Checkpoint
+    from subspaces.deep.training import Checkpoint
 
     kept = Checkpoint(tmp_path, "dsc_net", {"a": "1"})
     kept.save({"epoch": 3})

@@ -16,7 +16,7 @@ from reproduction.__main__ import main
 from reproduction.run import Settings, adapted, run_experiment
 from subspaces import KTRR, registry
 from subspaces.datasets import make_motions
-from subspaces.datasets.named import NAMED
+from subspaces.datasets.loaders import NAMED
 from subspaces.engine.run import run
 from subspaces.metrics import accuracy
 

@@ -1,1 +1,1 @@
-"""Fields with conventions of their own: images of spectra, single cells."""
+"""Applications with conventions of their own: hyperspectral images and single cells."""

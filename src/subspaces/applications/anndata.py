@@ -1,4 +1,4 @@
-"""Clusters of cells in scanpy's manner: an AnnData goes in, results stand in its ``obs``, ``obsp`` and ``uns``.
+"""Cluster cells in scanpy's manner: results are written to ``obs``, ``obsp`` and ``uns`` of an AnnData.
 
 Install it with ``pip install subspaces[anndata]``; scanpy itself is not needed. What is written under a key is what
 ``sc.pp.neighbors`` and ``sc.tl.leiden`` write under theirs, so scanpy's tools and plots go on from there:
@@ -109,12 +109,14 @@ def cluster(
           ``obsp[key_added + "_distances"]``, the lengths of its edges
         - ``uns[key_added]``: ``params``, the names of these two, and the ``verdict`` in words where there is one.
     """
+    from pandas import Categorical  # AnnData needs it
+
     X, source = _representation(adata, use_rep, n_pcs, layer)
     estimator = SubspaceClustering() if estimator is None else clone(estimator)
     labels = estimator.fit_predict(X)
     adata = adata.copy() if copy else adata
     names, codes = np.unique(labels, return_inverse=True)
-    adata.obs[key_added] = _categorical(codes, [str(name) for name in names])
+    adata.obs[key_added] = Categorical.from_codes(codes, categories=[str(name) for name in names])
     adata.obs[f"{key_added}_confidence"] = summarize(estimator, X).confidence
     found: dict[str, Any] = {"params": _parameters(estimator) | source}
     graph = getattr(estimator, "affinity_matrix_", None)
@@ -133,7 +135,7 @@ def cluster(
 def _representation(
     adata: Any, use_rep: str | None, n_pcs: int | None, layer: str | None
 ) -> tuple[Data, dict[str, Any]]:
-    """The values to cluster, in memory, and what scanpy would write down of where they come from."""
+    """Return the values to cluster, in memory, and what scanpy would record of their origin."""
     if layer is not None:
         if use_rep not in (None, "X"):
             raise ValueError(f"layer={layer!r} and use_rep={use_rep!r} name two places to read from: give one.")
@@ -157,7 +159,7 @@ def _representation(
 
 
 def _in_memory(values: Any) -> Data:
-    """Values of a file-backed AnnData, a data frame or an array as an array of floating-point numbers."""
+    """Return values of a file-backed AnnData, a data frame or an array as floating-point numbers."""
     if hasattr(values, "to_memory"):
         values = values.to_memory()
     if sparse.issparse(values):
@@ -173,18 +175,12 @@ def _are_whole_counts(X: Data) -> bool:
     return values.size > 0 and bool((values >= 0).all() and (values == np.floor(values)).all())
 
 
-def _categorical(codes: Any, names: list[str]) -> Any:
-    from pandas import Categorical
-
-    return Categorical.from_codes(codes, categories=names)
-
-
 def _keys(mapping: Mapping[str, Any]) -> str:
     return ", ".join(map(repr, mapping)) or "no keys"
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters of a fit as ``.h5ad`` can hold them: numbers and strings, and no None."""
+    """Return the parameters of a fit as ``.h5ad`` can hold them: numbers and strings, and no None."""
     given = {"method": type(estimator).__name__, **estimator.get_params(deep=False)}
     plain = (bool, int, float, str)
     return {

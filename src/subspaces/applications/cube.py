@@ -1,4 +1,4 @@
-"""An image with a spectrum in each pixel, as an array or as a file holds it."""
+"""A hyperspectral image: an array with a spectrum in each pixel, and what a file says of it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from subspaces.utils.files import FileError, argument
 from subspaces.utils.types import Array, Labels
 
 BLOCK_BYTES = 2**26
-"""Of a cube that is looked at in one piece."""
+"""Size of a piece of a cube that is read at a time."""
 
 
 @dataclass(frozen=True)
 class Georeference:
-    """Where on Earth the pixels are.
+    """Position of the pixels on Earth.
 
     Attributes
     ----------
@@ -63,13 +63,13 @@ class Cube:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Rows, columns and bands."""
+        """Return rows, columns and bands."""
         rows, columns, bands = self.values.shape
         return rows, columns, bands
 
 
 def as_cube(values: Any, mask: Any = None) -> Cube:
-    """An array of shape (rows, columns, bands) as a cube; one that is a `Cube` already stays as it is.
+    """Make a `Cube` of an array of shape (rows, columns, bands); a `Cube` stays as it is.
 
     Examples
     --------
@@ -95,13 +95,13 @@ def as_cube(values: Any, mask: Any = None) -> Cube:
 
 
 def row_pieces(shape: Sequence[int], itemsize: int = 8) -> list[slice]:
-    """Rows of an image in pieces of bounded size."""
+    """Return slices of the rows of an image, in pieces of bounded size."""
     step = max(1, BLOCK_BYTES // max(1, int(np.prod(shape[1:], dtype=np.int64)) * itemsize))
     return [slice(start, min(start + step, shape[0])) for start in range(0, shape[0], step)]
 
 
 def present_pixels(path: Path | None, values: Array, ignored: float | None) -> Array:
-    """Where a pixel has a spectrum; refuses infinite values and a band that is NaN everywhere."""
+    """Return where a pixel has a spectrum; refuse infinite values and a band that is NaN everywhere."""
     present = np.ones(values.shape[:2], dtype=bool)
     is_float = values.dtype.kind == "f"
     if not is_float and ignored is None:

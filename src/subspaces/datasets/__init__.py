@@ -1,21 +1,22 @@
-"""Data to try the methods on: the paper's data sets, points whose truth is known, and damage done on purpose."""
+"""Data sets of the paper, synthetic data with known classes, corruption and completion."""
 
 from __future__ import annotations
 
-from subspaces.datasets._load import balanced_subset, get_data_home
 from subspaces.datasets.corruption import add_gaussian_noise, salt_and_pepper
 from subspaces.datasets.cubes import make_cube
 from subspaces.datasets.loaders import (
+    balanced_subset,
+    get_data_home,
     load_coil20,
     load_coil100,
     load_covtype,
     load_mnist,
+    load_named,
     load_orl,
     load_usps,
     load_yaleb,
 )
 from subspaces.datasets.motion import load_motion, make_motions
-from subspaces.datasets.named import load_named
 from subspaces.datasets.synthetic import (
     BENCHMARKS,
     make_benchmark,

@@ -33,7 +33,7 @@ class Completion(NamedTuple):
     Attributes
     ----------
     X : the matrix without gaps
-    rank : of what was put in, about a mean row
+    rank : of the estimate, about a mean row
     error : root mean square error on the entries held out; NaN where nothing was missing or the rank was given
     """
 
@@ -43,7 +43,7 @@ class Completion(NamedTuple):
 
 
 def complete(X: Array, *, rank: int | None = None, group: int = 1, seed: int = 0) -> Completion:
-    """Put in the missing entries (NaN) of a matrix of low rank.
+    """Estimate the missing entries (NaN) of a matrix of low rank.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def complete(X: Array, *, rank: int | None = None, group: int = 1, seed: int = 0
 
 
 def _chosen_rank(centred: Array, there: Array, group: int, seed: int) -> tuple[int, float]:
-    """The rank that predicts entries best that were held out, and the root mean square error there."""
+    """Return the rank that predicts held-out entries best, and the root mean square error there."""
     n, m = centred.shape
     rng = np.random.default_rng(seed)
     drawn = np.repeat(rng.random((n, -(-m // group))) < HELD_OUT, group, axis=1)[:, :m]
@@ -109,7 +109,7 @@ def _chosen_rank(centred: Array, there: Array, group: int, seed: int) -> tuple[i
 
 
 def _alternate(X: Array, there: Array, start: Array, rank: int, rounds: int) -> Array:
-    """A fit of this rank to the entries that are there, by ridge regressions of rows and columns in turn."""
+    """Fit a matrix of this rank to the known entries by ridge regressions of rows and columns in turn."""
     filled = np.where(there, X, start)
     mean = filled.mean(axis=0)
     _, values, right = svd(filled - mean)
@@ -129,7 +129,7 @@ def _alternate(X: Array, there: Array, start: Array, rank: int, rounds: int) -> 
 
 
 def _regressions(X: Array, weights: Array, V: Array) -> Array:
-    """Each row of X on the rows of V, over the entries with weight 1."""
+    """Regress each row of X on the rows of V, over the entries with weight 1."""
     rank = V.shape[1]
     products = (V[:, :, None] * V[:, None, :]).reshape(len(V), rank * rank)
     systems = (weights @ products).reshape(-1, rank, rank)

@@ -1,4 +1,4 @@
-"""Damage done to images on purpose, as in the paper's study of robustness (its Figs. 6 to 8)."""
+"""Noise and corrupted pixels, as in the paper's study of robustness (its Figs. 6 to 8)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array, check_random_state
 
-from subspaces.datasets._load import Seed
+from subspaces.datasets.synthetic import Seed
 from subspaces.utils.blocks import row_blocks
 from subspaces.utils.types import Array
 
@@ -33,7 +33,7 @@ def add_gaussian_noise(
     snr_db : float
         Ratio of the powers in decibels: 10 means ten times, 20 a hundred times as much signal as noise.
     per_image : bool, default=False
-        Whether the ratio holds for each image with its own power instead of for the set.
+        Apply the ratio to each image with its own power instead of to the set.
     random_state : int, RandomState instance or None, default=None
         Seed of the noise.
 
@@ -118,7 +118,7 @@ def salt_and_pepper(
 
 
 def _as_value(name: str, value: Any, dtype: np.dtype) -> Any:
-    """The value in the type of the images, refused where that type cannot hold it."""
+    """Return the value in the type of the images; refuse one that the type cannot hold."""
     with np.errstate(invalid="ignore"):  # -1.0 as uint8: found by the comparison
         held = np.asarray(value).astype(dtype) if np.isfinite(value) else None
     if held is None or (dtype.kind in "iu" and held != value):

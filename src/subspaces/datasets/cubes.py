@@ -1,14 +1,12 @@
-"""An image with many bands whose truth is known: areas of a few materials, light, noise and mixed borders."""
+"""A hyperspectral image with known classes: fields of a few materials, light, noise and mixed borders."""
 
 from __future__ import annotations
-
-from numbers import Real
 
 import numpy as np
 from scipy import ndimage
 from sklearn.utils import check_random_state
 
-from subspaces.datasets._load import Seed, positive
+from subspaces.datasets.synthetic import Seed, nonnegative, positive
 from subspaces.utils.types import Array, Labels
 
 FIRST, LAST = 400.0, 2500.0
@@ -63,8 +61,7 @@ def make_cube(
     rows, columns = (positive("shape", side) for side in shape)
     positive("n_bands", n_bands), positive("n_materials", n_materials)
     for name, value in (("contrast", contrast), ("noise", noise), ("mixing", mixing)):
-        if not isinstance(value, Real) or not 0 <= value < np.inf:
-            raise ValueError(f"{name} must be a number of 0 or more; got {value!r}")
+        nonnegative(name, value)
     if n_materials > rows * columns:
         raise ValueError(f"n_materials must be at most the number of pixels; got {n_materials} for {rows * columns}")
     rng = check_random_state(random_state)
@@ -84,7 +81,7 @@ def make_cube(
 
 
 def _spectra(wavelengths: Array, n_materials: int, contrast: float, rng: np.random.RandomState) -> Array:
-    """A spectrum for each material, as rows: the base times one plus four bumps, up or down."""
+    """Return a spectrum for each material, as rows: the base times the exponential of four bumps, up or down."""
 
     def bumps(n: int) -> Array:
         centres, widths = rng.uniform(FIRST, LAST, n), rng.uniform(60, 300, n)
@@ -96,7 +93,7 @@ def _spectra(wavelengths: Array, n_materials: int, contrast: float, rng: np.rand
 
 
 def _fields(rows: int, columns: int, n_materials: int, rng: np.random.RandomState) -> Labels:
-    """Pixels by the nearest of random places, of which every material has about three."""
+    """Assign pixels to the nearest of random places, of which every material has about three."""
     n_places = min(3 * n_materials, rows * columns)
     places = rng.permutation(rows * columns)[:n_places]
     down, right = np.divmod(places, columns)

@@ -1,105 +1,117 @@
-"""The data sets of the paper and of its deep competitors, one function each."""
+"""The data sets of the paper and of its deep competitors: found in a folder or fetched from stable public sources."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, TypeVar
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from http.client import HTTPException
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
+import sklearn.datasets
+from sklearn.utils import Bunch, check_random_state
 
-from subspaces.datasets import _catalogue
-from subspaces.datasets._load import DataSet, Folder, Loaded, Seed, load
+from subspaces.datasets import _formats, synthetic
+from subspaces.datasets._formats import Points
+from subspaces.datasets.synthetic import Seed, positive
+from subspaces.utils.atomic import remove_leftovers, unfinished, write_atomically
+from subspaces.utils.distances import unknown_name
+from subspaces.utils.files import FileError
+from subspaces.utils.types import Array, Labels
 
+Folder = str | PathLike[str] | None
 F = TypeVar("F", bound=Callable[..., object])
+Loaded = Any
+"""A Bunch (scikit-learn has no types), or the samples and their labels."""
 
-_PARAMETERS = """data_home : path-like, default=None
-        Folder with the data sets; see :func:`get_data_home` for the default.
-    return_X_y : bool, default=False
-        Whether to return only the points and their classes.
-    first : int, default=None
-        Only the points of the first so many classes.
-    per_class : int, default=None
-        Only so many points of each class, chosen at random; see :func:`balanced_subset`.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the choice of `per_class`.
-    dtype : data type, default=numpy.float64
-        Floating type of the points.
-    download_if_missing : bool, default=True
-        Whether to fetch the data set over the network, and keep it in `data_home`, if it is not there."""
+FETCH_ERRORS = (OSError, ValueError, HTTPException)
+"""Errors of scikit-learn's fetchers and our readers when a source is down, changed or damaged."""
 
-_RETURNS = """Bunch, or (data, target) with `return_X_y`
-        ``data`` (n_samples, n_features), ``target`` (codes 0, 1, ... in the order of the source's own labels),
-        ``target_names`` (those labels), ``image_shape`` (``data[i].reshape(image_shape)`` is upright; None for
-        data that are not images), ``DESCR``, ``filename`` (the file it was read from).
+VARIABLE = "SUBSPACES_DATA"
+"""Environment variable with the folder of the data sets."""
 
-    Raises
-    ------
-    FileNotFoundError
-        If the data set is neither in the folder nor to be had; the text says what to put where.
-    FileError
-        If its file is damaged or holds something else."""
+CAI = "Deng Cai's collection, http://www.cad.zju.edu.cn/home/dengcai/Data/FaceData.html and MLData.html there"
 
-_DOC = """{text}
+MNIST_MIRRORS = (
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+)
+MNIST_SHA256 = {
+    "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+}
+COIL_MIRRORS = (
+    "https://www.cs.columbia.edu/CAVE/databases/SLAM_coil-20_coil-100/",
+    "https://cave.cs.columbia.edu/old/databases/SLAM_coil-20_coil-100/",
+)
+COIL100_SHA256 = "fcb4b8b01c0778f416d8d7a09f45082c4f7075cc74743dcddd5c44307bd4afe7"
+OPENML_USPS = 41082
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Describe a data set: the files it may be in, how to fetch it, and its documentation.
+
+    Attributes
+    ----------
+    title, description : for people
+    files : name (in any case) and reader of each file it may be in, most preferred first; the first is our own format
+    n_features, image_shape : of its samples
+    where : where a person finds one of the files
+    fetch : downloads into a folder and returns the samples; None where no public source exists
+    """
+
+    title: str
+    files: Mapping[str, Callable[[Path], Points]]
+    n_features: int
+    description: str
+    where: str
+    image_shape: tuple[int, int] | None = None
+    fetch: Callable[[Path], Points] | None = None
+
+
+def get_data_home(data_home: Folder = None) -> Path:
+    """Return the folder in which the loaders look for data sets and keep what they fetch.
 
     Parameters
     ----------
-    {parameters}
+    data_home : path-like, default=None
+        The folder. By default the one that the environment variable ``SUBSPACES_DATA`` names, else
+        ``subspaces`` in the user's cache: ``~/.cache`` (or ``XDG_CACHE_HOME``), ``~/Library/Caches`` on macOS,
+        ``%LOCALAPPDATA%`` on Windows.
 
     Returns
     -------
-    {returns}
+    Path
+        The folder, which need not exist.
+
+    Examples
+    --------
+    >>> from subspaces.datasets import get_data_home
+    >>> get_data_home("faces").name
+    'faces'
     """
+    named = data_home or os.environ.get(VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    if sys.platform == "win32":
+        cache = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        cache = "~/Library/Caches"
+    else:
+        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser() / "subspaces"
 
 
-def _documented(function: F) -> F:
-    """Fill in what all loaders have in common."""
-    if function.__doc__ is not None:  # python -OO
-        function.__doc__ = function.__doc__.format(parameters=_PARAMETERS, returns=_RETURNS)
-    return function
-
-
-class Loader(Protocol):
-    """A loader with the parameters that all have."""
-
-    def __call__(
-        self,
-        *,
-        data_home: Folder = None,
-        return_X_y: bool = False,
-        first: int | None = None,
-        per_class: int | None = None,
-        random_state: Seed = None,
-        dtype: npt.DTypeLike = np.float64,
-        download_if_missing: bool = True,
-    ) -> Loaded:
-        """The data set."""
-
-
-def _loader(name: str, dataset: DataSet, text: str) -> Loader:
-    """The loader of a data set that has no parameters of its own; `text` says what it is and where it is read from."""
-
-    def loader(
-        *,
-        data_home: Folder = None,
-        return_X_y: bool = False,
-        first: int | None = None,
-        per_class: int | None = None,
-        random_state: Seed = None,
-        dtype: npt.DTypeLike = np.float64,
-        download_if_missing: bool = True,
-    ) -> Loaded:
-        return load(dataset, data_home, return_X_y, first, per_class, random_state, dtype, download_if_missing)
-
-    loader.__name__ = loader.__qualname__ = name
-    loader.__doc__ = _DOC.format(text=text, parameters=_PARAMETERS, returns=_RETURNS)
-    return loader
-
-
-@_documented
-def load_yaleb(
+def _load(
+    dataset: DataSet,
     *,
-    image_shape: tuple[int, int] = (32, 32),
     data_home: Folder = None,
     return_X_y: bool = False,
     first: int | None = None,
@@ -107,101 +119,501 @@ def load_yaleb(
     random_state: Seed = None,
     dtype: npt.DTypeLike = np.float64,
     download_if_missing: bool = True,
+    n_images: int | None = None,
 ) -> Loaded:
-    """Load the Extended Yale B faces: 2414 images of 38 persons under changing light.
+    """Load any data set; rows are chosen before values are converted, so a subset costs no memory of the whole."""
+    if np.dtype(dtype).kind != "f":
+        raise ValueError(f"dtype must be a floating type such as numpy.float32; got {np.dtype(dtype)}")
+    points, source = find(dataset, get_data_home(data_home), download_if_missing)
+    if points.X.shape[1] != dataset.n_features:
+        problem = f"has {points.X.shape[1]} features; {dataset.title} has {dataset.n_features}"
+        raise FileError(source, f"{problem}. Put the right file in its place")
+    rows = _chosen_rows(points, first, per_class, random_state, n_images)
+    X = points.X[rows]
+    X = (X if points.scale is None else X * points.scale).astype(dtype, copy=False)
+    y = points.y[rows]
+    if return_X_y:
+        return X, y
+    return Bunch(
+        data=X,
+        target=y,
+        target_names=points.classes[:first],
+        image_shape=dataset.image_shape,
+        DESCR=dataset.description,
+        filename=str(source),
+    )
 
-    Read from ``yaleb_32x32.npz`` or ``YaleB_32x32.mat``, or for 48 × 42 pixels ``yaleb_48x42.npz`` or
-    ``YaleBCrop025.mat``. No stable public source exists.
+
+def _chosen_rows(
+    points: Points, first: int | None, per_class: int | None, random_state: Seed, n_images: int | None
+) -> Array:
+    """Return the rows of the first samples, of the first classes among them, and of a balanced subset of those."""
+    rows: Array = np.arange(len(points.y))[: None if n_images is None else positive("n_images", n_images)]
+    if first is not None:
+        if positive("first", first) > len(points.classes):
+            raise ValueError(f"first must be at most the number of classes, {len(points.classes)}; got {first}")
+        rows = rows[points.y[rows] < first]
+    if per_class is not None:
+        rows = rows[balanced_subset(points.y[rows], per_class, random_state=random_state)]
+    return rows
+
+
+def balanced_subset(y: npt.ArrayLike, per_class: int, *, random_state: Seed = None) -> Labels:
+    """Choose the same number of samples of every class at random.
+
+    The paper's USPS and MNIST experiments draw 200 a class.
 
     Parameters
     ----------
-    image_shape : (32, 32) or (48, 42), default=(32, 32)
-        Size of the images: that of the paper, or that of SSC and the deep methods.
-    {parameters}
+    y : array-like of shape (n_samples,)
+        Labels.
+    per_class : int
+        Samples of each class; no class may have fewer.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the choice.
 
     Returns
     -------
-    {returns}
+    array of shape (n_classes * per_class,)
+        Indices of the chosen samples, ascending.
+
+    Examples
+    --------
+    >>> from subspaces.datasets import balanced_subset
+    >>> chosen = balanced_subset([0, 0, 0, 1, 1, 1, 1], 2, random_state=0)
+    >>> [int((chosen < 3).sum()), int((chosen >= 3).sum())]
+    [2, 2]
     """
-    versions = {(32, 32): _catalogue.YALEB_32, (48, 42): _catalogue.YALEB_48}
-    dataset = versions.get(image_shape)
+    labels = np.asarray(y)
+    positive("per_class", per_class)
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(classes) and counts.min() < per_class:
+        smallest = int(np.argmin(counts))
+        problem = f"class {classes[smallest]} has only {counts[smallest]} samples"
+        raise ValueError(f"per_class must be at most the size of the smallest class; got {per_class} and {problem}")
+    # In random order, then stably by class: the first of each class are a random choice of it.
+    shuffled = check_random_state(random_state).permutation(len(labels))
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    starts = np.cumsum(counts) - counts
+    return np.sort(by_class[(starts[:, None] + np.arange(per_class)).ravel()]).astype(np.intp, copy=False)
+
+
+# ------------------------------------------------------------------ find and fetch
+
+
+def find(dataset: DataSet, home: Path, download_if_missing: bool) -> tuple[Points, Path]:
+    """Return the samples and the file they came from."""
+    present = {path.name.lower(): path for path in sorted(home.iterdir())} if home.is_dir() else {}
+    for name, read in dataset.files.items():
+        if name.lower() in present:
+            path = present[name.lower()]
+            return read(path), path
+    if dataset.fetch is None:
+        raise FileNotFoundError(_missing(dataset, home, "no public source offers it for download"))
+    if not download_if_missing:
+        raise FileNotFoundError(_missing(dataset, home, "download_if_missing is False"))
+    try:
+        return fetch_to(dataset, dataset.fetch, home)
+    except FETCH_ERRORS as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise FileNotFoundError(_missing(dataset, home, f"fetching it failed: {reason}")) from error
+
+
+def _missing(dataset: DataSet, home: Path, reason: str) -> str:
+    return (
+        f"{dataset.title} is not in {home}, and {reason}. Put {' or '.join(dataset.files)} there "
+        f"({dataset.where}; a .npz holds X, y and perhaps scale, a factor of X), or name the folder that holds it by "
+        f"data_home or the environment variable {VARIABLE}."
+    )
+
+
+def fetch_to(dataset: DataSet, fetch: Callable[[Path], Points], home: Path) -> tuple[Points, Path]:
+    """Fetch into a temporary folder and keep one ``.npz``: a broken download leaves nothing behind."""
+    home.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(home)
+    with unfinished(home / "fetch") as folder:
+        folder.mkdir()
+        points = fetch(folder)
+    arrays: dict[str, Any] = {"X": points.X, "y": np.array(points.classes, dtype=np.int16)[points.y]}
+    arrays |= {} if points.scale is None else {"scale": points.scale}
+    path = home / next(iter(dataset.files))
+    with write_atomically(path) as stream:
+        np.savez_compressed(stream, **arrays)
+    return points, path
+
+
+def _download(mirrors: tuple[str, ...], name: str, folder: Path, sha256: str | None = None) -> Path:
+    """Download one file from the first mirror that has it whole."""
+    for mirror in mirrors[:-1]:
+        try:
+            return Path(sklearn.datasets.fetch_file(mirror + name, folder=folder, sha256=sha256, n_retries=1))
+        except FETCH_ERRORS:
+            continue
+    return Path(sklearn.datasets.fetch_file(mirrors[-1] + name, folder=folder, sha256=sha256, n_retries=1))
+
+
+def _fetch_mnist(folder: Path) -> Points:
+    images, _ = (_download(MNIST_MIRRORS, name, folder, sha256) for name, sha256 in MNIST_SHA256.items())
+    return _formats.read_mnist(images)
+
+
+def _fetch_coil20(folder: Path) -> Points:
+    _formats.require_pillow()
+    # no checksum is published, so the images are counted instead
+    return _complete(_formats.read_coil20(_download(COIL_MIRRORS, "coil-20/coil-20-proc.zip", folder)), n_objects=20)
+
+
+def _fetch_coil100(folder: Path) -> Points:
+    _formats.require_pillow()
+    archive = _download(COIL_MIRRORS, "coil-100/coil-100.zip", folder, COIL100_SHA256)
+    return _complete(_formats.read_coil100(archive), n_objects=100)
+
+
+def _complete(points: Points, n_objects: int) -> Points:
+    counts = np.bincount(points.y)
+    if len(counts) != n_objects or not (counts == 72).all():
+        raise ValueError(
+            f"the archive holds {counts.sum()} images of {len(counts)} objects, not 72 of each of {n_objects}"
+        )
+    return points
+
+
+def _fetch_usps(folder: Path) -> Points:
+    # liac-arff is scikit-learn's own parser; the other one needs pandas
+    usps = sklearn.datasets.fetch_openml(
+        data_id=OPENML_USPS, data_home=str(folder), as_frame=False, parser="liac-arff", n_retries=1
+    )
+    digits = np.asarray(usps.target).astype(int) - 1  # OpenML's class k + 1 is the digit k
+    return _formats.points_of(_formats.unit_interval(np.asarray(usps.data, dtype=np.float64)), digits)
+
+
+def _fetch_covtype(folder: Path) -> Points:
+    covtype = sklearn.datasets.fetch_covtype(data_home=str(folder), shuffle=False, n_retries=1)
+    return _formats.points_of(covtype.data.astype(np.int16), covtype.target)  # its values are small integers
+
+
+def _fetch_orl(folder: Path) -> Points:
+    faces = sklearn.datasets.fetch_olivetti_faces(data_home=str(folder), n_retries=1)
+    blocks = (faces.images * 255).reshape(-1, 32, 2, 32, 2).mean(axis=(2, 4))
+    return _formats.points_of(np.rint(blocks).astype(np.uint8).reshape(len(blocks), -1), faces.target + 1)
+
+
+# ------------------------------------------------------------------ the data sets
+
+_YALEB = """\
+Frontal faces of 38 persons under 64 directions of light (59 to 64 usable images a person), grey levels 0 to 255. A
+person's images without noise and shadow lie near a subspace of dimension 9. No stable public source exists.
+
+K. Lee, J. Ho, D. Kriegman, Acquiring linear subspaces for face recognition under variable lighting, IEEE TPAMI 27
+(2005). For research use. 2414 images, cut and sized {}.
+"""
+
+YALEB_32 = DataSet(
+    title="Extended Yale B (32 x 32)",
+    files={"yaleb_32x32.npz": _formats.read_arrays, "YaleB_32x32.mat": _formats.read_matlab_images},
+    n_features=1024,
+    image_shape=(32, 32),
+    description=_YALEB.format("32 × 32 by D. Cai, the version of the paper"),
+    where=f"the .mat with fea and gnd is in {CAI}",
+)
+
+YALEB_48 = DataSet(
+    title="Extended Yale B (48 x 42)",
+    files={"yaleb_48x42.npz": _formats.read_arrays, "YaleBCrop025.mat": _formats.read_yaleb_crop},
+    n_features=2016,
+    image_shape=(48, 42),
+    description=_YALEB.format("48 × 42, the version of SSC and of the deep methods"),
+    where="the .mat with Y comes with the programs of SSC and DSC-Net",
+)
+
+COIL20 = DataSet(
+    title="COIL-20",
+    files={
+        "coil20_32x32.npz": _formats.read_arrays,
+        "COIL20.mat": _formats.read_matlab_images,
+        "coil-20-proc.zip": _formats.read_coil20,
+    },
+    n_features=1024,
+    image_shape=(32, 32),
+    description="""\
+20 objects on a turntable, 72 views each, 5 degrees apart; 1440 images, ordered by object and then view. The processed
+images of 128 × 128 pixels (read with Pillow), reduced to 32 × 32 by means of 4 × 4 blocks, grey levels in [0, 1].
+
+S. A. Nene, S. K. Nayar, H. Murase, Columbia Object Image Library (COIL-20), report CUCS-005-96 (1996).
+For research use.
+""",
+    where=f"the .zip of its PNG images from {COIL_MIRRORS[0]}coil-20/coil-20-proc.zip; the .mat "
+    f"with fea and gnd from {CAI}",
+    fetch=_fetch_coil20,
+)
+
+COIL100 = DataSet(
+    title="COIL-100",
+    files={
+        "coil100_32x32.npz": _formats.read_arrays,
+        "COIL100.mat": _formats.read_matlab_images,
+        "coil-100.zip": _formats.read_coil100,
+    },
+    n_features=1024,
+    image_shape=(32, 32),
+    description="""\
+100 objects on a turntable, 72 views each, 5 degrees apart; 7200 images, ordered by object and then angle. The colour
+images of 128 × 128 pixels (131 MB, read with Pillow) as grey levels 0 to 255 (0.299 R + 0.587 G + 0.114 B), reduced to
+32 × 32 by means of 4 × 4 blocks.
+
+S. A. Nene, S. K. Nayar, H. Murase, Columbia Object Image Library (COIL-100), report CUCS-006-96 (1996).
+For research use.
+""",
+    where=f"the .zip of its PNG images from {COIL_MIRRORS[0]}coil-100/coil-100.zip; the .mat with "
+    f"fea and gnd from {CAI}",
+    fetch=_fetch_coil100,
+)
+
+USPS = DataSet(
+    title="USPS",
+    files={"usps_9298.npz": _formats.read_usps, "USPS.mat": _formats.read_usps},
+    n_features=256,
+    image_shape=(16, 16),
+    description="""\
+9298 handwritten digits from envelopes, 16 × 16 pixels with values in [0, 1] (0 is paper), the 7291 training images
+first; class k is the digit k. The paper takes 200 of each at random.
+
+J. J. Hull, A database for handwritten text recognition research, IEEE TPAMI 16 (1994).
+""",
+    where=f"the .mat with fea and gnd from {CAI}; OpenML has it as number {OPENML_USPS}",
+    fetch=_fetch_usps,
+)
+
+MNIST = DataSet(
+    title="MNIST (training set)",
+    files={
+        "mnist_train.npz": _formats.read_arrays,
+        "train-images-idx3-ubyte.gz": _formats.read_mnist,
+        "train-images-idx3-ubyte": _formats.read_mnist,
+    },
+    n_features=784,
+    image_shape=(28, 28),
+    description="""\
+The 60000 handwritten digits of the training set in their original order, 28 × 28 pixels, grey levels 0 to 255 (0 is
+paper); class k is the digit k. The paper takes 200 of each digit from the first 10000:
+``load_mnist(n_images=10000, per_class=200)``.
+
+Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, Gradient-based learning applied to document recognition, Proc. IEEE 86
+(1998).
+""",
+    where=f"images and labels, train-labels-idx1-ubyte.gz beside them, from {MNIST_MIRRORS[0]}",
+    fetch=_fetch_mnist,
+)
+
+COVTYPE = DataSet(
+    title="Covtype",
+    files={"covtype.npz": _formats.read_arrays},
+    n_features=54,
+    description="""\
+581012 cells of forest of 30 × 30 m, 54 attributes of the terrain, 7 kinds of trees, in UCI's order and unscaled (the
+paper scales each attribute to [0, 1]). The classes are very unequal: 2747 to 283301 cells.
+
+J. A. Blackard, D. J. Dean, Comparative accuracies of artificial neural networks and discriminant analysis in predicting
+forest cover types from cartographic variables, Computers and Electronics in Agriculture 24 (1999).
+""",
+    where="scikit-learn fetches it from UCI",
+    fetch=_fetch_covtype,
+)
+
+ORL = DataSet(
+    title="ORL",
+    files={"orl_32x32.npz": _formats.read_arrays, "ORL_32x32.mat": _formats.read_matlab_images},
+    n_features=1024,
+    image_shape=(32, 32),
+    description="""\
+Faces (also called AT&T or Olivetti) of 40 persons, 10 photographs each, 32 × 32 pixels, grey levels 0 to 255. The files
+were cut and sized by D. Cai; where they are missing, scikit-learn's Olivetti faces are fetched: the same photographs,
+cut differently and reduced from 64 × 64 by means of 2 × 2 blocks. Results on the two need not agree.
+
+F. S. Samaria, A. C. Harter, Parameterisation of a stochastic model for human face identification, WACV (1994).
+""",
+    where=f"the .mat with fea and gnd is in {CAI}",
+    fetch=_fetch_orl,
+)
+
+
+# ------------------------------------------------------------------ public loaders
+
+_DOC = """Load {title}.
+
+{description}
+Read from {files}.
+
+Parameters
+----------
+{own}data_home : path-like, default=None
+    Folder with the data sets; see :func:`get_data_home` for the default.
+return_X_y : bool, default=False
+    Return only the samples and their classes.
+first : int, default=None
+    Keep only the samples of the first so many classes.
+per_class : int, default=None
+    Keep only so many samples of each class, chosen at random; see :func:`balanced_subset`.
+random_state : int, RandomState instance or None, default=None
+    Seed of the choice of `per_class`.
+dtype : data type, default=numpy.float64
+    Floating type of the samples.
+download_if_missing : bool, default=True
+    Fetch the data set over the network, and keep it in `data_home`, if it is not there.
+
+Returns
+-------
+Bunch, or (data, target) with `return_X_y`
+    ``data`` (n_samples, n_features), ``target`` (codes 0, 1, ... in the order of the source's own labels),
+    ``target_names`` (those labels), ``image_shape`` (``data[i].reshape(image_shape)`` is upright; None for
+    data that are not images), ``DESCR``, ``filename`` (the file it was read from).
+
+Raises
+------
+FileNotFoundError
+    If the data set is neither in the folder nor can be fetched; the text says what to put where.
+FileError
+    If its file is damaged or holds something else.
+"""
+
+
+class Options(TypedDict, total=False):
+    """Keywords that all loaders take."""
+
+    data_home: Folder
+    return_X_y: bool
+    first: int | None
+    per_class: int | None
+    random_state: Seed
+    dtype: npt.DTypeLike
+    download_if_missing: bool
+
+
+def _documented(dataset: DataSet, own: str = "") -> Callable[[F], F]:
+    """Document a loader by what is known of its data set; `own` describes parameters that others have not."""
+
+    def document(function: F) -> F:
+        files = ", ".join(f"``{name}``" for name in dataset.files)
+        text = _DOC.format(title=dataset.title, description=dataset.description, files=files, own=own)
+        function.__doc__ = text
+        return function
+
+    return document
+
+
+@_documented(
+    YALEB_32,
+    "image_shape : (32, 32) or (48, 42), default=(32, 32)\n"
+    "    Size of the images: that of the paper, or that of SSC and the deep methods (``YaleBCrop025.mat``).\n",
+)
+def load_yaleb(*, image_shape: tuple[int, int] = (32, 32), **options: Unpack[Options]) -> Loaded:
+    """Load the Extended Yale B faces."""
+    dataset = {(32, 32): YALEB_32, (48, 42): YALEB_48}.get(image_shape)
     if dataset is None:
         raise ValueError(f"image_shape must be (32, 32) or (48, 42); got {image_shape!r}")
-    return load(dataset, data_home, return_X_y, first, per_class, random_state, dtype, download_if_missing)
+    return _load(dataset, **options)
 
 
-@_documented
-def load_mnist(
-    *,
-    n_images: int | None = None,
-    data_home: Folder = None,
-    return_X_y: bool = False,
-    first: int | None = None,
-    per_class: int | None = None,
-    random_state: Seed = None,
-    dtype: npt.DTypeLike = np.float64,
-    download_if_missing: bool = True,
-) -> Loaded:
-    """Load the training set of MNIST: 60000 handwritten digits, 28 × 28 pixels, grey levels 0 to 255.
+@_documented(
+    MNIST,
+    "n_images : int, default=None\n"
+    "    Keep only the first so many images, before `first` and `per_class` choose among them.\n",
+)
+def load_mnist(*, n_images: int | None = None, **options: Unpack[Options]) -> Loaded:
+    """Load the training set of MNIST."""
+    return _load(MNIST, n_images=n_images, **options)
 
-    The paper takes 200 of each digit from the first 10000: ``load_mnist(n_images=10000, per_class=200)``.
 
-    Read from ``mnist_train.npz`` or the original idx files, packed or not; fetched as those files.
+@_documented(COIL20)
+def load_coil20(**options: Unpack[Options]) -> Loaded:
+    """Load COIL-20."""
+    return _load(COIL20, **options)
+
+
+@_documented(COIL100)
+def load_coil100(**options: Unpack[Options]) -> Loaded:
+    """Load COIL-100."""
+    return _load(COIL100, **options)
+
+
+@_documented(COVTYPE)
+def load_covtype(**options: Unpack[Options]) -> Loaded:
+    """Load Covtype."""
+    return _load(COVTYPE, **options)
+
+
+@_documented(ORL)
+def load_orl(**options: Unpack[Options]) -> Loaded:
+    """Load the ORL faces."""
+    return _load(ORL, **options)
+
+
+@_documented(USPS)
+def load_usps(**options: Unpack[Options]) -> Loaded:
+    """Load USPS."""
+    return _load(USPS, **options)
+
+
+# ------------------------------------------------------------------ by name
+
+
+class Named(NamedTuple):
+    """A data set with a short name; `needs_files` if it is read from a folder or fetched."""
+
+    title: str
+    load: Callable[[Path | None], tuple[Array, Labels]]
+    needs_files: bool = True
+
+
+def _made(make: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[[Path | None], Any]:
+    return lambda home: make(*arguments, **options)
+
+
+def _read(loader: Callable[..., Loaded], home: Path | None, **options: Any) -> tuple[Array, Labels]:
+    X, y = loader(data_home=home, return_X_y=True, **options)
+    return X, y
+
+
+NAMED: dict[str, Named] = {
+    "yaleb": Named("Extended Yale B", partial(_read, load_yaleb)),
+    "coil20": Named("COIL20", partial(_read, load_coil20)),
+    "coil100": Named("COIL100", partial(_read, load_coil100)),
+    "orl": Named("ORL", partial(_read, load_orl)),
+    "usps": Named("USPS", partial(_read, load_usps)),
+    "mnist": Named("MNIST", partial(_read, load_mnist, n_images=10_000)),  # the images from which the paper draws
+    "covtype": Named("Covtype", partial(_read, load_covtype, dtype=np.float32)),
+    "digits": Named("digits of scikit-learn", _made(sklearn.datasets.load_digits, return_X_y=True), False),
+    "curves": Named("three curves", _made(synthetic.make_three_curves, 100, noise=0.01, random_state=0), False),
+    **{
+        name: Named(f"made-up {name}", _made(synthetic.make_benchmark, name, random_state=0), False)
+        for name in synthetic.BENCHMARKS
+    },
+}
+"""Every data set that has a name; ``mnist`` is its first 10,000 images."""
+
+
+def load_named(name: str, data_home: Folder = None) -> tuple[Array, Labels]:
+    """Load samples and classes of a data set by its name.
+
+    From files, which are fetched where they can be: yaleb, coil20, coil100, orl, usps, mnist (the first 10,000 images)
+    and covtype. Without files: digits, curves, uos2000, uos10000, hard2000 and hard10000.
 
     Parameters
     ----------
-    n_images : int, default=None
-        Only the first so many images, before `first` and `per_class` choose among them.
-    {parameters}
+    name : str
+    data_home : path-like, default=None
+        Folder with the data sets; see :func:`get_data_home` for the default.
 
     Returns
     -------
-    {returns}
+    X, y : samples and classes
+
+    Examples
+    --------
+    >>> X, y = load_named("digits")
+    >>> X.shape
+    (1797, 64)
     """
-    dataset = _catalogue.MNIST
-    return load(dataset, data_home, return_X_y, first, per_class, random_state, dtype, download_if_missing, n_images)
-
-
-load_coil20 = _loader(
-    "load_coil20",
-    _catalogue.COIL20,
-    """Load COIL-20: 1440 images of 20 objects on a turntable, 32 × 32 pixels in [0, 1].
-
-    Read from ``coil20_32x32.npz``, ``COIL20.mat``, or the original ``coil-20-proc.zip`` or its folder (PNG images,
-    read with Pillow), which are reduced by means of 4 × 4 blocks; fetched from Columbia University.""",
-)
-
-load_coil100 = _loader(
-    "load_coil100",
-    _catalogue.COIL100,
-    """Load COIL-100: 7200 images of 100 objects on a turntable, 32 × 32 pixels, grey levels 0 to 255.
-
-    Read from ``coil100_32x32.npz``, ``COIL100.mat``, or the original ``coil-100.zip`` or its folder (PNG images, read
-    with Pillow), which are made grey and reduced by means of 4 × 4 blocks; fetched from Columbia University
-    (131 MB).""",
-)
-
-load_usps = _loader(
-    "load_usps",
-    _catalogue.USPS,
-    """Load USPS: 9298 handwritten digits, 16 × 16 pixels in [0, 1]. The paper takes 200 of each at random.
-
-    Read from ``usps_9298.npz``, ``USPS.mat``, or ``zip.train.gz`` and ``zip.test.gz``; fetched from OpenML.""",
-)
-
-load_covtype = _loader(
-    "load_covtype",
-    _catalogue.COVTYPE,
-    """Load Covtype: 581012 cells of forest, 54 unscaled attributes, 7 kinds of trees.
-
-    Read from ``covtype.npz`` or UCI's ``covtype.data.gz``; fetched by scikit-learn.""",
-)
-
-load_orl = _loader(
-    "load_orl",
-    _catalogue.ORL,
-    """Load the ORL faces: 400 images of 40 persons, 32 × 32 pixels, grey levels 0 to 255.
-
-    Read from ``orl_32x32.npz`` or ``ORL_32x32.mat``. Where neither is, scikit-learn's Olivetti faces are fetched: the
-    same photographs, cut differently and reduced from 64 × 64 pixels by means of 2 × 2 blocks.""",
-)
+    if name not in NAMED:
+        raise ValueError(unknown_name("name", name, tuple(NAMED)))
+    return NAMED[name].load(None if data_home is None else Path(data_home))

@@ -1,16 +1,14 @@
-"""Tracks of moving objects: files of them, and films made of known motions."""
+"""Trajectories of points on moving objects: read from files, or made of known motions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Real
 from os import PathLike
 
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from subspaces.datasets._load import Seed, positive
 from subspaces.datasets.completion import complete
+from subspaces.datasets.synthetic import Counts, Seed, nonnegative, per_cluster, positive
 from subspaces.utils.optional import from_app
 from subspaces.utils.types import Array, Labels
 
@@ -29,10 +27,10 @@ def load_motion(
     sequence : str or None, default=None
         In an ``.npz`` of several films the name of one: its arrays are ``NAME_X`` and ``NAME_y``.
     complete_tracks : bool, default=True
-        Whether coordinates of frames in which a point was not seen are put in, by
+        Estimate coordinates of frames in which a point was not seen, by
         ``subspaces.datasets.completion.complete``. Otherwise they are NaN.
     return_X_y : bool, default=False
-        Whether to return only the tracks and their motions.
+        Return only the tracks and their motions.
 
     Returns
     -------
@@ -70,7 +68,7 @@ def load_motion(
 
 def make_motions(
     n_motions: int = 3,
-    n_tracks: int | Sequence[int] = 60,
+    n_tracks: Counts = 60,
     n_frames: int = 30,
     *,
     noise: float = 0.002,
@@ -78,7 +76,7 @@ def make_motions(
     missing: float = 0.0,
     random_state: Seed = None,
 ) -> tuple[Array, Labels]:
-    """Film rigid objects that turn and travel, and follow points of them.
+    """Make trajectories of points on rigid objects that turn and travel.
 
     Each object is a cloud of points in a cube of side 1. It turns about a fixed axis and travels along a slightly
     curved way, at a speed that changes slowly. Seen from far away (`perspective` 0, an affine camera) its tracks lie on
@@ -118,24 +116,20 @@ def make_motions(
     [3, 3]
     """
     rng = check_random_state(random_state)
-    sizes = [n_tracks] * positive("n_motions", n_motions) if isinstance(n_tracks, int) else list(n_tracks)
-    if len(sizes) != n_motions:
-        raise ValueError(f"n_tracks must be one number or {n_motions} of them; got {len(sizes)}.")
+    sizes = per_cluster("n_tracks", n_tracks, positive("n_motions", n_motions))
     if positive("n_frames", n_frames) < 2:
         raise ValueError(f"n_frames must be 2 or more: one picture shows no motion; got {n_frames}.")
     for name, value, limit in (("noise", noise, np.inf), ("perspective", perspective, 0.5), ("missing", missing, 0.5)):
-        if not isinstance(value, Real) or not 0 <= value < limit:
-            raise ValueError(f"{name} must be at least 0 and below {limit:g}; got {value!r}.")
-    films = [_film(positive("n_tracks", size), n_frames, perspective, rng) for size in sizes]
-    X = np.concatenate(films)
+        nonnegative(name, value, limit)
+    X = np.concatenate([_trajectories(size, n_frames, perspective, rng) for size in sizes])
     X += noise * rng.standard_normal(X.shape)
     if missing:
         X[np.repeat(_hidden(len(X), n_frames, missing, rng), 2, axis=1)] = np.nan
     return X, np.repeat(np.arange(len(sizes), dtype=np.intp), sizes)
 
 
-def _film(n_samples: int, n_frames: int, perspective: float, rng: np.random.RandomState) -> Array:
-    """Tracks of one object, shape (n_samples, 2 n_frames)."""
+def _trajectories(n_samples: int, n_frames: int, perspective: float, rng: np.random.RandomState) -> Array:
+    """Return the tracks of one object, shape (n_samples, 2 n_frames)."""
     shape = rng.uniform(-0.5, 0.5, (n_samples, 3))
     time = np.linspace(0, 1, n_frames)
     pace = time + 0.1 * rng.standard_normal() * np.sin(np.pi * time)
@@ -152,7 +146,7 @@ def _film(n_samples: int, n_frames: int, perspective: float, rng: np.random.Rand
 
 
 def _hidden(n_tracks: int, n_frames: int, share: float, rng: np.random.RandomState) -> Array:
-    """Where points are hidden, shape (n_tracks, n_frames): one stretch each, of twice the mean length at most."""
+    """Return where points are hidden, (n_tracks, n_frames): one stretch each, of twice the mean length at most."""
     lengths = np.rint(rng.uniform(0, 2 * share, n_tracks) * n_frames).astype(int)
     starts = rng.randint(0, n_frames - lengths + 1)
     frames = np.arange(n_frames)

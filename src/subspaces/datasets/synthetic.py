@@ -1,4 +1,4 @@
-"""Points whose truth is known: unions of linear and affine subspaces, and of curves and spheres."""
+"""Samples with known classes: unions of linear and affine subspaces, of curves and of spheres."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import scipy.linalg
 from sklearn.utils import check_random_state
 
-from subspaces.datasets._load import Seed, positive
 from subspaces.utils.decompositions import cholesky
 from subspaces.utils.types import Array, Labels
 
 Counts = int | Sequence[int]
+Seed = int | np.random.RandomState | None
 
 BENCHMARKS: dict[str, dict[str, Any]] = {
     "uos2000": {"n_subspaces": 10, "dimension": 5, "ambient": 30, "n_samples": 200, "noise": 0.01},
@@ -37,7 +37,7 @@ def make_subspaces(
     on_sphere: bool = True,
     random_state: Seed = None,
 ) -> tuple[Array, Labels]:
-    """Draw points from a union of linear (or affine) subspaces.
+    """Draw samples from a union of linear (or affine) subspaces.
 
     Parameters
     ----------
@@ -48,26 +48,26 @@ def make_subspaces(
     ambient : int, default=30
         Dimension of the space they lie in.
     n_samples : int or sequence of int, default=50
-        Points on each subspace, the same number or one for each.
+        Samples on each subspace, the same number or one for each.
     noise : float, default=0
         Standard deviation of the Gaussian noise added to every coordinate.
     affine : bool, default=False
-        Whether every subspace is moved by a vector of length 1 at right angles to it, in a random direction.
+        Move every subspace by a vector of length 1 orthogonal to it, in a random direction.
     angle : float, default=None
         All principal angles between any two subspaces, in degrees from 0 (they coincide, excluded) to 90; needs
         ``ambient >= n_subspaces * max(dimension)``. By default the subspaces are random and independent.
     on_sphere : bool, default=True
-        Whether points are uniform on the unit sphere of their subspace; otherwise they are Gaussian with mean 0
-        and variance 1 in each of its directions. (The unit sphere of a line is two points.)
+        Draw uniformly from the unit sphere of each subspace (of a line: two points); otherwise from a Gaussian with
+        mean 0 and variance 1 in each of its directions.
     random_state : int, RandomState instance or None, default=None
         Seed.
 
     Returns
     -------
     X : array of shape (n_samples, ambient)
-        Points, one subspace after the other.
+        Samples, one subspace after the other.
     y : array of shape (n_samples,)
-        Subspace of each point.
+        Subspace of each sample.
 
     Examples
     --------
@@ -78,8 +78,8 @@ def make_subspaces(
     [1, 4]
     """
     rng = check_random_state(random_state)
-    sizes = _per_cluster("n_samples", n_samples, n_subspaces)
-    dimensions = _per_cluster("dimension", dimension, n_subspaces)
+    sizes = per_cluster("n_samples", n_samples, n_subspaces)
+    dimensions = per_cluster("dimension", dimension, n_subspaces)
     if max(dimensions) + affine > positive("ambient", ambient):
         room = "; affine subspaces need one more" if affine else ""
         raise ValueError(f"ambient must be at least the dimension of the subspaces; got {ambient}, {dimension}{room}")
@@ -101,9 +101,9 @@ def make_benchmark(name: str, *, random_state: Seed = None) -> tuple[Array, Labe
     """Draw one of the unions of subspaces on which methods and packages are compared.
 
     ``"hard2000"`` and ``"hard10000"``: 5 subspaces of dimension 6 in 9 dimensions, no noise. Any two meet in at least 3
-    dimensions, and the nearest neighbours of a point are mostly on other subspaces: only self-expression helps.
+    dimensions, and the nearest neighbours of a sample are mostly on other subspaces: only self-expression helps.
     ``"uos2000"`` and ``"uos10000"``: 10 subspaces of dimension 5 in 30 dimensions, noise 0.01; nearest neighbours are
-    mostly right. The number is that of the points, which are uniform on the unit spheres of equally large subspaces.
+    mostly right. The number is that of the samples, which are uniform on the unit spheres of equally large subspaces.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def make_benchmark(name: str, *, random_state: Seed = None) -> tuple[Array, Labe
     Returns
     -------
     X : array of shape (n_samples, 30) or (n_samples, 9)
-        Points.
+        Samples.
     y : array of shape (n_samples,)
-        Subspace of each point.
+        Subspace of each sample.
 
     Examples
     --------
@@ -133,16 +133,16 @@ def make_benchmark(name: str, *, random_state: Seed = None) -> tuple[Array, Labe
 def make_three_curves(
     n_samples: Counts = 50, *, noise: float = 0.0, ambient: int = 2, random_state: Seed = None
 ) -> tuple[Array, Labels]:
-    """Draw points from three curves in the plane that a quadratic map makes straight: the idea of the paper's Fig. 1.
+    """Draw samples from three curves in the plane that a quadratic map makes straight: the idea of the paper's Fig. 1.
 
     The curves are ``x₂ = a x₁²`` with a = 0.3, 1 and 3 and 0.2 ≤ x₁ ≤ 1. In the coordinates (x₁², x₂) they are three
-    lines through the origin, so points of one curve represent each other linearly there, and only there. (The paper
+    lines through the origin, so samples of one curve represent each other linearly there, and only there. (The paper
     prints a sketch without formulas; these curves are our choice.)
 
     Parameters
     ----------
     n_samples : int or sequence of 3 int, default=50
-        Points on each curve.
+        Samples on each curve.
     noise : float, default=0
         Standard deviation of the Gaussian noise added to every coordinate.
     ambient : int, default=2
@@ -153,9 +153,9 @@ def make_three_curves(
     Returns
     -------
     X : array of shape (n_samples, ambient)
-        Points, one curve after the other.
+        Samples, one curve after the other.
     y : array of shape (n_samples,)
-        Curve of each point.
+        Curve of each sample.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def make_three_curves(
     """
     rng = check_random_state(random_state)
     parts = []
-    for bend, size in zip((0.3, 1.0, 3.0), _per_cluster("n_samples", n_samples, 3), strict=True):
+    for bend, size in zip((0.3, 1.0, 3.0), per_cluster("n_samples", n_samples, 3), strict=True):
         x = rng.uniform(0.2, 1.0, size)
         parts.append(np.column_stack([x, bend * x**2]))
     return _finish(parts, ambient, noise, rng)
@@ -183,7 +183,7 @@ def make_circles_union(
     ambient: int = 2,
     random_state: Seed = None,
 ) -> tuple[Array, Labels]:
-    """Draw points from circles of radius 1 in one plane whose centres stand in a row.
+    """Draw samples from circles of radius 1 in one plane whose centres stand in a row.
 
     Below a distance of 2 neighbouring circles cross, and no method that only looks at neighbours keeps them apart.
 
@@ -192,7 +192,7 @@ def make_circles_union(
     n_circles : int, default=2
         Number of circles.
     n_samples : int or sequence of int, default=100
-        Points on each circle.
+        Samples on each circle.
     distance : float, default=1.5
         Distance between the centres of neighbours; the first centre is the origin.
     noise : float, default=0
@@ -205,9 +205,9 @@ def make_circles_union(
     Returns
     -------
     X : array of shape (n_samples, ambient)
-        Points, one circle after the other.
+        Samples, one circle after the other.
     y : array of shape (n_samples,)
-        Circle of each point.
+        Circle of each sample.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def make_circles_union(
     """
     rng = check_random_state(random_state)
     parts = []
-    for k, size in enumerate(_per_cluster("n_samples", n_samples, positive("n_circles", n_circles))):
+    for k, size in enumerate(per_cluster("n_samples", n_samples, positive("n_circles", n_circles))):
         turn = rng.uniform(0, 2 * np.pi, size)
         parts.append(np.column_stack([np.cos(turn) + k * distance, np.sin(turn)]))
     return _finish(parts, ambient, noise, rng)
@@ -234,7 +234,7 @@ def make_helices(
     ambient: int = 3,
     random_state: Seed = None,
 ) -> tuple[Array, Labels]:
-    """Draw points from helices wound around one axis, equally far apart.
+    """Draw samples from helices wound around one axis, equally far apart.
 
     Helix k of L is ``(cos(t + 2πk/L), sin(t + 2πk/L), t / 2π)`` with t from 0 to 2π times `n_turns`.
 
@@ -243,7 +243,7 @@ def make_helices(
     n_helices : int, default=2
         Number of helices.
     n_samples : int or sequence of int, default=200
-        Points on each helix.
+        Samples on each helix.
     n_turns : float, default=2
         Turns of each helix, which is also its height; the radius is 1.
     noise : float, default=0
@@ -256,9 +256,9 @@ def make_helices(
     Returns
     -------
     X : array of shape (n_samples, ambient)
-        Points, one helix after the other.
+        Samples, one helix after the other.
     y : array of shape (n_samples,)
-        Helix of each point.
+        Helix of each sample.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def make_helices(
     """
     rng = check_random_state(random_state)
     parts = []
-    for k, size in enumerate(_per_cluster("n_samples", n_samples, positive("n_helices", n_helices))):
+    for k, size in enumerate(per_cluster("n_samples", n_samples, positive("n_helices", n_helices))):
         t = rng.uniform(0, 2 * np.pi * n_turns, size)
         phase = t + 2 * np.pi * k / n_helices
         parts.append(np.column_stack([np.cos(phase), np.sin(phase), t / (2 * np.pi)]))
@@ -285,7 +285,7 @@ def make_spheres(
     ambient: int | None = None,
     random_state: Seed = None,
 ) -> tuple[Array, Labels]:
-    """Draw points uniformly from spheres of radius 1, 2, ... around the origin.
+    """Draw samples uniformly from spheres of radius 1, 2, ... around the origin.
 
     All span the same linear space, so linear methods see one cluster.
 
@@ -296,7 +296,7 @@ def make_spheres(
     dimension : int, default=2
         Dimension of the spheres: 1 for circles, 2 for the usual sphere.
     n_samples : int or sequence of int, default=200
-        Points on each sphere.
+        Samples on each sphere.
     noise : float, default=0
         Standard deviation of the Gaussian noise added to every coordinate.
     ambient : int, default=None
@@ -307,9 +307,9 @@ def make_spheres(
     Returns
     -------
     X : array of shape (n_samples, ambient)
-        Points, one sphere after the other.
+        Samples, one sphere after the other.
     y : array of shape (n_samples,)
-        Sphere of each point.
+        Sphere of each sample.
 
     Examples
     --------
@@ -322,7 +322,7 @@ def make_spheres(
     rng = check_random_state(random_state)
     positive("dimension", dimension)
     parts = []
-    for k, size in enumerate(_per_cluster("n_samples", n_samples, positive("n_spheres", n_spheres))):
+    for k, size in enumerate(per_cluster("n_samples", n_samples, positive("n_spheres", n_spheres))):
         directions = rng.standard_normal((size, dimension + 1))
         parts.append((k + 1) * directions / np.linalg.norm(directions, axis=1, keepdims=True))
     return _finish(parts, ambient, noise, rng)
@@ -336,20 +336,18 @@ def _finish(parts: list[Array], ambient: int | None, noise: float, rng: np.rando
         raise ValueError(f"ambient must be at least {n_natural}; got {ambient}")
     if ambient is not None and ambient > n_natural:
         X = X @ _random_basis(ambient, n_natural, rng).T
-    if not isinstance(noise, Real) or not 0 <= noise < np.inf:
-        raise ValueError(f"noise must be a standard deviation, 0 or more; got {noise!r}")
-    if noise > 0:
+    if nonnegative("noise", noise) > 0:
         X += noise * rng.standard_normal(X.shape)
     return X, np.repeat(np.arange(len(parts), dtype=np.intp), [len(part) for part in parts])
 
 
 def _random_basis(ambient: int, dimension: int, rng: np.random.RandomState) -> Array:
-    """Orthonormal columns that span a uniformly distributed subspace."""
+    """Return orthonormal columns that span a uniformly distributed subspace."""
     return scipy.linalg.qr(rng.standard_normal((ambient, dimension)), mode="economic")[0]
 
 
 def _bases_at_angle(angle: float, ambient: int, dimensions: list[int], rng: np.random.RandomState) -> list[Array]:
-    """Orthonormal bases any two of which have only this principal angle.
+    """Return orthonormal bases, any two of which have only this principal angle.
 
     With G = cos(angle) off the diagonal and 1 on it, and G = TTᵀ, basis k is Σⱼ Tₖⱼ Eⱼ for blocks Eⱼ of one orthonormal
     matrix: the product of bases k and l is then Gₖₗ I, whose singular values are the cosines of the principal angles.
@@ -368,15 +366,29 @@ def _bases_at_angle(angle: float, ambient: int, dimensions: list[int], rng: np.r
 
 
 def _normal_to(basis: Array, rng: np.random.RandomState) -> Array:
-    """A random unit vector at right angles to a subspace."""
+    """Return a random unit vector orthogonal to a subspace."""
     vector = rng.standard_normal((basis.shape[0],))
     vector -= basis @ (basis.T @ vector)
     return vector / np.linalg.norm(vector)
 
 
-def _per_cluster(name: str, value: Counts, n_clusters: int) -> list[int]:
-    """One whole number for each cluster from one for all or a sequence."""
+def per_cluster(name: str, value: Counts, n_clusters: int) -> list[int]:
+    """Return one positive integer for each cluster, given one for all or a sequence."""
     values = [value] * n_clusters if isinstance(value, Integral) else list(value)  # type: ignore[arg-type]
     if len(values) != n_clusters:
         raise ValueError(f"{name} must be one number or {n_clusters} of them; got {len(values)}")
     return [positive(name, number) for number in values]
+
+
+def positive(name: str, value: Any) -> int:
+    """Return the value of a parameter that must be an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+    return int(value)
+
+
+def nonnegative(name: str, value: Any, below: float = np.inf) -> float:
+    """Return the value of a parameter that must be a number of at least 0."""
+    if not isinstance(value, Real) or not 0 <= float(value) < below:
+        raise ValueError(f"{name} must be at least 0 and below {below:g}; got {value!r}")
+    return float(value)

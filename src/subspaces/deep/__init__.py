@@ -1,4 +1,4 @@
-"""Deep methods: an autoencoder finds the codes in which points represent each other. Needs PyTorch.
+"""Deep methods: self-expressive codes of autoencoders. Needs PyTorch.
 
 Install it with ``pip install subspaces[deep]``. Nothing else of the package imports PyTorch, and neither does this
 module before one of its classes is asked for.

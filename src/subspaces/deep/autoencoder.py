@@ -1,4 +1,4 @@
-"""Images of any layout → flat rows of pixels, and autoencoders between these and rows of codes."""
+"""Flatten images of any layout to rows of pixels; autoencoders between rows of pixels and rows of codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PUBLISHED = {(48, 42): ((10, 20, 30), (5, 3, 3)), (32, 32): ((15,), (3,))}
 
 
 def flatten_images(X: Any, image_shape: Sequence[int] | None) -> tuple[Data, Shape | None]:
-    """Rows of pixels, channel last, and the image shape; None where nothing tells it.
+    """Return rows of pixels, channel last, and the image shape; None where it is unknown.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ def _full_shape(image_shape: Sequence[int]) -> Shape:
 
 
 def _single_precision(X: Any) -> Any:
-    """Whole numbers, as in image files, become float32: double precision would only cost time."""
+    """Convert integers, as in image files, to float32: double precision would only cost time."""
     return X.astype(np.float32) if isinstance(X, np.ndarray) and X.dtype.kind in "bui" else X
 
 
 def default_layers(image_shape: Shape) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Channels and kernel sizes for an image size: the published ones, or halvings down to 16 × 16 or less.
+    """Return channels and kernel sizes for an image size: the published ones, or halvings down to 16 × 16 or less.
 
     Examples
     --------
@@ -108,18 +108,18 @@ class Autoencoder(nn.Module):
         self.decoder = nn.Sequential(*decoder)
 
     def encode(self, rows: Tensor) -> Tensor:
-        """Codes, one row per point."""
+        """Return codes, one row per sample."""
         return self.encoder(rows)
 
     def decode(self, codes: Tensor) -> Tensor:
-        """Pixels from codes."""
+        """Return pixels from codes."""
         return self.decoder(codes)
 
 
 def convolutional(
     image_shape: Shape, channels: Sequence[int], kernel_sizes: Sequence[int], *, nonnegative: bool
 ) -> Autoencoder:
-    """DSC-Net's autoencoder: convolutions of stride 2, mirrored by transposed ones, a ReLU after each.
+    """Make DSC-Net's autoencoder: convolutions of stride 2, mirrored by transposed ones, a ReLU after each.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def convolutional(
 
 
 def dense(n_features: int, hidden: Sequence[int]) -> Autoencoder:
-    """Fully connected layers with tanh, mirrored; the last layer is linear (StructAE)."""
+    """Make fully connected layers with tanh, mirrored; the last layer is linear (StructAE)."""
     encoder: list[nn.Module] = []
     decoder: list[nn.Module] = []
     for n_in, n_out in pairwise([n_features, *hidden]):
@@ -166,7 +166,7 @@ def dense(n_features: int, hidden: Sequence[int]) -> Autoencoder:
 
 
 def _initialised(autoencoder: Autoencoder) -> Autoencoder:
-    """Glorot's weights and zero biases, as in DSC-Net's program."""
+    """Set Glorot's weights and zero biases, as in DSC-Net's program."""
     for layer in autoencoder.modules():
         if isinstance(layer, nn.Conv2d | nn.ConvTranspose2d | nn.Linear):
             nn.init.xavier_uniform_(layer.weight)

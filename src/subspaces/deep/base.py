@@ -1,10 +1,9 @@
-"""What the deep methods share: images, the autoencoder, its pre-training; the rest of the way is everyone's."""
+"""Base of the deep methods: images, the autoencoder and its pre-training; the other stages are those of all methods."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from os import PathLike
@@ -17,8 +16,7 @@ from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
 
 from subspaces.deep.autoencoder import Autoencoder, Shape, convolutional, default_layers, flatten_images
-from subspaces.deep.checkpoint import Checkpoint
-from subspaces.deep.training import Progress, Training, progress_bars, reproducible
+from subspaces.deep.training import Checkpoint, Progress, Training, reproducible
 from subspaces.engine.plan import Context, Plan
 from subspaces.estimators.base import COUNT, POSITIVE
 from subspaces.estimators.graph import GraphClusterer, WithGraph
@@ -63,8 +61,8 @@ class DeepClusterer(WithGraph, GraphClusterer):
         Folder for the state of the training, saved every so many epochs; a run that was interrupted continues from
         there, with the result it would have had. One file for the autoencoder, shared by all methods, one for the rest;
         what was trained once serves every graph and cut.
-    progress : bool or callable, default=False
-        Show bars, or call ``progress(stage, epoch, epochs, loss)``.
+    progress : callable, optional
+        Called as ``progress(stage, epoch, epochs, loss)`` after every epoch.
     n_nonzero : int or None, default=5
         η, coefficients kept per point; None keeps all.
     by : {"magnitude", "value"}, default="magnitude"
@@ -89,7 +87,7 @@ class DeepClusterer(WithGraph, GraphClusterer):
     device: str = "cpu"
     checkpoints: str | PathLike[str] | None = None
     save_every: int = 10
-    progress: bool | Callable[[str, int, int, float], None] = False
+    progress: Progress | None = None
 
     _constraints: ClassVar[dict[str, list[Any]]] = {
         "image_shape": ["array-like", None],
@@ -102,7 +100,7 @@ class DeepClusterer(WithGraph, GraphClusterer):
         "patience": [COUNT],
         "device": [str],
         "save_every": [COUNT],
-        "progress": ["boolean", callable],
+        "progress": [callable, None],
     }
 
     _kernel_of_points: ClassVar[bool] = False
@@ -119,7 +117,7 @@ class DeepClusterer(WithGraph, GraphClusterer):
         return points
 
     def _outline(self, X: Data) -> Plan:
-        """As everywhere, but a network sees the points in the order given.
+        """Outline the plan; a network sees the samples in the order given.
 
         The authors train on images sorted by class, and batches in another order end elsewhere.
         """
@@ -135,18 +133,17 @@ class DeepClusterer(WithGraph, GraphClusterer):
         seed = context.seed
         device = self._checked_device()
         rows = torch.from_numpy(np.ascontiguousarray(X, dtype=self._precision_)).to(device)
-        shown = progress_bars() if self.progress is True else nullcontext(self.progress or None)
-        with reproducible(seed), shown as progress:
+        with reproducible(seed):
             autoencoder = self._autoencoder(X).to(device=device, dtype=rows.dtype)
             origin = self._origin(rows, seed)
             named = {name: repr(value) for name, value in self.get_params(deep=False).items()}
             # shared by all methods that pre-train the same autoencoder on the same images
             before = {"layers": str(autoencoder), **{name: named[name] for name in _PRETRAINING}, **origin}
-            alone = self._training(autoencoder, rows, progress, self._checkpoint("autoencoder", before), seed)
+            alone = self._training(autoencoder, rows, self._checkpoint("autoencoder", before), seed)
             self._pretrain(alone, rows, autoencoder)
             network = self._network(autoencoder, rows).to(device=device, dtype=rows.dtype)
             own = {name: value for name, value in named.items() if name not in self._untrained} | origin
-            training = self._training(network, rows, progress, self._checkpoint(type(self).__name__, own), seed)
+            training = self._training(network, rows, self._checkpoint(type(self).__name__, own), seed)
             coefficients = self._train(training, rows, network)
         self.losses_ = {**alone.losses, **training.losses}
         last = next(reversed(self.losses_.values()), [])
@@ -154,7 +151,7 @@ class DeepClusterer(WithGraph, GraphClusterer):
         return replace(coefficients, trace=Trace(True, len(last), objective=last), penalty=None)
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> Any:
-        """Everything that is trained; by default the autoencoder alone."""
+        """Return everything that is trained; by default the autoencoder alone."""
         return autoencoder
 
     def _train(self, training: Training, rows: Tensor, network: Any) -> Coefficients:
@@ -168,7 +165,7 @@ class DeepClusterer(WithGraph, GraphClusterer):
         return convolutional(self.image_shape_, channels, kernel_sizes, nonnegative=bool(X.min() >= 0))
 
     def _layers(self, X: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Channels and kernel sizes, checked; the image size decides what is left open."""
+        """Return checked channels and kernel sizes; the image size decides what is left open."""
         if self.channels is not None and len(self.channels) == 0:
             return (), ()
         if self.image_shape_ is None:
@@ -190,11 +187,9 @@ class DeepClusterer(WithGraph, GraphClusterer):
 
     # ---------------------------------------------------------------- training
 
-    def _training(
-        self, network: nn.Module, rows: Tensor, progress: Progress | None, checkpoint: Checkpoint | None, seed: int
-    ) -> Training:
-        own = {name: getattr(self, name) for name in ("learning_rate", "tol", "patience", "save_every")}
-        return Training(network, len(rows), seed=seed, checkpoint=checkpoint, progress=progress, **own)
+    def _training(self, network: nn.Module, rows: Tensor, checkpoint: Checkpoint | None, seed: int) -> Training:
+        own = {name: getattr(self, name) for name in ("learning_rate", "tol", "patience", "save_every", "progress")}
+        return Training(network, len(rows), seed=seed, checkpoint=checkpoint, **own)
 
     def _pretrain(self, training: Training, rows: Tensor, autoencoder: Autoencoder) -> None:
         """Reconstruct every image from its own code."""
@@ -206,7 +201,7 @@ class DeepClusterer(WithGraph, GraphClusterer):
         training.stage("pretrain", loss, self.pretrain_epochs, batch_size=self.batch_size)
 
     def _origin(self, rows: Tensor, seed: int) -> dict[str, str]:
-        """What besides parameters decides the result of a training, as strings."""
+        """Return what besides parameters decides the result of a training, as strings."""
         digest = hashlib.blake2b(rows.cpu().numpy().tobytes(), digest_size=16).hexdigest()
         return {"seed": str(seed), "image_shape": str(self.image_shape_), "dtype": str(rows.dtype), "data": digest}
 

@@ -1,4 +1,4 @@
-"""DASC: DSC-Net with an adversary that keeps one subspace per cluster and says what lies outside."""
+"""DASC: DSC-Net with an adversary that keeps one subspace per cluster."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class DASC(SelfExpressive, DeepClusterer):
         return from_dense(network.expression.matrix())
 
     def _recluster(self, network: AdversarialAutoencoder, codes: Tensor, plan: Plan, *, first: bool) -> None:
-        """New clusters from the current C, unless one would be empty; bases of new clusters from their codes."""
+        """Recompute clusters from the current C, unless one would be empty, and their bases from the codes."""
         assert self.n_clusters is not None
         # in double precision: a label that hangs on the last digit of a float32 would change the rest of the training
         C = network.expression.matrix().astype(np.float64, copy=False)
@@ -152,7 +152,7 @@ class DASC(SelfExpressive, DeepClusterer):
 
 
 def labels_of(coefficients: Coefficients, plan: Plan) -> Labels:
-    """The stages from C to labels."""
+    """Run the stages from C to labels."""
     assert plan.n_clusters is not None
     graph = stages.graph(coefficients, Evidence(Scaling(), Linear()), plan)
     with quiet():  # of a graph in pieces: it is cut many times before the one that counts
@@ -161,13 +161,13 @@ def labels_of(coefficients: Coefficients, plan: Plan) -> Labels:
 
 
 def energies(points: Tensor, bases: Tensor) -> Tensor:
-    """‖z − U Uᵀ z‖² of each point to its own basis (n × q × r)."""
+    """Return ‖z − U Uᵀ z‖² of each sample to its own basis (n × q × r)."""
     inside = torch.einsum("nq,nqr->nr", points, bases)
     return (points - torch.einsum("nr,nqr->nq", inside, bases)).square().sum(1)
 
 
 def sample_fakes(codes: Tensor, labels: Tensor, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """⌈share · m⌉ random combinations of the m codes of every cluster, and the clusters they belong to.
+    """Draw ⌈share · m⌉ random combinations of the m codes of every cluster, and the clusters they belong to.
 
     Weights are uniform and sum to one: without this the group that proposed the method found training unstable.
     """
@@ -191,7 +191,7 @@ def discriminator_step(
     separation: float,
     step: float = 0.1,
 ) -> Tensor:
-    """One gradient step on the bases, then QR: they stay orthonormal without the published penalty on U_kᵀU_k − I.
+    """Take one gradient step on the bases, then QR: they stay orthonormal without the published penalty on U_kᵀU_k − I.
 
     Minimises, per cluster, mean E(real) + mean max(0, margin − E(fake)) + separation · Σ ‖U_kᵀU_l‖². Real are the codes
     of the cluster with the smallest residuals, as many as fakes; the margin is the median residual of all members, so
@@ -211,11 +211,11 @@ def discriminator_step(
     products = torch.einsum("kqr,lqs->klrs", bases, bases).square().sum((2, 3))
     loss = loss + separation * (products.sum() - products.diagonal().sum())
     (gradient,) = torch.autograd.grad(loss, bases)
-    return orthonormal(bases.detach() - step * gradient)
+    return torch.linalg.qr(bases.detach() - step * gradient)[0]
 
 
 def cluster_bases(codes: Tensor, labels: Tensor, old: Tensor) -> Tensor:
-    """Leading left singular vectors of each cluster's codes; clusters without points keep the old basis."""
+    """Return leading singular vectors of each cluster's codes; clusters without samples keep the old basis."""
     bases = old.clone()
     rank = old.shape[2]
     for cluster in labels.unique():
@@ -225,9 +225,4 @@ def cluster_bases(codes: Tensor, labels: Tensor, old: Tensor) -> Tensor:
         bases[cluster, :, : found.shape[1]] = found
         # fewer points than dimensions: any further directions, made orthonormal with the rest
         bases[cluster, :, found.shape[1] :] = torch.eye(len(found), rank - found.shape[1]).to(found)
-    return orthonormal(bases)
-
-
-def orthonormal(bases: Tensor) -> Tensor:
-    """Orthonormal columns spanning the same subspaces."""
     return torch.linalg.qr(bases)[0]

@@ -29,7 +29,7 @@ from subspaces.utils.types import Array, Sparse
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OnCodes:
-    """Beside :class:`DeepClusterer`: train first, then represent; ``_represent_codes`` makes coefficients of codes."""
+    """Mixin: train first, then represent the codes by ``_represent_codes``."""
 
     code_scaling: str | None = "unit"
 
@@ -144,7 +144,7 @@ class StructuredAutoencoder(nn.Module):
         self.values.copy_(torch.from_numpy(values))
 
     def loss(self, rows: Tensor, batch: Tensor, structure: float, weight_decay: float) -> Tensor:
-        """The objective's terms of the points in `batch`; over the batches of an epoch they sum to the whole."""
+        """Return the objective's terms of the samples in `batch`; over all batches they sum to the whole."""
         images = rows[batch]
         codes = self.autoencoder.encode(images)
         loss = 0.5 * (self.autoencoder.decode(codes) - images).square().sum()
@@ -165,7 +165,7 @@ class StructAE(OnCodes, DeepClusterer):
 
     min over the network:  Σᵢ ½‖xᵢ − x̂ᵢ‖² + ½λ₁‖hᵢ − H cᵢ‖² + ½λ₂‖weights‖²,  H the codes. The prior C holds the η
     strongest coefficients of ridge regression (TRR) between the images, or between the codes as they become.
-    Steps take mini-batches: only a point's η neighbours are needed beside it. At the end TRR represents the codes.
+    Steps take mini-batches: only the η neighbours of a sample are needed. At the end TRR represents the codes.
 
     Parameters
     ----------

@@ -44,11 +44,11 @@ class SelfExpression(nn.Module):
             self.coefficients.register_hook(_without_diagonal)
 
     def forward(self, codes: Tensor) -> Tensor:
-        """CᵀZ."""
+        """Return CᵀZ."""
         return self.coefficients.T @ codes
 
     def matrix(self) -> Array:
-        """C as an array of its own, with the diagonal it was trained with."""
+        """Return a copy of C, with the diagonal it was trained with."""
         return self.coefficients.detach().cpu().numpy().copy()
 
 
@@ -71,17 +71,17 @@ class KTRRLayer(nn.Module):
         self.reg = reg
 
     def forward(self, codes: Tensor) -> Tensor:
-        """CᵀZ = Z − diag(U)⁻¹ U Z; C itself is not needed."""
+        """Return CᵀZ = Z − diag(U)⁻¹ U Z; C itself is not needed."""
         U = self.inverse(codes)
         return codes - (U @ codes) / U.diagonal()[:, None]
 
     def inverse(self, codes: Tensor) -> Tensor:
-        """U of the codes' kernel matrix."""
-        return ridge_inverse(linear_kernel(codes) if self.kernel == "linear" else rbf_kernel(codes), self.reg)
+        """Return U of the codes' kernel matrix."""
+        return ridge_inverse(codes @ codes.T if self.kernel == "linear" else rbf_kernel(codes), self.reg)
 
 
 def ridge_inverse(K: Tensor, reg: float) -> Tensor:
-    """U = (K + λI)⁻¹, λ = reg × mean diagonal of K, through a Cholesky factor that autograd follows back.
+    """Return U = (K + λI)⁻¹, λ = reg × mean diagonal of K, through a Cholesky factor that autograd follows back.
 
     Where rounding makes the factorisation fail (codes that have become equal, a small reg), λ is raised in steps of
     ten, from the rounding of K on, up to √ε of the mean diagonal.
@@ -101,14 +101,9 @@ def ridge_inverse(K: Tensor, reg: float) -> Tensor:
         jitter = min(max(10 * jitter, len(K) * eps), eps**0.5)
 
 
-def linear_kernel(codes: Tensor) -> Tensor:
-    """ZZᵀ."""
-    return codes @ codes.T
-
-
 def rbf_kernel(codes: Tensor) -> Tensor:
-    """exp(−‖z − z'‖²/σ²), σ² the mean of the squared distances over all n² pairs, itself differentiated."""
-    products = linear_kernel(codes)
+    """Return exp(−‖z − z'‖²/σ²), σ² the mean of the squared distances over all n² pairs, itself differentiated."""
+    products = codes @ codes.T
     squared_norms = products.diagonal()
     squared = (squared_norms[:, None] + squared_norms - 2 * products).clamp_min(0)
     squared = squared - torch.diag(squared.diagonal())
@@ -116,7 +111,7 @@ def rbf_kernel(codes: Tensor) -> Tensor:
 
 
 def unit_rows(codes: Tensor) -> Tensor:
-    """Rows scaled to length 1; zero rows stay. Blocks the way out of shrinking all codes (Haeffele et al. 2021)."""
+    """Scale rows to length 1, zero rows stay: prevents the shrinking of all codes (Haeffele et al. 2021)."""
     return nn.functional.normalize(codes, dim=1)
 
 
@@ -130,7 +125,7 @@ class SelfExpressiveAutoencoder(nn.Module):
         self.norm = norm
 
     def loss(self, rows: Tensor, norm_weight: float, error_weight: float) -> Tensor:
-        """½‖X − dec(CᵀZ)‖² + norm_weight ‖C‖₁ or ‖C‖² + ½ error_weight ‖Z − CᵀZ‖², Z = enc(X)."""
+        """Return ½‖X − dec(CᵀZ)‖² + norm_weight ‖C‖₁ or ‖C‖² + ½ error_weight ‖Z − CᵀZ‖², Z = enc(X)."""
         codes = self.autoencoder.encode(rows)
         rebuilt = self.expression(codes)
         C = self.expression.coefficients
@@ -144,7 +139,7 @@ class SelfExpressiveAutoencoder(nn.Module):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SelfExpressive:
-    """Beside :class:`DeepClusterer`, what DSC-Net and DASC share: free coefficients, trained with the network."""
+    """Mixin of DSC-Net and DASC: free coefficients, trained with the network."""
 
     scaling: Scaling | None = "max"
     graph: GraphName = "dscnet"
@@ -215,7 +210,7 @@ class ClosedFormAutoencoder(nn.Module):
         self.layer = layer
 
     def loss(self, rows: Tensor, error_weight: float) -> Tensor:
-        """½‖X − dec(s CᵀZ)‖² + ½ error_weight ‖Z − CᵀZ‖², Z the unit codes and s their lengths before."""
+        """Return ½‖X − dec(s CᵀZ)‖² + ½ error_weight ‖Z − CᵀZ‖², Z the unit codes and s their lengths before."""
         raw = self.autoencoder.encode(rows)
         codes = unit_rows(raw)
         rebuilt = self.layer(codes)

@@ -1,21 +1,88 @@
-"""One training loop for all deep methods: seeds, batches, early stopping on the loss, checkpoints, progress."""
+"""One training loop for all deep methods: seeds, batches, early stopping on the loss, progress, checkpoints.
+
+Checkpoints hold weights and optimiser state only; they are written atomically and read without pickle's powers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from torch import Tensor, nn
 
-from subspaces.deep.checkpoint import Checkpoint
+from subspaces.utils.atomic import write_atomically
+from subspaces.utils.process import quiet
 from subspaces.utils.progress import phase
 
 Progress = Callable[[str, int, int, float], None]
 """Called after every epoch with the stage, the epoch (from 1), the largest number of epochs and the loss."""
+
+FORMAT = 1
+"""Of checkpoints."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Checkpoint file of one training run in a folder.
+
+    ``identity`` says which run: settings and a digest of the data, as strings. It decides the name of the file, so that
+    runs never take each other's, and runs that begin alike share what they have in common.
+    """
+
+    folder: Path
+    method: str
+    identity: Mapping[str, str]
+
+    @property
+    def path(self) -> Path:
+        """Return the name of the method and a digest of the identity."""
+        text = json.dumps(dict(self.identity), sort_keys=True)
+        return self.folder / f"{self.method}-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}.pt"
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Write to a temporary file beside the target and rename it: a reader sees the old file or the new one."""
+        content = {"format": FORMAT, "identity": dict(self.identity), **state}
+        with write_atomically(self.path) as file:
+            try:
+                torch.save(content, file)
+            except RuntimeError as error:  # its archive cannot be closed, because the disk is full
+                raise (error.__context__ if isinstance(error.__context__, OSError) else error) from None
+
+    def load(self) -> dict[str, Any] | None:
+        """Return the saved state on the CPU; None without a file, ValueError for a file of another run or kind."""
+        if not self.folder.is_dir():
+            raise ValueError(f"checkpoints={str(self.folder)!r} must be a folder that exists.")
+        if not self.path.exists():
+            return None
+        try:
+            with quiet():  # of pickles in another dialect, which are refused
+                _check_archive(self.path)
+                state = torch.load(self.path, map_location="cpu", weights_only=True)
+        except Exception as error:  # torch raises many kinds for files that are not its own
+            raise ValueError(
+                f"{self.path} cannot be read as a checkpoint ({type(error).__name__}): delete it."
+            ) from error
+        known = state if isinstance(state, dict) else {}
+        identity = known.get("identity") if type(known.get("format")) is int and known["format"] == FORMAT else None
+        plain = isinstance(identity, dict) and all(type(value) is str for value in identity.values())
+        if not plain or identity != self.identity:  # a tensor in there could not be compared
+            raise ValueError(f"{self.path} is a checkpoint of another version or run: delete it.")
+        return state
+
+
+def _check_archive(path: Path) -> None:
+    """Refuse what we do not write: PyTorch's old format and packed members take what memory they announce."""
+    with zipfile.ZipFile(path) as archive:
+        if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
+            raise ValueError("packed members")
 
 
 @dataclass(eq=False)
@@ -25,7 +92,7 @@ class Training:
     Parameters
     ----------
     module : everything that is trained or must be saved (buffers included)
-    n_samples : number of points; batches are drawn from their indices
+    n_samples : number of samples; batches are drawn from their indices
     seed : of batches and of whatever a loss draws from :attr:`generator`
     learning_rate : of Adam
     tol, patience : a stage ends early when its lowest loss fell by less than `tol` of itself in `patience` epochs;
@@ -71,7 +138,7 @@ class Training:
 
         Parameters
         ----------
-        batch_size : points per step, None for all of them at once
+        batch_size : samples per step, None for all of them at once
         before_epoch : called with the number of the epoch (from 0), also when resuming at that epoch
         """
         finished = self._saved is not None and name in self._saved["finished"]
@@ -138,7 +205,7 @@ class Training:
 
 
 def has_converged(losses: Sequence[float], tol: float | None, patience: int) -> bool:
-    """Whether the lowest loss fell by less than `tol` of itself during the last `patience` epochs.
+    """Return True if the lowest loss fell by less than `tol` of itself during the last `patience` epochs.
 
     Examples
     --------
@@ -155,7 +222,7 @@ def has_converged(losses: Sequence[float], tol: float | None, patience: int) -> 
 
 @contextmanager
 def reproducible(seed: int) -> Iterator[None]:
-    """Settle what PyTorch keeps globally and put it back: determinism, threads, the CPU's random numbers.
+    """Set PyTorch's global state and restore it: determinism, threads, the CPU's random numbers.
 
     Threads follow ``OMP_NUM_THREADS`` and ``threadpool_limits`` like the rest of the package.
     """
@@ -172,19 +239,3 @@ def reproducible(seed: int) -> Iterator[None]:
         finally:
             torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
             torch.set_num_threads(threads)
-
-
-@contextmanager
-def progress_bars() -> Iterator[Progress]:
-    """One bar per stage on the terminal, with the loss."""
-    from rich.progress import Progress as Bars
-
-    with Bars() as bars:
-        tasks: dict[str, Any] = {}
-
-        def show(stage: str, epoch: int, epochs: int, loss: float) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=epochs)
-            bars.update(tasks[stage], completed=epoch, description=f"{stage}: loss {loss:.5g}")
-
-        yield show

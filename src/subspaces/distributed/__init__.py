@@ -1,11 +1,11 @@
-"""Clustering through files and workers: more points than one process can hold, here alone or on a Dask cluster.
+"""Cluster more samples than one process can hold: through files in this process, or on a Dask cluster.
 
 *Sampled* (EKTRR and every :class:`~subspaces.estimators.sampled.SampledClusterer`): the landmarks are fetched from the
-chunks and fitted here, then whoever computes labels the chunks. The labels are those of the same estimator in memory.
+chunks and fitted here, then the workers label the chunks. The labels are those of the same estimator in memory.
 
-*Graph* (KTRR): up to 200,000 points these are fetched and fitted here, with the labels of the same estimator in memory.
-Above, no process holds all points or the graph: points are sorted into shards of neighbours, tasks compute blocks of
-the graph, and only the graph between some thousand groups of points is cut here.
+*Graph* (KTRR): up to 200,000 samples are fetched and fitted here, with the labels of the same estimator in memory.
+Above, no process holds all samples or the graph: samples are sorted into shards of neighbours, tasks compute blocks of
+the graph, and only the graph between some thousand groups of samples is cut here.
 
 Either way labels are the same for any chunks and any number of workers.
 """
@@ -108,7 +108,7 @@ def fit_predict(
 
 @contextmanager
 def _temporary_folder() -> Iterator[Path]:
-    """A folder for one run; tasks that were cancelled may still be writing to it when it is removed."""
+    """Make a folder for one run; tasks that were cancelled may still be writing to it when it is removed."""
     folder = Path(tempfile.mkdtemp(prefix="subspaces-"))
     try:
         yield folder
@@ -122,7 +122,7 @@ def _temporary_folder() -> Iterator[Path]:
 
 @contextmanager
 def _computing(client: Any, checkpoint: Any, progress: Progress | None) -> Iterator[Workers]:
-    """Whoever computes, and what it means when they are lost."""
+    """Give the workers; a lost scheduler becomes a ConnectionError."""
     if isinstance(client, str):
         if client != "here":
             raise ValueError(f'client must be a Dask client, None or "here"; got {client!r}. connect() makes a client.')
@@ -134,7 +134,7 @@ def _computing(client: Any, checkpoint: Any, progress: Progress | None) -> Itera
 
 @contextmanager
 def connect(address: str | None = None, n_workers: int | None = None, memory: int | None = None) -> Iterator[Any]:
-    """A client of the scheduler at `address`, or of workers started on this machine and stopped at the end.
+    """Connect to the scheduler at `address`, or start workers on this machine and stop them at the end.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _dask() -> Any:
 
 @contextmanager
 def _in_use(client: Any) -> Iterator[Any]:
-    """The given client, the one in use, or a new one for this call alone; in any case the current one inside."""
+    """Give the given client, the one in use, or a new one for this call alone, as the current one."""
     if client is None:
         try:
             client = _dask().get_client()
@@ -196,7 +196,7 @@ def _in_use(client: Any) -> Iterator[Any]:
 
 @contextmanager
 def _lost_named(client: Any, checkpoint: Any) -> Iterator[None]:
-    """Say what it means when tasks are cancelled or the line is dead: that the scheduler is gone."""
+    """Turn cancelled tasks and closed connections into an error that names the lost scheduler."""
     from concurrent.futures import CancelledError
 
     from distributed.comm import CommClosedError

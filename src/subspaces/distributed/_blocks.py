@@ -1,4 +1,4 @@
-"""Blocks of the graph: coefficients of the points of a block, what the graph keeps of them, edges between groups.
+"""Blocks of the graph: coefficients of the samples of a block, and the edges that the graph keeps of them.
 
 A task reads its points and, mapped from the shards around, those of the cells that its own cells probe. Coefficients
 that other blocks need are left for them in files, sorted by block. No task holds many more points than
@@ -31,7 +31,7 @@ _MODEL = ("penalty", "landmarks", "whitening", "spectrum", "effective_dimension"
 
 @dataclass(frozen=True)
 class Work:
-    """What tasks of the graph are told: where files are, and what the files do not say.
+    """Arguments of the tasks of the graph: where files are, and what the files do not say.
 
     Attributes
     ----------
@@ -49,30 +49,30 @@ class Work:
     around: int = AROUND
 
     def path(self, kind: str, number: int) -> Path:
-        """File or folder of a task's result."""
+        """Return the file or folder of a task's result."""
         return Path(self.folder) / f"{kind}-{number}"
 
 
 def save_model(model: GlobalPart, path: Path) -> None:
-    """Everything but the kernel."""
+    """Write a model, except its kernel."""
     files.save_several(path, **{name: np.array(getattr(model, name)) for name in _MODEL})
 
 
 def open_model(path: Path, kernel: Kernel) -> GlobalPart:
-    """What :func:`save_model` wrote."""
+    """Read what :func:`save_model` wrote."""
     found = files.loaded(path)
     parts: list[Any] = [found[name] if found[name].ndim else float(found[name]) for name in _MODEL]
     return GlobalPart(kernel, *parts)
 
 
 def add_up(work: Work, place: int, frame: Frame) -> None:
-    """One task: sums over the points of a shard, for the global part."""
+    """Sum over the samples of a shard, for the global part (one task)."""
     found = frame.sums(np.asarray(open_layout(work.layout).shard(place, "points")))
     files.save_several(work.path("sums", place).with_suffix(".npz"), **found._asdict())
 
 
 def read_sums(work: Work, n_shards: int) -> Sums:
-    """All sums, added up in the order of the shards."""
+    """Add up all sums in the order of the shards."""
     parts = [files.loaded(work.path("sums", place).with_suffix(".npz")) for place in range(n_shards)]
     inner, total = (np.sum([part[name] for part in parts], axis=0) for name in ("inner", "total"))
     return Sums(inner, total, sum(float(part["diagonal"]) for part in parts), sum(int(p["n_samples"]) for p in parts))
@@ -82,7 +82,7 @@ def read_sums(work: Work, n_shards: int) -> Sums:
 
 
 def represent(work: Work, number: int) -> None:
-    """One task: candidates and coefficients of the points of a block, and those that other blocks need."""
+    """Compute candidates and coefficients of a block, and those that other blocks need (one task)."""
     layout = open_layout(work.layout)
     model = open_model(Path(work.folder) / "model.npz", work.kernel)
     place, first, last, start, stop = layout.tasks[number]
@@ -103,7 +103,7 @@ def represent(work: Work, number: int) -> None:
 
 @dataclass(frozen=True)
 class _Table:
-    """All cells of the shards around one, the shard of each, and where those of a shard begin."""
+    """The cells of the shards around one, the shard of each, and where those of a shard begin."""
 
     cells: CellTable
     shard: Labels
@@ -137,14 +137,14 @@ def _points_of(layout: Layout, table: _Table, chosen: Labels) -> Array:
 
 
 def magnitudes(values: Array) -> Array:
-    """|C| with each column (a row here) divided by its largest entry, as the symmetric graph sees it."""
+    """Return |C| with each column (a row here) divided by its largest entry, as the symmetric graph sees it."""
     found = np.abs(values)
     peaks = found.max(axis=1, keepdims=True)
     return np.asarray(found / np.where(peaks > 0, peaks, 1))
 
 
 def _outgoing(layout: Layout, candidates: Array, values: Array, start: int, stop: int) -> dict[str, Array]:
-    """Entries whose row belongs to another block, sorted by it."""
+    """Return entries whose row belongs to another block, sorted by it."""
     weights, columns = magnitudes(values).ravel(), np.repeat(np.arange(start, stop), candidates.shape[1])
     rows = candidates.ravel()
     kept = np.flatnonzero(((rows < start) | (rows >= stop)) & (weights > 0))
@@ -164,8 +164,8 @@ def _outgoing(layout: Layout, candidates: Array, values: Array, start: int, stop
 # ---------------------------------------------------------------- the graph
 
 
-def tie(work: Work, rule: GraphRule, folder: str, number: int) -> None:
-    """One task: columns of the graph that belong to the points of a block, T with W = |T| + |T|ᵀ."""
+def edges_of_block(work: Work, rule: GraphRule, folder: str, number: int) -> None:
+    """Compute the columns of T of a block, where W = |T| + |T|ᵀ is the graph (one task)."""
     layout = open_layout(work.layout)
     start, stop = (int(value) for value in layout.tasks[number, 3:])
     rows = work.path("rows", number)
@@ -183,7 +183,7 @@ def tie(work: Work, rule: GraphRule, folder: str, number: int) -> None:
 def _treated(
     work: Work, layout: Layout, rule: GraphRule, number: int, candidates: Array, values: Array, start: int, stop: int
 ) -> tuple[Sparse, Labels]:
-    """Columns of a block as the rule treats them, over the points that they know, and the positions of these."""
+    """Return the columns of a block as the rule treats them, over the samples they refer to, and their positions."""
     own, width = np.arange(start, stop), candidates.shape[1]
     if rule.name != "symmetric":
         known = np.unique(np.concatenate([candidates.ravel(), own]))
@@ -210,7 +210,7 @@ def _treated(
 
 
 def _incoming(work: Work, layout: Layout, number: int) -> tuple[Array, Array, Array]:
-    """Entries of other blocks' columns in the rows of this one, in the order of the blocks."""
+    """Return entries of other blocks' columns in the rows of this one, in the order of the blocks."""
     parts: list[tuple[Array, ...]] = []
     for other in range(len(layout.tasks)):
         folder = work.path("rows", other)
@@ -229,7 +229,7 @@ def _incoming(work: Work, layout: Layout, number: int) -> tuple[Array, Array, Ar
 
 
 def open_edges(folder: Path, number: int) -> tuple[Array, Array, Array]:
-    """Column pointers, rows (positions) and weights that :func:`tie` wrote."""
+    """Return column pointers, rows (positions) and weights that :func:`edges_of_block` wrote."""
     indptr, rows, weights = (
         files.mapped(folder / f"edges-{number}" / f"{n}.npy") for n in ("indptr", "rows", "weights")
     )

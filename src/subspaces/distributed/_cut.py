@@ -1,4 +1,4 @@
-"""Blocks of the graph → groups of points → the graph between groups, which is cut → labels of all points.
+"""Group the samples of each block, cut the graph between groups, and label all samples.
 
 Groups are what one block knows to belong together: small communities of its own graph where modularity cuts, cells of
 k-means where the spectral embedding does, as in memory. Only the graph between them is seen by the caller.
@@ -37,7 +37,7 @@ _TOGETHER = 16  # blocks whose edges between groups are added up at a time
 
 
 def group(work: Work, folder: str, number: int, by_modularity: bool, seed: int) -> None:
-    """One task: groups of the points of a block."""
+    """Group the samples of a block (one task)."""
     layout, place = open_layout(work.layout), Path(folder)
     start, stop = (int(value) for value in layout.tasks[number, 3:])
     points = layout.points(start, stop)
@@ -53,7 +53,7 @@ def group(work: Work, folder: str, number: int, by_modularity: bool, seed: int) 
 
 
 def _communities(layout: Layout, folder: Path, number: int, start: int, stop: int, seed: int) -> Labels:
-    """Find small communities of a block's own graph; points without an edge inside join the largest of their cell."""
+    """Find small communities of a block's own graph; samples without an edge inside join the largest of their cell."""
     indptr, rows, weights = open_edges(folder, number)
     column = np.repeat(np.arange(stop - start), np.diff(indptr))
     inside = (rows >= start) & (rows < stop)
@@ -79,7 +79,7 @@ def _cell_of(layout: Layout, number: int) -> Labels:
 
 
 def contract(work: Work, folder: str, number: int) -> None:
-    """One task: weights of a block's edges between groups, in the graph and before it was truncated."""
+    """Sum the weights of a block's edges between groups, in the graph and before it was truncated (one task)."""
     layout, place = open_layout(work.layout), Path(folder)
     offsets = files.mapped(place / "groups.npy")
     indptr, rows, weights = open_edges(place, number)
@@ -104,7 +104,7 @@ def _block_of(layout: Layout, positions: Array) -> Labels:
 
 
 def values_at(layout: Layout, folder: Path, kind: str, positions: Array) -> Array:
-    """What blocks know of their points (``groups``, ``labels``) at positions anywhere."""
+    """Return the ``groups`` or ``labels`` of samples at any positions, from the files of their blocks."""
     where, inverse = np.unique(positions, return_inverse=True)
     block = _block_of(layout, where)
     out = np.empty(len(where), dtype=np.int64)
@@ -115,7 +115,7 @@ def values_at(layout: Layout, folder: Path, kind: str, positions: Array) -> Arra
 
 
 def contracted(folder: Path, n_blocks: int, n_groups: int, kind: str) -> Sparse:
-    """The sum of all blocks' contractions, |T| + |T|ᵀ between groups.
+    """Sum all blocks' contractions to the graph between groups, |T| + |T|ᵀ.
 
     Added up above the diagonal, where an edge stands once: the caller's memory is that of this graph.
     """
@@ -132,7 +132,7 @@ def contracted(folder: Path, n_blocks: int, n_groups: int, kind: str) -> Sparse:
 def cut_groups(
     plan: Plan, kernel: Kernel, coarse: Sparse, reserve: Callable[[], Sparse], sizes: Array, centroids: Array
 ) -> Labels:
-    """Labels of the groups, from the graph between them; `reserve` makes that of all coefficients, which is larger."""
+    """Label the groups by the graph between them; `reserve` makes the larger graph of all coefficients."""
     if plan.n_clusters == 1:
         return np.zeros(len(sizes), dtype=np.intp)
     if plan.cut.method == "modularity":
@@ -147,7 +147,7 @@ def cut_groups(
 
 
 def _cut_by_modularity(plan: Plan, coarse: Sparse, reserve: Callable[[], Sparse], sizes: Array) -> Labels:
-    """As in memory, where a group without any edge joins the largest cluster; pieces are tied by what was truncated."""
+    """Cut as in memory: a group without any edge joins the largest cluster; pieces are tied by what was truncated."""
     if plan.connect and plan.n_clusters is not None and components(coarse)[0] > plan.n_clusters:
         others = reserve().tocsc()
         others.setdiag(0)
@@ -174,7 +174,7 @@ def _cut_by_modularity(plan: Plan, coarse: Sparse, reserve: Callable[[], Sparse]
 
 
 def with_pendants(W: Sparse) -> Sparse:
-    """The graph with the weight inside each node on an edge to a node of its own.
+    """Move the weight inside each node to an edge to a pendant node.
 
     Leiden's library counts a loop in the total only. An edge to a node that has no other adds the same to degree and
     total.
@@ -200,9 +200,9 @@ def with_pendants(W: Sparse) -> Sparse:
 
 
 def smooth(work: Work, folder: str, name: str, number: int) -> None:
-    """One task: labels of the points of a block, from their groups and then from their neighbours.
+    """Label the samples of a block, by their groups and then by their neighbours (one task).
 
-    The points of other blocks keep the labels of their groups meanwhile: no labels are exchanged between sweeps.
+    Samples of other blocks keep the labels of their groups meanwhile: no labels are exchanged between sweeps.
     """
     layout, place = open_layout(work.layout), Path(folder)
     start, stop = (int(value) for value in layout.tasks[number, 3:])
@@ -228,9 +228,9 @@ def smooth(work: Work, folder: str, name: str, number: int) -> None:
 def finish(
     work: Work, folder: str, name: str, n_clusters: int, lost: tuple[int, ...], shard: int
 ) -> tuple[Array, Array]:
-    """One task: labels of a shard by row number; how many points each has, and its first row.
+    """Sort the labels of a shard by row number; return the size of each cluster and its first row (one task).
 
-    Copies of a point get one label. Clusters that smoothing left without any point anywhere, `lost`, keep theirs.
+    Copies of a sample get one label. Clusters that smoothing left without any sample anywhere, `lost`, keep theirs.
     """
     layout, place = open_layout(work.layout), Path(folder)
     blocks = np.flatnonzero(layout.tasks[:, 0] == shard)
@@ -250,12 +250,12 @@ def finish(
 
 
 def _sorted_path(folder: Path, name: str, lost: tuple[int, ...], shard: int) -> Path:
-    """Folder of a shard's labels; another one with `lost`, because a folder that is there is not replaced."""
+    """Return the folder of a shard's labels; another one with `lost`, because an existing folder is not replaced."""
     return folder / f"{'kept' if lost else 'sorted'}-{name}-{shard}"
 
 
 def deliver(work: Work, folder: str, name: str, lost: tuple[int, ...], names: Array, start: int, stop: int) -> None:
-    """One task: labels of some rows as they were given, from all shards."""
+    """Write the labels of some rows in the order given, from all shards (one task)."""
     layout, place = open_layout(work.layout), Path(folder)
     out = np.empty(stop - start, dtype=np.int32)
     for shard in range(len(layout.shards)):
@@ -267,5 +267,5 @@ def deliver(work: Work, folder: str, name: str, lost: tuple[int, ...], names: Ar
 
 
 def delivered(folder: Path, name: str, starts: list[int]) -> Iterator[Array]:
-    """All labels, piece by piece."""
+    """Return all labels, piece by piece."""
     return (files.mapped(folder / f"given-{name}-{start}.npy") for start in starts)

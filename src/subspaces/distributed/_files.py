@@ -39,7 +39,7 @@ def _write(stream: BinaryIO, array: Array) -> None:
 
 
 def _checksum(array: Array) -> bytes:
-    """CRC-32 of the numbers, their type and their shape."""
+    """Return the CRC-32 of values, type and shape."""
     array = np.ascontiguousarray(array)
     return zlib.crc32(array.data, zlib.crc32(f"{array.dtype.str} {array.shape}".encode())).to_bytes(4, "little")
 
@@ -75,12 +75,12 @@ def place_folder(temporary: Path, target: Path) -> None:
 
 
 def load(path: Path) -> Array | None:
-    """A saved array, or None if there is none as it was written."""
+    """Return a saved array, or None if it is missing or damaged."""
     return np.array(mapped(path)) if is_whole(path) else None
 
 
 def load_several(path: Path) -> dict[str, Array] | None:
-    """Saved arrays, or None if they cannot be read."""
+    """Return saved arrays, or None if they cannot be read."""
     try:
         # opened here: np.load leaves a file open that it cannot read
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
@@ -93,7 +93,7 @@ def load_several(path: Path) -> dict[str, Array] | None:
 
 
 def loaded(path: Path) -> dict[str, Array]:
-    """Saved arrays; an error that says what to do if they cannot be read."""
+    """Return saved arrays; raise an error with the remedy if they cannot be read."""
     found = load_several(path)
     if found is None:
         raise ValueError(f"the checkpoint file {str(path)!r} is missing or damaged: remove it and run again.")
@@ -101,7 +101,7 @@ def loaded(path: Path) -> dict[str, Array]:
 
 
 def mapped(path: Path) -> Array:
-    """A saved array whose bytes stay on disk until they are read."""
+    """Map a saved array; its bytes stay on disk until they are read."""
     try:
         with quiet():  # of odd headers, which are read or refused
             with path.open("rb") as stream:
@@ -115,7 +115,7 @@ def mapped(path: Path) -> Array:
 
 
 def is_whole(path: Path, *, content: bool = True) -> bool:
-    """Whether a file or folder of a checkpoint is there, not cut short and, with `content`, as it was written."""
+    """Check that a file or folder of a checkpoint is there, not cut short and, with `content`, as it was written."""
     if path.is_dir():
         files = list(path.glob("*.npy"))
         return bool(files) and all(is_whole(file, content=content) for file in files)
@@ -133,7 +133,7 @@ def is_whole(path: Path, *, content: bool = True) -> bool:
 
 
 def absent(paths: list[Path]) -> list[int]:
-    """Numbers of those that are not there as they were written.
+    """Return the numbers of those that are missing or damaged.
 
     From the lists of names: a shared file system may remember for a while that a file is not there.
     """
@@ -142,14 +142,14 @@ def absent(paths: list[Path]) -> list[int]:
 
 
 def digest(array: Array) -> str:
-    """Hexadecimal name of the content of an array."""
+    """Return a hexadecimal name of the content of an array."""
     found = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
     found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()[:32]
 
 
 def named_folder(folder: Path, kind: str, settings: Mapping[str, Any]) -> Path:
-    """A folder for what depends on these settings, named by them; they are written there too."""
+    """Make a folder for what depends on these settings, named by them; they are written there too."""
     known = {"format": _FORMAT, "version": __version__, **settings}
     text = json.dumps(known, indent=1, sort_keys=True, default=str)
     target = folder / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
@@ -161,7 +161,7 @@ def named_folder(folder: Path, kind: str, settings: Mapping[str, Any]) -> Path:
 
 
 def identity_of(kernel: Kernel) -> str:
-    """What tells a settled kernel from others: its name and bandwidth, or class and fields of a user's own."""
+    """Identify a fitted kernel by name and bandwidth, or by class and fields of a user's own."""
     if type(kernel) is KERNELS.get(kernel.name):
         return f"{kernel.name} {kernel.bandwidth!r}"
     return f"{type(kernel).__module__}.{type(kernel).__qualname__}{sorted(vars(kernel).items())!r}"

@@ -1,34 +1,29 @@
-"""Points in a file, a folder of files, or any of Dask's forms → blocks of rows that whoever computes can open."""
+"""Read samples from a file, a folder of files, or Dask collections, as blocks of rows that workers can open."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from subspaces.distributed._files import mapped
-from subspaces.distributed._readers import (
-    ArrayRows,
-    CsvRows,
-    NpyRows,
-    ParquetRows,
-    Reader,
-    Stamped,
-    ZarrRows,
-    warn_of_ids,
-)
 from subspaces.distributed._tasks import DaskWorkers, Workers, results
+from subspaces.utils.column_names import is_id
 from subspaces.utils.files import FileError, inside, printable
 from subspaces.utils.memory import require
 from subspaces.utils.namespace import place_of
+from subspaces.utils.optional import from_app
 from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array
 
@@ -36,7 +31,204 @@ SUFFIXES = (".npy", ".zarr", ".parquet")
 _HERE = 'client="here"'
 _MASKED = "X has masked entries, whose values would be used all the same: fill or remove them first."
 PIECE_BYTES = 64 * 2**20
-"""Points of a file that one task reads, about."""
+"""Bytes of a file that one task reads, about."""
+
+
+# ---------------------------------------------------------------- readers of files, small enough to be sent to a worker
+
+
+class Reader(Protocol):
+    """A small object that can be sent to a worker and reads rows there."""
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return the rows from `start` to `stop`."""
+
+
+class Stamped(NamedTuple):
+    """A file as it was when a run began: what is kept in memory, or read in two passes, must not be of two files."""
+
+    path: str
+    size: int
+    changed: int
+
+    @staticmethod
+    def of(path: str | Path) -> Stamped:
+        """Stamp the file as it is now."""
+        found = os.stat(path)
+        return Stamped(str(path), found.st_size, found.st_mtime_ns)
+
+    def check(self) -> None:
+        """Refuse a file that was written again since."""
+        if Stamped.of(self.path) != self:
+            raise FileError(Path(self.path), "was changed while it was being read; run the same again")
+
+
+@dataclass(frozen=True)
+class NpyRows:
+    """An array in NumPy's format."""
+
+    file: Stamped
+
+    def read(self, start: int, stop: int) -> Array:
+        """Map the file here: a map sent to a worker would travel with all its bytes."""
+        self.file.check()
+        return mapped(Path(self.file.path))[start:stop]
+
+
+@dataclass(frozen=True)
+class ArrayRows:
+    """An array in the memory of the process that computes."""
+
+    X: Any
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return its rows."""
+        return np.asarray(self.X[start:stop])
+
+
+@dataclass(frozen=True)
+class ZarrRows:
+    """A Zarr array."""
+
+    path: str
+
+    @staticmethod
+    def opened(path: Path) -> Any:
+        """Open the array; pickles are refused before a chunk is unpacked: some codecs of object arrays unpickle."""
+        import zarr
+
+        stored = zarr.open_array(str(path), mode="r")
+        codecs = [*(getattr(stored, "filters", None) or ()), *(getattr(stored, "compressors", None) or ())]
+        if any(getattr(codec, "codec_id", "") == "pickle" for codec in codecs):
+            raise FileError(path, "its chunks are pickles, which are never loaded; store numbers")
+        return stored
+
+    def read(self, start: int, stop: int) -> Array:
+        """Unpack the chunks that hold these rows."""
+        return np.asarray(self.opened(Path(self.path))[start:stop])
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Files whose rows are read part by part: `starts` holds the first row of each part, and the number of rows."""
+
+    files: tuple[Stamped, ...]
+    starts: tuple[int, ...]
+
+    def part(self, number: int) -> Array:
+        """Read one part; the last one is kept for the next call."""
+        raise NotImplementedError
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return the rows from `start` to `stop`."""
+        spans = [(i, max(start, a) - a, min(stop, b) - a) for i, (a, b) in enumerate(pairwise(self.starts))]
+        found = [self.part(i)[a:b] for i, a, b in spans if a < b]
+        return np.concatenate(found) if len(found) > 1 else found[0]
+
+
+@dataclass(frozen=True)
+class ParquetRows(_Parts):
+    """The numeric columns of Parquet files, found by their names: parts are their row groups."""
+
+    columns: tuple[str, ...]
+    groups: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def of(paths: list[Path]) -> tuple[ParquetRows, np.dtype[Any]]:
+        """Open the files of one table; return also the type of all columns (files without rows may have any)."""
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise FileError(paths[0], 'reading Parquet needs pyarrow: pip install "subspaces[app]"') from None
+        first: Path | None = None
+        names: list[str] = []
+        groups, sizes, single = [], [], True
+        for number, path in enumerate(paths):
+            with pyarrow.parquet.ParquetFile(path) as file:
+                schema, meta = file.schema_arrow, file.metadata
+            if not meta.num_rows:
+                continue
+            kinds, left_out = _columns(path, schema)
+            if first is None and left_out:
+                _warn_of_ids(left_out)
+            first, names = (path, list(kinds)) if first is None else (first, names)
+            if sorted(kinds) != sorted(names):
+                missing, more = (sorted(a - b)[:10] for a, b in ((set(names), {*kinds}), ({*kinds}, set(names))))
+                raise FileError(path, f"its columns are not those of {first.name}: {missing} missing, {more} more")
+            single = single and all(str(kind) == "float" for kind in kinds.values())
+            groups += [(number, g) for g in range(meta.num_row_groups)]
+            sizes += [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
+        starts = tuple(np.cumsum([0, *sizes]).tolist())
+        rows = ParquetRows(tuple(map(Stamped.of, paths)), starts, tuple(names), tuple(groups))
+        return rows, np.dtype(np.float32 if single else np.float64)
+
+    def part(self, number: int) -> Array:
+        """Unpack one row group."""
+        file, group = self.groups[number]
+        self.files[file].check()
+        return _parquet_group(self.files[file], group, self.columns)
+
+
+def _warn_of_ids(names: list[str]) -> None:
+    """Warn which columns of a table that is read piece by piece were left out."""
+    warn_caller(f"left out: {', '.join(map(printable, names))} (id by its name); rename a column to use it.")
+
+
+def _columns(path: Path, schema: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return types of the features by name, without the index of pandas; and the ids, which are left out."""
+    index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    names = [name for name in schema.names if name not in index]
+    left_out = [name for name in names if is_id(name)]
+    kinds = {name: schema.field(name).type for name in names if name not in left_out}
+    wrong = [name for name, kind in kinds.items() if not _is_number(kind)]
+    if wrong:
+        raise FileError(path, f"has columns that are not numbers: {wrong[:10]}; drop or encode them first")
+    return kinds, left_out
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
+
+
+@lru_cache(maxsize=1)
+def _parquet_group(kept: Stamped, group: int, columns: tuple[str, ...]) -> Array:
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(kept.path) as file:
+        table = file.read_row_group(group, columns=list(columns), use_threads=False)
+    dtype = np.float32 if all(str(field.type) == "float" for field in table.schema) else np.float64
+    out = np.empty((table.num_rows, len(columns)), dtype=dtype)
+    for i, name in enumerate(columns):
+        out[:, i] = table.column(name).to_numpy(zero_copy_only=False)
+    return out
+
+
+class CsvRows(_Parts):
+    """A folder of CSV files with the same columns: parts are the files."""
+
+    @staticmethod
+    def look(file: Stamped) -> tuple[int, list[str], list[str]]:
+        """Return how many rows a file has, its columns, and those that are ids and left out."""
+        X, names, left_out = _csv_file(file)
+        return len(X), names, left_out
+
+    def part(self, number: int) -> Array:
+        """Parse one file."""
+        self.files[number].check()
+        return _csv_file(self.files[number])[0]
+
+
+@lru_cache(maxsize=1)
+def _csv_file(file: Stamped) -> tuple[Array, list[str], list[str]]:
+    data = from_app("files", "read_table")(file.path, keep=None)
+    names = list(data.feature_names or [str(i + 1) for i in range(data.X.shape[1])])
+    used = [i for i, name in enumerate(names) if not is_id(name)]
+    return np.asarray(data.X)[:, used], [names[i] for i in used], [name for name in names if is_id(name)]
+
+
+# ---------------------------------------------------------------- sources
 
 
 @dataclass(frozen=True)
@@ -50,7 +242,7 @@ class Block:
 
 
 def opened(block: Any) -> Array:
-    """The points of a block, which Dask has made an array already or which are read here."""
+    """Return the rows of a block: Dask has made them an array already, or they are read here."""
     if isinstance(block, Block):
         return _dense(block.reader.read(block.start, block.stop), block.dtype)
     return np.asarray(block)
@@ -58,7 +250,7 @@ def opened(block: Any) -> Array:
 
 @dataclass(frozen=True)
 class Source:
-    """Points as rows, in float32 or float64, wherever they are.
+    """Samples as rows, in float32 or float64, wherever they are.
 
     Attributes
     ----------
@@ -75,7 +267,7 @@ class Source:
     array: Any = None
 
     def pieces(self, n_rows: int | None = None) -> tuple[list[int], list[Any]]:
-        """Bounds of blocks of `n_rows` rows (None: whatever is easiest to read), and the blocks."""
+        """Return bounds of blocks of `n_rows` rows (None: whatever is easiest to read), and the blocks."""
         n, m = self.shape
         if self.reader is None:
             array = self.array if n_rows is None else self.array.rechunk((n_rows, -1), method="tasks")
@@ -86,7 +278,7 @@ class Source:
         return bounds, [Block(self.reader, a, b, self.dtype) for a, b in pairwise(bounds)]
 
     def whole(self, workers: Workers) -> Array:
-        """All points in one array."""
+        """Return all samples in one array."""
         if isinstance(self.reader, NpyRows | ArrayRows):  # a map, or there already
             return np.ascontiguousarray(self.reader.read(0, self.shape[0]), dtype=self.dtype)
         size = self.shape[0] * self.shape[1] * self.dtype.itemsize
@@ -99,7 +291,7 @@ class Source:
 
 
 def as_source(X: Any, workers: Workers) -> Source:
-    """Read what X is; only sizes that are not known are computed."""
+    """Make a source of X; only unknown sizes are computed."""
     if isinstance(X, str | PathLike):
         return _from_path(Path(X).expanduser(), workers)
     if isinstance(workers, DaskWorkers):
@@ -111,7 +303,7 @@ def as_source(X: Any, workers: Workers) -> Source:
 
 
 def _in_memory(X: Any) -> tuple[Any, Array | None]:
-    """An array or a frame of this process → an array of numbers, and names of its columns."""
+    """Return an array of numbers and the names of its columns from an array or a data frame."""
     if sparse.issparse(X):
         raise TypeError(
             f"X must be a dense array; got a sparse one of the shape {X.shape}. X.toarray() makes it dense."
@@ -125,19 +317,18 @@ def _in_memory(X: Any) -> tuple[Any, Array | None]:
     X = place.fetch(X) if place is not None else X if hasattr(X, "ndim") else np.asarray(X)
     if np.ma.is_masked(X):
         raise ValueError(_MASKED)
-    _check_dimensions(X.ndim)
-    _check_type(X.dtype)
+    _check_array(X)
     return X, names
 
 
 def _names(columns: Any) -> Array | None:
-    """Names of columns, if they are names."""
+    """Return names of columns, if they are strings."""
     found = list(columns)
     return np.asarray(found, dtype=object) if all(isinstance(name, str) for name in found) else None
 
 
 def _checked_columns(frame: Any) -> list[Any]:
-    """Names of the columns whose type has a missing value of its own; refuses those that hold no numbers."""
+    """Return the columns whose type has a missing value of its own; refuse those that hold no numbers."""
     kinds = dict(frame.dtypes.items())
     wrong = [str(name) for name, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"]
     if wrong:
@@ -158,13 +349,11 @@ def _from_path(path: Path, workers: Workers) -> Source:
         path = path.resolve()
         if path.suffix == ".npy":
             header = mapped(path)
-            _check_numbers(path, header.dtype)
-            _check_dimensions(header.ndim)
+            _check_array(header, path)
             return _of_reader(path, NpyRows(Stamped.of(path)), header.shape, header.dtype)
         if path.suffix == ".zarr":
             stored = ZarrRows.opened(path)
-            _check_numbers(path, stored.dtype)
-            _check_dimensions(stored.ndim)
+            _check_array(stored, path)
             return _of_reader(path, ZarrRows(str(path)), stored.shape, stored.dtype)
         if folder_of == ".csv":
             return _from_csv(path, workers)
@@ -174,7 +363,7 @@ def _from_path(path: Path, workers: Workers) -> Source:
 
 
 def _folder_of(path: Path) -> str | None:
-    """What a folder holds: ``.parquet`` or ``.csv`` files, or neither."""
+    """Return the kind of files in a folder, ``.parquet`` or ``.csv``, or None."""
     if not path.is_dir() or path.suffix in (".npy", ".zarr"):
         return None
     found = [suffix for suffix in (".parquet", ".csv") if tables_in(path, suffix)]
@@ -184,7 +373,7 @@ def _folder_of(path: Path) -> str | None:
 
 
 def tables_in(folder: Path, suffix: str) -> list[Path]:
-    """Files of a table in the order of their names, but for hidden ones and what Spark is still writing (``_...``)."""
+    """Return files of a table by name, except hidden ones and what Spark is still writing (``_...``)."""
     found = [path for path in sorted(folder.rglob(f"*{suffix}")) if path.is_file()]
     found = [path for path in found if not any(p.startswith((".", "_")) for p in path.relative_to(folder).parts)]
     for path in found:
@@ -196,7 +385,7 @@ def tables_in(folder: Path, suffix: str) -> list[Path]:
 
 
 def _in_order(files: list[Path]) -> list[Path]:
-    """The same; says so where Dask would read them in another order, and labels go to the rows of this one."""
+    """Return the files; warn where Dask would read them in another order, because labels follow this one."""
     numbered = sorted(files, key=lambda path: [int(t) if t.isdecimal() else t for t in re.split(r"(\d+)", str(path))])
     for first, other in zip(files, numbered, strict=True):
         if first != other:
@@ -213,7 +402,7 @@ def _from_csv(path: Path, workers: Workers) -> Source:
     found = results(workers, CsvRows.look, [(file,) for file in files])
     _, names, left_out = found[0]
     if left_out:
-        warn_of_ids(left_out)
+        _warn_of_ids(left_out)
     for file, (_, other, _) in zip(files, found, strict=True):
         if other != names:
             raise FileError(
@@ -233,7 +422,7 @@ def _of_reader(path: Path, reader: Reader, shape: Any, dtype: Any, names: Array 
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Turn whatever damaged bytes do to a parser into one error that names the file."""
+    """Turn any failure of a parser on damaged bytes into one error that names the file."""
     try:
         yield
     except (ImportError, FileError):
@@ -243,24 +432,19 @@ def _naming(path: Path) -> Iterator[None]:
         raise FileError(path, f"damaged or not points in rows ({reason})") from error
 
 
-def _check_numbers(path: Path, dtype: Any) -> None:
-    if dtype.kind not in "biuf":
-        raise FileError(path, f"holds an array of type {printable(dtype)}; store numbers")
-
-
-def _check_type(dtype: Any) -> None:
-    if np.dtype(dtype).kind not in "biufO":
-        raise TypeError(f"X must hold numbers; got an array of type {printable(dtype)}. Convert it first.")
-
-
-def _check_dimensions(ndim: int) -> None:
-    if ndim != 2:
-        raise ValueError(f"X must have two dimensions, points as rows; got {ndim}. Reshape it.")
+def _check_array(X: Any, path: Path | None = None) -> None:
+    """Refuse what holds no numbers or has not two dimensions; arrays of objects in memory are converted later."""
+    if path is not None and X.dtype.kind not in "biuf":
+        raise FileError(path, f"holds an array of type {printable(X.dtype)}; store numbers")
+    if np.dtype(X.dtype).kind not in "biufO":
+        raise TypeError(f"X must hold numbers; got an array of type {printable(X.dtype)}. Convert it first.")
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, samples as rows; got {X.ndim}. Reshape it.")
 
 
 def _check_size(shape: Any) -> None:
     if shape[0] < 2 or shape[1] < 1:
-        raise ValueError(f"X must have at least 2 points and 1 feature; got the shape {tuple(map(int, shape))}.")
+        raise ValueError(f"X must have at least 2 samples and 1 feature; got the shape {tuple(map(int, shape))}.")
 
 
 def _float_type(dtype: Any) -> np.dtype[Any]:
@@ -291,11 +475,10 @@ def _from_frame(frame: Any, workers: DaskWorkers) -> Source:
 
 
 def _whole_rows(X: Any, workers: Workers, names: Array | None = None) -> Source:
-    """Chunks of whole rows with known sizes, in a float type."""
+    """Return a source with chunks of whole rows, known sizes and a float type."""
     import dask.array as da
 
-    _check_dimensions(X.ndim)
-    _check_type(X.dtype)
+    _check_array(X)
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     if np.isnan(X.shape[1]):

@@ -1,4 +1,4 @@
-"""Labels → where they are wanted: kept by the estimator, or written piece by piece to a file and left there."""
+"""Keep labels in the estimator, or write them piece by piece to a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ZARR = ("zarr.json", ".zarray")  # one of them is in the folder of an array
 
 
 class Output:
-    """What becomes of labels.
+    """Destination of labels.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Output:
             raise ValueError(f"{name} would replace or join the points X={str(source)!r}; choose another place.")
 
     def take(self, estimator: Any, pieces: Iterable[Array], n: int) -> None:
-        """Labels of all points in order, piece by piece."""
+        """Store labels of all samples in order, given piece by piece."""
         if self.path is None:
             labels = np.empty(n, dtype=np.intp)
             start = 0
@@ -66,14 +66,14 @@ class Output:
             estimator.labels_ = mapped(self.path)
 
     def keep(self, estimator: Any) -> None:
-        """Labels that the estimator has."""
+        """Write the labels that the estimator has."""
         if self.path is not None:
             labels = estimator.labels_
             self.take(estimator, iter([labels.astype(np.int32)]), len(labels))
 
 
 def _place_of(X: Any) -> Path | None:
-    """Where the points are: a path, or that of a memory map or an open Zarr array."""
+    """Return the path of X: itself, or that of a memory map or an open Zarr array."""
     place = getattr(X, "filename", None) or getattr(getattr(X, "store", None), "root", None)
     place = X if isinstance(X, str | os.PathLike) else place
     return Path(place).expanduser().resolve() if isinstance(place, str | os.PathLike) else None

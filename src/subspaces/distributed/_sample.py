@@ -1,4 +1,4 @@
-"""A look at all points, and a sample of them that depends neither on their chunks nor on the order of the rows."""
+"""One pass over all samples, which draws a subset that depends neither on chunks nor on the order of the rows."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from subspaces.utils.ordering import canonical_order, hash_rows
 from subspaces.utils.types import Array
 
 SAMPLE = 2**16
-"""Points that decide on units, bandwidth, landmarks and shards."""
+"""Size of the subset that decides on units, bandwidth, landmarks and shards."""
 
 _SHOWN = 5  # rows that an error names
 _UNIT = 2**40  # of sums in whole numbers, which do not depend on the order of their terms
 
 
 class Look(NamedTuple):
-    """What one pass over points finds.
+    """Result of one pass over the samples.
 
     Attributes
     ----------
     low, high : of each feature
     content : a number that changes with any value and with the order of the rows
-    hashes, points, rows : of the sample: what chose them, the points, and a row that each is found in
+    hashes, points, rows : of the subset: what chose them, the samples, and a row that each is found in
     """
 
     low: Array
@@ -39,12 +39,12 @@ class Look(NamedTuple):
 
     @property
     def largest(self) -> float:
-        """Largest magnitude."""
+        """Return the largest magnitude."""
         return float(max(np.abs(self.low).max(), np.abs(self.high).max())) or 1.0
 
 
 def look_at(pieces: Sequence[Any], bounds: Sequence[int], workers: Workers) -> Look:
-    """One pass over all points; refuses what is no number."""
+    """Pass over all samples once; refuse NaN and infinity."""
     found: Look | None = None
     bad: dict[int, Array] = {}
     arguments = [(piece, start, SAMPLE) for piece, start in zip(pieces, bounds, strict=False)]
@@ -63,7 +63,7 @@ def look_at(pieces: Sequence[Any], bounds: Sequence[int], workers: Workers) -> L
 
 
 def look(block: Any, start: int, size: int) -> tuple[Look | None, Array]:
-    """One task: what is in some rows, and which of them are not finite."""
+    """Look at some rows; return also which of them are not finite (one task)."""
     X = opened(block)
     if not len(X):
         return None, np.zeros(0, dtype=np.intp)
@@ -84,7 +84,7 @@ def look(block: Any, start: int, size: int) -> tuple[Look | None, Array]:
 
 
 def mixed(values: Array) -> Array:
-    """64-bit numbers that follow from others, but look drawn (the finalizer of SplitMix64)."""
+    """Hash 64-bit integers (the finalizer of SplitMix64)."""
     x: Array = values + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -99,7 +99,7 @@ def _joined(a: Look, b: Look) -> Look:
 
 
 def settle(found: Look, pieces: Sequence[Any], n: int, rule: str | None, units: bool, workers: Workers) -> Scaling:
-    """:func:`~subspaces.kernels.scaling.fit_scaling` of all points, from their extremes; of counts, from the sample."""
+    """Fit the scaling of all samples (``fit_scaling``) from their extremes; of counts, from the subset."""
     extremes = np.stack([found.low, found.high])
     if rule == "log":
         fit_scaling(extremes, rule)  # refuses negative ones
@@ -118,7 +118,7 @@ def settle(found: Look, pieces: Sequence[Any], n: int, rule: str | None, units: 
 
 
 def moments(block: Any, exponent: Scaling, low: Array, span: Array) -> tuple[Array, Array]:
-    """Sums of u and u², u from 0 to 1 within the range of each feature, in whole numbers: in any order the same."""
+    """Sum u and u², u from 0 to 1 within the range of each feature, in integers: the same in any order."""
     u = (np.asarray(apply_scaling(opened(block), exponent), dtype=np.float64) - low) / span
     first, second = (np.rint(part * _UNIT).astype(np.int64).sum(axis=0) for part in (u, u * u))
     return first, second

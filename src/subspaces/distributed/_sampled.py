@@ -1,4 +1,4 @@
-"""Sample, cluster, classify on chunks: landmarks come to the caller, the fitted model goes to whoever computes."""
+"""Sample, cluster, classify on chunks: landmarks come to the caller, the fitted model goes to the workers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from subspaces.utils.ordering import Units, first_keys, hash_rows, order_of_keys
 from subspaces.utils.types import Array, Labels
 
 TASK_BYTES = 64 * 2**20
-"""Points that one task labels, about."""
+"""Bytes of samples that one task labels, about."""
 
 
 class Rows(Points):
-    """Rows of points that stay where they are, fetched when they are asked for.
+    """Samples that stay where they are, fetched when they are asked for.
 
     They are cut into blocks that do not depend on their chunks: whole multiples of the block that the estimator
     labels at a time in memory, because the rounding of a matrix product depends on its size.
@@ -54,14 +54,14 @@ class Rows(Points):
         return self.shape[0]
 
     def scaled(self, scaling: Scaling, order: Labels | None = None) -> Rows:
-        """The same rows, scaled when they are fetched."""
+        """Return the same rows, scaled when they are fetched."""
         other = copy.copy(self)
         other.scaling, other._last = scaling, None
         other.order = self.order if order is None else order
         return other
 
     def take(self, rows: Labels) -> Array:
-        """Some rows."""
+        """Fetch some rows."""
         block = np.searchsorted(self.bounds, rows, side="right") - 1
         needed = np.unique(block)
         places = [np.flatnonzero(block == b) for b in needed]
@@ -72,11 +72,11 @@ class Rows(Points):
         return np.asarray(apply_scaling(out, self.scaling))
 
     def whole(self) -> Array:
-        """These rows themselves, which look like an array to a sampler."""
+        """Return these rows themselves, which look like an array to a sampler."""
         return self  # type: ignore[return-value]
 
     def label(self, function: Callable[[Array], Labels]) -> Labels:
-        """A function of rows, block by block, on the workers."""
+        """Apply a function to all rows, block by block, on the workers."""
         name = joblib.hash((function, self.scaling, self.dtype)) if self.folder is not None else ""
         place = None if self.folder is None else str(self.folder)
         sent = self.workers.keep((self.scaling, function, self.block_bytes))
@@ -101,7 +101,7 @@ class Rows(Points):
         return max(0, min(int(np.searchsorted(self.bounds, row, side="right")) - 1, len(self.blocks) - 1))
 
     def _block(self, number: int) -> Array:
-        """One whole block; the last one is kept, because those who read slices read them in order."""
+        """Fetch one whole block; the last one is kept, because slices are read in order."""
         if self._last is None or self._last[0] != number:
             (block,) = results(self.workers, opened, [(self.blocks[number],)])
             self._last = number, np.asarray(apply_scaling(block, self.scaling))
@@ -109,7 +109,7 @@ class Rows(Points):
 
 
 def fit_sampled(estimator: Sampled, source: Source, workers: Workers, folder: Path | None, output: Output) -> None:
-    """Fit an estimator as its own ``fit`` does, with points that stay where they are."""
+    """Fit an estimator as its own ``fit`` does, with samples that stay where they are."""
     estimator._validate_params()
     with estimator._fitting():
         found = _run(estimator, Rows(source, estimator._block_bytes, workers, folder))
@@ -119,7 +119,7 @@ def fit_sampled(estimator: Sampled, source: Source, workers: Workers, folder: Pa
 
 
 def _run(estimator: Sampled, points: Rows) -> Outcome:
-    """:func:`~subspaces.engine.landmark_run.run_landmarks` of chunks; copies of a point are left to the classifier."""
+    """Do the work of ``run_landmarks`` on chunks; copies of a sample are left to the classifier."""
     n = len(points)
     solve = estimator._solve(n)
     extremes = _extremes(points)
@@ -131,7 +131,7 @@ def _run(estimator: Sampled, points: Rows) -> Outcome:
 
 
 def settle_scaling(points: Rows, extremes: Array, rule: str | None, units: bool = False) -> Scaling:
-    """:func:`~subspaces.kernels.scaling.fit_scaling` of all samples, which except one rule needs their extremes."""
+    """Do the work of ``fit_scaling`` on all samples; only the rule "standard" needs more than their extremes."""
     if rule == "log":
         raise ValueError(
             'scaling="log" needs the total of every row before the first one is scaled: take logarithms first.'
@@ -146,7 +146,7 @@ def settle_scaling(points: Rows, extremes: Array, rule: str | None, units: bool 
 
 
 def _extremes(points: Rows) -> Array:
-    """Smallest and largest value of each feature, as two points."""
+    """Return the smallest and largest value of each feature."""
     found = results(points.workers, _range, [(block,) for block in points.blocks])
     for number, values in enumerate(found):
         if not np.isfinite(values).all():
@@ -156,7 +156,7 @@ def _extremes(points: Rows) -> Array:
 
 
 def _order(points: Rows, units: Units) -> Labels:
-    """:func:`~subspaces.utils.ordering.canonical_order` of all points, from keys and a fingerprint of each."""
+    """Return the ``canonical_order`` of all samples, from keys and a hash of each."""
     found = results(points.workers, _keys, [(block, units) for block in points.blocks])
     first, sums, row_hashes = zip(*found, strict=True)
     weights = np.sum(sums, axis=0) / len(points)
@@ -165,7 +165,7 @@ def _order(points: Rows, units: Units) -> Labels:
 
 
 def _total(points: Rows, mean: Array | None) -> Array:
-    """Sum over all points of each feature, or of its squared distance from the mean.
+    """Sum each feature, or its squared distance from the mean, over all samples.
 
     Handed from block to block in the order of the rows, as NumPy sums one array (of two columns or more): the same
     digits.
@@ -179,7 +179,7 @@ def _total(points: Rows, mean: Array | None) -> Array:
 def label_block(
     block: Any, how: tuple[Scaling, Callable[[Array], Labels], int], folder: str | None, name: str
 ) -> Labels:
-    """Labels of some points, on a worker: read if the same model labelled the same points before."""
+    """Label a block on a worker; read the labels if the same model labelled the same samples before."""
     scaling, function, block_bytes = how
     block = opened(block)
     if folder is None:

@@ -1,4 +1,4 @@
-"""KTRR of more points than one process should hold: the caller's side, phase by phase.
+"""KTRR of more samples than one process should hold: the caller's side, phase by phase.
 
 Everything between the phases is in files, named by what they depend on, so that a run goes on where another ended. In
 the checkpoint there are ``points-<name>`` (chunks sorted by shard, shards), ``graph-<name>`` (coefficients of blocks of
@@ -32,15 +32,15 @@ from subspaces.kernels.scaling import Scaling, apply_scaling
 from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, choose_landmarks, settle_global_part
 from subspaces.representation.two_scale import AROUND, TwoScale, candidates_for
 from subspaces.utils import memory
-from subspaces.utils.cells import build_cells
 from subspaces.utils.choices import Spectral
+from subspaces.utils.cells import build_cells
 from subspaces.utils.ordering import hash_rows
 from subspaces.utils.process import one_thread, quiet, warn_caller
 from subspaces.utils.types import Array, Labels
 
 IN_MEMORY = 200_000
-"""Points up to which all of them are fetched and the engine runs here. A constant: labels must not depend on what a
-machine has room for."""
+"""Samples up to which all of them are fetched and the engine runs here. A constant: labels must not depend on the
+memory of a machine."""
 
 _NEAR = 64  # shards around one whose cells are looked at
 _DELIVERED = 2**22  # rows whose labels are brought back into the order given by one task
@@ -50,26 +50,42 @@ _REMEDY = "Allow more, with fewer workers on a machine for instance, or let EKTR
 
 
 def fit_graph(estimator: KTRR, source: Source, workers: Workers, folder: Path, output: Output) -> None:
-    """Fit the estimator: in memory up to :data:`IN_MEMORY` points, in shards above where its route allows."""
-    if source.shape[0] <= IN_MEMORY or source.shape[0] == source.shape[1]:
+    """Fit the estimator: in memory up to :data:`IN_MEMORY` samples, in shards above where its route allows."""
+    in_shards = source.shape[0] > IN_MEMORY and source.shape[0] != source.shape[1]
+    if in_shards:
+        estimator._validate_params()
+        with estimator._fitting():
+            in_shards = _fit_in_shards(estimator, source, workers, folder, output)
+    if not in_shards:
         estimator.fit(source.whole(workers))
         output.keep(estimator)
-        return
-    estimator._validate_params()
-    with estimator._fitting():
-        run = _Run.begin(estimator, source, workers, folder)
-        if run is None:  # another solver or graph: it sees all points
-            estimator.fit(source.whole(workers))
-        else:
-            run.fit(estimator, output)
-    if run is None:
-        output.keep(estimator)
+
+
+def _fit_in_shards(estimator: KTRR, source: Source, workers: Workers, folder: Path, output: Output) -> bool:
+    """Fit the estimator; return False where its solver or graph must see all samples at once."""
+    n, estimator.n_features_in_ = source.shape
+    bounds, pieces = source.pieces()
+    _require_sample(source)
+    start = perf_counter()
+    look = _sample.look_at(pieces, bounds, workers)
+    timings = {"look": perf_counter() - start}
+    if (look.low == look.high).all():
+        _one_cluster(estimator, look, n)
+        output.take(estimator, iter([np.zeros(n, dtype=np.int32)]), n)
+        return True
+    plan = _planned(estimator, look.points, n)
+    if plan.solver != "two_scale" or plan.graph.name not in _GRAPHS:
+        return False
+    _require_tasks(source, workers)
+    warn_of_bad_numbers(look.points, plan.scaling)
+    _Run(estimator, plan, source, workers, folder, look, pieces, bounds, timings).fit(output)
+    return True
 
 
 def _planned(estimator: KTRR, sample: Array, n: int) -> Plan:
-    """Return the plan from a sample; it never embeds samples.
+    """Return the plan from a subset; it never embeds samples.
 
-    Where few points differ, the sample is small: the route is that of many points all the same, so they are repeated.
+    Where few samples differ, the subset is small: the route is that of many samples all the same, so it is repeated.
     """
     sample = np.resize(sample, (max(len(sample), min(n, _sample.SAMPLE)), sample.shape[1]))
     if estimator.spectral == "full" and estimator.assign_labels != "modularity":
@@ -87,14 +103,14 @@ def _planned(estimator: KTRR, sample: Array, n: int) -> Plan:
 
 
 def _require_sample(source: Source) -> None:
-    """Refuse what this process has no room for: the sample, that of a piece, and both joined."""
+    """Refuse what this process has no room for: the subset, that of a piece, and both joined."""
     n, m = source.shape
     needed = 4 * min(n, _sample.SAMPLE) * m * source.dtype.itemsize
     memory.require(needed, f"a sample of {n} points with {m} features", _REMEDY)
 
 
 def _require_tasks(source: Source, workers: Workers) -> None:
-    """Refuse what a task has no room for: a shard in two orders, or the points and features around a block."""
+    """Refuse what a task has no room for: a shard in two orders, or the samples around a block."""
     n, m = source.shape
     shard = 3 * min(n, _shards.SHARD) * m * source.dtype.itemsize
     block = min(n, AROUND) * (m + N_LANDMARKS + _BESIDE) * DOUBLE
@@ -104,7 +120,7 @@ def _require_tasks(source: Source, workers: Workers) -> None:
 
 @dataclass
 class _Run:
-    """One run: what is known, and where files go."""
+    """One run: its plan, its input and where its files go."""
 
     estimator: KTRR
     plan: Plan
@@ -116,34 +132,9 @@ class _Run:
     bounds: Sequence[int]
     timings: dict[str, float]
 
-    @classmethod
-    def begin(cls, estimator: KTRR, source: Source, workers: Workers, folder: Path) -> _Run | None:
-        """Look at the points and plan; None where the plan is one that must see all points."""
-        bounds, pieces = source.pieces()
-        _require_sample(source)
-        start = perf_counter()
-        look = _sample.look_at(pieces, bounds, workers)
-        timings = {"look": perf_counter() - start}
-        n = source.shape[0]
-        if (look.low == look.high).all():
-            _one_cluster(estimator, look, n)
-            plan = None
-        else:
-            plan = _planned(estimator, look.points, n)
-            if plan.solver != "two_scale" or plan.graph.name not in _GRAPHS:
-                return None
-            _require_tasks(source, workers)
-            warn_of_bad_numbers(look.points, plan.scaling)
-        return cls(estimator, plan, source, workers, folder, look, pieces, bounds, timings)  # type: ignore[arg-type]
-
-    def fit(self, estimator: KTRR, output: Output) -> None:
-        """All phases."""
-        n, m = self.source.shape
-        estimator.n_features_in_ = m
-        if self.plan is None:
-            output.take(estimator, iter([np.zeros(n, dtype=np.int32)]), n)
-            estimator.n_clusters_ = 1
-            return
+    def fit(self, output: Output) -> None:
+        """Run all phases."""
+        n = self.source.shape[0]
         with one_thread("blas"):
             plan, sample = self.plan, self.look.points
             with self._timed("look"):
@@ -161,7 +152,7 @@ class _Run:
                 n_groups = self._cut(work, cut, layout, kernel)
             with self._timed("labels"):
                 starts, names = self._labels(work, cut, layout, n_groups)
-        output.take(estimator, _cut.delivered(cut, "labels", starts), n)
+        output.take(self.estimator, _cut.delivered(cut, "labels", starts), n)
         self._keep(scaling, model, points, names, cut, starts)
 
     # ---------------------------------------------------------------- phases
@@ -190,7 +181,7 @@ class _Run:
         return [_shards.split_path(folder, a, b) for a, b in pairwise(self.bounds) if a < b]
 
     def _split(self, folder: Path, scaling: Scaling, n_shards: int) -> Labels:
-        """Sort all chunks by shard; points in each shard."""
+        """Sort all chunks by shard; return the size of each shard."""
         parts = zip(self.pieces, self.bounds[:-1], self.bounds[1:], strict=True)
         tasks = [(piece, a, b, str(folder), scaling) for piece, a, b in parts if a < b]
         paths = self._splits(folder)
@@ -202,20 +193,20 @@ class _Run:
         return counts
 
     def _coefficients(self, layout: _shards.Layout, sample: Array, kernel: Any) -> tuple[_blocks.Work, GlobalPart]:
-        plan, estimator = self.plan, self.estimator
+        plan, resolved = self.plan, self.estimator
         n_candidates = min(candidates_for(plan.graph.n_nonzero), layout.n - 1)
-        known = {"points": Path(layout.folder).name, "kernel": files.identity_of(kernel), "reg": float(estimator.reg)}
-        known |= {"affine": estimator.affine, "n_candidates": n_candidates, "around": AROUND}
+        known = {"points": Path(layout.folder).name, "kernel": files.identity_of(kernel), "reg": float(resolved.reg)}
+        known |= {"affine": resolved.affine, "n_candidates": n_candidates, "around": AROUND}
         folder = files.named_folder(self.checkpoint, "graph", known)
         layout_file = str(Path(layout.folder) / "layout.npz")
         work = _blocks.Work(layout_file, str(folder), kernel, n_candidates, AROUND)
         if files.absent([folder / "model.npz"]):
-            frame = choose_landmarks(sample, kernel, N_LANDMARKS, plan.seed, estimator.affine)
+            frame = choose_landmarks(sample, kernel, N_LANDMARKS, plan.seed, resolved.affine)
             places = range(len(layout.shards))
             paths = [work.path("sums", place).with_suffix(".npz") for place in places]
             self._phase(_blocks.add_up, [(work, place, frame) for place in places], paths)
             sums = _blocks.read_sums(work, len(layout.shards))
-            _blocks.save_model(settle_global_part(frame, sums, float(estimator.reg)), folder / "model.npz")
+            _blocks.save_model(settle_global_part(frame, sums, float(resolved.reg)), folder / "model.npz")
         model = _blocks.open_model(folder / "model.npz", kernel)
         blocks = range(len(layout.tasks))
         self._phase(_blocks.represent, [(work, b) for b in blocks], [work.path("rows", b) for b in blocks], True)
@@ -233,7 +224,9 @@ class _Run:
 
     def _tie(self, work: _blocks.Work, cut: Path, layout: _shards.Layout) -> None:
         plan, blocks, to = self.plan, range(len(layout.tasks)), str(cut)
-        self._phase(_blocks.tie, [(work, plan.graph, to, b) for b in blocks], [cut / f"edges-{b}" for b in blocks])
+        self._phase(
+            _blocks.edges_of_block, [(work, plan.graph, to, b) for b in blocks], [cut / f"edges-{b}" for b in blocks]
+        )
         by_modularity = plan.cut.method == "modularity"
         tasks = [(work, to, b, by_modularity, plan.seed) for b in blocks]
         self._phase(_cut.group, tasks, [cut / f"groups-{b}" for b in blocks])
@@ -242,7 +235,7 @@ class _Run:
         self._phase(_cut.contract, [(work, to, b) for b in blocks], [cut / f"contracted-{b}" for b in blocks])
 
     def _cut(self, work: _blocks.Work, cut: Path, layout: _shards.Layout, kernel: Any) -> int:
-        """Cut the graph between groups; number of clusters."""
+        """Cut the graph between groups; return the number of clusters."""
         known = files.load(cut / "labels.npy")
         if known is None:
             blocks = range(len(layout.tasks))
@@ -258,7 +251,7 @@ class _Run:
     def _labels(
         self, work: _blocks.Work, cut: Path, layout: _shards.Layout, n_clusters: int
     ) -> tuple[list[int], Labels]:
-        """Labels of all points in the order given, in files; where these start, and the clusters' final names."""
+        """Write the labels of all samples in the order given; return where pieces start and the clusters' names."""
         blocks, shards, to = range(len(layout.tasks)), range(len(layout.shards)), str(cut)
         self._phase(_cut.smooth, [(work, to, "labels", b) for b in blocks], [cut / f"labels-{b}" for b in blocks])
         sizes, first = self._finished(work, to, n_clusters, (), shards)
@@ -306,7 +299,7 @@ class _Run:
     def _keep(
         self, scaling: Scaling, model: GlobalPart, sample: Array, names: Labels, cut: Path, starts: list[int]
     ) -> None:
-        """Fitted attributes; new points are labelled by the sample and the global part of all points."""
+        """Set fitted attributes; new samples are labelled by the subset and the global part of all samples."""
         estimator, plan, rows = self.estimator, self.plan, self.look.rows
         of_sample = np.empty(len(rows), dtype=np.intp)
         for start, labels in zip(starts, _cut.delivered(cut, "labels", starts), strict=True):
@@ -332,11 +325,11 @@ class _Run:
             two_scale=TwoScale(build_cells(sample, seed=plan.seed), model),
             affine=self.estimator.affine,
         )
-        estimator._warn_if_fewer(estimator.n_clusters_, "too few points differ, or the graph shows no more")
+        self.estimator._warn_if_fewer(estimator.n_clusters_, "too few points differ, or the graph shows no more")
 
 
 def _alone(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A task with one thread for each product: rounding depends on how many share it."""
+    """Run a task with one BLAS thread: rounding depends on their number."""
     keep_freed_memory()
     with one_thread("blas"):
         return function(*arguments)

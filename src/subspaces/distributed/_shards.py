@@ -1,8 +1,8 @@
-"""Points → shards of neighbours, through files: every chunk is sorted by shard, every shard is gathered from all.
+"""Sort samples into shards of neighbours, through files: chunks are split by shard, then shards are gathered.
 
-Shards are the cells of k-means on the sample. Inside a shard the points come in canonical order and are sorted into
-cells as in memory, so that neither chunks nor the order of the rows matter from here on. A position counts the points
-in the order of shards and cells: neighbouring positions are neighbouring points.
+Shards are the cells of k-means on the subset. Inside a shard the samples come in canonical order and are sorted into
+cells as in memory, so that neither chunks nor the order of the rows matter from here on. A position counts the
+samples in the order of shards and cells: neighbouring positions are neighbouring samples.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from subspaces.utils.ordering import canonical_order, hash_rows
 from subspaces.utils.types import Array, Labels
 
 SHARD = 2**17
-"""Points of a shard, about."""
+"""Samples of a shard, about."""
 BLOCK = 2**16
-"""Points whose rows of the graph one task computes, about."""
+"""Samples whose rows of the graph one task computes, about."""
 
 _TIE = 1e-10  # of the squares that make a score: far above rounding in double precision
 
 
 def shard_centres(sample: Array, n: int, seed: int) -> Array:
-    """Centres of the shards of n points, from a sample of them."""
+    """Return the centres of the shards of n samples, from a subset of them."""
     size = max(1, round(SHARD * len(sample) / n))
     return build_cells(sample, size=size, seed=seed).centroids.astype(np.float64)
 
 
 def nearest_centre(X: Array, centres: Array) -> Labels:
-    """Of centres that tie the first: in double precision, so that no chunk's rounding moves a point elsewhere."""
+    """Return the nearest centre, the first of ties; in double precision, so that rounding moves no sample."""
     half = np.einsum("ij,ij->i", centres, centres) / 2
     out = np.empty(len(X), dtype=np.intp)
     for start, stop in row_blocks(len(X), 8 * len(centres), 2**22):
@@ -50,17 +50,17 @@ def nearest_centre(X: Array, centres: Array) -> Labels:
 
 
 def split_path(folder: Path, start: int, stop: int) -> Path:
-    """Folder of a chunk, sorted by shard."""
+    """Return the folder of a chunk, sorted by shard."""
     return folder / f"split-{start}-{stop}"
 
 
 def shard_path(folder: Path, shard: int) -> Path:
-    """Folder of a shard."""
+    """Return the folder of a shard."""
     return folder / f"shard-{shard}"
 
 
 def split(block: Any, start: int, stop: int, folder: str, scaling: Scaling) -> None:
-    """One task: scale the points of a chunk and sort them by shard."""
+    """Scale the samples of a chunk and sort them by shard (one task)."""
     place = Path(folder)
     given = opened(block)
     X = np.asarray(apply_scaling(given, scaling)).astype(given.dtype, copy=False)  # kept in the precision they came in
@@ -72,7 +72,7 @@ def split(block: Any, start: int, stop: int, folder: str, scaling: Scaling) -> N
 
 
 def gather(folder: str, splits: list[str], shard: int, seed: int) -> None:
-    """One task: bring the points of a shard together, in canonical order and sorted into cells."""
+    """Gather the samples of a shard, in canonical order and sorted into cells (one task)."""
     place, points, rows = Path(folder), [], []
     for name in splits:
         first, last = files.mapped(place / name / "bounds.npy")[shard : shard + 2]
@@ -97,7 +97,7 @@ def gather(folder: str, splits: list[str], shard: int, seed: int) -> None:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything is.
+    """Positions of all samples in the files of the shards.
 
     Attributes
     ----------
@@ -116,31 +116,31 @@ class Layout:
 
     @property
     def n(self) -> int:
-        """Number of points."""
+        """Return the number of samples."""
         return int(self.offsets[-1])
 
     @property
     def starts(self) -> Labels:
-        """First position of each block, and the number of points."""
+        """Return the first position of each block, and the number of samples."""
         return np.append(self.tasks[:, 3], self.n)
 
     @property
     def position_type(self) -> Any:
-        """Smallest type that holds positions."""
+        """Return the smallest type that holds positions."""
         return np.int32 if self.n < 2**31 else np.int64
 
     def shard(self, place: int, name: str) -> Array:
-        """An array of a shard, mapped."""
+        """Map an array of a shard."""
         return files.mapped(shard_path(Path(self.folder), int(self.shards[place])) / f"{name}.npy")
 
     def points(self, start: int, stop: int) -> Array:
-        """Points at the positions of one block."""
+        """Return the samples at the positions of one block."""
         place = int(np.searchsorted(self.offsets, start, side="right")) - 1
         return self.shard(place, "points")[start - self.offsets[place] : stop - self.offsets[place]]
 
 
 def make_layout(folder: Path, counts: Labels, centres: Array, n_near: int) -> Layout:
-    """The layout of shards that are there: each is cut into blocks of whole cells."""
+    """Make the layout of the shards: each is cut into blocks of whole cells."""
     shards = np.flatnonzero(counts)
     offsets = np.concatenate([[0], np.cumsum(counts[shards])])
     near = nearest_cells(centres[shards], centres[shards])[:, :n_near]
@@ -156,13 +156,13 @@ def make_layout(folder: Path, counts: Labels, centres: Array, n_near: int) -> La
 
 
 def save_layout(layout: Layout, path: Path) -> None:
-    """For all tasks to read."""
+    """Write a layout for all tasks to read."""
     parts = {name: getattr(layout, name) for name in ("shards", "offsets", "near", "tasks")}
     files.save_several(path, **parts)
 
 
 @lru_cache(maxsize=2)
 def open_layout(path: str) -> Layout:
-    """What :func:`save_layout` wrote; its folder's name stands for its content."""
+    """Read what :func:`save_layout` wrote; its folder's name stands for its content."""
     found = files.loaded(Path(path))
     return Layout(str(Path(path).parent), *(found[name] for name in ("shards", "offsets", "near", "tasks")))

@@ -1,4 +1,4 @@
-"""Who computes: this process, or the workers of a Dask cluster. Lists of tasks in, results out as they arrive."""
+"""Run lists of tasks in this process or on the workers of a Dask cluster, and give results as they arrive."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _LIBRARIES = 150 * 2**20  # bytes of a worker without any points, measured
 
 
 class Workers(Protocol):
-    """Who runs tasks: functions of arguments that may run twice."""
+    """Run tasks: functions of arguments that may run twice."""
 
     def run(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], announce: bool = False
     ) -> Iterator[tuple[int, Any]]:
-        """Number of each task and its result, as they arrive; the first error stops the others."""
+        """Give the number of each task and its result, as they arrive; the first error stops the others."""
 
     def keep(self, value: Any) -> Any:
         """Send an object once, for many tasks to read."""
 
     def blind(self, folder: Path) -> list[str]:
-        """Those that do not see a folder."""
+        """Return the workers that do not see a folder."""
 
     def require(self, n_bytes: int, what: str, remedy: str) -> None:
-        """Refuse a task that takes more memory than those have who run it."""
+        """Refuse a task that takes more memory than a worker has."""
 
 
 def results(workers: Workers, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Results in the order of the tasks."""
+    """Return results in the order of the tasks."""
     found: list[Any] = [None] * len(arguments)
     for place, result in workers.run(function, arguments):
         found[place] = result
@@ -44,29 +44,29 @@ def results(workers: Workers, function: Callable[..., Any], arguments: Sequence[
 
 @dataclass(frozen=True)
 class ThisProcess:
-    """The calling process, one task after the other."""
+    """Run tasks in the calling process, one after the other."""
 
     progress: Progress | None = None
 
     def run(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], announce: bool = False
     ) -> Iterator[tuple[int, Any]]:
-        """Results in order."""
+        """Give results in order."""
         for number, given in enumerate(arguments):
             yield number, function(*given)
             if announce and self.progress is not None:
                 self.progress(number + 1, len(arguments))
 
     def keep(self, value: Any) -> Any:
-        """The object itself."""
+        """Return the object itself."""
         return value
 
     def blind(self, folder: Path) -> list[str]:
-        """Nobody."""
+        """Return no one."""
         return []
 
     def require(self, n_bytes: int, what: str, remedy: str) -> None:
-        """What this process may still take."""
+        """Refuse what this process has no memory for."""
         memory.require(n_bytes, what, remedy)
 
 
@@ -84,7 +84,7 @@ class DaskWorkers:
     def run(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], announce: bool = False
     ) -> Iterator[tuple[int, Any]]:
-        """Results as they arrive."""
+        """Give results as they arrive."""
         from dask.delayed import delayed
         from distributed import as_completed
 
@@ -104,15 +104,15 @@ class DaskWorkers:
                 self.client.cancel(futures)
 
     def keep(self, value: Any) -> Any:
-        """As the result of a task, not by ``scatter``: what was scattered is lost with the workers that held it."""
+        """Keep it as the result of a task, not by ``scatter``: that is lost with the workers that held it."""
         return self.client.submit(_itself, value, pure=False)
 
     def blind(self, folder: Path) -> list[str]:
-        """Addresses of workers on machines that do not have it."""
+        """Return addresses of workers on machines that do not have it."""
         return [address for address, found in self.client.run(_is_folder, str(folder)).items() if not found]
 
     def require(self, n_bytes: int, what: str, remedy: str) -> None:
-        """What Dask allows each worker, whom it would kill above, again and again."""
+        """Refuse more than Dask allows each worker, which it would kill above, again and again."""
         known = self.client.scheduler_info()["workers"].values()
         least = min((worker["memory_limit"] for worker in known if worker.get("memory_limit")), default=None)
         if least is not None and n_bytes + _LIBRARIES > least:

@@ -138,8 +138,7 @@ def run_image(
     # late: a wrong file name should not wait seconds for its answer
     from sklearn.utils._param_validation import InvalidParameterError
 
-    from subspaces.applications.hyperspectral import ImageClusters, image_features
-    from subspaces.applications.hyperspectral.image import label_map
+    from subspaces.applications.hyperspectral import ImageClusters, image_features, label_map
     from subspaces.engine.confidence import summarize
     from subspaces.utils.memory import require
 
@@ -187,7 +186,7 @@ def _fixed(method: str, given: dict[str, Any], assigned: dict[str, Any]) -> dict
     if method not in ("ktrr", "trr"):
         return given
     from subspaces import registry
-    from subspaces.applications.hyperspectral.image import N_NONZERO
+    from subspaces.applications.hyperspectral import N_NONZERO
 
     defaults = {**registry.load(method)().get_params(), "n_nonzero": N_NONZERO}
     del defaults["n_clusters"]
@@ -237,7 +236,7 @@ def _content(run: ImageRun) -> Any:
     """What a report shows: spectra in place of features, the map and the mean spectra before other pictures."""
     assert run.image is not None
     from subspaces.app.report import Content
-    from subspaces.applications.hyperspectral.image import label_spectra
+    from subspaces.applications.hyperspectral import label_spectra
     from subspaces.inspection.plots.images import LabelMapDisplay, SpectraDisplay, map_size
 
     found, cube = run.image, run.image.cube

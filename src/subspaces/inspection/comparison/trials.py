@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from subspaces import registry
-from subspaces.datasets.named import load_named
+from subspaces.datasets.loaders import load_named
 from subspaces.inspection.comparison.compared import SECONDS, Comparison
 from subspaces.metrics import CONSTANT, PAPER_SCORES, clustering_scores
 from subspaces.spectral.partition import in_order

@@ -1,4 +1,4 @@
-"""Points whose truth is known, and damage done on purpose: both measured against what was asked for."""
+"""Synthetic data and corruption, measured against what was asked for."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 from scipy.linalg import subspace_angles
 
 from subspaces.datasets import (
-    BENCHMARKS,
     add_gaussian_noise,
     make_benchmark,
     make_circles_union,
+    make_cube,
     make_helices,
     make_spheres,
     make_subspaces,
@@ -35,13 +35,10 @@ def basis_of(points, dimension):
 
 @pytest.mark.parametrize("on_sphere", [True, False])
 def test_subspaces_have_their_dimension_and_size(seed, on_sphere):
-    X, y = make_subspaces(
-        3, dimension=[1, 3, 5], ambient=12, n_samples=[9, 20, 31], on_sphere=on_sphere, random_state=seed
-    )
+    X, y = make_subspaces(3, [1, 3, 5], ambient=12, n_samples=[9, 20, 31], on_sphere=on_sphere, random_state=seed)
     assert X.shape == (60, 12)
     assert y.dtype == np.intp
-    np.testing.assert_array_equal(np.bincount(y), [9, 20, 31])
-    assert (np.diff(y) >= 0).all()
+    np.testing.assert_array_equal(y, np.repeat([0, 1, 2], [9, 20, 31]))
     assert [np.linalg.matrix_rank(X[y == k]) for k in range(3)] == [1, 3, 5]
     assert np.linalg.matrix_rank(X) == 9  # independent
     assert np.allclose(np.linalg.norm(X, axis=1), 1) == on_sphere
@@ -51,15 +48,16 @@ def test_affine_subspaces(seed):
     X, y = make_subspaces(3, dimension=4, ambient=10, n_samples=40, affine=True, random_state=seed)
     for k in range(3):
         points = X[y == k]
+        centred = points - points.mean(axis=0)
         assert np.linalg.matrix_rank(points) == 5
-        directions = basis_of(points - points.mean(axis=0), 4)
-        assert np.linalg.matrix_rank(points - points.mean(axis=0)) == 4
+        assert np.linalg.matrix_rank(centred) == 4
+        directions = basis_of(centred, 4)
         offsets = points - points @ directions @ directions.T
         np.testing.assert_allclose(offsets, offsets[:1].repeat(40, axis=0), atol=1e-10)
         np.testing.assert_allclose(np.linalg.norm(offsets[0]), 1, rtol=1e-10)
 
 
-@pytest.mark.parametrize("angle", [5, 30, 60, 90])
+@pytest.mark.parametrize("angle", [5, 60, 90])
 def test_angle_between_any_two(seed, angle):
     dimensions = [2, 4, 3]
     X, y = make_subspaces(3, dimension=dimensions, ambient=12, n_samples=30, angle=angle, random_state=seed)
@@ -79,25 +77,15 @@ def test_random_subspaces_are_uniform(seed):
     assert abs(np.mean(squares) - 2 / 8) < 5 * np.std(squares) / np.sqrt(500)
 
 
-def test_noise_level(seed):
-    quiet, _ = make_subspaces(4, ambient=50, n_samples=100, random_state=seed)
-    loud, _ = make_subspaces(4, ambient=50, n_samples=100, noise=0.3, random_state=seed)
-    noise = loud - quiet  # the same draws but for the noise, which comes last
-    assert abs(noise.std() - 0.3) < 5 * 0.3 / np.sqrt(2 * noise.size)
-    assert abs(noise.mean()) < 5 * 0.3 / np.sqrt(noise.size)
-
-
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", ["uos2000", "hard2000"])
 def test_benchmarks(seed, name):
     X, y = make_benchmark(name, random_state=seed)
-    hard = name.startswith("hard")
-    n_clusters, dimension, ambient = (5, 6, 9) if hard else (10, 5, 30)
-    n = int(name.removeprefix("hard").removeprefix("uos"))
-    assert X.shape == (n, ambient)
-    np.testing.assert_array_equal(np.bincount(y), [n // n_clusters] * n_clusters)
-    spectrum = np.linalg.svd(X[y == 0], compute_uv=False) / np.sqrt(n // n_clusters)
+    n_clusters, dimension, ambient, smallest = (5, 6, 9, 1e-12) if name == "hard2000" else (10, 5, 30, 0.02)
+    assert X.shape == (2000, ambient)
+    np.testing.assert_array_equal(np.bincount(y), [2000 // n_clusters] * n_clusters)
+    spectrum = np.linalg.svd(X[y == 0], compute_uv=False) / np.sqrt(2000 // n_clusters)
     np.testing.assert_allclose(spectrum[:dimension], 1 / np.sqrt(dimension), rtol=0.25)
-    assert spectrum[dimension] < (1e-12 if hard else 0.02)
+    assert spectrum[dimension] < smallest
     with pytest.raises(ValueError, match="name must be one of uos2000"):
         make_benchmark("easy")
 
@@ -108,10 +96,10 @@ def test_benchmarks(seed, name):
         ({"ambient": 2}, "ambient must be at least the dimension"),
         ({"ambient": 3, "affine": True}, "affine subspaces need one more"),
         ({"dimension": [1, 2]}, "dimension must be one number or 3 of them; got 2"),
-        ({"n_samples": 0}, "n_samples must be a whole number"),
         ({"n_samples": [1, 2, 2.5]}, "n_samples must be a whole number"),
-        ({"noise": -1}, "noise must be a standard deviation"),
-        ({"noise": np.inf}, "noise must be a standard deviation"),
+        ({"n_samples": True}, "n_samples must be a whole number"),
+        ({"noise": -1}, "noise must be at least 0"),
+        ({"noise": np.inf}, "noise must be at least 0"),
         ({"angle": 0}, "angle must be above 0"),
         ({"angle": 91}, "angle must be above 0"),
         ({"angle": 45, "ambient": 8}, r"ambient must be at least n_subspaces \* max\(dimension\) = 9 .* got 8"),
@@ -122,37 +110,19 @@ def test_impossible_subspaces(options, problem):
         make_subspaces(**options)
 
 
-# ------------------------------------------------------------------ curves
+# ------------------------------------------------------------------ curves and spheres
 
 
-def test_three_curves_become_lines(seed):
+def test_curved_families_satisfy_their_equations(seed):
     X, y = make_three_curves(40, random_state=seed)
-    assert X.shape == (120, 2)
-    hidden = np.column_stack([X[:, 0] ** 2, X[:, 1]])
-    for k in range(3):
-        assert np.linalg.matrix_rank(X[y == k]) == 2
-        assert np.linalg.matrix_rank(hidden[y == k]) == 1
-    assert np.linalg.matrix_rank(hidden) == 2
-
-
-def test_circles(seed):
+    np.testing.assert_allclose(X[:, 1], np.array([0.3, 1, 3])[y] * X[:, 0] ** 2)
     X, y = make_circles_union(3, [10, 20, 30], distance=1.3, random_state=seed)
     np.testing.assert_array_equal(np.bincount(y), [10, 20, 30])
     np.testing.assert_allclose(np.linalg.norm(X - np.column_stack([1.3 * y, 0 * y]), axis=1), 1)
-
-
-def test_helices(seed):
     X, y = make_helices(3, 50, n_turns=1.5, random_state=seed)
-    np.testing.assert_allclose(np.linalg.norm(X[:, :2], axis=1), 1)
-    assert X[:, 2].min() >= 0
-    assert X[:, 2].max() <= 1.5
-    phase = np.exp(1j * 2 * np.pi * (X[:, 2] + y / 3))
-    np.testing.assert_allclose(X[:, 0] + 1j * X[:, 1], phase, atol=1e-12)
-
-
-def test_spheres(seed):
+    assert 0 <= X[:, 2].min() < 1.2 < X[:, 2].max() <= 1.5
+    np.testing.assert_allclose(X[:, 0] + 1j * X[:, 1], np.exp(2j * np.pi * (X[:, 2] + y / 3)), atol=1e-12)
     X, y = make_spheres(3, dimension=4, n_samples=60, random_state=seed)
-    assert X.shape == (180, 5)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), y + 1)
     assert [np.linalg.matrix_rank(X[y == k]) for k in range(3)] == [5, 5, 5]
 
@@ -169,31 +139,63 @@ def test_curved_families_in_more_dimensions(seed, name):
     assert abs((noisy - turned).std() - 0.1) < 5 * 0.1 / np.sqrt(2 * noisy.size)
     with pytest.raises(ValueError, match="ambient must be at least"):
         make(n_samples=20, ambient=1, **options)
-    again, _ = make(n_samples=20, random_state=seed, **options)
-    np.testing.assert_array_equal(again, X)
 
 
-# ------------------------------------------------------------------ damage
+# ------------------------------------------------------------------ hyperspectral images
+
+
+def test_cube_has_pure_fields_and_mixed_borders(seed):
+    sharp, labels, wavelengths = make_cube((30, 25), 20, 3, noise=0, mixing=0, random_state=seed)
+    assert sharp.shape == (30, 25, 20)
+    assert sharp.dtype == np.float32
+    assert wavelengths[[0, -1]].tolist() == [400, 2500]
+    for k in range(3):  # without noise and mixing a material is a line
+        singular = np.linalg.svd(sharp[labels == k].astype(np.float64), compute_uv=False)
+        assert singular[1] < 1e-5 * singular[0]
+    mixed, _, _ = make_cube((30, 25), 20, 3, noise=0, mixing=2, random_state=seed)
+    border = (labels != np.roll(labels, 1, axis=1))[:, 1:]
+    change, softer = (
+        np.abs(np.diff(cube / cube.sum(axis=2, keepdims=True), axis=1)).max(axis=2)[border].mean()
+        for cube in (sharp, mixed)
+    )
+    assert softer < 0.5 * change
+    noisy, _, _ = make_cube((30, 25), 20, 3, noise=0.2, mixing=0, random_state=seed)
+    assert 0.15 < (noisy - sharp).std() / sharp.mean() < 0.25
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"n_bands": 0}, "n_bands"),
+        ({"noise": -1}, "noise must be at least 0"),
+        ({"mixing": float("nan")}, "mixing must be"),
+        ({"shape": (2, 2), "n_materials": 5}, "n_materials must be at most the number of pixels"),
+    ],
+)
+def test_impossible_cubes(options, problem):
+    with pytest.raises(ValueError, match=problem):
+        make_cube(**options)
+
+
+# ------------------------------------------------------------------ corruption
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("snr_db", [0, 10, 50])
-def test_snr_of_the_set(rng, seed, snr_db, dtype):
+def test_snr_of_the_set(rng, seed, dtype):
     X = (rng.uniform(0, 255, (200, 300)) * rng.uniform(0.01, 1, (200, 1))).astype(dtype)
     before = X.copy()
-    noisy = add_gaussian_noise(X, snr_db, random_state=seed)
+    noisy = add_gaussian_noise(X, 10, random_state=seed)
     assert noisy.dtype == dtype
     np.testing.assert_array_equal(X, before)
     noise = noisy.astype(float) - X
     measured = 10 * np.log10((X.astype(float) ** 2).sum() / (noise**2).sum())
-    assert abs(measured - snr_db) < 0.15  # 60000 draws give the variance to 0.6 %, that is 0.03 dB
+    assert abs(measured - 10) < 0.15  # 60000 draws give the variance to 0.6 %, that is 0.03 dB
     # white: the same noise on dark images as on bright ones
     bright = np.argsort(X.mean(axis=1))[100:]
     assert abs(np.delete(noise, bright, axis=0).std() / noise[bright].std() - 1) < 0.05
-    np.testing.assert_array_equal(add_gaussian_noise(X, snr_db, random_state=seed), noisy)
 
 
-def test_snr_of_each_image(rng, seed):
+def test_snr_of_each_image_and_its_limits(rng, seed):
     X = rng.uniform(0, 1, (20, 20000)) * 10.0 ** rng.uniform(-3, 3, (20, 1))
     X[3] = 0
     noise = add_gaussian_noise(X, 20, per_image=True, random_state=seed) - X
@@ -201,19 +203,13 @@ def test_snr_of_each_image(rng, seed):
     others = np.delete(np.arange(20), 3)
     measured = 10 * np.log10((X[others] ** 2).sum(axis=1) / (noise[others] ** 2).sum(axis=1))
     assert np.abs(measured - 20).max() < 0.3
-
-
-def test_noise_on_integers_and_at_the_limits(rng, seed):
-    X = rng.integers(0, 256, (5, 50)).astype(np.uint8)
-    assert add_gaussian_noise(X, 10, random_state=seed).dtype == np.float64
-    np.testing.assert_array_equal(add_gaussian_noise(X, np.inf, random_state=seed), X)
+    np.testing.assert_array_equal(add_gaussian_noise(np.eye(3, dtype=np.uint8), np.inf), np.eye(3))
     for wrong in (np.nan, -np.inf):
         with pytest.raises(ValueError, match="snr_db must be a number"):
             add_gaussian_noise(X, wrong)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])
-@pytest.mark.parametrize("ratio", [0, 0.05, 0.101, 0.25, 1])
+@pytest.mark.parametrize(("ratio", "dtype"), [(0, np.float64), (0.101, np.float32), (0.25, np.uint8), (1, np.uint8)])
 def test_share_of_salt_and_pepper(rng, seed, ratio, dtype):
     X = rng.integers(1, 255, (300, 30 * 33)).astype(dtype)
     X[0, 0], X[1, 1] = 0, 255  # the set's black and white
@@ -226,24 +222,20 @@ def test_share_of_salt_and_pepper(rng, seed, ratio, dtype):
     salt, pepper = (inside == 255).sum(axis=1), (inside == 0).sum(axis=1)
     np.testing.assert_array_equal(salt + pepper, n)
     assert np.abs(salt - pepper).max(initial=0) == n % 2
-    assert abs(int((salt > pepper).sum()) - 149 * (n % 2)) < 5 * np.sqrt(298) / 2 + 1
     kept = (inside != 255) & (inside != 0)
     np.testing.assert_array_equal(inside[kept], X[2:][kept])
-    np.testing.assert_array_equal(salt_and_pepper(X, ratio, random_state=seed), damaged)
 
 
 def test_salt_prefers_no_place(seed):
-    X = np.full((4000, 20), 0.5)
-    damaged = salt_and_pepper(X, 0.4, low=0, high=1, random_state=seed)
+    damaged = salt_and_pepper(np.full((4000, 20), 0.5), 0.4, low=0, high=1, random_state=seed)
     for value in (0, 1):
         share = (damaged == value).mean(axis=0)
         assert np.abs(share - 0.2).max() < 5 * np.sqrt(0.2 * 0.8 / 4000)
 
 
-def test_salt_and_pepper_values(seed):
+def test_salt_and_pepper_refusals():
     X = np.full((3, 10), 7, dtype=np.uint8)
-    assert set(np.unique(salt_and_pepper(X, 1, low=0, high=255, random_state=seed))) == {0, 255}
-    for options in ({"low": -1}, {"high": 256}, {"high": 0.5}, {"low": -1.0}, {"high": np.nan}):
+    for options in ({"low": -1}, {"high": 256}, {"high": 0.5}, {"high": np.nan}):
         with pytest.raises(ValueError, match=f"{next(iter(options))} must be a value that images of type uint8"):
             salt_and_pepper(X, 0.5, **options)
     for ratio in (-0.1, 1.1, np.nan):
