@@ -32,8 +32,8 @@ from subspaces.kernels.scaling import Scaling, apply_scaling
 from subspaces.representation.nystrom import N_LANDMARKS, GlobalPart, choose_landmarks, settle_global_part
 from subspaces.representation.two_scale import AROUND, TwoScale, candidates_for
 from subspaces.utils import memory
-from subspaces.utils.choices import Spectral
 from subspaces.utils.cells import build_cells
+from subspaces.utils.choices import Spectral
 from subspaces.utils.ordering import hash_rows
 from subspaces.utils.process import one_thread, quiet, warn_caller
 from subspaces.utils.types import Array, Labels
@@ -193,20 +193,20 @@ class _Run:
         return counts
 
     def _coefficients(self, layout: _shards.Layout, sample: Array, kernel: Any) -> tuple[_blocks.Work, GlobalPart]:
-        plan, resolved = self.plan, self.estimator
+        plan, estimator = self.plan, self.estimator
         n_candidates = min(candidates_for(plan.graph.n_nonzero), layout.n - 1)
-        known = {"points": Path(layout.folder).name, "kernel": files.identity_of(kernel), "reg": float(resolved.reg)}
-        known |= {"affine": resolved.affine, "n_candidates": n_candidates, "around": AROUND}
+        known = {"points": Path(layout.folder).name, "kernel": files.identity_of(kernel), "reg": float(estimator.reg)}
+        known |= {"affine": estimator.affine, "n_candidates": n_candidates, "around": AROUND}
         folder = files.named_folder(self.checkpoint, "graph", known)
         layout_file = str(Path(layout.folder) / "layout.npz")
         work = _blocks.Work(layout_file, str(folder), kernel, n_candidates, AROUND)
         if files.absent([folder / "model.npz"]):
-            frame = choose_landmarks(sample, kernel, N_LANDMARKS, plan.seed, resolved.affine)
+            frame = choose_landmarks(sample, kernel, N_LANDMARKS, plan.seed, estimator.affine)
             places = range(len(layout.shards))
             paths = [work.path("sums", place).with_suffix(".npz") for place in places]
             self._phase(_blocks.add_up, [(work, place, frame) for place in places], paths)
             sums = _blocks.read_sums(work, len(layout.shards))
-            _blocks.save_model(settle_global_part(frame, sums, float(resolved.reg)), folder / "model.npz")
+            _blocks.save_model(settle_global_part(frame, sums, float(estimator.reg)), folder / "model.npz")
         model = _blocks.open_model(folder / "model.npz", kernel)
         blocks = range(len(layout.tasks))
         self._phase(_blocks.represent, [(work, b) for b in blocks], [work.path("rows", b) for b in blocks], True)
