@@ -23,7 +23,7 @@ from subspaces.engine import stages
 from subspaces.engine.plan import STAGES
 from subspaces.engine.run import Cache
 from subspaces.estimators import ridge as routes
-from subspaces.inspection.plots.matrices import cells_of
+from subspaces.inspection.plots.graph import cells_of
 from subspaces.spectral.partition import PARTITIONS
 
 
@@ -49,10 +49,10 @@ def test_same_labels_for_every_kernel(data, kernel, scaling):
 
 @pytest.mark.parametrize("assign_labels", PARTITIONS)
 @pytest.mark.parametrize(("n_nonzero", "n_clusters"), [(3, 4), (8, 2), (1, 6)])
-def test_same_labels_for_every_cut(data, partition, n_nonzero, n_clusters):
+def test_same_labels_for_every_cut(data, assign_labels, n_nonzero, n_clusters):
     session = Session(data[0])
     session.compute(Settings(4))
-    settings = Settings(n_clusters, n_nonzero=n_nonzero, assign_labels=partition)
+    settings = Settings(n_clusters, n_nonzero=n_nonzero, assign_labels=assign_labels)
     np.testing.assert_array_equal(session.compute(settings).labels, fitted(session, settings).labels_)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from subspaces.app.explorer.session import MOST_LEVELS, N_CELLS, Session, Settings
 from subspaces.datasets import make_subspaces
-from subspaces.inspection.plots.matrices import cells_of
+from subspaces.inspection.plots.graph import cells_of
 from subspaces.inspection.scorers import modularity, separation
 
 

@@ -14,7 +14,7 @@ from subspaces.datasets import make_subspaces, salt_and_pepper
 from subspaces.inspection import plots
 from subspaces.inspection.plots import layout, style
 from subspaces.inspection.plots.gallery import most_typical
-from subspaces.inspection.plots.matrices import cells_of
+from subspaces.inspection.plots.graph import cells_of
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[plot]")
 pytestmark = pytest.mark.usefixtures("no_figure_is_left")

@@ -25,7 +25,7 @@ def data():
 
 def test_matplotlib_is_named_if_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install 'subspaces\[report\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'subspaces\[plot\]'"):
         style.pyplot()
 
 

@@ -27,7 +27,7 @@ from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
 from subspaces.inspection.plots.gallery import most_typical
 from subspaces.inspection.plots.layout import cluster_means, plane
-from subspaces.inspection.plots.matrices import cells_of
+from subspaces.inspection.plots.graph import cells_of
 from subspaces.kernels import KERNELS
 from subspaces.metrics import accuracy, normalized_mutual_info
 from subspaces.selection.candidates import NEIGHBORS
@@ -104,7 +104,7 @@ class View(NamedTuple):
     settings: Settings
     model: Any  # fitted
     labels: Labels
-    cells: Array  # the graph ordered by cluster (subspaces.inspection.plots.matrices.cells_of)
+    cells: Array  # the graph ordered by cluster (subspaces.inspection.plots.graph.cells_of)
     sizes: Labels  # points in each cluster
     points: Array  # coordinates of points and clusters on the page
     centres: Array
