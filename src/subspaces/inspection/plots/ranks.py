@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,7 +39,13 @@ class CriticalDifferenceDisplay:
 
     @classmethod
     def from_scores(
-        cls, scores: ArrayLike, names: Sequence[str], *, level: float = LEVEL, best: str = "max", ax: Any = None
+        cls,
+        scores: ArrayLike,
+        names: Sequence[str],
+        *,
+        level: float = LEVEL,
+        best: Literal["max", "min"] = "max",
+        ax: Any = None,
     ) -> Self:
         """Draw scores of any origin: an array of shape (n_datasets, n_methods)."""
         return cls(friedman(scores, names, level=level, best=best)).plot(ax)

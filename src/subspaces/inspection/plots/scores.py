@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from subspaces.inspection.plots import parts, style
 from subspaces.metrics import accuracy, contingency
-from subspaces.metrics.tables import match
 from subspaces.utils.types import Array
 
 _MAX_CLASSES = 1000
@@ -66,7 +65,7 @@ class ConfusionDisplay:
                 f"read: at most {_MAX_CLASSES} of each are drawn. Draw some classes, or print clustering_scores."
             )
         counts = table.counts if isinstance(table.counts, np.ndarray) else table.counts.toarray()
-        rows, columns = match(table)
+        rows, columns = table.matching()
         order = np.argsort(rows)
         row_order = np.concatenate([rows[order], np.setdiff1d(np.arange(counts.shape[0]), rows)])
         column_order = np.concatenate([columns[order], np.setdiff1d(np.arange(counts.shape[1]), columns)])
