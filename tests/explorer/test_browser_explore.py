@@ -130,7 +130,7 @@ def test_sliders_move_the_picture(page):
         seconds, reported = press(page, slider, "ArrowLeft")
         print(f"n = {N_POINTS}, a step of {name}: {seconds:.2f} s in the browser, {reported:.2f} s on the server")
     assert page.inner_text(".quality .separation") != separation
-    assert "KTRR(11" in page.inner_text("pre >> nth=0")
+    assert "n_clusters=11" in page.inner_text("pre >> nth=0")
 
 
 def test_slider_of_the_tree_is_immediate(page):
@@ -153,7 +153,7 @@ def test_slider_of_the_tree_is_immediate(page):
 
 def test_choices_move_the_picture(page):
     page.locator("select").nth(2).select_option("cluster_qr")
-    page.locator("pre", has_text="assign_labels='qr'").wait_for(timeout=30_000)
+    page.locator("pre", has_text="assign_labels='cluster_qr'").wait_for(timeout=30_000)
     before = page.inner_text(".quality")
     page.locator("select").nth(2).select_option("modularity")
     page.locator("pre", has_text="assign_labels='modularity'").wait_for(timeout=30_000)

@@ -248,7 +248,7 @@ class CriticalDifferenceDisplay(style.Display):
         look["crossbar_props"] = {"color": style.main_color(ax), "linewidth": 3}
         formats = {"label_fmt_left": "{label}  {rank:.2f}", "label_fmt_right": "{rank:.2f}  {label}"}
         critical_difference_diagram(ranks, p_values, cd=ranking.critical_difference, ax=ax, **look, **formats)
-        last = max(len(ranks), 1 + ranking.critical_difference)  # few data sets may tell nothing apart
+        last = max(len(ranks), min(ranks.values()) + ranking.critical_difference)  # few data sets tell nothing apart
         ax.set_xlim(1, last)
         ax.set_title(
             f"Mean ranks on {ranking.n_datasets} data sets, 1 is best (Friedman: p = {ranking.pvalue:.2g}; "
