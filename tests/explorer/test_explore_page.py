@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import numpy as np
+import psutil
 import pytest
 from scipy import sparse
 
@@ -353,7 +354,7 @@ UPGRADE = {
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("host", ["::1", "0.0.0.0"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0"])
 def test_server_answers_under_its_own_names_only(host):
     """Another site may give its own name to this machine (DNS rebinding), and would then be of the same origin."""
     pytest.importorskip("panel", reason=NO_PANEL)
@@ -371,6 +372,10 @@ def test_server_answers_under_its_own_names_only(host):
             return connection.getresponse().status
 
         try:
+            connections = psutil.Process(child.pid).net_connections()
+            assert {c.laddr.ip for c in connections if c.status == psutil.CONN_LISTEN} == {host}
+            assert status("/") == 404  # the path is a secret
+            assert len(parts.path) > 12
             assert status(parts.path) == 200
             for name in ("localhost", "127.0.0.1", "[::1]"):
                 assert status(parts.path, Host=f"{name}:{port}") == 200, name

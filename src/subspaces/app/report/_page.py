@@ -229,7 +229,7 @@ def plots_of(content: Content) -> list[Plot]:
         ax.spines[["top", "right"]].set_visible(False)
 
     def confusion(figure: Any) -> None:
-        names = content.y if content.classes is None else np.asarray(content.classes)[content.y]
+        names: Any = content.y if content.classes is None else np.asarray(content.classes)[content.y]
         plots.ConfusionDisplay.from_predictions(names, content.summary.labels, ax=figure.subplots())
 
     text = "How many points have how clear a label. Left: toss-ups; right: certain."
