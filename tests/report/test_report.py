@@ -279,6 +279,15 @@ def test_failing_plot_is_left_out(content, monkeypatch):
 # ---------------------------------------------------------------- gallery and doubtful samples
 
 
+def test_the_surest_members_find_room(content, monkeypatch):
+    monkeypatch.setattr(_sections, "MAX_PROFILES", 30)
+    for view in _sections.gallery(content):
+        typical = {item.index for item in view.typical}
+        own = np.flatnonzero(content.summary.labels == view.row["cluster"])
+        rest = [i for i in own[np.argsort(-content.summary.confidence[own], kind="stable")] if i not in typical]
+        assert {item.index for item in view.members} == typical | set(rest[:5])
+
+
 def test_every_member_is_in_the_gallery_once(content):
     views = _sections.gallery(content)
     assert sorted(item.index for view in views for item in view.members) == list(range(48))
