@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reproduction.plan import HERE
-from reproduction.records import LEVEL, Record
+from reproduction.records import Record
+from subspaces.metrics.significance import LEVEL
 
 Names = Sequence[str]
 SCORES = ("AC", "NMI", "ARI", "F")

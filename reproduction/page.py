@@ -21,6 +21,7 @@ from reproduction.run import Settings, progress
 from reproduction.tables import markdown
 from subspaces import __version__
 from subspaces.app.files import FileError
+from subspaces.metrics.tables import Cell, Table
 from subspaces.utils.atomic import write_text
 from subspaces.utils.spelling import counted
 
@@ -104,7 +105,7 @@ def _report(page: Page) -> str:
     """Say what was run, what reproduces and what does not, counted from the results."""
     judged, below = list(judge(page.results)), list(_rows_below(page))
     glance = [line for name in page.results if (line := _summary(page.experiments[name], page.results[name]))]
-    scores = "median difference (ours − paper) | within 0.3 | inside our spread | AC of KTRR: ours | paper |"
+    scores = "median difference (ours − paper) | within 0.3 | inside our spread | AC of KTRR: ours | paper"
     parts = [
         "## Report",
         "**What was run.** " + _ran(page),
@@ -113,21 +114,21 @@ def _report(page: Page) -> str:
         f"**What the paper leaves open.**\n\n{page.words['open'].strip()}",
         f"**Try it.**\n\n{page.words['commands'].strip()}",
         "### Cells run and left",
-        _table("| | cells of the whole protocol | done and kept | left | CPU minutes spent |", _status(page)),
+        _table(" | cells of the whole protocol | done and kept | left | CPU minutes spent", _status(page)),
         "### At a glance",
-        _table(f"| | compared numbers | {scores}", glance),
+        _table(f" | compared numbers | {scores}", glance),
         "### Every claim, judged",
-        _table("| where | what the paper says | by its own numbers | by ours | our figures |", map(_claim, judged)),
+        _table("where | what the paper says | by its own numbers | by ours | our figures", map(_claim, judged)),
     ]
     if below:
-        head = "| where | row | ours | paper | what is known |"
+        head = "where | row | ours | paper | what is known"
         parts += ["### Accuracies more than a point below the paper", _table(head, below)]
     return "\n\n".join(parts) + "\n"
 
 
 def _table(head: str, rows: Iterable[Sequence[object]]) -> str:
-    lines = [" | ".join(str(cell).replace("|", "\\|") for cell in row) for row in rows]
-    return "\n".join([head, "|---" * (head.count("|") - 1) + "|", *(f"| {line} |" for line in lines)])
+    cells = [[cell if isinstance(cell, Cell) else str(cell) for cell in row] for row in rows]
+    return Table(head.split(" | "), cells).to_markdown()
 
 
 def _ran(page: Page) -> str:
@@ -181,18 +182,17 @@ def _status(page: Page) -> Iterator[tuple[object, ...]]:
         yield page.experiments[name].paper or name, cells, f"{kept}{earlier}", cells - kept, f"{minutes:.1f}"
 
 
-def _claim(each: Judged) -> tuple[str, ...]:
-    def word(verdict: Verdict | None) -> str:
-        return "–" if verdict is None else ("holds" if verdict.holds else "**fails**")
+def _claim(each: Judged) -> tuple[str | Cell, ...]:
+    def word(verdict: Verdict | None, figures: str = "") -> Cell:
+        fails = verdict is not None and not verdict.holds
+        return Cell("–" if verdict is None else "fails" if fails else "holds", bold=fails, mark=figures)
 
     figures = each.ours.figures if each.ours is not None else "cannot be judged by what has been run"
     if not each.tested:
         figures = "no experiment of the paper or ours is about it"
     shown = figures if len(figures) <= LONGEST else figures[:LONGEST].rsplit(" ", 1)[0] + " …"
-    own = word(each.paper)
-    if each.paper is not None and not each.paper.holds:
-        own += f": {each.paper.figures[:LONGEST]}"
-    return each.where, each.text, own, word(each.ours), shown
+    own = f": {each.paper.figures[:LONGEST]}" if each.paper is not None and not each.paper.holds else ""
+    return each.where, each.text, word(each.paper, own), word(each.ours), shown
 
 
 def _rows_below(page: Page) -> Iterator[tuple[str, ...]]:

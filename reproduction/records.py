@@ -6,21 +6,19 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from math import comb, inf
+from math import comb
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from reproduction.cells import Outcome, Result
 from reproduction.plan import DRAWN, HERE, Experiment, Planned, names_of, read_chosen
 from subspaces.metrics import PAPER_SCORES
+from subspaces.metrics.significance import LEVEL, rank_sum
 from subspaces.utils.atomic import write_text
 from subspaces.utils.spelling import counted
 
-LEVEL = 0.05
-"""Below this p-value a difference counts."""
 RATIO = "t2 / KTRR"
 CLOCKS = ("t1", "t2", "seconds")
 """Metrics that are times: less is better, and no two are equal."""
@@ -168,19 +166,11 @@ def _test(records: Sequence[Record], samples: Mapping[int, Sequence[float]], met
             groups.setdefault((record.panel, record.metric), []).append(record)
     for own, *rivals in groups.values():
         for rival in rivals:
-            rival.p = rank_sum(samples[id(own)], samples[id(rival)])
+            first, second = samples[id(own)], samples[id(rival)]
+            # so few runs cannot show a difference, whatever their scores are
+            if first and second and 2 / comb(len(first) + len(second), len(first)) < LEVEL:
+                rival.p = rank_sum(first, second).pvalue
         own.dagger = bool(rivals) and all(rival.p is not None and rival.p < LEVEL for rival in rivals)
-
-
-def rank_sum(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return p of Wilcoxon's rank-sum test, exact where it can be; None where so few can show no difference."""
-    arrangements = comb(len(first) + len(second), len(first))
-    if not first or not second or 2 / arrangements >= LEVEL:
-        return None
-    method: Any = "exact"
-    if len({*first, *second}) < len(first) + len(second):  # ties: all arrangements, or the normal distribution
-        method = stats.PermutationMethod(n_resamples=inf) if arrangements <= 20_000 else "asymptotic"
-    return min(1.0, float(stats.mannwhitneyu(first, second, method=method).pvalue))
 
 
 # ------------------------------------------------------------------ CSV files

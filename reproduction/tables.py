@@ -2,53 +2,41 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from reproduction.plan import Experiment
-from reproduction.records import CLOCKS, LEVEL, Record, distinct, is_curve
+from reproduction.records import CLOCKS, Record, distinct, is_curve
+from subspaces.metrics.significance import LEVEL
+from subspaces.metrics.tables import Cell, Row, Table
 from subspaces.utils.spelling import counted
-from subspaces.utils.tabular import escape, tabular
-
-MISSING = "–"
 
 
 def markdown(experiment: Experiment, records: Sequence[Record]) -> str:
-    """Write one table per panel: every metric with the paper's number and the difference."""
-    parts = []
-    for panel in distinct(records, "panel"):
-        of_panel = [record for record in records if record.panel == panel]
-        if is_curve(of_panel):  # the first two columns are one cell here: both have no head
-            several = len(distinct(of_panel, "cut")) > 1
-            lines = [
-                [f"{label}{f', {cut}' * bool(several and cut)} | {metric}".strip(), *cells]
-                for label, cut, metric, cells in _curves(of_panel)
-            ]
-            columns = len(lines[0]) + 1
-        else:
-            lines = _table(experiment, of_panel)
-            columns = len(lines[0])
-        rows = [f"| {' | '.join(cells)} |" for cells in lines]
-        parts += [f"**{panel}**\n", rows[0], "|---" * columns + "|", *rows[1:], ""]
-    return "\n".join([*parts, *_footnotes(experiment, records)]).rstrip() + "\n"
+    """Write one table per panel: every metric with the paper's number and the difference; notes on all at the end."""
+    parts = [table.to_markdown() + "\n" for table in _tables(experiment, records)]
+    return "\n".join([*parts, *(f"{note}  " for note in _footnotes(experiment, records))]).rstrip() + "\n"
 
 
 def latex(experiment: Experiment, records: Sequence[Record]) -> str:
-    """Write the same as tables in the paper's style; plain ``tabular``, no package is needed."""
-    parts = [f"% {experiment.name}: {experiment.title}"]
+    """Write the same for LaTeX (booktabs), with the notes of each panel in its caption."""
+    tables = []
+    for table in _tables(experiment, records):
+        notes = _footnotes(experiment, [r for r in records if r.panel == table.caption])
+        tables.append(Table(table.header, table.rows, f"{experiment.title}: {table.caption}", notes).to_latex())
+    return "\n\n".join([f"% {experiment.name}: {experiment.title}", *tables]) + "\n"
+
+
+def _tables(experiment: Experiment, records: Sequence[Record]) -> Iterator[Table]:
     for panel in distinct(records, "panel"):
         of_panel = [record for record in records if record.panel == panel]
-        body = _curve_latex(of_panel) if is_curve(of_panel) else _table_latex(experiment, of_panel)
-        caption = f"{experiment.title}: {panel}. Upright: this package; in italics: the paper."
-        notes = " ".join(note.strip() for note in _footnotes(experiment, of_panel))
-        title = rf"\caption{{{escape(caption)} {escape(notes)}}}"
-        parts += [r"\begin{table}[htbp]\scriptsize", r"\centering", title, body, r"\end{table}", ""]
-    return "\n".join(parts)
+        header, *rows = _curves(of_panel) if is_curve(of_panel) else _by_metric(experiment, of_panel)
+        yield Table(header, rows, panel)
 
 
-def _table(experiment: Experiment, records: Sequence[Record]) -> list[list[str]]:
+def _by_metric(experiment: Experiment, records: Sequence[Record]) -> list[list[str | Cell]]:
     """Rows are methods; a column for each metric, and for the paper's number and the difference where it has any."""
-    header, lines = [""], [[label] for label, _ in _rows(records)]
+    header: list[str | Cell] = [""]
+    lines: list[list[str | Cell]] = [[label] for label, _ in _rows(records)]
     for metric in (metric for metric in experiment.metrics if any(record.metric == metric for record in records)):
         compared = any(r.paper is not None for r in records if r.metric == metric)
         beside = [_paper, *[_difference] * (metric not in CLOCKS)] if compared else []
@@ -59,46 +47,26 @@ def _table(experiment: Experiment, records: Sequence[Record]) -> list[list[str]]
     return [header, *lines]
 
 
-def _table_latex(experiment: Experiment, records: Sequence[Record]) -> str:
-    metrics = [metric for metric in experiment.metrics if any(record.metric == metric for record in records)]
-    rows = []
-    for label, of_row in _rows(records):
-        by_metric = {record.metric: record for record in of_row}
-        numbers = (escape(_number(by_metric.get(metric)).replace(" ± ", "±")) for metric in metrics)
-        rows.append([escape(label), *(re.sub(r"\*\*(.+)\*\*", r"\\textbf{\1}", number) for number in numbers)])
-        if any(record.paper is not None for record in of_row):
-            rows.append([r"\quad \textit{paper}", *(_italic(_paper(by_metric.get(metric))) for metric in metrics)])
-    return tabular(f"l||{'l' * len(metrics)}", ["Methods", *map(escape, metrics)], rows)
-
-
-def _curve_latex(records: Sequence[Record]) -> str:
-    header, *rows = _curves(records)
-    lines = []
-    for label, cut, metric, cells in rows:
-        if cut:
-            lines.append([escape(f"{label}, {cut}"), escape(metric), *map(escape, cells)])
-        elif label == "*paper*":
-            lines.append([r"\quad \textit{paper}", "", *map(_italic, cells)])
-    return tabular(f"ll||{'l' * len(header[-1])}", ["", "", *header[-1]], lines)
-
-
-def _curves(records: Sequence[Record]) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Yield label, cut, metric and numbers along the axis of every row and cut, the paper's and the difference below.
+def _curves(records: Sequence[Record]) -> Iterator[Row]:
+    """Yield a header, then label, metric and numbers along the axis of every row and cut, the paper's below.
 
     The metrics are those the paper has numbers of; all of them where it has none. The CSV file always has all.
     """
     places = sorted({record.x for record in records if record.x is not None})
-    yield "", "", "", [f"{x:g}" for x in places]
+    yield ["", "", *(f"{x:g}" for x in places)]
     printed = [record for record in records if record.paper is not None]
+    several = len(distinct(records, "cut")) > 1
     for metric in [m for m in distinct(records, "metric") if m in distinct(printed, "metric") or not printed]:
         for label, of_row in _rows([record for record in records if record.metric == metric]):
             by_cut = {cut: {r.x: r for r in of_row if r.cut == cut} for cut in distinct(of_row, "cut")}
             for cut, by_place in by_cut.items():
-                yield label, cut, metric, [_number(by_place.get(x), short=True) for x in places]
+                name = f"{label}, {cut}" if several and cut else label
+                yield [name, metric, *(_number(by_place.get(x), short=True) for x in places)]
             if any(record.paper is not None for record in of_row):
                 first = next(iter(by_cut.values()))
-                yield "*paper*", "", "", [_paper(first.get(x), short=True) for x in places]
-                yield "*Δ* of the first", "", "", [_difference(first.get(x)) for x in places]
+                yield [Cell("paper", italic=True), "", *(_paper(first.get(x), short=True) for x in places)]
+                delta = Cell("Δ", italic=True, mark=" of the first")
+                yield [delta, "", *(_difference(first.get(x)) for x in places)]
 
 
 def _rows(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
@@ -107,13 +75,13 @@ def _rows(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
     return [(found[0].row + " ‡" * bool(found[0].mark), found) for found in rows]
 
 
-def _number(record: Record | None, *, short: bool = False) -> str:
+def _number(record: Record | None, *, short: bool = False) -> Cell:
     if record is None or record.mean is None:
-        return MISSING
+        return Cell("–")
     if short:
-        return f"{record.mean:.1f}"
+        return Cell(f"{record.mean:.1f}")
     text = f"{record.mean:.2f} ± {record.sd:.2f}" if record.n > 1 else f"{record.mean:.2f}"
-    return (f"**{text}**" if record.best else text) + "†" * record.dagger
+    return Cell(text, bold=record.best, mark="†" * record.dagger)
 
 
 def _paper(record: Record | None, *, short: bool = False) -> str:
@@ -128,10 +96,6 @@ def _difference(record: Record | None) -> str:
     return "" if record is None or record.difference is None else f"{record.difference:+.1f}"
 
 
-def _italic(text: str) -> str:
-    return rf"\textit{{{escape(text)}}}" if text else ""
-
-
 def _footnotes(experiment: Experiment, records: Sequence[Record]) -> list[str]:
     marks: dict[str, dict[str, None]] = {}
     for record in records:
@@ -140,18 +104,14 @@ def _footnotes(experiment: Experiment, records: Sequence[Record]) -> list[str]:
     notes = [f"‡ smaller than the paper's protocol: {mark} ({'; '.join(rows)})." for mark, rows in marks.items()]
     if any(record.dagger for record in records):
         notes.append("† different from every rival of the paper at 0.05 by Wilcoxon's rank-sum test.")
-    return [note + "  " for note in [*notes, *_tests(records, experiment.tested)]]
-
-
-def _tests(records: Sequence[Record], metrics: Sequence[str]) -> Iterator[str]:
-    """Say the outcome of the paper's test for every panel; metrics with the same outcome together."""
-    for panel in distinct(records, "panel"):
+    for panel in distinct(records, "panel"):  # metrics with the same outcome of the paper's test together
         outcomes: dict[str, list[str]] = {}
-        for metric in metrics:
+        for metric in experiment.tested:
             printed = [r for r in records if (r.panel, r.metric) == (panel, metric) and r.paper is not None]
             if len(printed) > 1 and printed[0].distinct:
                 outcomes.setdefault(_outcome(*printed), []).append(metric)
-        yield from (f"Test, {panel}, {', '.join(tested)}: {said}." for said, tested in outcomes.items())
+        notes += [f"Test, {panel}, {', '.join(tested)}: {said}." for said, tested in outcomes.items()]
+    return notes
 
 
 def _outcome(own: Record, *rivals: Record) -> str:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import csv
-import http.client
 import re
 import shutil
 import subprocess
 import sys
-import time
 from urllib.parse import urlsplit
 
 import numpy as np
-import psutil
 import pytest
 
 from subspaces.datasets import make_subspaces
@@ -92,11 +89,8 @@ def _is_here(url, host):
 def press(page, slider, key):
     """Press a key on a slider (in the order of the page: λ, η, clusters) and wait for the page to follow."""
     before = page.inner_text(".quality")
-    start = time.perf_counter()
     page.locator(".noUi-handle").nth(slider).press(key)
     page.wait_for_function(CHANGED, arg=before, timeout=30_000)
-    seconds = time.perf_counter() - start
-    return seconds, float(page.inner_text(".quality .seconds"))
 
 
 def place_of(page, point):
@@ -119,25 +113,22 @@ def place_of(page, point):
 def test_sliders_move_the_picture(page):
     assert page.inner_text(".quality .clusters") == "10 clusters"
     graph = page.locator(".bk-Figure").first.screenshot()
-    seconds, reported = press(page, 2, "ArrowRight")
-    print(f"n = {N_POINTS}, one cluster more: {seconds:.2f} s in the browser, {reported:.2f} s on the server")
+    press(page, 2, "ArrowRight")
     assert page.inner_text(".quality .clusters") == "11 clusters"
     assert page.locator(".gallery .card").count() == 11
     page.wait_for_timeout(500)
     assert page.locator(".bk-Figure").first.screenshot() != graph
     separation = page.inner_text(".quality .separation")
-    for slider, name in ((0, "λ"), (1, "η")):
-        seconds, reported = press(page, slider, "ArrowLeft")
-        print(f"n = {N_POINTS}, a step of {name}: {seconds:.2f} s in the browser, {reported:.2f} s on the server")
+    for slider in (0, 1):  # λ, η
+        press(page, slider, "ArrowLeft")
     assert page.inner_text(".quality .separation") != separation
-    assert "KTRR(11" in page.inner_text("pre >> nth=0")
+    assert "n_clusters=11" in page.inner_text("pre >> nth=0")
 
 
 def test_slider_of_the_tree_is_immediate(page):
     slider = 3
     for key, level in (("ArrowRight", 11), ("ArrowRight", 12), ("ArrowLeft", 11), ("Home", 1), ("End", None)):
-        seconds, reported = press(page, slider, key)
-        print(f"n = {N_POINTS}, {key} on the tree: {seconds:.2f} s in the browser, {reported:.2f} s on the server")
+        press(page, slider, key)
         shown = page.inner_text(".level")
         assert level is None or f"Level {level}:" in shown
     n = int(re.match(r"Level (\d+):", shown)[1])
@@ -153,7 +144,7 @@ def test_slider_of_the_tree_is_immediate(page):
 
 def test_choices_move_the_picture(page):
     page.locator("select").nth(2).select_option("cluster_qr")
-    page.locator("pre", has_text="assign_labels='qr'").wait_for(timeout=30_000)
+    page.locator("pre", has_text="assign_labels='cluster_qr'").wait_for(timeout=30_000)
     before = page.inner_text(".quality")
     page.locator("select").nth(2).select_option("modularity")
     page.locator("pre", has_text="assign_labels='modularity'").wait_for(timeout=30_000)
@@ -215,36 +206,7 @@ def test_dark_as_the_system_or_by_the_switch(browser, server):
     opened.close()
 
 
-def test_choosing_brings_back_the_first_answer(page):
-    page.get_by_role("button", name="Choose for me").click()
-    page.locator("pre", has_text="SubspaceClustering()").first.wait_for(timeout=60_000)
-
-
 def test_narrow_page_has_no_sideways_scroll(page):
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_timeout(1000)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def test_server_is_for_this_machine_and_this_page_only(server):
-    address, process = server
-    parts = urlsplit(address)
-    assert parts.hostname == "127.0.0.1"
-    listening = [c.laddr.ip for c in psutil.Process(process.pid).net_connections() if c.status == psutil.CONN_LISTEN]
-    assert listening == ["127.0.0.1"]
-    assert len(parts.path) > 12  # the secret
-
-    def status(path, **headers):
-        connection = http.client.HTTPConnection(parts.netloc, timeout=20)
-        connection.request("GET", path, headers=headers)
-        return connection.getresponse().status
-
-    assert status("/") == 404
-    upgrade = {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-    }
-    assert status(f"{parts.path}/ws", Origin="http://elsewhere.example", **upgrade) == 403
-    assert re.fullmatch(r"/[\w-]+", parts.path)

@@ -1,4 +1,4 @@
-"""What the explorer computes: the estimator's labels, reusing what a moved slider does not change."""
+"""Computations of the explorer: the estimator's labels, reusing what a moved slider does not change."""
 
 from __future__ import annotations
 
@@ -10,21 +10,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_digits, load_wine
 
 import subspaces.app.explorer.session as session_module
 from cli_data import fails, run
 from subspaces import KTRR, SC, SubspaceClustering
-from subspaces.app.explorer.edits import Edits
-from subspaces.app.explorer.saving import labels_file
-from subspaces.app.explorer.session import EXPLORED_KERNELS, N_CELLS, Session, Settings
-from subspaces.app.explorer.shapes import image_shape_of
+from subspaces.app.explorer.session import (
+    EXPLORED_KERNELS,
+    MOST_LEVELS,
+    N_CELLS,
+    Edits,
+    Session,
+    Settings,
+    image_shape_of,
+)
+from subspaces.app.features import vectors_of
 from subspaces.engine import stages
-from subspaces.engine.plan import STAGES
-from subspaces.engine.run import Cache
 from subspaces.estimators import ridge as routes
-from subspaces.inspection.plots.matrices import cells_of
+from subspaces.inspection.plots.graph import cells_of
+from subspaces.inspection.scorers import modularity, separation
 from subspaces.spectral.partition import PARTITIONS
+
+TOPICS = ("apple pear cherry plum orchard juice", "engine piston gearbox brake wheel motor")
 
 
 def fitted(session, settings, **more):
@@ -36,10 +43,9 @@ def fitted(session, settings, **more):
 
 
 @pytest.mark.parametrize("kernel", EXPLORED_KERNELS)
-@pytest.mark.parametrize("scaling", [None, "unit"])
-def test_same_labels_for_every_kernel(data, kernel, scaling):
+def test_same_labels_for_every_kernel(data, kernel):
     session = Session(data[0])
-    settings = Settings(4, kernel=kernel, scaling=scaling)
+    settings = Settings(4, kernel=kernel, scaling="unit")
     for reg in (1.0, 0.1, 1.0):  # there and back again: what is kept must not have been overwritten
         view = session.compute(replace(settings, reg=reg))
         expected = fitted(session, replace(settings, reg=reg))
@@ -48,11 +54,11 @@ def test_same_labels_for_every_kernel(data, kernel, scaling):
 
 
 @pytest.mark.parametrize("assign_labels", PARTITIONS)
-@pytest.mark.parametrize(("n_nonzero", "n_clusters"), [(3, 4), (8, 2), (1, 6)])
-def test_same_labels_for_every_cut(data, partition, n_nonzero, n_clusters):
+@pytest.mark.parametrize(("n_nonzero", "n_clusters"), [(8, 2), (1, 6)])
+def test_same_labels_for_every_cut(data, assign_labels, n_nonzero, n_clusters):
     session = Session(data[0])
     session.compute(Settings(4))
-    settings = Settings(n_clusters, n_nonzero=n_nonzero, assign_labels=partition)
+    settings = Settings(n_clusters, n_nonzero=n_nonzero, assign_labels=assign_labels)
     np.testing.assert_array_equal(session.compute(settings).labels, fitted(session, settings).labels_)
 
 
@@ -63,11 +69,6 @@ def test_exported_line_gives_the_same_labels(data):
     names: dict[str, object] = {"X": X}
     exec(session.python(view), names)
     np.testing.assert_array_equal(names["labels"], view.labels)
-
-
-def test_exported_line_of_a_sample_says_so(data):
-    session = Session(data[0], max_points=50)
-    assert "50 sampled rows" in session.python(session.compute(Settings(3)))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,6 @@ def explored(tmp_path_factory):
     "changed",
     [
         {},
-        {"n_clusters": 5},
         {"kernel": "quadratic", "reg": 1 / 3, "scaling": "unit"},
         {"kernel": "neighbors", "assign_labels": "modularity"},
         {"affine": True, "scaling": None, "assign_labels": "cluster_qr"},
@@ -124,8 +124,9 @@ def test_where_no_command_does_it_there_is_none(data):
     view = session.compute(Settings(4))
     assert session.command(session.at_level(view, 2), "x.csv") == ""
     assert session.command(session.edited(view, Edits.none(4).merged([0, 1])), "x.csv") == ""
-    sample = Session(data[0], max_points=50)
-    assert sample.command(sample.compute(Settings(3)), "x.csv") == ""
+    subset = Session(data[0], max_points=50)
+    assert subset.command(subset.compute(Settings(3)), "x.csv") == ""
+    assert "50 sampled rows" in subset.python(subset.compute(Settings(3)))
 
 
 def test_gaps_can_be_filled(tmp_path, monkeypatch):
@@ -166,29 +167,9 @@ def test_only_what_changed_is_computed(data, monkeypatch):
     assert calls[3:] == ["kernel", "ridge"]
 
 
-def test_the_cache_forgets_the_oldest():
-    cache = Cache(kernel=2, cut=0)
-    made = []
-
-    def get(key):
-        found = cache.find(("kernel", key))
-        if found is None:
-            made.append(key)
-            cache.put(("kernel", key), key)
-        return found or key
-
-    for key in "aabaca":  # c pushes b out, not a
-        assert get(key) == key
-    get("b")
-    assert made == ["a", "b", "c", "b"]
-    assert cache.keeps("kernel")
-    assert cache.keeps("graph")
-    assert not cache.keeps("cut")
-
-
 def test_a_session_keeps_as_many_matrices_as_fit(data, monkeypatch):
     n = len(data[0])
-    for squares, kept in ((0, 1), (40, 5), (10**6, 6)):
+    for squares, kept in ((0, 1), (40, 5)):
         monkeypatch.setattr(session_module, "available_bytes", lambda squares=squares: squares * 8 * n**2)
         session, made = Session(data[0]), []
         see = stages.see
@@ -227,15 +208,6 @@ def test_view_is_of_one_piece(data):
     for cluster, members in enumerate(view.members):
         assert (view.labels[members] == cluster).all()
     assert set(view.quality) == {"separation", "modularity", "components", "accuracy", "nmi"}
-    assert set(view.seconds) >= {*STAGES, "prepare"}
-
-
-def test_starts_with_the_choice_of_the_front_door(data):
-    session = Session(*data, max_points=60)  # the choice is made from all points
-    winner = SubspaceClustering().fit(data[0])
-    assert session.first_settings == Settings.of(winner.estimator_)
-    assert session.first_settings.n_clusters == winner.n_clusters_ == 4
-    assert "accuracy" not in Session(data[0]).compute(Settings(4)).quality
 
 
 def test_settings_of_neighbours_are_those_of_sc(data):
@@ -245,22 +217,15 @@ def test_settings_of_neighbours_are_those_of_sc(data):
     view = session.compute(settings)
     expected = SC(4, n_neighbors=9, bandwidth="local", scaling="unit", n_init=session.n_init).fit(data[0])
     np.testing.assert_array_equal(view.labels, expected.labels_)
-    assert session.explain(view, 3).n_representers > 0  # its neighbours
+    found = session.explain(view, 3)  # its neighbours
+    np.testing.assert_array_equal(found.coefficients, view.model.affinity_matrix_.toarray()[found.points, 3])
     names: dict[str, object] = {"X": data[0]}
     exec(session.python(view), names)
     np.testing.assert_array_equal(names["labels"], view.labels)
 
 
-def test_representers_are_the_column(data):
-    session = Session(data[0])
-    view = session.compute(Settings(4))
-    found = session.explain(view, 7)
-    column = view.model.coefficients_.toarray()[:, 7]
-    np.testing.assert_array_equal(found.coefficients, column[found.points])
-
-
 def saved_rows(session, view, suffix=".csv"):
-    return list(csv.DictReader(labels_file(session, view, suffix).read().decode().splitlines()))
+    return list(csv.DictReader(session.labels_file(view, suffix).read().decode().splitlines()))
 
 
 def test_saved_labels_are_as_the_command_line_writes_them(data):
@@ -286,7 +251,7 @@ def test_workbook_has_the_given_names(data, tmp_path):
     openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install subspaces[app]")
     session = Session(data[0])
     view = session.edited(session.compute(Settings(4)), Edits.none(4).renamed(2, "cats"))
-    sheet = openpyxl.load_workbook(labels_file(session, view, ".xlsx")).active
+    sheet = openpyxl.load_workbook(session.labels_file(view, ".xlsx")).active
     rows = list(sheet.iter_rows(values_only=True))
     assert rows[0][:3] == ("row", "cluster", "name")
     assert {row[1]: row[2] for row in rows[1:]}[2] == "cats"
@@ -322,12 +287,10 @@ def test_wrong_arguments(data):
         Session(data[0], image_shape=(5, 5))
 
 
-# ---------------------------------------------------------------- the page, without a browser
+# ---------------------------------------------------------------- images, texts, levels
 
 
 def test_square_pictures_are_recognised(rng):
-    from sklearn.datasets import load_digits
-
     digits = load_digits().data[:200]
     assert Session(digits).image_shape == (8, 8)
     assert Session(digits, image_shape=(4, 16)).image_shape == (4, 16)
@@ -338,3 +301,92 @@ def test_square_pictures_are_recognised(rng):
     walks = np.cumsum(rng.normal(size=(200, 64)), axis=1)
     for other in (curves, walks, rng.normal(size=(200, 64)), digits[:, rng.permutation(64)], sparse.csr_array(digits)):
         assert image_shape_of(other) is None
+
+
+def test_levels_are_those_of_the_model_without_another_fit(data, monkeypatch):
+    session = Session(*data)
+    fit = session.compute(Settings(4))
+    monkeypatch.setattr(session, "_fit", lambda *_, **__: pytest.fail("fitted again"))
+    assert fit.level is None
+    assert 4 < fit.n_levels <= MOST_LEVELS
+    for k in range(1, fit.n_levels + 1):
+        view = session.at_level(fit, k)
+        np.testing.assert_array_equal(view.labels, fit.model.labels_at(k))
+        assert (view.level, len(view.sizes), len(view.members), len(view.centres)) == (k, k, k, k)
+        assert view.points is fit.points  # nothing moves
+        assert (view.labels[[np.flatnonzero((fit.points == c).all(axis=1))[0] for c in view.centres]] == range(k)).all()
+        for cluster, members in enumerate(view.members):
+            assert (view.labels[members] == cluster).all()
+        np.testing.assert_array_equal(view.cells, cells_of(view.model.affinity_matrix_, view.labels, N_CELLS))
+    same = session.at_level(session.at_level(fit, 2), 4)
+    assert same.quality == fit.quality
+
+
+def test_quality_is_that_of_the_scorers(data):
+    view = Session(data[0]).compute(Settings(4))
+    assert view.quality["separation"] == separation(view.model, None)
+    assert view.quality["modularity"] == modularity(view.model, None)
+
+
+def test_exported_lines_give_the_level(data):
+    session = Session(data[0])
+    view = session.at_level(session.compute(Settings(4)), 6)
+    names: dict[str, object] = {"X": data[0]}
+    exec(session.python(view), names)
+    np.testing.assert_array_equal(names["labels"], view.labels)
+
+
+def test_tests_come_with_the_models_tree(data):
+    session = Session(data[0])
+    fit = session.compute(Settings(4))
+    tree = replace(fit.tree, p_value=np.linspace(0, 1, len(fit.tree.merges)))
+    fit.model._tree = tree
+    tested = session.tested(session.at_level(fit, 3))
+    assert not fit.is_tested
+    assert tested.is_tested
+    assert tested.tree is tree
+    assert session.at_level(tested, 5).is_tested  # and stays so
+    fit.model._tree = replace(tree, merges=tree.merges[::-1])  # of another graph
+    assert session.tested(fit).tree is fit.tree
+
+
+@pytest.fixture(scope="module")
+def texts():
+    rng = np.random.default_rng(0)
+    return [f"\n<b>no {i}</b> " + " ".join(rng.choice(TOPICS[i % 2].split(), 9)) + "\nmore" for i in range(60)]
+
+
+@pytest.fixture(scope="module")
+def written(texts):
+    return Session(vectors_of(texts, "tfidf"), texts=texts, settings=Settings(2))
+
+
+def test_words_follow_the_clusters(written, texts):
+    view = written.compute(Settings(2))
+    for words in view.words:
+        assert any(set(words) <= {*topic.split(), "more"} for topic in TOPICS)
+    assert {len(words) for words in written.at_level(view, 1).words} == {8}
+    assert written.first_lines[3] == " ".join(texts[3].splitlines()[1].split())
+    assert len(Session(vectors_of(texts, "tfidf"), texts=texts, max_points=40).texts) == 40
+    with pytest.raises(ValueError, match="texts must have one entry"):
+        Session(np.eye(60), texts=texts[:-1])
+
+
+def test_doubtful_are_those_of_little_confidence(written):
+    view = written.compute(Settings(4))
+    for cluster, rows in enumerate(view.doubtful):
+        own = np.flatnonzero((view.labels == cluster) & (view.confidence < 0.5))
+        assert len(rows) == min(3, len(own))
+        assert set(rows) <= set(own)
+        assert np.all(np.diff(view.confidence[rows]) >= 0)
+
+
+def test_merged_labels_can_be_repeated_in_python(data):
+    session = Session(data[0])
+    view = session.edited(session.compute(Settings(4)), Edits.none(4).merged([0, 2]))
+    names: dict[str, object] = {"X": data[0]}
+    exec(session.python(view), names)
+    np.testing.assert_array_equal(names["labels"], view.labels)
+    model = session.labelled(view)
+    assert (model.n_clusters_, view.model.n_clusters_) == (3, 4)
+    np.testing.assert_array_equal(model.predict(data[0]), view.labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import combinations, product
 
 import numpy as np
@@ -20,60 +21,47 @@ RANKS = np.array(DEMSAR.split(), dtype=float).reshape(14, 4)
 DIFFERENCES = [0.005, -0.008, 0.017, 0.033, 0.006, -0.005, 0.007, 0, 0.063, 0, 0.022, 0.047, 0.009, 0.021]
 
 
-def rank_sum_by_counting(a, b):
-    ranks = stats.rankdata(np.concatenate([a, b]))
-    sums = np.array([ranks[list(chosen)].sum() for chosen in combinations(range(len(ranks)), len(a))])
-    own, middle = ranks[: len(a)].sum(), sums.mean()
-    low, high = (sums <= own + 1e-9).mean(), (sums >= own - 1e-9).mean()
-    return min(1.0, 2 * min(low, high)), middle
-
-
-@pytest.mark.parametrize("largest", [1000, 3])
-def test_rank_sum_is_exact(largest, rng):
-    for sizes in ((3, 4), (5, 5), (2, 6)):
-        a, b = (rng.integers(0, largest, size).astype(float) for size in sizes)
-        found = rank_sum(a, b)
-        assert found.exact
-        assert found.pvalue == pytest.approx(rank_sum_by_counting(a, b)[0])
-        assert found.n == sum(sizes)
-
-
-def test_rank_sum_of_few_runs():
-    assert rank_sum([1, 2, 3], [4, 5, 6]).pvalue == pytest.approx(2 / 20)
-    assert rank_sum(np.arange(10), np.arange(10, 20)).pvalue == pytest.approx(2 / 184756)
-    assert rank_sum([1, 1], [1, 1, 1]) == (3.0, 1.0, 5, True)
-    many = rank_sum(np.r_[np.zeros(40), 1], np.ones(40))
-    assert not many.exact
-    assert many.pvalue < 1e-6
-
-
-def signed_rank_by_counting(differences):
-    ranks = stats.rankdata(np.abs(differences))
-    split = (ranks * (np.array(differences) == 0)).sum() / 2
-    signs = np.array(list(product([0, 1], repeat=len(differences)))) * (np.array(differences) != 0)
-    own = (ranks * (np.array(differences) > 0)).sum() + split
-    sums = signs @ ranks + split
+def two_sided(sums, own):
     return min(1.0, 2 * min((sums <= own + 1e-9).mean(), (sums >= own - 1e-9).mean()))
 
 
+@pytest.mark.parametrize("largest", [1000, 3])
+def test_rank_sum_counts_arrangements(largest, rng):
+    for sizes in ((3, 4), (5, 5), (2, 6)):
+        a, b = (rng.integers(0, largest, size).astype(float) for size in sizes)
+        ranks = stats.rankdata(np.concatenate([a, b]))
+        sums = np.array([ranks[list(chosen)].sum() for chosen in combinations(range(len(ranks)), len(a))])
+        found = rank_sum(a, b)
+        assert found.pvalue == pytest.approx(two_sided(sums, ranks[: len(a)].sum()))
+        assert (found.n, found.exact) == (sum(sizes), True)
+
+
+def test_rank_sum_of_alike_and_of_many():
+    assert rank_sum(np.arange(10), np.arange(10, 20)).pvalue == pytest.approx(2 / 184756)
+    assert rank_sum([1, 1], [1, 1, 1]) == (3.0, 1.0, 5, True)
+    for many in (rank_sum(np.r_[np.zeros(40), 1], np.ones(40)), rank_sum(np.arange(40), np.arange(40, 80))):
+        assert not many.exact
+        assert many.pvalue < 1e-6
+
+
 def test_signed_rank_of_the_textbook():
+    ranks, differences = stats.rankdata(np.abs(DIFFERENCES)), np.array(DIFFERENCES)
+    split = ranks[differences == 0].sum() / 2  # zeros count half on each side
+    sums = np.array(list(product([0, 1], repeat=14))) * (differences != 0) @ ranks + split
     found = signed_rank(DIFFERENCES, np.zeros(14))
-    assert found.statistic == 12  # T, zeros split
-    assert found.exact
-    assert found.pvalue == pytest.approx(signed_rank_by_counting(DIFFERENCES))
-    assert found.pvalue < 0.05  # the critical value of 14 data sets is 21
+    assert found.pvalue == pytest.approx(two_sided(sums, ranks[differences > 0].sum() + split))
+    assert (found.statistic, found.exact) == (12, True)  # T; the critical value of 14 data sets is 21
 
 
-def test_signed_rank(rng):
+def test_signed_rank_is_exact_up_to_50_pairs(rng):
     a, b = rng.normal(size=9), rng.normal(size=9)
     assert signed_rank(a, b).pvalue == pytest.approx(stats.wilcoxon(a, b, method="exact").pvalue)
     assert signed_rank(a, a) == (0.0, 1.0, 9, True)
-    assert signed_rank(range(1, 6), np.zeros(5)).pvalue == 2 / 2**5
-    assert signed_rank(range(1, 51), np.zeros(50))[1:] == (2 / 2**50, 50, True)  # exact up to 50 pairs without ties
+    assert signed_rank(range(1, 51), np.zeros(50))[1:] == (2 / 2**50, 50, True)
     assert not signed_rank(range(1, 52), np.zeros(51)).exact
-    long = signed_rank(np.round(rng.normal(0.5, size=60), 1), np.zeros(60))
-    assert not long.exact
-    assert 0 < long.pvalue < 1
+    tied = signed_rank(np.round(rng.normal(0.5, size=40), 1), np.zeros(40))
+    assert not tied.exact
+    assert 0 < tied.pvalue < 1
 
 
 def test_holm():
@@ -91,28 +79,28 @@ def test_friedman_and_nemenyi_of_the_textbook():
     assert found.critical_difference == pytest.approx(1.25, abs=0.005)
     assert found.groups() == [("m+cf", "m", "cf", "C4.5")]
     assert "Mean ranks on 14 data sets: m+cf 1.96, m 2.00" in str(found)
+    alike = friedman(np.ones((4, 3)), list("abc"))
+    assert (alike.statistic, alike.pvalue, alike.ranks.tolist()) == (0, 1, [2, 2, 2])
 
 
-@pytest.mark.parametrize(("k", "quantile"), [(3, 2.343), (5, 2.728), (10, 3.164)])
-def test_critical_values_of_the_textbook(k, quantile, rng):
-    found = friedman(rng.normal(size=(6, k)), [str(i) for i in range(k)])
-    assert found.critical_difference == pytest.approx(quantile * np.sqrt(k * (k + 1) / 36), rel=5e-4)
-
-
-def test_groups_follow_from_nemenyi(rng):
+def test_pairwise_tests_by_scikit_posthocs(rng):
+    pytest.importorskip("scikit_posthocs")
     found = friedman(rng.normal(size=(40, 6)) + np.linspace(3, 0, 6), list("abcdef"))
-    p, groups = found.nemenyi(), found.groups()
-    assert np.allclose(np.diag(p), 1)
+    p, groups = found.pairwise(), found.groups()
     alike = {frozenset(pair) for group in groups for pair in combinations(group, 2)}
-    for i, j in combinations(range(6), 2):
-        assert (p[i, j] >= 0.05) == (frozenset((found.names[i], found.names[j])) in alike)
+    for pair in combinations("abcdef", 2):
+        assert (p.loc[pair] >= 0.05) == (frozenset(pair) in alike)
     assert not any(set(one) < set(other) for one in groups for other in groups)
+    conover = found.pairwise("conover")
+    assert conover.loc["a", "f"] < 0.001 < conover.loc["a", "b"]
+    with pytest.raises(ValueError, match="test must be nemenyi or conover; got 'tukey'"):
+        found.pairwise("tukey")
 
 
-def test_all_alike():
-    found = friedman(np.ones((4, 3)), list("abc"))
-    assert (found.statistic, found.pvalue) == (0, 1)
-    assert found.ranks.tolist() == [2, 2, 2]
+def test_scikit_posthocs_is_asked_for(monkeypatch, rng):
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
+    with pytest.raises(ImportError, match=r"need scikit-posthocs: pip install 'subspaces\[stats\]'"):
+        friedman(rng.normal(size=(4, 3)), list("abc")).pairwise()
 
 
 @pytest.mark.parametrize(

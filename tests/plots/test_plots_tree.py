@@ -1,9 +1,8 @@
-"""The dendrogram by what it draws: every branch where the tree says, levels in their order, dots for p-values."""
+"""Dendrogram by what it draws: every branch where the tree says, levels in their order, dots for p-values."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,10 +12,9 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from subspaces import EKTRR, KASP, KTRR
+from subspaces import EKTRR, KTRR
 from subspaces.datasets import make_subspaces
 from subspaces.inspection.plots import TreeDisplay, style
-from subspaces.inspection.plots.tree import p_text
 from subspaces.spectral.hierarchy import cluster_tree
 
 pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed: pip install subspaces[plot]")
@@ -48,7 +46,7 @@ def branches(display):
     return lines
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 20, 100])
+@pytest.mark.parametrize("k", [1, 2, 20])
 def test_a_line_across_a_level_meets_as_many_branches(k):
     display = TreeDisplay.from_tree(tree_of(k))
     paths = [path.vertices for path in branches(display).get_paths()]
@@ -70,14 +68,6 @@ def test_only_a_little_below_the_labels_is_drawn():
             TreeDisplay(tree, levels)
 
 
-@pytest.mark.parametrize("levels", [1, 2, 3, 7, 30])
-def test_any_level_can_be_the_finest(levels):
-    tree = tree_of(20)
-    display = TreeDisplay.from_tree(tree, levels=min(levels, tree.n_leaves))
-    assert len(display.heights_) == max(2, display.levels)
-    display.figure_.canvas.draw()
-
-
 def test_branches_have_the_colours_of_their_clusters():
     tree = tree_of(5)
     display = TreeDisplay.from_tree(tree, levels=5)
@@ -89,19 +79,13 @@ def test_branches_have_the_colours_of_their_clusters():
     assert sorted(text.get_text() for text in display.ax_.get_xticklabels()) == ["0", "1", "2", "3", "4"]
 
 
-def test_neighbours_differ_in_colour_where_the_palette_ends():
-    display = TreeDisplay(tree_of(40))
-    order = sorted(range(40), key=lambda c: np.mean([display.places_[p] for p in display._ends(c)]))
-    colors = [display.colors_[c] for c in order]
-    assert all(a != b for a, b in pairwise(colors))
-
-
 def test_wide_branches_hold_many_points():
     tree = tree_of(6)
     display = TreeDisplay.from_tree(tree)
     widths = np.asarray(branches(display).get_linewidths())
-    assert widths[0] == widths.max()  # the root
-    assert widths.min() > 0
+    shares = tree.sizes[display.pieces_] / tree.sizes[-1]
+    np.testing.assert_allclose(np.sort(widths), np.sort(0.7 + 4.3 * np.sqrt(shares)))
+    assert widths[0] == widths.max() == 5  # the root
 
 
 def test_dots_tell_the_real_from_chance():
@@ -116,6 +100,7 @@ def test_dots_tell_the_real_from_chance():
     assert names[-2:] == ["real split (p ≤ 0.05)", "may be chance (p > 0.05)"]
     assert [text.get_text() for text in display.ax_.texts] == ["p 0.001", "p 0.040", "p 0.20"]
     assert "no split was tested" not in display.ax_.get_xlabel()
+    assert not TreeDisplay.from_tree(with_p(tree_of(20), [0.01] * 10)).ax_.texts  # no room
 
 
 def test_without_p_values_there_are_no_dots():
@@ -123,21 +108,6 @@ def test_without_p_values_there_are_no_dots():
         display = TreeDisplay.from_tree(tree)
         assert not [line for line in display.ax_.lines if line.get_marker() == "o"]
         assert "no split was tested" in display.ax_.get_xlabel()
-
-
-def test_p_values_are_written_only_where_there_is_room():
-    assert not TreeDisplay.from_tree(with_p(tree_of(20), [0.01] * 10)).ax_.texts
-
-
-def test_p_values_for_people():
-    assert [p_text(p) for p in (0, 0.0009, 0.0011, 0.05, 0.5, 1)] == [
-        "< 0.001",
-        "< 0.001",
-        "0.001",
-        "0.050",
-        "0.50",
-        "1.00",
-    ]
 
 
 def test_layers_are_lines():
@@ -160,13 +130,5 @@ def test_from_estimators_and_pipelines(data):
     assert display.tree is model.tree_
     pipeline = make_pipeline(StandardScaler(), KTRR(4)).fit(data[0])
     assert TreeDisplay.from_estimator(pipeline, levels=3, linestyles=":").levels == 3
-
-
-def test_landmarks_are_said_to_be_landmarks(data):
     large = EKTRR(4, n_landmarks=60, kernel="quadratic", reg=0.01).fit(data[0])
     assert "60 landmarks of EKTRR" in TreeDisplay.from_estimator(large).ax_.get_xlabel()
-
-
-def test_methods_without_a_graph_say_so(data):
-    with pytest.raises(ValueError, match="KASP has no tree_: it makes no graph between the points"):
-        TreeDisplay.from_estimator(KASP(4).fit(data[0]))

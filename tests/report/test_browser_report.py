@@ -107,20 +107,6 @@ def column(page, name):
     return page.locator(f"#table tbody tr td:nth-child({number})").all_inner_texts()
 
 
-def test_click_opens_the_members(open_report):
-    page = open_report("photos.html")
-    card = page.locator("article.card").nth(1)
-    assert not card.locator(".members li").first.is_visible()
-    card.locator("summary").click()
-    members = card.locator(".members li")
-    assert members.count() == 20
-    assert members.first.is_visible()
-    card.locator("img").evaluate_all("images => Promise.all(images.map(image => image.decode()))")
-    assert card.locator("img").evaluate_all("images => images.every(image => image.naturalWidth === 16)")
-    card.locator("summary").click()
-    assert not members.first.is_visible()
-
-
 def test_pictures_enlarge_by_mouse_and_keys(open_report):
     page = open_report("photos.html")
     card = page.locator("article.card").first
@@ -135,7 +121,9 @@ def test_pictures_enlarge_by_mouse_and_keys(open_report):
     assert page.locator("#look-name").inner_text() != name
     page.keyboard.press("Escape")
     assert not dialog.is_visible()
+    assert not card.locator(".members li").first.is_visible()
     card.locator("summary").click()
+    assert card.locator(".members li").count() == 20
     card.locator(".members li[tabindex]").nth(2).focus()
     page.keyboard.press("Enter")
     assert page.locator("#look-name").inner_text() == card.locator(".members .name").nth(2).inner_text()
@@ -163,18 +151,8 @@ def test_map_shows_what_is_under_the_pointer(open_report):
     page.keyboard.press("Enter")
     assert page.locator("#look-name").inner_text() in tip.inner_text()
     page.keyboard.press("Escape")
-    page.keyboard.press("ArrowLeft")
-    box, spot = page.locator("#map-canvas").bounding_box(), tip.inner_text()
     page.keyboard.press("Escape")
     assert not tip.is_visible()
-    found = set()
-    for x in range(20, int(box["width"]), 24):  # somewhere a point is met
-        for y in (0.25, 0.5, 0.75):
-            page.mouse.move(box["x"] + x, box["y"] + y * box["height"])
-            if tip.is_visible():
-                found.add(tip.inner_text())
-    assert found
-    assert "cluster" in spot
     before = page.evaluate("document.getElementById('map-canvas').toDataURL()")
     page.click("#map-in")
     page.click("#legend .chip >> nth=0")
@@ -184,22 +162,6 @@ def test_map_shows_what_is_under_the_pointer(open_report):
     page.click("#map-reset")
     page.click("#legend-all")
     assert page.locator("#legend .chip[aria-pressed=true]").count() == 3
-
-
-def test_doubtful_points_are_shown_and_lead_to_the_table(open_report):
-    page = open_report("photos.html")
-    section = page.locator("#doubtful")
-    names = section.locator(".name").all_inner_texts()
-    assert names
-    n = page.evaluate("data.confidence.filter(value => value < data.unsure).length")
-    link = section.locator("a[data-only]")
-    assert link.count() == (1 if n else 0)
-    if n:
-        link.click()
-        assert page.locator("#count").inner_text() == f"{n} of 60 shown"
-    else:
-        page.select_option("#only", "doubtful")
-        assert column(page, "id") == []
 
 
 def test_commands_are_copied(open_report):
@@ -262,22 +224,11 @@ def test_sorting_filtering_and_paging(open_report):
     page.select_option("#which", "2")
     assert set(column(page, "cluster")) == {"2"}
     assert page.locator("#count").inner_text() == "20 of 60 shown"
-    page.fill("#words", "no such name")
-    assert column(page, "id") == []
-    page.fill("#words", "")
     page.select_option("#which", "")
     page.select_option("#only", "nowhere")
     assert set(column(page, "fits_nowhere")) <= {"yes"}
     page.select_option("#only", "away")
     assert all("⚑" in text for text in column(page, "margin"))
-
-
-def test_link_in_the_table_opens_the_cluster(open_report):
-    page = open_report("photos.html")
-    link = page.locator("#table tbody td a[href^='#cluster']").first
-    number = link.inner_text()
-    link.click()
-    wait_until(page, "number => document.querySelector(`#cluster-${number} details`).open", number)
 
 
 @pytest.mark.parametrize("name", ["photos.html", "table.html"])

@@ -1,4 +1,4 @@
-"""The report: whole in one file, small, and nothing in it that a file name could turn into code."""
+"""The report: what it answers, whole in one small file, and nothing in it that a file name could turn into code."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ import hashlib
 import json
 import os
 import re
+import shlex
+from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans
+from typer.main import get_command
+from typer.testing import CliRunner
 
-from subspaces import KTRR, TRR
-from subspaces.app.report import Content, _page, _tree, render, render_tables, write_report, write_tables
-from subspaces.app.report import _members as members
-from subspaces.app.report._pictures import Pictures
-from subspaces.app.report._tables import latex, latex_table, markdown, markdown_table
+from subspaces import EKTRR, KASP, KTRR, TRR
+from subspaces.app.cli.main import app
+from subspaces.app.report import Content, _next, _page, _sections, _tables, render, write_report, write_tables
 from subspaces.engine.confidence import summarize
 
 pytest.importorskip("jinja2")
@@ -59,37 +65,49 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-@pytest.fixture(scope="module")
-def points():
-    rng = np.random.default_rng(3)
+def blocks(seed):
+    rng = np.random.default_rng(seed)
     return np.kron(np.eye(3), rng.uniform(0.5, 1, size=(16, 4))) + 0.02 * rng.uniform(size=(48, 12))
 
 
 @pytest.fixture(scope="module")
-def content(points):
-    """A run with hostile names everywhere a file could bring them."""
-    names = (HOSTILE * 6)[:48]
-    return Content.from_estimator(
-        TRR(3).fit(points),
-        points,
-        title=HOSTILE[0],
-        ids=names,
-        y=np.repeat(HOSTILE[1:4], 16),
-        feature_names=(HOSTILE * 2)[:12],
-    )
+def points():
+    return blocks(5)
 
 
 @pytest.fixture(scope="module")
-def page(content):
-    return render(content)
+def content(points):
+    return Content.from_estimator(TRR(3).fit(points), points)
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """A run with hostile names everywhere a file could bring them."""
+    X = blocks(3)
+    known = {"ids": HOSTILE * 6, "y": np.repeat(HOSTILE[1:4], 16), "feature_names": (HOSTILE * 2)[:12]}
+    return Content.from_estimator(TRR(3).fit(X), X, title=HOSTILE[0], **known)
+
+
+@pytest.fixture(scope="module")
+def page(hostile):
+    return render(hostile)
 
 
 @pytest.fixture
 def no_plots(monkeypatch):
     """Plots take most of a report's time; tests of other things do without."""
-    monkeypatch.setattr(_page, "pictures", lambda _: [])
     monkeypatch.setattr(_page, "drawn", lambda _: [])
-    monkeypatch.setattr(_tree, "drawn", lambda _: [])
+
+
+def changed(content, **columns):
+    """The same run with these columns of its summary changed: name={sample: value}."""
+    new = {name: getattr(content.summary, name).copy() for name in columns}
+    for name, values in columns.items():
+        new[name][list(values)] = list(values.values())
+    return replace(content, summary=replace(content.summary, **new))
+
+
+# ---------------------------------------------------------------- safe and small
 
 
 def test_nothing_is_fetched_or_run_but_our_own(page):
@@ -99,8 +117,7 @@ def test_nothing_is_fetched_or_run_but_our_own(page):
         for name, value in attributes.items():
             assert not name.startswith("on"), (tag, name)
             assert name not in ("style", "action", "formaction", "data", "poster", "background")
-            if name in allowed:
-                assert value.startswith(allowed[name])
+            assert value is None or name not in allowed or value.startswith(allowed[name])
     assert not {tag for tag, _ in elements.found} & {"link", "iframe", "object", "embed", "base", "audio", "video"}
     assert [attributes.get("type") for attributes in elements.named("script")] == ["application/json", None]
     assert re.findall(r"https?://", page) == []
@@ -119,70 +136,37 @@ def test_policy_knows_the_script_and_the_style_by_their_hashes(page):
     assert page.index("Content-Security-Policy") < page.index("<style>")
 
 
+def test_names_from_files_are_text(page, hostile):
+    elements = Elements(page)
+    assert all(name in "".join(elements.text) for name in HOSTILE)
+    data = "".join(elements.inside[1])
+    assert "<" not in data
+    assert json.loads(data)["id"] == list(hostile.ids)
+    assert set(json.loads(data)["class"]) == set(HOSTILE[1:4])
+
+
 def test_path_of_other_bytes_than_utf8(no_plots, points, tmp_path):
     """Such a path comes to Python with lone surrogates, which no page can hold."""
     title = os.fsdecode(b"caf\xe9/\xff.npy") if os.name == "posix" else "\udce9.npy"
-    content = Content.from_estimator(TRR(3).fit(points), points, title=title, ids=[title] * len(points))
-    write_report(tmp_path / "page.html", content)
-    written = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "\\udce9" in "".join(Elements(written).text)
+    write_report(tmp_path / "page.html", Content.from_estimator(TRR(3).fit(points), points, title=title))
+    assert "\\udce9" in "".join(Elements((tmp_path / "page.html").read_text(encoding="utf-8")).text)
 
 
-def test_names_from_files_are_text(page, content):
-    elements = Elements(page)
-    shown = "".join(elements.text)
-    for name in HOSTILE:
-        assert name in shown
-    assert "49" not in re.findall(r"\{\{ (\d+) \}\}", page)
-    data = json.loads("".join(elements.inside[1]))
-    assert data["id"] == list(content.ids)
-    assert set(data["class"]) == set(HOSTILE[1:4])
-    assert "<" not in "".join(elements.inside[1])
-    assert page.count("alert(1)") > 0  # they are shown, as text
-
-
-def test_page_says_what_was_done(points):
-    model = KTRR("auto", reg="auto").fit(points)
-    frame = pd.DataFrame(points, columns=[f"gene {j}" for j in range(12)])
-    page = render(Content.from_estimator(model, frame, title="genes"))
-    text = " ".join(" ".join(Elements(page).text).split())
-    assert sum(map(len, re.findall(r"data:image/png[^\"]*", page))) < 800_000
-    assert model.selection_.reason in text
-    assert "KTRR(" in text
-    assert f"The 48 points were put into {model.n_clusters_} groups" in text
-    assert re.search(r"gene \d+ [+-]\d\.\d sd", text)
-    for title in ("The graph that was cut", "Spectrum", "Map", "Settings tried", "How many clusters"):
+@pytest.mark.parametrize("suffix", [".md", ".tex"])
+def test_tables_are_complete_and_escaped(hostile, tmp_path, suffix):
+    write_tables(tmp_path / f"t{suffix}", hostile)
+    text = (tmp_path / f"t{suffix}").read_text()
+    for title in ("Parameters", "Quality", "Scores against the known classes", "Clusters of"):
         assert title in text
-    assert "chosen" in text
-
-
-def test_every_member_is_in_the_gallery_once(page, content):
-    elements = Elements(page)
-    cards = [a for a in elements.named("article") if a.get("class") == "card"]
-    assert [card["id"] for card in cards] == ["cluster-0", "cluster-1", "cluster-2"]
-    views = members.gallery(content)
-    indices = sorted(member.index for view in views for member in view.members)
-    assert indices == list(range(48))
-    for view in views:
-        assert [m.confidence for m in view.members] == sorted((m.confidence for m in view.members), reverse=True)
-
-
-def test_images_are_thumbnails_within_their_room(no_plots, monkeypatch, rng):
-    X = rng.uniform(size=(60, 48))
-    content = Content.from_estimator(TRR(3).fit(X), X, image_shape=(6, 8))
-    elements = Elements(render(content))
-    assert len([a for a in elements.named("img") if a["src"].startswith("data:image/webp")]) >= 60
-    monkeypatch.setattr(members, "GALLERY_BYTES", 20_000)
-    views = members.gallery(content, Pictures(content))
-    shown = [member for view in views for member in view.members]
-    assert 0 < len(shown) < 60
-    assert sum(len(member.image) for member in shown) <= 20_000
-    assert all(view.n_hidden == view.row["size"] - len(view.members) for view in views)
-    assert "The page has no room for" in render(content)
+    rows = [line for line in text.splitlines() if line.startswith("| ") or line.endswith(r"\\")]
+    n_rows = 4 + len(_tables.parameters(hostile)) + len(_tables.quality(hostile)) + 2 + 3
+    assert len(rows) == n_rows + 4 * (suffix == ".md")
+    assert "<" not in text
+    assert r"\frac" not in text.replace(r"\\frac", "")
 
 
 @pytest.mark.parametrize("kind", ["images", "table"])
-def test_ten_thousand_points_stay_below_six_megabytes(no_plots, rng, kind, tmp_path):
+def test_ten_thousand_samples_stay_below_six_megabytes(no_plots, rng, kind, tmp_path):
     labels = np.arange(10_000) % 40
     X = rng.uniform(size=(40, 48 * 3))[labels] + 0.5 * rng.uniform(size=(10_000, 144))
     model = TRR(40)
@@ -207,39 +191,9 @@ def test_names_that_grow_when_escaped_stay_below_it_too(no_plots, rng, monkeypat
     content = Content.from_estimator(TRR(4).fit(X), X, ids=["<" * 200] * 400, image_shape=(6, 6))
     full = len(render(content))
     monkeypatch.setattr(_page, "MAX_BYTES", full // 3)
-    for name, module in (("TABLE_BYTES", _page), ("GALLERY_BYTES", members)):
-        monkeypatch.setattr(module, name, full // 6)
+    monkeypatch.setattr(_page, "TABLE_BYTES", full // 6)
+    monkeypatch.setattr(_sections, "GALLERY_BYTES", full // 6)
     assert len(render(content)) < full // 3
-
-
-def test_methods_without_a_graph_have_a_report(points, monkeypatch):
-    from sklearn.cluster import KMeans
-
-    from subspaces import KASP
-
-    for model in (KMeans(3, random_state=0), KASP(3)):
-        content = Content.from_estimator(model.fit(points), points)
-        assert [picture.title for picture in _page.pictures(content)] == ["Confidence of the labels"]
-        with monkeypatch.context() as patch:
-            patch.setattr(_page, "pictures", lambda _: [])
-            assert "cluster-2" in render(content)
-
-
-def test_failing_plot_is_left_out(content, monkeypatch):
-    from matplotlib.figure import Figure
-
-    from subspaces.app.report import _figures
-    from subspaces.inspection import plots
-
-    def broken(*_, **__):
-        raise ValueError("no")
-
-    monkeypatch.setattr(plots.SpectrumDisplay, "from_estimator", broken)
-    monkeypatch.setattr(_figures, "_png", lambda draw, *_: (str(draw(Figure())), 1, 1))
-    with pytest.warns(UserWarning, match="'Spectrum' was left out of the report: no"):
-        titles = [picture.title for picture in _page.pictures(content)]
-    assert "The graph that was cut" in titles
-    assert "Spectrum" not in titles
 
 
 def test_written_whole_or_not_at_all(no_plots, content, tmp_path, monkeypatch):
@@ -252,37 +206,294 @@ def test_written_whole_or_not_at_all(no_plots, content, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-# ------------------------------------------------------------------ tables for a text
+# ---------------------------------------------------------------- what was done
 
 
-def test_markdown_is_escaped_and_complete(content, tmp_path):
-    write_tables(tmp_path / "t.md", content)
-    text = (tmp_path / "t.md").read_text()
-    assert text == render_tables(content)
-    assert [line for line in text.splitlines() if line.startswith("## ")] == [
-        "## Parameters",
-        "## Quality",
-        "## Scores against the known classes, in percent",
-        f"## Clusters of {markdown(content.title)}",
-    ]
-    assert "<" not in text
-    tables = [line for line in text.splitlines() if line.startswith("|")]
-    assert all(re.fullmatch(r"\| .* \|", line) for line in tables)
-    assert markdown("a|b\n*c* _d_ `e` [f](g)") == r"a\|b \*c\* \_d\_ \`e\` \[f\](g)"
+def test_page_says_what_was_done(points):
+    model = KTRR("auto", reg="auto").fit(points)
+    frame = pd.DataFrame(points, columns=[f"gene {j}" for j in range(12)])
+    content = Content.from_estimator(model, frame, title="genes")
+    page = render(content)
+    text = " ".join(" ".join(Elements(page).text).split())
+    assert sum(map(len, re.findall(r"data:image/png[^\"]*", page))) < 800_000
+    assert model.selection_.reason in text
+    assert f"The 48 points were put into {model.n_clusters_} groups" in text
+    assert re.search(r"gene \d+ [+-]\d\.\d sd", text)
+    for title in ("The graph that was cut", "Spectrum", "Map", "Settings tried", "How many clusters"):
+        assert title in text
+    origins = {name: (value, origin) for name, value, origin, _ in _tables.parameters(content)}
+    assert origins["reg"] == (str(model.selection_.winner.reg), "chosen")
+    assert origins["kernel"][1] == "default"
+    names: dict[str, object] = {"X": points}
+    exec(_tables.python_lines(content), names)
+    np.testing.assert_array_equal(names["labels"], model.labels_)
 
 
-def test_markdown_cells_do_not_split():
-    text = markdown_table("t", [("a", "b"), ("x|y", "1"), ("z", "22")])
-    assert text.splitlines()[2:] == ["| a | b |", "| --- | ---: |", r"| x\|y | 1 |", "| z | 22 |"]
+def test_verdict_comes_first(no_plots, content):
+    nasty = "<script>alert(1)</script> 2 & 3"
+    page = render(replace(content, document={**content.document, "verdict": nasty}))
+    assert f'<header>\n<p class="verdict">{escape(nasty)}</p>' in page
+    assert page.index('class="verdict"') < page.index("<h1>")
 
 
-def test_latex_is_escaped(content, tmp_path):
-    write_tables(tmp_path / "t.tex", content)
-    text = (tmp_path / "t.tex").read_text()
-    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 4
-    assert latex(r"\input{/etc/passwd} 50% a_b & #1 ~ ^ $x$") == (
-        r"\textbackslash{}input\{/etc/passwd\} 50\% a\_b \& \#1 \textasciitilde{} \textasciicircum{} \$x\$"
+def test_plain_words_say_how_many_how_sure_and_what_to_look_at(content):
+    said = " ".join(_tables.plain_words(changed(content, confidence={0: 0.2}, fits_nowhere={0: True, 1: True})))
+    assert said.startswith("The 48 points were put into 3 groups (clusters), each with 16 points.")
+    sure = 100 * np.median(content.summary.confidence)
+    assert f"the cluster is right with a probability of {sure:.0f} %" in said
+    assert "Look first at the 1 point that is doubtful." in said
+    assert "2 points fit nowhere" in said
+
+
+def test_one_cluster_has_nothing_doubtful(no_plots, points):
+    single = Content.from_estimator(TRR(1).fit(points), points)
+    single.document["n_clusters_range"] = (1, 10)
+    page = render(single)
+    assert 'id="doubtful"' not in page
+    assert "All 48 points are in one group: nothing speaks for splitting them." in page
+    assert "1 to 10 may be right" not in page
+
+
+@pytest.mark.parametrize("model", [KMeans(3, random_state=0), KASP(3), EKTRR(3, n_landmarks=40)])
+def test_methods_without_a_graph_of_all_samples_have_a_report(no_plots, points, model):
+    content = Content.from_estimator(model.fit(points), points)
+    assert [title for title, *_ in _page.plots_of(content)] == ["Confidence of the labels"]
+    page = render(content)
+    assert 'id="cluster-2"' in page
+    assert '#tree"' not in page
+
+
+def test_failing_plot_is_left_out(content, monkeypatch):
+    from subspaces.inspection import plots
+
+    def broken(*_, **__):
+        raise ValueError("no")
+
+    monkeypatch.setattr(plots.SpectrumDisplay, "from_estimator", broken)
+    with pytest.warns(UserWarning, match="'Spectrum' was left out of the report: no"):
+        titles = [picture.title for picture in _page.drawn(_page.plots_of(content))]
+    assert "The graph that was cut" in titles
+    assert "Spectrum" not in titles
+
+
+# ---------------------------------------------------------------- gallery and doubtful samples
+
+
+def test_the_surest_members_find_room(content, monkeypatch):
+    monkeypatch.setattr(_sections, "MAX_PROFILES", 30)
+    for view in _sections.gallery(content):
+        typical = {item.index for item in view.typical}
+        own = np.flatnonzero(content.summary.labels == view.row["cluster"])
+        rest = [i for i in own[np.argsort(-content.summary.confidence[own], kind="stable")] if i not in typical]
+        assert {item.index for item in view.members} == typical | set(rest[:5])
+
+
+def test_every_member_is_in_the_gallery_once(content):
+    views = _sections.gallery(content)
+    assert sorted(item.index for view in views for item in view.members) == list(range(48))
+    for view, exemplars in zip(views, content.summary.exemplars, strict=True):
+        sure = [item.confidence for item in view.members]
+        assert sure == sorted(sure, reverse=True)
+        assert [item.index for item in view.typical] == exemplars[:5].tolist()
+
+
+def test_images_keep_within_their_room(no_plots, monkeypatch, rng):
+    X = rng.uniform(size=(60, 48))
+    content = Content.from_estimator(TRR(3).fit(X), X, image_shape=(6, 8))
+    webp = [a for a in Elements(render(content)).named("img") if a["src"].startswith("data:image/webp")]
+    assert len(webp) >= 60
+    monkeypatch.setattr(_sections, "GALLERY_BYTES", 20_000)
+    shown = [item for view in _sections.gallery(content, _sections.Images(content)) for item in view.members]
+    assert 0 < len(shown) < 60
+    assert sum(len(item.image) for item in shown) <= 20_000
+    assert "The page has no room for" in render(content)
+
+
+def test_images_are_as_large_as_there_is_room():
+    X = np.random.default_rng(0).uniform(size=(20, 40_000))
+    images = _sections.Images(Content.from_estimator(TRR(2).fit(X[:, :30]), X, image_shape=(200, 200)))
+    assert images.fitting_side(10**9) == 256
+    assert images.fitting_side(1) == 64
+
+
+def test_pixels_beside_vectors_are_the_images(content, rng):
+    pixels = rng.uniform(size=(48, 30))
+    beside = replace(content, image_shape=(5, 6), pixels=pixels)
+    whole = replace(content, X=pixels, image_shape=(5, 6))
+    assert _sections.Images(beside).uri(7) == _sections.Images(whole).uri(7)
+
+
+def test_doubtful_samples_come_in_pairs_the_least_sure_first(content):
+    some = changed(
+        content,
+        confidence={0: 0.3, 1: 0.499, 20: 0.1, 21: 0.45},
+        second_cluster={0: 1, 1: 1, 20: 0, 21: 2},
+        margin={0: -0.2, 20: 0.1},
+        fits_nowhere={20: True},
     )
-    rows = latex_table("t", [("a", "b"), ("x & y", "1")])
-    assert r"x \& y & 1 \\" in rows
-    assert r"\begin{tabular}{lr}" in rows
+    found = _sections.doubtful_section(some, None)
+    assert (found.n_doubtful, found.n_hidden) == (4, 0)
+    (pair, together), (last, alone) = found.groups
+    assert (pair, last) == ("Between clusters 0 and 1", "One at a time")
+    assert [(item.index, item.second) for item in together] == [(20, 0), (0, 1), (1, 1)]
+    assert [item.remark for item in together] == ["fits nowhere", "another cluster suits better", ""]
+    assert [item.index for item in alone] == [21]
+    assert together[0].values == ", ".join(f"{value:.4g}" for value in some.X[20, :4]) + ", …"
+    assert _tables.two_digits(together[2].confidence) == "0.49"  # below a half, and shown so
+
+
+def test_sure_samples_are_not_called_doubtful(content):
+    found = _sections.doubtful_section(changed(content, margin={3: -0.1}, second_cluster={3: 2}), None)
+    assert found.n_doubtful == 0
+    assert found.sentence.startswith("No cluster shown is more probably wrong than right")
+    assert "1 point is not doubtful, but nearer to another cluster" in found.sentence
+    assert sum(len(items) for _, items in found.groups) == 6
+
+
+# ---------------------------------------------------------------- map and table
+
+
+@pytest.mark.parametrize("kind", ["embedding", "values", "sparse", "one column", "equal", "two"])
+def test_map_has_a_place_for_every_sample(kind, points, content):
+    X = {"one column": points[:, :1], "equal": np.ones((8, 3)), "two": points[:2]}.get(kind, points)
+    X = sparse.csr_array(X) if kind == "sparse" else X
+    model = KMeans(1 if kind == "equal" else 2, random_state=0).fit(X)
+    run = content if kind == "embedding" else Content.from_estimator(model, X)
+    found = _sections.map_view(run)
+    assert found.points.shape == (X.shape[0], 2)
+    assert found.points.min() == 0
+    assert found.points.max() == (0 if kind == "equal" else 9999)
+    assert len(set(found.colors)) == len(found.centres) == len(run.summary.clusters)
+
+
+def test_sparse_samples_have_a_report(no_plots, points):
+    X = sparse.csr_array(np.where(points > 0.3, points, 0))
+    page = render(Content.from_estimator(KTRR(3).fit(X), X, feature_names=[f"word{j}" for j in range(12)]))
+    assert "word" in page.partition('<section id="doubtful">')[2]
+
+
+def test_table_has_the_names_of_files(content):
+    data = _page._points(content, _sections.map_view(content), 1.0)
+    assert set(data) >= {"cluster", "confidence", "second_cluster", "margin", "fits_nowhere", "x", "y"}
+    assert (data["named_by"], data["id"][:3]) == ("row", ["0", "1", "2"])
+    lines = replace(content, ids=[f"line {i + 2}" for i in range(48)], named_by="line")
+    assert _page._points(lines, None, 1.0)["id"][0] == "2"
+
+
+def test_of_too_many_samples_the_least_sure_and_an_even_part_are_listed(content):
+    least = np.argsort(content.summary.confidence, kind="stable")
+    listed = _page._listed(content, 1300.0)
+    assert 10 < len(listed) < 30
+    assert set(least[: len(listed) // 2].tolist()) <= set(listed.tolist())
+    assert listed.max() > 40
+
+
+# ---------------------------------------------------------------- tree
+
+
+def test_tree_section(points):
+    model = KTRR(3).fit(points)
+    tree, made = model.tree_, {}
+    for name, values in (("p_value", [0.0001, 0.3]), ("stability", [0.91])):
+        made[name] = np.full(len(tree.merges), np.nan)
+        made[name][[tree.split(k + 1) for k in range(len(values))]] = values
+    model._tree = replace(tree, **made)
+    page = render(Content.from_estimator(model, points))
+    section = re.search(r'<section id="tree">(.*?)</section>', page, re.DOTALL)[1]
+    assert section.count("data:image/png") == 2  # light and dark
+    assert re.search(r'alt="Dendrogram of 48 points from 1 to \d+ clusters. 3 clusters are shown', section)
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", section, re.DOTALL)[1:]]
+    for k, row in enumerate(rows, start=1):
+        large, small = sorted(tree.sizes[tree.merges[tree.split(k)]].tolist(), reverse=True)
+        assert row[:3] == [f"{k} → {k + 1}", f"{large} + {small}", f"{100 * tree.cut[tree.split(k)]:.1f} %"]
+    assert [row[3:] for row in rows] == [["&lt; 0.001", "0.91"], ["0.30", "–"], ["–", "–"]][: len(rows)]
+    captions = {1: "The first split, which", 3: "The splits that the labels make and, in the last row, the next one"}
+    for k, caption in captions.items():
+        model._tree = replace(tree, n_clusters=k, p_value=np.zeros(0), stability=np.zeros(0))
+        found = _sections.tree_section(Content.from_estimator(model, points))
+        assert found.caption.startswith(caption)
+        assert found.names == ("clusters", "sizes", "cut")  # nothing was tested
+
+
+def test_tree_that_fails_or_is_too_large_is_left_out(no_plots, points, monkeypatch):
+    class Failing(TRR):
+        @property
+        def tree_(self):
+            raise ValueError("no such graph")
+
+    content = Content.from_estimator(Failing(3).fit(points), points)
+    with pytest.warns(UserWarning, match="the tree was left out of the report: no such graph"):
+        assert 'id="tree"' not in render(content)
+    monkeypatch.setattr(_sections, "LARGE", 20)
+    assert _sections.tree_of(content) is None  # not even asked for
+
+
+# ---------------------------------------------------------------- what next
+
+
+def steps_of(content, command):
+    steps = _next.next_steps(replace(content, command=command))
+    return {step.title: [shlex.split(line) for line in step.commands] for step in steps}
+
+
+def test_next_commands_keep_what_was_typed(content):
+    words = steps_of(
+        content, "subspaces cluster 'my table.csv' --ignore kind -k3 --seed=4 --report out.html --force -q"
+    )
+    kept = ["subspaces", "cluster", "my table.csv", "--ignore", "kind", "-k", "3", "--seed", "4"]
+    assert words["Keep the result as a table"] == [[*kept, "-o", "my table-clusters.xlsx"]]
+    assert words["Label new points"][0] == [*kept, "--save", "my table.skops"]
+    assert words["Label new points"][1][:4] == ["subspaces", "predict", "my table.skops", "NEW"]
+    assert words["Try it with your own hands"] == [["subspaces", "explore", "my table.csv", "--ignore", "kind"]]
+    (scored,) = words["Compare with what you know"]
+    assert "--ignore" not in scored
+    assert scored[scored.index("--label") + 1] == "kind"
+    assert "Sort the files into folders" not in words
+
+
+def test_next_commands_only_where_they_make_sense(content):
+    assert _next.next_steps(content) == []  # from Python
+    assert steps_of(content, "subspaces cluster - -k 3") == {}
+    titles = set(steps_of(content, "subspaces cluster cube.hdr --image -o map.hdr -k 3"))
+    assert not titles & {"Label new points", "Try it with your own hands", "Keep the result as a table"}
+    folder = replace(content, files=["a/b.png"] * 48, ids=["a/b.png"] * 48, image_shape=(3, 4))
+    found = steps_of(folder, "subspaces cluster photos -k 3")
+    assert found["Sort the files into folders"][0][-2:] == ["--sort-into", "photos-sorted"]
+    assert "--label folder" in " ".join(found["Compare with your own folders"][0])
+
+
+def test_other_numbers_are_those_that_may_be_right(content, monkeypatch):
+    monkeypatch.setattr(_next, "tree_of", lambda _: SimpleNamespace(layers=[1, 2, 3, 9]))
+    assert _next.other_numbers(content) == [2, 9]
+    (two, nine) = steps_of(content, "subspaces cluster x.csv -k auto")["Try another number of clusters"]
+    assert two == ["subspaces", "cluster", "x.csv", "-k", "2", "--report", "x-2.html"]
+    assert nine[4] == "9"
+
+
+def test_switches_are_those_of_the_command():
+    """An option that takes no value would swallow the word behind it."""
+    flags = {
+        name
+        for parameter in get_command(app).commands["cluster"].params
+        if getattr(parameter, "is_flag", False)
+        for name in [*parameter.opts, *parameter.secondary_opts]
+    }
+    assert flags - {"--help"} <= _next.SWITCHES | _next.OUTPUT_SWITCHES
+
+
+def test_commands_of_a_report_run(tmp_path, monkeypatch):
+    """From an empty folder: those that write files do it, as they are printed (pages take too long for a test)."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(size=(20, 3)), 9 + rng.normal(size=(20, 3))])
+    np.savetxt("x y.csv", rows, delimiter=",", header="a,b,c", comments="")
+    first = CliRunner().invoke(app, ["cluster", "x y.csv", "-k", "2", "--method", "trr", "--report", "r.html"])
+    assert first.exit_code == 0, first.output
+    section = (tmp_path / "r.html").read_text().partition('<section id="next-steps">')[2].partition("</section>")[0]
+    lines = [re.sub("<[^>]+>", "", line) for line in re.findall(r"<code>(.*?)</code>", section)]
+    commands = [shlex.split(line.replace("&#39;", "'")) for line in lines]
+    wanted = [words for words in commands if words[1] == "cluster" and "--report" not in words]
+    assert len(wanted) == 2
+    for words in [*wanted, next(words for words in commands if words[1] == "predict")]:
+        result = CliRunner().invoke(app, ["x y.csv" if word == "NEW" else word for word in words[1:]])
+        assert result.exit_code == 0, (words, result.output)

@@ -146,11 +146,6 @@ def test_identical_repeats_count_as_one(monkeypatch):
     assert "the runs are too few, or too many of them the same" in tables.markdown(experiment, found)
 
 
-def test_rank_sum_is_exact_with_few_ties():
-    assert records.rank_sum([1, 2, 3, 4], [4, 5, 6, 7]) == pytest.approx(2 * 2 / 70)  # two arrangements so far apart
-    assert records.rank_sum([1.0] * 4, [1.0] * 4) == 1.0
-
-
 # ---------------------------------------------------------------- tables and figures
 
 
@@ -161,13 +156,12 @@ def test_tables_of_rows():
         for row, n, paper_sd, best, mark in rows
     ] + [Record("p", "missing", None, "c", "AC")]
     text, tex = tables.markdown(an_experiment(), found), tables.latex(an_experiment(), found)
-    assert "| a_b & c | **90.00 ± 1.00**† | 88.00 ± 0.50 | +2.0 |" in text
+    assert "| a_b &amp; c | **90.00 ± 1.00**† | 88.00 ± 0.50 | +2.0 |" in text
     assert "| 1/d² ‡ | 90.00 | 88.00 | +2.0 |" in text
     assert "| missing | – |  |  |" in text
     assert "‡ smaller than the paper's protocol: 1 run (1/d²)." in text
-    assert r"a\_b \& c & \textbf{90.00$\pm$1.00}$\dagger$ \\" in tex
-    assert r"\quad \textit{paper} & \textit{88.00 $\pm$ 0.50} \\" in tex
-    assert r"missing & -- \\" in tex
+    assert r"a\_b \& c & \textbf{90.00 $\pm$ 1.00}$\dagger$ & 88.00 $\pm$ 0.50 & +2.0 \\" in tex
+    assert r"missing & -- &  &  \\" in tex
     assert tex.count("{") == tex.count("}")
     assert tex.isascii()
     again = records.from_csv(records.to_csv(found))
@@ -181,10 +175,13 @@ def test_tables_of_curves():
 
     found = [record(1, "first", 90.0, 88.0), record(2, "first", None, 70.0), record(1, "second", 80.0)]
     text, tex = tables.markdown(an_experiment("curves"), found), tables.latex(an_experiment("curves"), found)
-    assert "| | | 1 | 2 |\n|---|---|---|---|\n| KTRR, first | AC | 90.0 | – |\n| KTRR, second | AC | 80.0 | – |" in text
-    assert "| *paper* | | 88.0 | 70.0 |\n| *Δ* of the first | | +2.0 |  |" in text
+    assert (
+        "|  |  | 1 | 2 |\n| --- | --- | ---: | ---: |\n| KTRR, first | AC | 90.0 | – |\n| KTRR, second | AC | 80.0 | – |"
+        in text
+    )
+    assert "| *paper* |  | 88.0 | 70.0 |\n| *Δ* of the first |  | +2.0 |  |" in text
     assert r"KTRR, first & AC & 90.0 & -- \\" in tex
-    assert r"\quad \textit{paper} &  & \textit{88.0} & \textit{70.0} \\" in tex
+    assert r"\textit{paper} &  & 88.0 & 70.0 \\" in tex
 
 
 def test_figures_are_drawn_even_of_nothing():

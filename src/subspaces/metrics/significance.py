@@ -1,4 +1,4 @@
-"""Is a difference more than chance: SciPy's rank tests, exact where they can be, for runs and for data sets.
+"""Test whether a difference is more than chance, with rank tests of SciPy and scikit-posthocs, exact where possible.
 
 *Runs* of two methods on one data set are two samples: :func:`rank_sum`. Scores of two methods on several *data sets*
 are pairs: :func:`signed_rank`. Several methods on several data sets: :func:`friedman`, with Nemenyi's critical
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb, inf, sqrt
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,14 +19,14 @@ from scipy import stats
 from subspaces.utils.types import Array
 
 LEVEL = 0.05
-"""Below this p-value a difference counts."""
+"""A difference with a smaller p-value counts."""
 
 MANY = 20_000
-"""Arrangements of tied values that are all counted; above, the normal distribution stands for them."""
+"""Arrangements of tied values up to which all are counted; above, the normal approximation is used."""
 
 
 class Outcome(NamedTuple):
-    """What a test found.
+    """Result of a test.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 
 
 def rank_sum(first: ArrayLike, second: ArrayLike) -> Outcome:
-    """Wilcoxon's rank-sum test (Mann and Whitney's U test) of two samples.
+    """Test two samples by Wilcoxon's rank-sum test (Mann and Whitney's U test).
 
     Parameters
     ----------
@@ -56,19 +56,17 @@ def rank_sum(first: ArrayLike, second: ArrayLike) -> Outcome:
     0.1
     """
     a, b = _sample(first, "first"), _sample(second, "second")
-    n = len(a) + len(b)
-    if len(np.unique(np.concatenate([a, b]))) == n:
-        method: object = "exact" if comb(n, len(a)) < 10**12 else "asymptotic"
-    else:
-        method = stats.PermutationMethod(n_resamples=inf) if comb(n, len(a)) <= MANY else "asymptotic"
-    if np.ptp(np.concatenate([a, b])) == 0:
+    n, arrangements = len(a) + len(b), comb(len(a) + len(b), len(a))
+    n_distinct = len({*a.tolist(), *b.tolist()})
+    if n_distinct == 1:
         return Outcome(len(a) * len(b) / 2, 1.0, n, True)
+    method = _method(n_distinct < n, arrangements, exact=arrangements < 10**12)
     found = stats.mannwhitneyu(a, b, method=method)
     return Outcome(float(found.statistic), min(1.0, float(found.pvalue)), n, method != "asymptotic")
 
 
 def signed_rank(first: ArrayLike, second: ArrayLike) -> Outcome:
-    """Wilcoxon's signed-rank test of paired scores: two methods on the same data sets.
+    """Test paired scores, of two methods on the same data sets, by Wilcoxon's signed-rank test.
 
     Pairs without a difference keep their ranks, half of them on each side (Demšar 2006). With fewer than six pairs no
     difference can have a p-value below 0.05.
@@ -81,20 +79,24 @@ def signed_rank(first: ArrayLike, second: ArrayLike) -> Outcome:
     a, b = _sample(first, "first"), _sample(second, "second")
     if len(a) != len(b):
         raise ValueError(f"first and second must be pairs; got {len(a)} and {len(b)} values. Give one per data set.")
-    difference = a - b
+    difference, n = a - b, len(a)
     if not difference.any():
-        return Outcome(0.0, 1.0, len(a), True)
-    simple = len(np.unique(np.abs(difference))) == len(a) and difference.all()
-    if simple:
-        method: object = "exact" if len(a) <= 50 else "asymptotic"
-    else:
-        method = stats.PermutationMethod(n_resamples=inf) if 2 ** len(a) <= MANY else "asymptotic"
+        return Outcome(0.0, 1.0, n, True)
+    tied = len(np.unique(np.abs(difference))) < n or not difference.all()
+    method = _method(tied, 2**n, exact=n <= 50)
     found = stats.wilcoxon(difference, zero_method="zsplit", method=method)
-    return Outcome(float(found.statistic), min(1.0, float(found.pvalue)), len(a), method != "asymptotic")
+    return Outcome(float(found.statistic), min(1.0, float(found.pvalue)), n, method != "asymptotic")
+
+
+def _method(tied: bool, arrangements: int, *, exact: bool) -> Any:
+    """Return SciPy's way to a p-value: tables assume distinct values, arrangements of ties are counted if not many."""
+    if tied:
+        return stats.PermutationMethod(n_resamples=inf) if arrangements <= MANY else "asymptotic"
+    return "exact" if exact else "asymptotic"
 
 
 def holm(pvalues: ArrayLike) -> Array:
-    """P-values of several tests that may be read together (S. Holm 1979).
+    """Adjust the p-values of several tests so that they may be read together (S. Holm 1979).
 
     Examples
     --------
@@ -110,34 +112,54 @@ def holm(pvalues: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Mean ranks of methods over data sets, 1 is best, and how far apart they must be.
+    """Ranks of methods over data sets, 1 is best, and how far apart their means must be.
 
     Attributes
     ----------
     names : of the methods, as given
-    ranks : mean rank of each
-    n_datasets : that all of them were ranked on
-    statistic, pvalue : of Friedman's test that all are alike
+    table : rank of every method (columns) on every data set (rows)
+    statistic, pvalue : of Friedman's test that all methods are alike
     critical_difference : mean ranks that differ by more are different (Nemenyi) at `level`
     level : of the critical difference
     """
 
     names: tuple[str, ...]
-    ranks: Array
-    n_datasets: int
+    table: Array
     statistic: float
     pvalue: float
     critical_difference: float
     level: float = LEVEL
 
-    def nemenyi(self) -> Array:
-        """P-values of Nemenyi's test, (n_methods, n_methods)."""
-        k = len(self.names)
-        distance = np.abs(self.ranks[:, None] - self.ranks[None]) / _spread(k, self.n_datasets)
-        return np.asarray(stats.studentized_range.sf(distance * sqrt(2), k, inf))
+    @property
+    def ranks(self) -> Array:
+        """Mean rank of each method."""
+        return np.asarray(self.table.mean(axis=0))
+
+    @property
+    def n_datasets(self) -> int:
+        """Data sets that all methods were ranked on."""
+        return len(self.table)
+
+    def pairwise(self, test: Literal["nemenyi", "conover"] = "nemenyi") -> Any:
+        """Return p-values of all pairs of methods as a DataFrame, by scikit-posthocs.
+
+        Nemenyi's test is the one of the critical difference; Conover's, adjusted after Holm, finds more.
+        """
+        try:
+            import scikit_posthocs
+        except ImportError:
+            raise ImportError("tests of all pairs need scikit-posthocs: pip install 'subspaces[stats]'.") from None
+        if test not in ("nemenyi", "conover"):
+            raise ValueError(f"test must be nemenyi or conover; got {test!r}")
+        found = (
+            scikit_posthocs.posthoc_nemenyi_friedman(self.table)
+            if test == "nemenyi"
+            else scikit_posthocs.posthoc_conover_friedman(self.table, p_adjust="holm")
+        )
+        return found.set_axis(list(self.names), axis=0).set_axis(list(self.names), axis=1)
 
     def groups(self) -> list[tuple[str, ...]]:
-        """Methods that cannot be told apart, from the best on: the bars of a critical-difference plot."""
+        """List methods that cannot be told apart, from the best on: the bars of a critical-difference plot."""
         order = np.argsort(self.ranks, kind="stable")
         ranks = self.ranks[order]
         ends = np.searchsorted(ranks, ranks + self.critical_difference, side="right")
@@ -153,7 +175,9 @@ class Ranking:
         )
 
 
-def friedman(scores: ArrayLike, names: Sequence[str], *, level: float = LEVEL, best: str = "max") -> Ranking:
+def friedman(
+    scores: ArrayLike, names: Sequence[str], *, level: float = LEVEL, best: Literal["max", "min"] = "max"
+) -> Ranking:
     """Rank methods on each data set: Friedman's test, corrected for ties, and Nemenyi's critical difference.
 
     Parameters
@@ -162,7 +186,7 @@ def friedman(scores: ArrayLike, names: Sequence[str], *, level: float = LEVEL, b
     names : of the methods
     level : float, default=0.05
     best : {"max", "min"}, default="max"
-        Whether more is better.
+        Whether more or less is better.
 
     Examples
     --------
@@ -171,7 +195,7 @@ def friedman(scores: ArrayLike, names: Sequence[str], *, level: float = LEVEL, b
     ([1.0, 2.25, 2.75], 1.66)
     """
     table = np.asarray(scores, dtype=np.float64)
-    if table.ndim != 2 or min(table.shape) < 2 or table.shape[1] < 3 or table.shape[1] != len(names):
+    if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3 or table.shape[1] != len(names):
         raise ValueError(
             f"scores must hold two data sets or more (rows) of three methods or more (columns), one name for each; got "
             f"shape {table.shape} and {len(names)} names. Use signed_rank for two methods."
@@ -183,15 +207,10 @@ def friedman(scores: ArrayLike, names: Sequence[str], *, level: float = LEVEL, b
     ranks = stats.rankdata(-table if best == "max" else table, axis=1)
     n, k = table.shape
     alike = bool((ranks == ranks[:, :1]).all())
-    found = (0.0, 1.0) if alike else stats.friedmanchisquare(*ranks.T)
+    statistic, pvalue = (0.0, 1.0) if alike else map(float, stats.friedmanchisquare(*ranks.T))
     quantile = float(stats.studentized_range.ppf(1 - level, k, inf)) / sqrt(2)
-    test = (float(found[0]), float(found[1]))
-    return Ranking(tuple(names), ranks.mean(axis=0), n, *test, quantile * _spread(k, n), level)
-
-
-def _spread(n_methods: int, n_datasets: int) -> float:
-    """Standard deviation of the difference of two mean ranks, where all methods are alike."""
-    return sqrt(n_methods * (n_methods + 1) / (6 * n_datasets))
+    # sqrt(k (k + 1) / 6 n) is the standard deviation of the difference of two mean ranks if all methods are alike
+    return Ranking(tuple(names), ranks, statistic, pvalue, quantile * sqrt(k * (k + 1) / (6 * n)), level)
 
 
 def _sample(values: ArrayLike, argument: str) -> Array:

@@ -121,7 +121,7 @@ class Motion:
         """Draw the tracks by cluster, gaps where they were; one line for people."""
         if self.overlay is None:
             return []
-        from subspaces.inspection.plots.overlay import TracksDisplay
+        from subspaces.inspection.plots import TracksDisplay
         from subspaces.utils.atomic import write_atomically
 
         display = TracksDisplay.of(self.tracks, labels)

@@ -1,6 +1,6 @@
 """Look at clusters while parameters move: a page in the browser or in a notebook. Needs Panel (extra ``explore``).
 
-`session` computes and knows no page; `app` is the page and opens it in a browser.
+`session` computes and knows no page; `app` is the page, `server` opens it in a browser.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ def explore(
     max_points: int = 2000,
     seed: int = 0,
 ) -> Any:
-    """Explore points in a notebook: sliders for KTRR's parameters, the graph, a map and a gallery that follow them.
+    """Explore samples in a notebook: sliders for KTRR's parameters, the graph, a map and a gallery that follow them.
 
-    It starts with what :class:`subspaces.SubspaceClustering` chooses for these points. Clusters can be named and
+    It starts with what :class:`subspaces.SubspaceClustering` chooses for these samples. Clusters can be named and
     merged; labels and a report of what is shown can be saved.
 
     Parameters
     ----------
-    X : array-like of shape (n, m)
+    X : array-like of shape (n_samples, n_features)
     y : true classes, where they are known; used only to show the accuracy
-    ids : name of each point
-    image_shape : (height, width) or (height, width, 3), where the points are images
+    ids : name of each sample
+    image_shape : (height, width) or (height, width, 3), where the samples are images
         None: square images are recognised by themselves, where neighbouring pixels are alike.
-    max_points : of more points a random sample of this size is explored, so that the page keeps up
-    seed : of the sample and of k-means
+    max_points : of more samples a random subset of this size is explored, so that the page keeps up
+    seed : of the subset and of k-means
 
     Returns
     -------

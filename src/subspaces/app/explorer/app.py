@@ -1,24 +1,23 @@
-"""The page of the explorer: widgets beside the graph, the map and the gallery, and what happens when one moves."""
+"""Page of the explorer: widgets beside the graph, the map and the gallery, and the reactions to them."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from html import escape
+from importlib.resources import files
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from subspaces.app.explorer.edits import Edits
-from subspaces.app.explorer.saving import labels_file, report_file
-from subspaces.app.explorer.session import CHOICES, Session, Settings, View
-from subspaces.app.explorer.sheets import PAGE, STYLE, WIDGETS, wide
-from subspaces.app.explorer.work import Work
+from subspaces.app.explorer.session import CHOICES, Edits, Session, Settings, View
 from subspaces.kernels.scaling import SCALINGS
 from subspaces.spectral.partition import PARTITIONS
+from subspaces.utils.progress import count_text, progress_to
 
 try:
     import panel as pn
@@ -26,9 +25,14 @@ except ImportError:
     raise ImportError("the explorer needs Panel: pip install 'subspaces[explore]'.") from None
 
 from subspaces.app.explorer import pictures as pieces
-from subspaces.app.explorer.beside import Naming, Taking
 from subspaces.app.explorer.figures import GraphFigure, MapFigure
 
+STYLE, WIDGETS, PAGE = (
+    (files("subspaces.app.explorer") / f"{name}.css").read_text(encoding="utf-8")
+    for name in ("explorer", "widgets", "page")
+)
+FULL: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (3, 8), "stylesheets": [WIDGETS]}
+"""Options of a widget that fills its column."""
 REGS = tuple(float(f"{value:.2g}") for value in np.logspace(-4, 2, 25))
 N_NONZEROS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50)
 LOOKS = ("System", "Light", "Dark")
@@ -38,7 +42,7 @@ _WAIT = 30  # milliseconds in which further moves of a slider are taken together
 class Explorer:
     """One page: its widgets, what they show now, and what happens when one moves.
 
-    `source` is the file and how it is read, for the command that repeats a view; `pictures` are those of the points,
+    `source` is the file and how it is read, for the command that repeats a view; `pictures` are those of the samples,
     where they are made already; `whole_page` colours everything around it as well.
     """
 
@@ -73,30 +77,29 @@ class Explorer:
     # ---------------------------------------------------------------- the page
 
     def _build_widgets(self, first: Settings) -> None:
-        full = wide()
-
         def select(label: str, options: list[str], value: str) -> Any:
-            return pn.widgets.Select(label=label, options=options, value=value, **full)
+            return pn.widgets.Select(label=label, options=options, value=value, **FULL)
+
+        def slider(label: str, options: Any, value: Any) -> Any:
+            return pn.widgets.DiscreteSlider(label=label, options=options, value=value, **FULL)
 
         most = self.session.most_clusters
         regs = {f"{reg:g}": reg for reg in REGS}
         self.widgets: dict[str, Any] = {
             "kernel": select("Kernel", list(CHOICES), "rbf"),
             "scaling": select("Scaling of the data", ["none", *SCALINGS], "none"),
-            "reg": pn.widgets.DiscreteSlider(label="λ, relative to the kernel (reg)", options=regs, value=1.0, **full),
-            "n_nonzero": pn.widgets.DiscreteSlider(
-                label="η, coefficients per point (n_nonzero)", options=list(N_NONZEROS), value=5, **full
-            ),
-            "n_clusters": pn.widgets.IntSlider(label="Clusters (n_clusters)", start=1, end=most, value=2, **full),
+            "reg": slider("λ, relative to the kernel (reg)", regs, 1.0),
+            "n_nonzero": slider("η, coefficients per point (n_nonzero)", list(N_NONZEROS), 5),
+            "n_clusters": pn.widgets.IntSlider(label="Clusters (n_clusters)", start=1, end=most, value=2, **FULL),
             "assign_labels": select("Cut (assign_labels)", list(PARTITIONS), "kmeans"),
-            "affine": pn.widgets.Checkbox(label="Subspaces may miss the origin (affine)", **full),
+            "affine": pn.widgets.Checkbox(label="Subspaces may miss the origin (affine)", **FULL),
         }
         self._move_widgets(first)
         for widget in self.widgets.values():
-            widget.param.watch(self._moved, "value")
-        self.level = pn.widgets.IntSlider(label="Level of the tree (labels_at)", start=1, end=2, value=2, **full)
-        self.level.param.watch(self._level_moved, "value")
-        self.choose = pn.widgets.Button(label="Choose for me", color="primary", **full)
+            widget.param.watch(lambda event: self._soon(fit=True), "value")
+        self.level = pn.widgets.IntSlider(label="Level of the tree (labels_at)", start=1, end=2, value=2, **FULL)
+        self.level.param.watch(lambda event: self._soon(fit=False), "value")
+        self.choose = pn.widgets.Button(label="Choose for me", color="primary", **FULL)
         self.choose.on_click(self._choose)
         self.look = pn.widgets.RadioButtonGroup(
             options=list(LOOKS), value=LOOKS[0], margin=(4, 8), stylesheets=[WIDGETS], width=180
@@ -173,7 +176,7 @@ class Explorer:
 
     @property
     def settings(self) -> Settings:
-        """What the widgets say."""
+        """Settings of the widgets."""
         values = {name: widget.value for name, widget in self.widgets.items()}
         return Settings(**{**values, "scaling": None if values["scaling"] == "none" else values["scaling"]})
 
@@ -183,14 +186,12 @@ class Explorer:
         try:
             view = self.session.compute(self.settings)
         except (ValueError, MemoryError) as error:
-            self.quality.object = f"<div class='warning'>{escape(str(error))}</div>"
+            self._warn(str(error))
             return
+        k = len(view.sizes)
         self._quiet = True  # the slider goes back to the clusters of the fit
-        try:
-            k = len(view.sizes)
-            self.level.param.update(end=max(2, k, view.n_levels), value=k, disabled=view.n_levels < 2)
-        finally:
-            self._quiet = False
+        self.level.param.update(end=max(2, k, view.n_levels), value=k, disabled=view.n_levels < 2)
+        self._quiet = False
         self._start_editing(view, start)
 
     def show_level(self) -> None:
@@ -198,17 +199,16 @@ class Explorer:
         start = time.perf_counter()
         view = self.session.at_level(self.base, self.level.value)
         self._start_editing(view, start)
-        document = pn.state.curdoc
+        later = _later()
         if view.is_tested:
             return
-        if document is None or document.session_context is None:
+        if later is None:
             self._note(view, self._tested(view))
         else:
-            later = document.add_next_tick_callback
             threading.Thread(target=lambda: later(partial(self._note, view, self._tested(view))), daemon=True).start()
 
     def _tested(self, view: View) -> View:
-        """The view with p-values: one tree is tested at a time, and none that is no longer shown."""
+        """Return the view with p-values; one tree is tested at a time, and none that is no longer shown."""
         with self._testing:
             try:
                 return self.session.tested(view) if view.model is self.base.model else view
@@ -238,26 +238,19 @@ class Explorer:
         self.naming.offer([f"{pieces.title_of(view, k)}  ·  {size:,}" for k, size in enumerate(view.sizes.tolist())])
 
     def _command(self, view: View) -> str:
-        """The command that gives these labels, where one does."""
+        """Return the command that gives these labels, where one does."""
         return "" if self.source is None else self.session.command(view, self.source)
-
-    def _moved(self, event: Any) -> None:
-        self._soon(fit=True)
-
-    def _level_moved(self, event: Any) -> None:
-        self._soon(fit=False)
 
     def _soon(self, fit: bool) -> None:
         """Take the moves of a few milliseconds together; without a server, compute at once."""
         if self._quiet:
             return
         self._wants_fit |= fit
-        document = pn.state.curdoc
-        if document is None or document.session_context is None:
+        if _later() is None:
             self._run()
         elif not self._scheduled:
             self._scheduled = True
-            document.add_timeout_callback(self._run, _WAIT)
+            pn.state.curdoc.add_timeout_callback(self._run, _WAIT)
 
     def _run(self) -> None:
         fit, self._scheduled, self._wants_fit = self._wants_fit, False, False
@@ -273,7 +266,7 @@ class Explorer:
         self.map.link(self.current, point, found.points, found.coefficients)
 
     def _start_editing(self, view: View, start: float) -> None:
-        """A new fit or level: names and mergers were of other clusters."""
+        """Show a new fit or level, without names and mergers of other clusters."""
         self.base = view
         self.naming.start(len(view.sizes))
         self._show(view, start)
@@ -293,13 +286,11 @@ class Explorer:
         """Move the widgets to chosen settings and show them once."""
         self.choose.disabled, self.choose.label = False, "Choose for me"
         if isinstance(found, str):
-            self.quality.object = f"<div class='warning'>{escape(found)}</div>"
+            self._warn(found)
             return
         self._quiet = True
-        try:
-            self._move_widgets(found)
-        finally:
-            self._quiet = False
+        self._move_widgets(found)
+        self._quiet = False
         self.update()
 
     def _move_widgets(self, found: Settings) -> None:
@@ -309,29 +300,38 @@ class Explorer:
     def _report(self) -> None:
         """Make the report of what is shown; then it can be saved."""
         view = self.current
-        make = partial(report_file, self.session, view, self.title.removeprefix("subspaces: "), self._command(view))
+        title = self.title.removeprefix("subspaces: ")
+        make = partial(self.session.report_file, view, title, self._command(view))
         self._in_background(make, partial(self._take_report, view))
 
     def _take_report(self, view: View, found: Any) -> None:
-        if isinstance(found, str):
-            self.quality.object = f"<div class='warning'>{escape(found)}</div>"
-        self.taking.take(found if view is self.current and not isinstance(found, str) else None)
+        failed = isinstance(found, str)
+        if failed:
+            self._warn(found)
+        self.taking.take(found if view is self.current and not failed else None)
+
+    def _warn(self, text: str) -> None:
+        self.quality.object = f"<div class='warning'>{escape(text)}</div>"
 
     def _with_lock(self, function: Callable[[], None]) -> None:
         """Call a function that changes figures as the server wants it: with the lock of the page, which events lack."""
-        document = pn.state.curdoc
-        if document is None or document.session_context is None:
+        later = _later()
+        if later is None:
             function()
         else:
-            document.add_next_tick_callback(function)
+            later(function)
 
     def _in_background(self, make: Callable[[], Any], take: Callable[[Any], None]) -> None:
-        document = pn.state.curdoc
-        served = document is not None and document.session_context is not None
-        self.work.do(make, take, document.add_next_tick_callback if served else None)
+        self.work.do(make, take, _later())
 
     def _labels(self, suffix: str) -> Any:
-        return labels_file(self.session, self.current, suffix)
+        return self.session.labels_file(self.current, suffix)
+
+
+def _later() -> Callable[..., Any] | None:
+    """Return what runs a function on the page's own thread; None where there is no server."""
+    document = pn.state.curdoc
+    return None if document is None or document.session_context is None else document.add_next_tick_callback
 
 
 def _set_value(widget: Any, value: Any) -> None:
@@ -344,3 +344,161 @@ def _set_value(widget: Any, value: Any) -> None:
     elif hasattr(widget, "end"):
         widget.end = max(widget.end, value)
     widget.value = value
+
+
+class Naming:
+    """Widgets to name and merge clusters, one step after the other; `show` is called with every new step.
+
+    `later` calls a function as the page wants it.
+    """
+
+    def __init__(self, show: Callable[[Edits], None], later: Callable[[Callable[[], None]], None]) -> None:
+        self._show = show
+        self._steps = [Edits.none(0)]  # the last is shown
+        half = {**FULL, "margin": (3, 4), "styles": {"flex": "1 1 90px"}}
+        self.clusters = pn.widgets.MultiSelect(
+            label="Choose one cluster to name it, several to merge", options={}, size=6, **FULL
+        )
+        self.name = pn.widgets.TextInput(label="Name of the cluster", placeholder="such as cats", **FULL)
+        self.rename = pn.widgets.Button(label="Rename", **half)
+        self.merge = pn.widgets.Button(label="Merge", **half)
+        self.undo = pn.widgets.Button(label="Undo", **half)
+        self.clusters.param.watch(lambda event: self._enable(), "value")
+        self.name.param.watch(lambda event: later(self._rename), "enter_pressed")
+        self.rename.on_click(lambda event: later(self._rename))
+        self.merge.on_click(lambda event: later(self._merge))
+        self.undo.on_click(lambda event: later(self._undo))
+
+    def start(self, n_clusters: int) -> None:
+        """Forget names and mergers: a new fit or level has other clusters."""
+        self._steps = [Edits.none(n_clusters)]
+
+    def offer(self, titles: Sequence[str]) -> None:
+        """List the clusters that are shown; none of them is chosen."""
+        self.clusters.param.update(options={title: k for k, title in enumerate(titles)}, value=[])
+        self._enable()
+
+    def _edit(self, edits: Edits) -> None:
+        if edits != self._steps[-1]:
+            self._steps.append(edits)
+            self._show(edits)
+
+    def _rename(self) -> None:
+        if len(self.clusters.value) == 1:
+            self._edit(self._steps[-1].renamed(self.clusters.value[0], self.name.value_input or self.name.value))
+            self.name.value = ""
+
+    def _merge(self) -> None:
+        self._edit(self._steps[-1].merged(self.clusters.value))
+
+    def _undo(self) -> None:
+        if len(self._steps) > 1:
+            self._steps.pop()
+            self._show(self._steps[-1])
+
+    def _enable(self) -> None:
+        """Enable what can be done with the clusters that are chosen in the list."""
+        n = len(self.clusters.value)
+        self.rename.disabled, self.merge.disabled, self.undo.disabled = n != 1, n < 2, len(self._steps) < 2
+        self.name.disabled = n != 1
+
+
+class Taking:
+    """Widgets to save files: labels, made when they are asked for, and a report, which has to be made first.
+
+    `labels` makes the file of a suffix; `make_report` is called when a report is wanted, and calls :meth:`take`.
+    """
+
+    def __init__(self, labels: Callable[[str], Any], make_report: Callable[[], None]) -> None:
+        self.page: Any = None  # the report that was made last
+        titles = {".csv": "Save the labels (CSV)"}
+        titles |= {".xlsx": "Save the labels (Excel)"} if find_spec("openpyxl") else {}
+        self.downloads = [
+            pn.widgets.FileDownload(callback=partial(labels, suffix), filename=f"labels{suffix}", label=label, **FULL)
+            for suffix, label in titles.items()
+        ]
+        self.report = pn.widgets.Button(
+            label="Make a report", disabled=not (find_spec("matplotlib") and find_spec("jinja2")), **FULL
+        )
+        self.report_file = pn.widgets.FileDownload(
+            callback=lambda: self.page, filename="report.html", label="Save the report (HTML)", visible=False, **FULL
+        )
+        self._make_report = make_report
+        self.report.on_click(self._ask)
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The widgets in the order of the page."""
+        return (*self.downloads, self.report, self.report_file)
+
+    def forget(self) -> None:
+        """Hide the report: it is not of what is shown now."""
+        self.report_file.visible = False
+
+    def take(self, page: Any) -> None:
+        """Offer the report; None: it could not be made, or is of what is no longer shown."""
+        self.report.disabled, self.report.label = False, "Make a report"
+        if page is not None:
+            self.page, self.report_file.visible = page, True
+
+    def _ask(self, event: Any) -> None:
+        self.report.disabled, self.report.label = True, "Making the report ..."
+        self._make_report()
+
+
+class Work:
+    """Work on a thread of its own, with a bar in a `pane` of HTML that is seen only while something is going on."""
+
+    def __init__(self, pane: Any) -> None:
+        self.pane = pane
+
+    def do(self, make: Callable[[], Any], take: Callable[[Any], None], later: Callable[..., Any] | None) -> None:
+        """Call `make`, then `take` with what it gave, or with the text of its error.
+
+        `later` runs a function on the page's own thread; None: there is no page, and everything is done at once.
+        """
+        bar = _Bar()
+
+        def show(text: str) -> None:
+            self.pane.param.update(object=text, visible=bool(text))
+
+        def listen(name: str, done: int, total: int | None) -> None:
+            if text := bar.text(name, done, total):
+                show(text) if later is None else later(partial(show, text))
+
+        def found() -> Any:
+            try:
+                with progress_to(listen):
+                    return make()
+            except Exception as error:
+                return str(error) or type(error).__name__
+
+        def finish(result: Any) -> None:
+            show("")
+            take(result)
+
+        show(bar.text("Starting", 0, None))
+        if later is None:
+            finish(found())
+        else:
+            threading.Thread(target=lambda: later(partial(finish, found())), daemon=True).start()
+
+
+class _Bar:
+    """Phase, counts and time left of work as HTML; empty within 0.2 s of the last one."""
+
+    def __init__(self) -> None:
+        self._name, self._start, self._told = "", 0.0, 0.0
+
+    def text(self, name: str, done: int, total: int | None) -> str:
+        now = time.monotonic()
+        if name == self._name and now - self._told < 0.2 and done != total:
+            return ""
+        if name != self._name:
+            self._name, self._start = name, now
+        self._told = now
+        counted, left = count_text(done, total), ""
+        if total and 0 < done < total and now - self._start > 1:
+            left = f", about {(now - self._start) * (total - done) / done:.0f} s left"
+        filled = f" value='{done}' max='{total}'" if total else ""
+        return f"<div class='work'><b>{escape(name)}</b> <progress{filled}></progress> {counted}{left}</div>"

@@ -1,4 +1,4 @@
-"""The two pictures that move, as Bokeh figures whose data is replaced: the graph and the map."""
+"""Bokeh figures whose data is replaced: the graph and the map."""
 
 from __future__ import annotations
 
@@ -27,12 +27,9 @@ GROUND, INK, EDGE = ("#ffffff", "#1b1e23"), ("#222222", "#dfe3e8"), ("#cccccc", 
 
 
 def _palette(dark: bool) -> list[str]:
-    """The ground for nothing, then a tint of blue through blue to the ink: lightness changes in one direction."""
-    light_stops, dark_stops = (
-        [[191, 220, 236], [0, 114, 178], [0, 0, 0]],
-        [[30, 62, 84], [86, 180, 233], [255, 255, 255]],
-    )
-    stops = np.array(dark_stops if dark else light_stops)
+    """Return the ground for nothing, then a tint of blue through blue to the ink, monotone in lightness."""
+    stops = np.array([[191, 220, 236], [0, 114, 178], [0, 0, 0]])
+    stops = np.array([[30, 62, 84], [86, 180, 233], [255, 255, 255]]) if dark else stops
     at = np.linspace(0, 2, 255)
     colors = np.stack([np.interp(at, [0, 1, 2], channel) for channel in stops.T], axis=1).round().astype(int)
     return [GROUND[dark]] + [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in colors.tolist()]
@@ -46,7 +43,7 @@ def _figure(tools: str, **options: Any) -> Any:
 
 
 def _dress(drawn: Any, dark: bool) -> None:
-    """Colours of a figure around its data."""
+    """Colour a figure around its data."""
     drawn.update(background_fill_color=GROUND[dark], border_fill_color=GROUND[dark], outline_line_color=EDGE[dark])
     drawn.stylesheets = [f":host {{ --background-color: {GROUND[dark]}; }} canvas {{ background: {GROUND[dark]}; }}"]
     for axis in drawn.axis:
@@ -54,7 +51,7 @@ def _dress(drawn: Any, dark: bool) -> None:
 
 
 class GraphFigure:
-    """The affinity matrix ordered by cluster, in cells."""
+    """Affinity matrix ordered by cluster, in cells."""
 
     def __init__(self) -> None:
         self.image = ColumnDataSource({"image": [np.zeros((2, 2), dtype=np.uint8)], "n": [1]})
@@ -93,7 +90,7 @@ class GraphFigure:
 
 
 class MapFigure:
-    """The spectral embedding in two dimensions; hover shows a point, a click calls `clicked` with its number."""
+    """Spectral embedding in two dimensions; hovering shows a sample, a click calls `clicked` with its number."""
 
     def __init__(
         self, ids: Sequence[str], classes: Sequence[str] | None, thumbs: Sequence[str], lines: Sequence[str] = ()
@@ -164,15 +161,13 @@ class MapFigure:
 
 
 def _tooltip(columns: Container[str]) -> str:
-    """What hovering shows; Bokeh escapes the values."""
-    picture = '<img src="@thumb" width="64" style="image-rendering:pixelated;display:block">'
-    line = "<div style='max-width:300px;white-space:normal'>@line</div>"
+    """Return what hovering shows; Bokeh escapes the values."""
     parts = {
-        "thumb": picture,
+        "thumb": '<img src="@thumb" width="64" style="image-rendering:pixelated;display:block">',
         "id": "<b>@id</b>",
-        "line": line,
+        "line": "<div style='max-width:300px;white-space:normal'>@line</div>",
         "cluster": "<div>cluster @cluster</div><div>@sure sure</div>",
+        "truth": "<div>class @truth</div>",
     }
-    parts["truth"] = "<div>class @truth</div>"
     shown = "".join(part for name, part in parts.items() if name == "cluster" or name in columns)
     return f"<div style='font-size:12px'>{shown}</div>"

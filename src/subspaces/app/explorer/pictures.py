@@ -1,6 +1,6 @@
-"""Pieces of the page made of HTML: small pictures of points, the gallery, the table of representers, the figures.
+"""Pieces of the page made of HTML: small images of samples, the gallery, the table of representers, the figures.
 
-Everything that comes from a file (names of points) is escaped; pictures are data URIs, so that nothing is fetched.
+Everything that comes from a file (names of samples) is escaped; pictures are data URIs, so that nothing is fetched.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy import sparse
 
 from subspaces.app.explorer.session import Session, View
 from subspaces.estimators.explain import Explanation
-from subspaces.inspection.plots.gallery import as_bytes, data_uri, profiles_of
+from subspaces.inspection.plots.gallery import as_bytes, data_uri, profiles_of, side_by_side
 from subspaces.inspection.plots.style import OKABE_ITO, map_colors, readable_on
 from subspaces.inspection.plots.tree import p_text
 from subspaces.metrics import SCORES
@@ -23,16 +23,16 @@ from subspaces.spectral.hierarchy import LEVEL
 from subspaces.utils.types import Array, Labels
 
 THUMB = 40
-"""Most pixels of a small picture's side."""
+"""Most pixels of a small image's side."""
 
 
 def colors_of(view: View) -> list[str]:
-    """Colour of each cluster on the map and in the gallery."""
+    """Return the colour of each cluster on the map and in the gallery."""
     return [OKABE_ITO[color] for color in map_colors(view.centres)]
 
 
 class Pictures:
-    """Small pictures of a session's points; empty for points that are no images."""
+    """Small images of a session's samples; none where samples are no images."""
 
     def __init__(self, session: Session) -> None:
         shape = session.image_shape
@@ -40,22 +40,20 @@ class Pictures:
 
     @cached_property
     def thumbs(self) -> list[str]:
-        """One data URI for each point, or nothing."""
+        """Data URI of each sample, or nothing."""
         return [] if self.pixels is None else [data_uri(image, compress_level=1) for image in self.pixels]
 
     def strip(self, points: Sequence[int] | Labels) -> str:
-        """Several points side by side as one picture; what is between them lets the page through."""
+        """Return several samples side by side as one image; what is between them lets the page through."""
         assert self.pixels is not None
         images = self.pixels[np.asarray(points, dtype=np.intp)]
         colors = images if images.ndim == 4 else np.repeat(images[..., None], 3, axis=3)
         opaque = np.concatenate([colors, np.full((*colors.shape[:3], 1), 255, dtype=np.uint8)], axis=3)
-        gap = np.zeros((images.shape[1], 2, 4), dtype=np.uint8)
-        row = [part for image in opaque for part in (image, gap)][:-1]
-        return data_uri(np.concatenate(row, axis=1), compress_level=1)
+        return data_uri(side_by_side(opaque, 2), compress_level=1)
 
 
 def _pixels(X: Any, shape: tuple[int, ...]) -> Array:
-    """Images as bytes, larger ones averaged in square blocks down to about `THUMB` pixels."""
+    """Return images as bytes, larger ones averaged in square blocks down to about `THUMB` pixels."""
     values = X.toarray() if sparse.issparse(X) else X
     low, high = float(values.min()), float(values.max())
     images = values.reshape(len(values), *(shape[:2] if shape[2:] == (1,) else shape))
@@ -67,7 +65,7 @@ def _pixels(X: Any, shape: tuple[int, ...]) -> Array:
 
 
 def gallery(session: Session, view: View, pictures: Pictures) -> str:
-    """One card per cluster: number, size, and its most typical and doubtful members, its words, or its mean profile."""
+    """Return one card per cluster: number, size, and typical and doubtful members, words, or its mean profile."""
     drawn = pictures.pixels is not None
     curves = profiles_of(session.X, view.labels) if not drawn and not view.words else None
     cards = []
@@ -77,25 +75,20 @@ def gallery(session: Session, view: View, pictures: Pictures) -> str:
         else:
             body = _strips(session, view, pictures, cluster) if drawn else _texts(session, view, cluster)
         count = f"{view.sizes[cluster]:,}"
-        name = (
-            f'<span class="given">{escape(view.names[cluster])}</span>'
-            if any(view.names[cluster : cluster + 1])
-            else ""
-        )
-        head = f'{badge(cluster, color)}<span class="size">{count}</span>'
+        head, given = f'{badge(cluster, color)}<span class="size">{count}</span>', view.name_of(cluster)
+        name = "" if given == str(cluster) else f'<span class="given">{escape(given)}</span>'
         cards.append(f'<div class="card">{head}{body}{name}</div>')
     what = "most typical members first" if drawn else "mean and middle 80 % of each feature"
     if view.words and not drawn:
         what = "the words that set it apart" + (", most typical texts" if session.texts else "")
-    doubts = ", then doubtful ones" * (
-        curves is None and any(map(len, view.doubtful)) and (drawn or session.texts is not None)
-    )
+    has_doubts = any(map(len, view.doubtful)) and (drawn or session.texts is not None)
+    doubts = ", then doubtful ones" if has_doubts and curves is None else ""
     kind = "gallery texts" if view.words and not drawn else "gallery"
     return f'<h2>Clusters: number, size, {what}{doubts}</h2><div class="{kind}">{"".join(cards)}</div>'
 
 
 def _strips(session: Session, view: View, pictures: Pictures, cluster: int) -> str:
-    """The most typical images of a cluster, and the doubtful ones in a frame."""
+    """Return the most typical images of a cluster, and the doubtful ones in a frame."""
     shown = []
     for points, kind in ((view.members[cluster], "typical"), (view.doubtful[cluster], "doubtful")):
         if len(points):
@@ -105,7 +98,7 @@ def _strips(session: Session, view: View, pictures: Pictures, cluster: int) -> s
 
 
 def _texts(session: Session, view: View, cluster: int, n_shown: int = 3) -> str:
-    """The words of a cluster; of texts also the first lines of the most typical and of the doubtful ones."""
+    """Return the words of a cluster; of texts also the first lines of the most typical and of the doubtful ones."""
     words = f'<span class="words">{escape(", ".join(view.words[cluster]))}</span>'
     if session.texts is None:
         return words
@@ -120,13 +113,13 @@ def _texts(session: Session, view: View, cluster: int, n_shown: int = 3) -> str:
 
 
 def text_of(session: Session, i: int) -> str:
-    """Name of a point, and the first line of its text where it is one."""
+    """Return the name of a sample, and the first line of its text where it is one."""
     name = escape(session.ids[i])
     return name if session.texts is None else f'<span class="place">{name}</span> {escape(session.first_lines[i])}'
 
 
 def _curve(curves: Array, least: float, most: float) -> str:
-    """Mean and band of a cluster as a small drawing."""
+    """Return mean and band of a cluster as SVG."""
     width, height = 180, 44
     low, mean, high = (height - 2 - (height - 4) * (curves - least) / ((most - least) or 1.0)).round(1)
     at = np.linspace(1, width - 1, len(mean)).round(1) if len(mean) > 1 else np.array([1.0, width - 1.0])
@@ -144,18 +137,18 @@ def _curve(curves: Array, least: float, most: float) -> str:
 
 
 def title_of(view: View, cluster: int) -> str:
-    """Number of a cluster, and the name that it was given."""
+    """Return the number of a cluster, and the name that it was given."""
     name = view.name_of(cluster)
     return name if name == str(cluster) else f"{cluster}  {name}"
 
 
 def badge(cluster: int, color: str) -> str:
-    """The cluster's number on its colour."""
+    """Return the cluster's number on its colour."""
     return f'<b class="badge" style="background:{color};color:{readable_on(color)}">{cluster}</b>'
 
 
 def representers(session: Session, view: View, found: Explanation, pictures: Pictures) -> str:
-    """A point, and the points that represent it with their coefficients."""
+    """Return a sample, and the samples that represent it with their coefficients."""
     colors = colors_of(view)
 
     def picture(i: int) -> str:
@@ -184,7 +177,7 @@ def representers(session: Session, view: View, found: Explanation, pictures: Pic
 
 
 def quality(session: Session, view: View, seconds: float) -> str:
-    """The verdict on a view, which ``subspaces cluster`` gives as well, and its figures in one line."""
+    """Return the verdict on a view, which ``subspaces cluster`` gives as well, and its figures in one line."""
     figures = view.quality
     n_components = int(figures["components"])
     parts = [
@@ -205,7 +198,7 @@ def quality(session: Session, view: View, seconds: float) -> str:
 
 
 def level_note(view: View) -> str:
-    """What the slider of the tree shows: the level, and how real the split is that made it."""
+    """Return the level that the slider of the tree shows, and how real the split is that made it."""
     if view.level is None:
         return "<p class='note level'>The clusters of the fit; move to see coarser or finer ones.</p>"
     if view.level == 1:
@@ -218,7 +211,7 @@ def level_note(view: View) -> str:
 
 
 def _tested(view: View, i: int) -> str:
-    """How real split `i` is."""
+    """Return how real split `i` is."""
     if not view.is_tested:
         return "testing it …"
     p = float(view.tree.p_value[i]) if i < len(view.tree.p_value) else float("nan")
@@ -226,7 +219,7 @@ def _tested(view: View, i: int) -> str:
 
 
 def captions(view: View) -> tuple[str, str]:
-    """What the graph and the map show."""
+    """Return captions of the graph and the map."""
     n, size = len(view.labels), len(view.cells)
     cells = "" if size == n else f"; {size} × {size} cells, each the sum of about {(n / size) ** 2:.0f} entries"
     graph = f"<h2>Affinity, points ordered by cluster</h2><p class='note'>colours on a root scale{cells}</p>"

@@ -1,4 +1,4 @@
-"""The page on a server of this machine: reached by an address that holds a secret, until Ctrl-C."""
+"""Serve the page on this machine until Ctrl-C, under an address that holds a secret."""
 
 from __future__ import annotations
 

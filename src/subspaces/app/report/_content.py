@@ -1,9 +1,10 @@
-"""What a report is made from: the fitted estimator, the points and what came with them."""
+"""Content of a report: the fitted estimator, the samples and what came with them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,20 +28,20 @@ class Content:
     Attributes
     ----------
     estimator : fitted clusterer
-    X : array or sparse array of shape (n, m), the points as they were given
+    X : array or sparse array of shape (n_samples, n_features), as given
     summary : Summary
     document : what was done, as ``subspaces cluster --json`` says it
-    ids : names of the points
+    ids : names of the samples
     y, classes : known classes, as indices and names
     named_by : the column that `ids` are: ``id``, ``line`` or ``row``
-    image_shape : height and width (and 3) if points are images
+    image_shape : height and width (and 3) if samples are images
     pixels : the images, flattened, where X holds vectors made of them
-    texts : the text of each point, where X holds vectors made of them
+    texts : the text of each sample, where X holds vectors made of them
     feature_names : names of the columns of X
-    files : image file of each point
+    files : image file of each sample
     command : shell command that repeats the run
-    reading : lines of Python that read the points as X
-    cluster_names : what a person called some of the clusters
+    reading : lines of Python that read the samples as X
+    cluster_names : names that a person gave to some of the clusters
     drawings : more pictures, shown first: title, explanation, size in inches, a function that draws into a figure
     """
 
@@ -72,7 +73,7 @@ class Content:
         command: str = "",
         reading: str = "",
     ) -> Self:
-        """From what `subspaces.app.files.read_table` returned."""
+        """Take the samples from what `subspaces.app.files.read_table` returned."""
         return cls(
             estimator,
             data.X,
@@ -103,7 +104,7 @@ class Content:
         image_shape: tuple[int, ...] | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> Self:
-        """From a fitted estimator and its points.
+        """Describe a fitted estimator and the samples it was fitted on.
 
         Examples
         --------
@@ -114,16 +115,16 @@ class Content:
         >>> content = Content.from_estimator(TRR(2).fit(X), X, title="noise")
         >>> write_report("noise.html", content)  # doctest: +SKIP
         """
-        points = X if sparse.issparse(X) else np.asarray(X)
+        samples = X if sparse.issparse(X) else np.asarray(X)
         classes, codes = (None, None) if y is None else np.unique(np.asarray(y), return_inverse=True)
-        summary = summarize(estimator, points)
+        summary = summarize(estimator, samples)
         if feature_names is None and hasattr(X, "columns"):
             feature_names = [str(name) for name in X.columns]
         return cls(
             estimator,
-            points,
+            samples,
             summary,
-            describe(estimator, source=title, shape=points.shape, y=codes, summary=summary, names=ids),
+            describe(estimator, source=title, shape=samples.shape, y=codes, summary=summary, names=ids),
             ids=ids,
             y=codes,
             classes=None if classes is None else [str(name) for name in classes],
@@ -138,19 +139,14 @@ class Content:
         source = str(self.document.get("source", "X"))
         return Path(source).name or source
 
-    def cluster_title(self, cluster: int) -> str:
-        """Number of a cluster, with the name that a person gave it."""
-        name = self.cluster_names.get(cluster)
-        return f"{cluster}: {name}" if name else str(cluster)
-
     @property
     def is_represented(self) -> bool:
-        """Whether points, or the landmarks among them, were written as combinations of others."""
+        """Whether samples, or the landmarks among them, were written as combinations of others."""
         return self._has("coefficients_")
 
     @property
     def has_graph(self) -> bool:
-        """Whether a graph between points, or the landmarks among them, was cut."""
+        """Whether a graph between samples, or the landmarks among them, was cut."""
         return self._has("affinity_matrix_")
 
     def _has(self, name: str) -> bool:
@@ -158,25 +154,45 @@ class Content:
 
     @property
     def noun(self) -> str:
-        """What a point is called."""
+        """Word for several samples."""
         if self.texts is not None:
             return "texts"
         return "images" if self.image_shape is not None else "points"
 
     def counted(self, n: int) -> str:
-        """So many of them, in words."""
+        """Return a number of samples in words."""
         return f"{n:,} {self.noun if n != 1 else self.noun[:-1]}"
 
+    def cluster_title(self, cluster: int) -> str:
+        """Return the number of a cluster, with the name that a person gave it."""
+        name = self.cluster_names.get(cluster)
+        return f"{cluster}: {name}" if name else str(cluster)
+
     def name_of(self, i: int) -> str:
-        """Name of a point; of a text its name and first line."""
+        """Return the name of a sample; of a text its name and first line."""
         name = str(i if self.ids is None else self.ids[i])
         name = f"row {name}" if self.named_by == "row" else name
         return name if self.texts is None else f"{name}: {first_line(self.texts[i])}"
 
     def place_of(self, i: int) -> str:
-        """What stands of a point in the column `named_by`."""
+        """Return the entry of a sample in the column `named_by`."""
         return self.name_of(i).removeprefix(f"{self.named_by} " if self.named_by != "id" else "")
 
     def row(self, i: int) -> Array:
-        """The numbers of a point."""
+        """Return the features of a sample as a dense array."""
         return np.asarray(dense_rows(self.X[[i]])[0])
+
+    @property
+    def codes(self) -> Labels:
+        """Labels as positions in ``summary.clusters``."""
+        return np.searchsorted(self.summary.clusters, self.summary.labels)
+
+    @cached_property
+    def is_drawn_away(self) -> Array:
+        """Whether each sample is nearer to another cluster than to its own: where the margin is negative."""
+        return np.asarray((self.summary.margin < 0) & (self.summary.second_cluster >= 0))
+
+    def remark_on(self, i: int) -> str:
+        """Return what a person should know of a label beside its confidence."""
+        remarks = ["another cluster suits better"] * bool(self.is_drawn_away[i])
+        return "; ".join(remarks + ["fits nowhere"] * bool(self.summary.fits_nowhere[i]))

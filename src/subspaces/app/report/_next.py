@@ -1,15 +1,14 @@
-"""The section "What next": commands made from this run, ready to be copied; and the same in Python."""
+"""Section "What next": commands made from this run, ready to be copied; and the same in Python."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from subspaces.app.report._content import Content
-from subspaces.app.report._tree import tree_of
+from subspaces.app.report._sections import tree_of
 from subspaces.selection.result import TOO_FEW
 
 MOST_NUMBERS = 3
@@ -23,25 +22,14 @@ OUTPUTS = {"-o", "--output", "--report", "--tables", "--tree", "--overlay", "--s
 OUTPUT_SWITCHES = {"--force", "--json", "-q", "--quiet", "--link", "--debug"}
 NUMBER = {"-k", "--clusters"}
 TRUTH = {"--label", "--truth"}
-READING = {
-    "",
-    *TRUTH,
-    "--id",
-    "--ignore",
-    "--array",
-    "--sheet",
-    "--header",
-    "--no-header",
-    "--decimal",
-    "--text",
-    "--features",
-}
+READING = TRUTH | {"", "--id", "--ignore", "--array", "--sheet", "--header", "--no-header", "--decimal"}
+READING |= {"--text", "--features"}
 """Options that say how files are read, which ``subspaces explore`` has too."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """Something worth doing next: what for, and the commands that do it."""
+    """A proposal: what for, and the commands that do it."""
 
     title: str
     text: str
@@ -49,7 +37,7 @@ class Step:
 
 
 def next_steps(content: Content) -> list[Step]:
-    """What makes sense after this run; nothing where it did not come from a command, or its input came from a pipe."""
+    """Return proposals; none where the run did not come from a command, or its input came from a pipe."""
     typed = parsed(content.command)
     files = [value for option, value in typed if option == ""]
     if not files or "-" in files or len(content.summary.labels) < TOO_FEW:
@@ -59,7 +47,12 @@ def next_steps(content: Content) -> list[Step]:
     stem = Path(str(files[0])).stem or "result"
     steps = [*_numbers(content, base, stem), *_classes(content, base, stem)]
     if content.files is not None and "--sort-into" not in given:
-        text = f"Copies every image into a folder for its cluster; your own files stay as they are. {_folders(content)}"
+        last = int(content.summary.clusters.max(initial=0))
+        folder = f"cluster_{last:0{max(2, len(str(last)))}d}"
+        text = (
+            "Copies every image into a folder for its cluster; your own files stay as they are. "
+            f"Clusters keep their numbers: cluster {last} is in {folder}."
+        )
         steps.append(Step("Sort the files into folders", text, (command(base, ["--sort-into", f"{stem}-sorted"]),)))
     if not given & {"-o", "--output"} and "--image" not in given:
         row = f"A row for each {content.noun[:-1]}: its cluster, confidence and second choice."
@@ -77,14 +70,8 @@ def next_steps(content: Content) -> list[Step]:
     return steps
 
 
-def _folders(content: Content) -> str:
-    first = int(content.summary.clusters.max(initial=0))
-    width = max(2, len(str(first)))
-    return f"Clusters keep their numbers: cluster {first} is in cluster_{first:0{width}d}."
-
-
 def _numbers(content: Content, base: list[Option], stem: str) -> list[Step]:
-    """Other numbers of clusters that may be right."""
+    """Propose other numbers of clusters that may be right."""
     numbers = other_numbers(content)
     if not numbers:
         return []
@@ -92,16 +79,15 @@ def _numbers(content: Content, base: list[Option], stem: str) -> list[Step]:
     commands = tuple(command(rest, ["-k", str(k), "--report", f"{stem}-{k}.html"]) for k in numbers)
     shown = len(content.summary.clusters)
     if shown == 1:
-        return [
-            Step("Ask for groups all the same", "None stands out; a number that you know can still be given.", commands)
-        ]
+        text = "None stands out; a number that you know can still be given."
+        return [Step("Ask for groups all the same", text, commands)]
     low, high = content.document.get("n_clusters_range", (0, 0))
     why = f"Between {low} and {high} may be right" if low < high else "These numbers stand out as well"
     return [Step("Try another number of clusters", f"{why}; this page shows {shown}. Compare the pages.", commands)]
 
 
 def other_numbers(content: Content) -> list[int]:
-    """Numbers of clusters that may be right beside the one shown: the rival of the estimate, levels of the tree."""
+    """Return other numbers of clusters that may be right: the rival of the estimate, levels of the tree."""
     shown, found = len(content.summary.clusters), []
     count = getattr(getattr(content.estimator, "selection_", None), "n_clusters", None)
     if shown == 1:
@@ -116,7 +102,7 @@ def other_numbers(content: Content) -> list[int]:
 
 
 def _classes(content: Content, base: list[Option], stem: str) -> list[Step]:
-    """Known classes, where something could hold them; and vectors of a network in place of pixels."""
+    """Propose to score against what could be known classes, and vectors of a network in place of pixels."""
     steps = []
     report = ["--report", f"{stem}-scored.html"]
     ignored = [value for option, value in base if option == "--ignore" and value is not None]
@@ -129,12 +115,7 @@ def _classes(content: Content, base: list[Option], stem: str) -> list[Step]:
         commands = (command(rest, ["--label", ignored[0], *report]),)
         steps.append(Step("Compare with what you know", text, commands))
     is_new = not any(option == "--features" for option, _ in base)
-    if (
-        content.files is not None
-        and content.pixels is None
-        and is_new
-        and find_spec("subspaces.app.features") is not None
-    ):
+    if content.files is not None and content.pixels is None and is_new:
         text = (
             "Pixels are compared one by one, which suits aligned images such as faces. For photographs, let a network "
             'describe them first (pip install "subspaces[images]").'
@@ -145,7 +126,7 @@ def _classes(content: Content, base: list[Option], stem: str) -> list[Step]:
 
 
 def parsed(text: str) -> list[Option]:
-    """The options and files of a command after its name; empty where there is none.
+    """Return the options and files of a command after its name; empty where there is none.
 
     Examples
     --------
@@ -168,7 +149,7 @@ def parsed(text: str) -> list[Option]:
 
 
 def command(options: Iterable[Option], added: Sequence[str], name: str = "cluster") -> str:
-    """A command for a shell.
+    """Return a command for a shell.
 
     Examples
     --------
@@ -180,7 +161,7 @@ def command(options: Iterable[Option], added: Sequence[str], name: str = "cluste
 
 
 def python_steps(content: Content) -> str:
-    """The same in Python, with a model that was fitted by the lines of "Repeat it"."""
+    """Return the same in Python, with a model that was fitted by the lines of "Repeat it"."""
     lines = ["model.confidence_           # how sure each label is, model.outliers_: what fits nowhere"]
     if hasattr(type(content.estimator), "labels_at"):
         numbers = other_numbers(content) or [max(2, len(content.summary.clusters) - 1)]

@@ -1,10 +1,13 @@
-"""The page: everything put into one template that needs nothing from outside, and is allowed nothing."""
+"""The page: plots and sections in one template that needs nothing from outside, and is allowed nothing."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
 from os import PathLike
@@ -14,14 +17,12 @@ import numpy as np
 
 from subspaces.app.report import _tables as tables
 from subspaces.app.report._content import Content
-from subspaces.app.report._doubtful import doubtful_section
-from subspaces.app.report._figures import drawn, pictures
-from subspaces.app.report._map import MapView, map_view, still_map
-from subspaces.app.report._members import gallery
 from subspaces.app.report._next import next_steps, python_steps
-from subspaces.app.report._pictures import Pictures
-from subspaces.app.report._tree import tree_section
+from subspaces.app.report._sections import Images, MapView, doubtful_section, gallery, map_view, tree_section
 from subspaces.engine.confidence import UNSURE
+from subspaces.inspection.plots import style
+from subspaces.inspection.plots.tree import TreeDisplay
+from subspaces.spectral.hierarchy import ClusterTree
 from subspaces.utils.atomic import write_text
 from subspaces.utils.progress import phase
 from subspaces.utils.types import Labels
@@ -30,22 +31,36 @@ MAX_BYTES = 5_900_000
 """Size of a page that any mail server and browser takes."""
 
 TABLE_BYTES = 1_600_000
-"""Most room for the table of points and their places on the map, in JSON."""
+"""Most room for the table of samples and their places on the map, in JSON."""
 
 POINT_BYTES = 56
-"""What a point takes of it beside its name."""
+"""Room of a sample in it beside its name."""
+
+SPECTRUM = 200_000
+"""Samples times clusters up to which the eigenvalues beyond the clusters are computed for a plot: seconds."""
+
+DPI = 110
 
 COLUMNS = ("cluster", "class", "confidence", "second_cluster", "margin", "fits_nowhere")
 """Columns of the table, named as in every file."""
 
+INK = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.titlecolor")
+PAPER = ("figure.facecolor", "axes.facecolor", "savefig.facecolor")
+LIGHT = {**dict.fromkeys(PAPER, "#ffffff"), **dict.fromkeys(INK, "#1c2430"), "axes.edgecolor": "#8b95a3"}
+DARK = {**dict.fromkeys(PAPER, "#1b2129"), **dict.fromkeys(INK, "#e4e9f0"), "axes.edgecolor": "#77828f"}
+DARK |= {"legend.facecolor": "#1b2129", "legend.edgecolor": "#77828f"}
+
+Plot = tuple[str, str, tuple[float, float], Callable[[Any], Any]]
+"""Title, explanation, size in inches, and a function that draws into a figure."""
+
 
 def write_report(path: str | PathLike[str], content: Content) -> None:
-    """Write the page; it is there whole or not at all."""
+    """Write the page, whole or not at all."""
     write_text(path, render(content))
 
 
 def render(content: Content) -> str:
-    """The page as text.
+    """Return the page as text.
 
     Whatever comes from files (names, columns, notes) is escaped by the template; the table's data travels as JSON in
     which ``<`` is escaped, and scripts put it on the page as text. The page's own policy forbids any request and any
@@ -60,26 +75,29 @@ def render(content: Content) -> str:
     )
     environment.filters["two"] = tables.two_digits
     folder = files("subspaces.app.report") / "templates"
-    style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js", "map.js"))
+    sheet, *scripts = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js", "map.js"))
     script = "\n".join(scripts)
     template = environment.from_string((folder / "report.html").read_text(encoding="utf-8"))
     now = datetime.now()
-    images = Pictures(content) if content.image_shape is not None else None
+    images = Images(content) if content.image_shape is not None else None
     with phase("Placing the points on a map"):
         place = map_view(content)
     with phase("Drawing the plots"):
-        drawings, plots = drawn(content.drawings), pictures(content)
+        tree = tree_section(content)
+        drawings, plots = drawn(content.drawings), drawn(plots_of(content))
+        dendrogram = [] if tree is None else drawn([_dendrogram(tree.tree)])
+        still = [] if place is None else drawn([_still_map(content, place)])
     fixed = {
         "content": content,
         "document": content.document,
-        "style": style,
+        "style": sheet,
         "script": script,
-        "policy": _policy(style, script),
+        "policy": _policy(sheet, script),
         "words": tables.plain_words(content),
         "figures": tables.key_figures(content),
         "columns": [content.named_by, *(name for name in COLUMNS if name != "class" or content.y is not None)],
         "map": place,
-        "still": [] if place is None else drawn([still_map(content, place)]),
+        "still": still,
         "doubtful": doubtful_section(content, images),
         "steps": next_steps(content),
         "python_steps": python_steps(content),
@@ -90,7 +108,8 @@ def render(content: Content) -> str:
         "versions": tables.versions(),
         "python": tables.python_lines(content),
         "pictures": plots,
-        "tree": tree_section(content),
+        "tree": tree,
+        "dendrogram": dendrogram,
         "made": f"{now.day} {now:%B %Y, %H:%M}",
     }
     for share in (1.0, 0.5, 0.25, 0.1):  # names that grow when they are escaped may need more room than foreseen
@@ -112,7 +131,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _points(content: Content, place: MapView | None, share: float) -> dict[str, Any]:
-    """Columns of the table and of the map; `share` is the part of the usual room they may use."""
+    """Return columns of the table and of the map; `share` is the part of the usual room they may use."""
     summary = content.summary
     listed = _listed(content, share * TABLE_BYTES)
     columns: dict[str, Any] = {
@@ -135,7 +154,7 @@ def _points(content: Content, place: MapView | None, share: float) -> dict[str, 
 
 
 def _listed(content: Content, room: float) -> Labels:
-    """Points for which there is room: all, else the least sure and an even part of the others."""
+    """Return the samples for which there is room: all, else the least sure and an even part of the others."""
     n = len(content.summary.labels)
     order = np.argsort(content.summary.confidence, kind="stable")
     sample = [content.place_of(int(i)) for i in order[:200]]
@@ -150,3 +169,112 @@ def _listed(content: Content, room: float) -> Labels:
 
 def _rounded(values: Any) -> list[float]:
     return [round(float(value), 3) for value in values]
+
+
+# ---------------------------------------------------------------- plots
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A plot as two PNG files in base64, for light and for dark pages."""
+
+    title: str
+    text: str
+    light: str
+    dark: str
+    width: int
+    height: int
+
+
+def drawn(plots: Sequence[Plot]) -> list[Picture]:
+    """Draw plots; one that fails is left out, the page is worth more than it."""
+    found = []
+    for title, text, size, draw in plots:
+        try:
+            light, dark = (_png(draw, size, colors) for colors in (LIGHT, DARK))
+        except (ValueError, ImportError, np.linalg.LinAlgError, MemoryError) as error:
+            warnings.warn(f"the plot '{title}' was left out of the report: {error}", UserWarning, stacklevel=4)
+            continue
+        found.append(Picture(title, text, light, dark, round(DPI * size[0]), round(DPI * size[1])))
+    return found
+
+
+def _png(draw: Callable[[Any], Any], size: tuple[float, float], colors: dict[str, str]) -> str:
+    settings = {**colors, "font.family": "DejaVu Sans", "font.size": 11, "axes.titlesize": 11}
+    return base64.b64encode(style.png(draw, size, DPI, **settings)).decode()
+
+
+def plots_of(content: Content) -> list[Plot]:
+    """Return every plot that this run has something for."""
+    from subspaces.inspection import plots
+
+    estimator, selection = content.estimator, getattr(content.estimator, "selection_", None)
+    made: list[Plot] = []
+
+    def add(title: str, text: str, height: float, display: Any, rows: int = 1) -> None:
+        computed: list[Any] = []  # once, for the light and the dark picture
+
+        def draw(figure: Any) -> None:
+            if computed:
+                computed[0].plot(figure.subplots(rows))
+            else:
+                computed.append(display.from_estimator(estimator, ax=figure.subplots(rows)))
+
+        made.append((title, text, (6.4, height), draw))
+
+    def confidence(figure: Any) -> None:
+        ax = figure.subplots()
+        ax.hist(content.summary.confidence, bins=np.linspace(0, 1, 26), color=style.main_color(ax))
+        ax.set(xlabel="confidence", ylabel="points", xlim=(0, 1))
+        ax.spines[["top", "right"]].set_visible(False)
+
+    def confusion(figure: Any) -> None:
+        names: Any = content.y if content.classes is None else np.asarray(content.classes)[content.y]
+        plots.ConfusionDisplay.from_predictions(names, content.summary.labels, ax=figure.subplots())
+
+    text = "How many points have how clear a label. Left: toss-ups; right: certain."
+    made.append(("Confidence of the labels", text, (6.4, 3.6), confidence))
+    if getattr(estimator, "affinity_matrix_", None) is not None:
+        text = (
+            "Points ordered by cluster, ties marked. Blocks on the diagonal are clusters; marks outside are ties that "
+        )
+        add("The graph that was cut", f"{text}were cut.", 6.0, plots.AffinityDisplay)
+        if len(content.summary.labels) * len(content.summary.clusters) <= SPECTRUM:
+            text = "Smallest eigenvalues of the graph's Laplacian. A step after the chosen number speaks for it."
+            add("Spectrum", text, 4.0, plots.SpectrumDisplay)
+    if selection is not None and len(selection.trials) > 1:
+        height = max(3.0, 1.5 + 0.26 * len(plots.SelectionDisplay(selection).row_names))
+        text = (
+            "Score of every setting; the best is framed. The score is high where other settings find the same clusters."
+        )
+        add("Settings tried", text, height, plots.SelectionDisplay)
+    if selection is not None and selection.n_clusters is not None:
+        text = "How well all settings agree for each number of clusters; the estimate is marked."
+        add("How many clusters", text, 6.4, plots.NumberOfClustersDisplay, rows=2)
+    if content.y is not None:
+        text = "Points of each class in each cluster, after the best matching."
+        made.append(("Clusters and known classes", text, (6.4, 5.6), confusion))
+    return made
+
+
+def _dendrogram(tree: ClusterTree) -> Plot:
+    text = (
+        "Read it from the top: each split makes one cluster more. Numbers below name clusters, at the left they count "
+        "them."
+    )
+    return "The tree of clusters", text, (6.4, 5.0), lambda figure: TreeDisplay.from_tree(tree, ax=figure.subplots())
+
+
+def _still_map(content: Content, view: MapView) -> Plot:
+    """Return the map as a plot, for readers without scripts."""
+
+    def draw(figure: Any) -> None:
+        ax, codes = figure.subplots(), content.codes
+        colors = np.array([style.OKABE_ITO[color] for color in view.colors])
+        ax.scatter(*view.points.T, s=float(np.clip(9000 / len(codes), 3, 18)), c=colors[codes], linewidths=0)
+        for (x, y), name in zip(view.centres, content.summary.clusters, strict=True):
+            ax.text(x, y, str(name), ha="center", va="center", fontweight="bold", fontsize=8)
+        ax.set(aspect="equal", xticks=[], yticks=[])
+        ax.spines[:].set_alpha(0.25)
+
+    return "Map of the points", "", (6.4, 5.4), draw

@@ -11,14 +11,16 @@ from functools import partial
 from typing import Any
 
 from subspaces.inspection.plots import parts, style
-from subspaces.inspection.plots.embedding import EmbeddingDisplay, SpectrumDisplay
 from subspaces.inspection.plots.gallery import GalleryDisplay
-from subspaces.inspection.plots.images import LabelMapDisplay, SpectraDisplay
-from subspaces.inspection.plots.matrices import AffinityDisplay, CoefficientsDisplay
-from subspaces.inspection.plots.overlay import TracksDisplay
-from subspaces.inspection.plots.ranks import CriticalDifferenceDisplay
-from subspaces.inspection.plots.scores import ConfusionDisplay, NoiseDisplay
-from subspaces.inspection.plots.selection import NumberOfClustersDisplay, SelectionDisplay
+from subspaces.inspection.plots.graph import AffinityDisplay, CoefficientsDisplay, EmbeddingDisplay, SpectrumDisplay
+from subspaces.inspection.plots.images import LabelMapDisplay, SpectraDisplay, TracksDisplay
+from subspaces.inspection.plots.scores import (
+    ConfusionDisplay,
+    CriticalDifferenceDisplay,
+    NoiseDisplay,
+    NumberOfClustersDisplay,
+    SelectionDisplay,
+)
 from subspaces.inspection.plots.tree import TreeDisplay
 from subspaces.utils.spelling import counted
 
@@ -44,13 +46,13 @@ __all__ = [
 def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None = None, figure: Any = None) -> Any:
     """Draw what a fitted estimator found: affinity, spectrum, embedding and gallery in one figure.
 
-    What a method does not have (a method for many points may make no graph) is left out.
+    What a method does not have (a method for many samples may make no graph) is left out.
 
     Parameters
     ----------
     estimator : a fitted estimator, a pipeline or a search that ends with one
-    X : the points; left out, those the estimator kept
-    image_shape : (height, width) or (height, width, 3), where the points are images
+    X : the samples; left out, those the estimator kept
+    image_shape : (height, width) or (height, width, 3), where the samples are images
     figure : a Matplotlib figure to draw into; left out, a new one
 
     Returns
@@ -58,13 +60,12 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
     figure
     """
     clusterer = parts.clusterer_of(estimator)
-    displays: list[Any] = []
+    drawings: list[Any] = []
     graph = parts.find_part(clusterer, "affinity_matrix_")
     if graph is not None and graph.matrix.nnz:
-        displays += [AffinityDisplay, SpectrumDisplay]
+        drawings += [AffinityDisplay.from_estimator, SpectrumDisplay.from_estimator]
     if parts.find_part(clusterer, "embedding_") is not None:
-        displays.append(EmbeddingDisplay)
-    drawings = [display.from_estimator for display in displays]
+        drawings.append(EmbeddingDisplay.from_estimator)
     if X is not None or parts.kept_points(clusterer) is not None:
         drawings.append(partial(GalleryDisplay.from_estimator, X=X, image_shape=image_shape))
     if not drawings:

@@ -1,26 +1,28 @@
-"""Images of spectra: the map of clusters with its legend, and the mean spectrum of each cluster with its spread."""
+"""Displays of places: maps of labelled pixels, mean spectra of clusters, tracks of moving points."""
 
 from __future__ import annotations
 
 import colorsys
-import io
 from collections.abc import Sequence
+from io import BytesIO
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from subspaces.inspection.plots import style
+from subspaces.inspection.plots import parts, style
 from subspaces.utils.types import Array, Labels
 
-_LEGEND_ROWS = 20
-_GOLDEN = 0.61803398875  # steps of this part of a circle never come close to each other
 MAX_NAMED = 60
 """Clusters up to which the legend names each one."""
 
+_LEGEND_ROWS = 20
+_GOLDEN = 0.61803398875  # steps of this part of a circle never come close to each other
+_TAIL = 6  # frames of a track that a film shows
+
 
 def label_colors(n: int) -> Array:
-    """A colour for each of n labels, rows of red, green, blue from 0 to 255: the palette, then hues far apart.
+    """Return a colour for each of n labels, rows of red, green, blue from 0 to 255: the palette, then hues far apart.
 
     Examples
     --------
@@ -28,31 +30,25 @@ def label_colors(n: int) -> Array:
     array([[  0, 114, 178],
            [230, 159,   0]])
     """
-    palette = [tuple(int(color[i : i + 2], 16) for i in (1, 3, 5)) for color in style.OKABE_ITO]
-    more = [
-        tuple(
-            round(255 * v) for v in colorsys.hsv_to_rgb((_GOLDEN * i) % 1, (0.75, 0.45)[i % 2], (0.6, 0.9)[i // 2 % 2])
-        )
-        for i in range(max(0, n - len(palette)))
-    ]
-    return np.array((palette + more)[:n], dtype=int).reshape(n, 3)
+    colors = [tuple(int(color[i : i + 2], 16) for i in (1, 3, 5)) for color in style.OKABE_ITO[:n]]
+    for i in range(n - len(colors)):
+        hsv = (_GOLDEN * i) % 1, (0.75, 0.45)[i % 2], (0.6, 0.9)[i // 2 % 2]
+        colors.append(tuple(round(255 * channel) for channel in colorsys.hsv_to_rgb(*hsv)))
+    return np.array(colors, dtype=int).reshape(n, 3)
 
 
-class LabelMapDisplay:
-    """A map of labels: each pixel in the colour of its cluster, a legend with the number of pixels of each.
+class LabelMapDisplay(style.Display):
+    """Map of labels: each pixel in the colour of its cluster, a legend with the number of pixels of each.
 
     Parameters
     ----------
     labels : array of shape (rows, columns); negative where a pixel has none (left blank)
     names : of the labels 0, 1, ...
-
-    Attributes
-    ----------
-    ax_, figure_, im_ : of Matplotlib
     """
 
     def __init__(self, labels: Labels, names: Sequence[str]) -> None:
         self.labels, self.names = labels, list(names)
+        self._figsize = map_size(labels.shape, len(self.names))
 
     @classmethod
     def from_predictions(cls, labels: ArrayLike, *, names: Sequence[str] | None = None, ax: Any = None) -> Self:
@@ -66,39 +62,42 @@ class LabelMapDisplay:
             raise ValueError(f"names must have one entry for each of the {n} labels; got {len(names)}.")
         return cls(given, [f"cluster {i}" for i in range(n)] if names is None else names).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw."""
-        rows, columns = self.labels.shape
-        n_named = min(len(self.names), MAX_NAMED)
-        ax = style.axes_of(ax, map_size(self.labels.shape, len(self.names)))
+    def _draw(self, ax: Any, **keywords: Any) -> None:
+        from matplotlib.patches import Patch
+
         colors = label_colors(len(self.names)) / 255
-        picture = np.zeros((rows, columns, 4))  # what has no label is not painted
+        picture = np.zeros((*self.labels.shape, 4))  # what has no label is not painted
         inside = self.labels >= 0
         picture[inside, :3], picture[inside, 3] = colors[self.labels[inside]], 1
         self.im_ = ax.imshow(picture, interpolation="nearest")
         ax.set(xlabel="column", ylabel="row")
         counts = np.bincount(self.labels[inside], minlength=len(self.names))
-        from matplotlib.patches import Patch
-
-        handles = [Patch(color=colors[i], label=f"{self.names[i]} ({counts[i]:,})") for i in range(n_named)]
-        if n_named < len(self.names):
-            handles.append(Patch(alpha=0, label=f"and {len(self.names) - n_named} more"))
-        legend = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0, "frameon": False}
+        named = list(zip(colors, self.names, counts, strict=True))[:MAX_NAMED]
+        handles = [Patch(color=color, label=f"{name} ({count:,})") for color, name, count in named]
+        if len(self.names) > MAX_NAMED:
+            handles.append(Patch(alpha=0, label=f"and {len(self.names) - MAX_NAMED} more"))
         n_columns = -(-len(handles) // _LEGEND_ROWS)
-        ax.legend(handles=handles, title="cluster (pixels)", fontsize="small", ncols=n_columns, **legend)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        ax.legend(handles=handles, title="cluster (pixels)", ncols=n_columns, borderaxespad=0, **style.BESIDE)
 
 
 def map_size(shape: tuple[int, ...], n_labels: int) -> tuple[float, float]:
-    """Inches of a figure for a map of this shape and its legend."""
+    """Return the size in inches of a figure for a map of this shape and its legend."""
     rows, columns = shape
     height = float(np.clip(6.4 * rows / columns, 3.2, 9.6))
     width = min(height * columns / rows, 12.0)
     return width + 2.2 * -(-min(n_labels, MAX_NAMED + 1) // _LEGEND_ROWS), height + 0.4
 
 
-class SpectraDisplay:
+def map_png(labels: Labels, title: str) -> bytes:
+    """Return the map with its legend as a PNG file."""
+
+    def draw(figure: Any) -> None:
+        LabelMapDisplay.from_predictions(labels, ax=figure.subplots()).ax_.set_title(title)
+
+    return style.png(draw, map_size(labels.shape, int(labels.max()) + 1), dpi=150)
+
+
+class SpectraDisplay(style.Display):
     """Mean spectrum of each cluster, and the band of one standard deviation around it.
 
     Parameters
@@ -106,11 +105,9 @@ class SpectraDisplay:
     mean, spread : arrays of shape (n_clusters, n_bands)
     wavelengths : array of shape (n_bands,), or None to count bands
     unit : of the wavelengths
-
-    Attributes
-    ----------
-    ax_, figure_ : of Matplotlib
     """
+
+    _figsize = (7.2, 4.4)
 
     def __init__(self, mean: Array, spread: Array, wavelengths: Array | None = None, unit: str = "") -> None:
         self.mean, self.spread, self.wavelengths, self.unit = mean, spread, wavelengths, unit
@@ -121,9 +118,7 @@ class SpectraDisplay:
         mean, spread = found.spectra()
         return cls(mean, spread, found.cube.wavelengths, found.cube.unit).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw."""
-        ax = style.axes_of(ax, (7.2, 4.4))
+    def _draw(self, ax: Any, **keywords: Any) -> None:
         x = np.arange(self.mean.shape[1]) if self.wavelengths is None else self.wavelengths
         colors = label_colors(len(self.mean)) / 255
         for i, (mean, spread) in enumerate(zip(self.mean, self.spread, strict=True)):
@@ -134,23 +129,97 @@ class SpectraDisplay:
         unit = f" ({self.unit})" if self.unit else ""
         ax.set(xlabel="band" if self.wavelengths is None else f"wavelength{unit}", ylabel="mean ± standard deviation")
         ax.spines[["top", "right"]].set_visible(False)
-        n_columns = -(-len(self.mean) // _LEGEND_ROWS)
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize="small", ncols=n_columns)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        ax.legend(ncols=-(-len(self.mean) // _LEGEND_ROWS), **style.BESIDE)
 
 
-def map_png(labels: Labels, title: str) -> bytes:
-    """The map with its legend as a PNG file."""
-    style.pyplot()  # says how to get Matplotlib
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+class TracksDisplay(style.Display):
+    """Tracks of moving points, one colour for each cluster; frames in which a point was not seen are gaps.
 
-    with mpl.rc_context({"text.parse_math": False}):  # the name of a file is never read as a formula
-        figure = Figure(figsize=map_size(labels.shape, int(labels.max()) + 1), layout="constrained")
-        FigureCanvasAgg(figure)
-        LabelMapDisplay.from_predictions(labels, ax=figure.subplots()).ax_.set_title(title)
-        stream = io.BytesIO()
-        figure.savefig(stream, format="png", dpi=150)
-    return stream.getvalue()
+    Parameters
+    ----------
+    tracks : array of shape (n, n_frames, 2), NaN where a point was not seen
+    labels : codes 0 ... k − 1
+    names : name of each cluster
+    """
+
+    _figsize = (7.2, 5.8)
+
+    def __init__(self, tracks: Array, labels: Labels, names: list[str]) -> None:
+        self.tracks, self.labels, self.names = tracks, labels, names
+
+    @classmethod
+    def from_predictions(cls, X: ArrayLike, labels: ArrayLike, *, ax: Any = None, **keywords: Any) -> Self:
+        """Draw tracks, one row each: x and y of the first frame, then of the second; NaN where not seen."""
+        return cls.of(X, labels).plot(ax, **keywords)
+
+    @classmethod
+    def of(cls, X: ArrayLike, labels: ArrayLike) -> Self:
+        """Return the display without a drawing, for :meth:`film`."""
+        rows = np.asarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] < 2 or rows.shape[1] % 2:
+            raise ValueError(f"X must have two columns for each frame, x and y; got the shape {rows.shape}.")
+        codes, names = parts.checked_labels(labels, len(rows))
+        return cls(rows.reshape(len(rows), -1, 2), codes, names)
+
+    def film(self, *, seconds: float = 0.1) -> bytes:
+        """Return an animated GIF: in each frame the points and their last few places."""
+        style.pyplot()  # says how to get Matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+        from PIL import Image
+
+        canvas = FigureCanvasAgg(Figure(figsize=(6.4, 5.2), dpi=100, layout="constrained"))
+        ax, pictures = canvas.figure.subplots(), []
+        self._frame(ax)
+        for frame in range(self.tracks.shape[1]):
+            for artist in [*ax.collections]:
+                artist.remove()
+            self._draw_tracks(ax, self.tracks[:, max(0, frame - _TAIL) : frame + 1], self.tracks[:, frame], {})
+            ax.set_title(f"frame {frame + 1} of {self.tracks.shape[1]}", fontsize="medium")
+            canvas.draw()
+            pixels = np.asarray(canvas.buffer_rgba())[:, :, :3]
+            pictures.append(Image.fromarray(pixels).quantize(64, dither=Image.Dither.NONE))
+        stream = BytesIO()
+        duration = round(1000 * seconds)
+        pictures[0].save(stream, "GIF", save_all=True, append_images=pictures[1:], duration=duration, loop=0)
+        return stream.getvalue()
+
+    def picture(self) -> bytes:
+        """Return the drawing of :meth:`plot` as a PNG file."""
+        return style.png(lambda figure: self.plot(figure.subplots()), self._figsize, dpi=150)
+
+    def _draw(self, ax: Any, **keywords: Any) -> None:
+        """Draw all frames: each track a line that ends in a dot."""
+        seen = ~np.isnan(self.tracks[:, :, 0])
+        last = seen.shape[1] - 1 - seen[:, ::-1].argmax(axis=1)
+        self._frame(ax)
+        self._draw_tracks(ax, self.tracks, self.tracks[np.arange(len(last)), last], keywords)
+        style.caption(ax, f"{len(self.tracks)} tracks through {self.tracks.shape[1]} frames; a dot where one ends")
+
+    def _frame(self, ax: Any) -> None:
+        """Prepare axes of a picture: y downwards, one scale, room for every frame, a line in the legend per cluster."""
+        low, high = np.nanmin(self.tracks, axis=(0, 1)), np.nanmax(self.tracks, axis=(0, 1))
+        margin = 0.04 * max(float((high - low).max()), np.finfo(np.float64).tiny)
+        ax.set(xlim=(low[0] - margin, high[0] + margin), ylim=(high[1] + margin, low[1] - margin))
+        ax.set(aspect="equal", xticks=[], yticks=[])
+        for cluster, name in enumerate(self.names):
+            n = int((self.labels == cluster).sum())
+            ax.plot([], [], color=_color(cluster), linewidth=2.5, label=f"{name}: {n} track{'s' * (n != 1)}")
+        ax.legend(**style.BESIDE)
+
+    def _draw_tracks(self, ax: Any, tracks: Array, dots: Array, keywords: dict[str, Any]) -> None:
+        """Draw pieces of the tracks as lines, and a dot for each; many tracks have small dots."""
+        from matplotlib.collections import LineCollection
+
+        size = float(np.clip(3000 / len(self.tracks), 3, 22))
+        for cluster in range(len(self.names)):
+            own, color = tracks[self.labels == cluster], _color(cluster)
+            look = {"colors": color, "linewidths": 0.8, "alpha": 0.65, **keywords}
+            segments = np.stack([own[:, :-1], own[:, 1:]], axis=2).reshape(-1, 2, 2)
+            ax.add_collection(LineCollection(segments[~np.isnan(segments).any(axis=(1, 2))], **look), autolim=False)
+            marker = style.MARKERS[cluster % len(style.MARKERS)]
+            ax.scatter(*dots[self.labels == cluster].T, s=size, color=color, marker=marker, linewidths=0, zorder=3)
+
+
+def _color(cluster: int) -> str:
+    return style.OKABE_ITO[cluster % len(style.OKABE_ITO)]

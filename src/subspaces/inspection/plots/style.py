@@ -1,4 +1,4 @@
-"""How the pictures look: colours, numbers and captions, chosen once.
+"""Colours, axes and captions that all displays share.
 
 * Up to eight clusters each has its own colour, from the palette of Okabe and Ito, which people with any colour vision
   can tell apart; the palette's black is left out, because it vanishes on a dark page, and a middle grey closes it.
@@ -10,9 +10,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from io import BytesIO
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,10 +27,33 @@ ACCENT = "#D55E00"
 
 MARKERS = ("o", "s", "^", "D", "v", "p", "h", "<")  # all filled: thin ones vanish when they are small
 LINES = ("-", "--", "-.", ":")
+BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "frameon": False, "fontsize": "small"}
+"""Place of a legend at the right of the axes."""
+
+
+class Display:
+    """Base of all displays: draw into axes, and keep them.
+
+    Attributes
+    ----------
+    ax_, figure_ : Matplotlib axes and figure of the last drawing
+    """
+
+    _figsize: tuple[float, float] = (6.4, 4.8)
+
+    def plot(self, ax: Any = None, **keywords: Any) -> Self:
+        """Draw into `ax`, or into new axes; `keywords` go to the function of Matplotlib that draws the data."""
+        ax = pyplot().subplots(figsize=self._figsize, layout="constrained")[1] if ax is None else ax
+        self._draw(ax, **keywords)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw(self, ax: Any, **keywords: Any) -> None:
+        raise NotImplementedError
 
 
 def pyplot() -> Any:
-    """Matplotlib's pyplot, or an error that says how to get it."""
+    """Return Matplotlib's pyplot, or say how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -37,10 +61,27 @@ def pyplot() -> Any:
     return plt
 
 
-def shown_once(figure: Any) -> Any:
-    """The figure, which a notebook shows once: pyplot shows it at the end of a cell, and its last line would again.
+def png(draw: Callable[[Any], Any], figsize: tuple[float, float], dpi: int, **settings: Any) -> bytes:
+    """Draw into a figure of its own, with these ``rcParams``, and return it as a PNG file."""
+    pyplot()  # says how to get Matplotlib
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
-    Whichever comes first, the other no longer finds it.
+    with mpl.rc_context({"text.parse_math": False, **settings}):  # the name of a file is never read as a formula
+        figure = Figure(figsize=figsize, layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure)
+        stream = BytesIO()
+        figure.savefig(stream, format="png", dpi=dpi)
+    return stream.getvalue()
+
+
+def shown_once(figure: Any) -> Any:
+    """Return the figure such that a notebook shows it once.
+
+    Pyplot shows it at the end of a cell, and as the last line of the cell it would be shown again; whichever comes
+    first, the other no longer finds it.
     """
     figure._ipython_display_ = partial(_take_from_pyplot, figure)
     return figure
@@ -53,23 +94,18 @@ def _take_from_pyplot(figure: Any) -> None:
     raise NotImplementedError  # by which IPython knows that it shall display the figure in its own way
 
 
-def axes_of(ax: Any, figsize: tuple[float, float]) -> Any:
-    """The axes given, or new ones."""
-    return pyplot().subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
-
-
 def foreground(ax: Any) -> Any:
-    """Colour of the text of these axes: the one that is seen on their background."""
+    """Return the colour of text in these axes: the one that is seen on their background."""
     return ax.xaxis.label.get_color()
 
 
 def main_color(ax: Any) -> str:
-    """Blue that is seen on the background of these axes: the darker or the lighter one of the palette."""
+    """Return the blue of the palette that is seen on the background of these axes."""
     return OKABE_ITO[0] if luminance(ax.get_facecolor()) > 0.18 else OKABE_ITO[4]
 
 
 def sequential(ax: Any) -> Any:
-    """Colour map from a tint of the background through blue to the foreground: lightness changes in one direction.
+    """Return a colour map from a tint of the background through blue to the foreground, monotone in lightness.
 
     It starts a quarter of the way to blue, so that the weakest entry is seen; draw what is zero masked.
     """
@@ -78,7 +114,7 @@ def sequential(ax: Any) -> Any:
 
 
 def diverging(ax: Any) -> Any:
-    """Colour map for signed values: vermillion, a tint of the axes' background around zero, blue."""
+    """Return a colour map for signed values: vermillion, a tint of the background around zero, blue."""
     blue = main_color(ax)
     return _color_map({0.0: ACCENT, 0.4999: _tint(ax, ACCENT), 0.5001: _tint(ax, blue), 1.0: blue})
 
@@ -90,31 +126,28 @@ def _color_map(colors: dict[float, Any]) -> Any:
 
 
 def _tint(ax: Any, color: str) -> Any:
-    """A quarter of the way from the background to a colour."""
+    """Return the colour a quarter of the way from the background to another."""
     from matplotlib.colors import to_rgb
 
     return 0.75 * np.array(to_rgb(ax.get_facecolor())) + 0.25 * np.array(to_rgb(color))
 
 
 def luminance(color: Any) -> float:
-    """Relative luminance (WCAG) in [0, 1]; of ``#rrggbb`` also without Matplotlib."""
-    if isinstance(color, str) and len(color) == 7 and color.startswith("#"):
-        channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    else:
-        from matplotlib.colors import to_rgb
+    """Return the relative luminance (WCAG) in [0, 1]."""
+    from matplotlib.colors import to_rgb
 
-        channels = np.array(to_rgb(color))
+    channels = np.array(to_rgb(color))
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
 def readable_on(color: Any) -> str:
-    """Black or white, whichever has more contrast on a filled patch of this colour."""
+    """Return black or white, whichever has more contrast on a patch of this colour."""
     return "black" if luminance(color) > 0.179 else "white"
 
 
 def map_colors(centres: Array) -> Labels:
-    """A colour for each centre such that neighbours differ: index into the palette.
+    """Return an index into the palette for each centre such that neighbours differ.
 
     Up to eight centres each gets its own. Beyond, greedily from the left: of the eight colours the one whose nearest
     centre so far is farthest away.
@@ -131,17 +164,15 @@ def map_colors(centres: Array) -> Labels:
 
 
 def thinned(positions: Array, names: Sequence[str], least_gap: float) -> tuple[list[float], list[str]]:
-    """Tick positions and names at least `least_gap` apart, from the first on, so that none covers another."""
-    kept: list[float] = []
-    shown: list[str] = []
+    """Return tick positions and names at least `least_gap` apart, from the first on, so that none covers another."""
+    kept: list[tuple[float, str]] = []
     for position, name in zip(positions, names, strict=True):
-        if not kept or position - kept[-1] >= least_gap:
-            kept.append(float(position))
-            shown.append(name)
-    return kept, shown
+        if not kept or position - kept[-1][0] >= least_gap:
+            kept.append((float(position), name))
+    return [position for position, _ in kept], [name for _, name in kept]
 
 
 def caption(ax: Any, text: str) -> None:
-    """A sentence under the axes: what is drawn and what is not."""
+    """Write a sentence under the axes: what is drawn and what is not."""
     below = ax.get_xlabel()
     ax.set_xlabel(f"{below}\n{text}" if below else text, fontsize="small")

@@ -1,4 +1,4 @@
-"""The clusters from coarse to fine: a dendrogram, read from the top."""
+"""Dendrogram of the clusters from coarse to fine, read from the top."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _LEAST_CUT = 1e-3  # as in subspaces.spectral.hierarchy: a smaller one is as goo
 _WIDEST = 5.0  # of a branch that holds all points
 
 
-class TreeDisplay:
-    """The tree of clusters, coarse at the top: who belongs together, how clearly, and which splits are real.
+class TreeDisplay(style.Display):
+    """Dendrogram of the clusters, coarse at the top: who belongs together, how clearly, and which splits are real.
 
     From one level to the next finer one the way down is the longer the more of the edges the finer split cuts than any
     above it, on a logarithmic scale: a long way is a number of clusters that stands out. Branches are as wide as they
-    have points; below the level of the labels each has the colour of its cluster. A filled dot is a split that a null
+    have samples; below the level of the labels each has the colour of its cluster. A filled dot is a split that a null
     model does not explain, a hollow one may be chance; splits that were not tested have none.
 
     Parameters
     ----------
     tree : ClusterTree
     levels : the finest level that is drawn; left out, a little below that of the labels
-    of_whom : whose points these are, where not all
+    of_whom : whose samples these are, where not all
 
     Attributes
     ----------
@@ -39,7 +39,6 @@ class TreeDisplay:
     places_ : position of each of them from left to right
     heights_ : height of the split of the level with 1, 2, ... clusters, and of the ends of the branches
     colors_ : colour of each cluster
-    ax_, figure_ : of Matplotlib
     """
 
     def __init__(self, tree: ClusterTree, levels: int | None = None, of_whom: str = "") -> None:
@@ -51,10 +50,14 @@ class TreeDisplay:
         self.places_ = _places(tree, self.levels)
         self.pieces_ = list(self.places_)
         self.heights_ = _heights(tree, self.levels)
+        self._span = float(self.heights_[0] - self.heights_[-1])
         self._cluster_of = _clusters(tree)
-        x = [np.mean([self.places_[p] for p in self._ends(c)] or [0.0]) for c in range(k)]
-        palette = style.map_colors(np.column_stack([x, np.zeros(k)]))
+        split = {tree.n_leaves + tree.split(level) for level in range(1, self.levels)}
+        ends = [[self.places_[p] for p in set(self.places_) - split if self._cluster_of.get(p) == c] for c in range(k)]
+        self._centres = [float(np.mean(places)) if places else np.nan for places in ends]
+        palette = style.map_colors(np.column_stack([np.nan_to_num(self._centres), np.zeros(k)]))
         self.colors_ = [style.OKABE_ITO[color] for color in palette]
+        self._figsize = (float(np.clip(0.14 * self.levels, 7.0, 14.0)), 4.6)
 
     @classmethod
     def from_estimator(
@@ -69,16 +72,13 @@ class TreeDisplay:
         """Draw any tree (:func:`subspaces.spectral.hierarchy.cluster_tree`)."""
         return cls(tree, levels).plot(ax, **keywords)
 
-    def plot(self, ax: Any = None, **keywords: Any) -> Self:
-        """Draw; `keywords` go to the lines of the branches (Matplotlib's ``LineCollection``)."""
-        ax = style.axes_of(ax, (float(np.clip(0.14 * self.levels, 7.0, 14.0)), 4.6))
+    def _draw(self, ax: Any, **keywords: Any) -> None:
         self._draw_branches(ax, keywords)
         dots = self._draw_dots(ax)
         marks = self._draw_layers(ax) + dots
-        top, bottom = self.heights_[0], self.heights_[-1]
         columns = 4 if ax.figure.get_figwidth() >= 7 else 2
         room = 0.12 + 0.08 * -(-len(marks) // columns)  # above the root, for the legend
-        ax.set_ylim(bottom - 0.02 * (top - bottom), top + room * (top - bottom))
+        ax.set_ylim(self.heights_[-1] - 0.02 * self._span, self.heights_[0] + room * self._span)
         ax.set_xlim(-0.8, max(self.places_.values()) + 0.8)
         ax.set_title(f"{counted(self.tree.n_clusters, 'cluster')}, from coarse to fine")
         ax.spines[:].set_visible(False)
@@ -93,23 +93,15 @@ class TreeDisplay:
         style.caption(
             ax, f"the longer a level, the more it stands out; the wider a branch, the more points{tested}{whose}"
         )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-    def _ends(self, cluster: int) -> list[int]:
-        """Pieces of a cluster that are drawn without a split."""
-        shown = {self.tree.n_leaves + self.tree.split(k) for k in range(1, self.levels)}
-        return [p for p in self.pieces_ if self._cluster_of.get(p) == cluster and p not in shown]
 
     def _draw_branches(self, ax: Any, keywords: dict[str, Any]) -> None:
-        """Each split as a bar with two branches that hang from it."""
+        """Draw each split as a bar with two branches that hang from it."""
         from matplotlib.collections import LineCollection
 
         m, ink = self.tree.n_leaves, style.foreground(ax)
         height_of = {m + self.tree.split(k): self.heights_[k - 1] for k in range(1, self.levels)}
         root = 2 * m - 2
-        span = self.heights_[0] - self.heights_[-1]
-        lines = [[(self.places_[root], self.heights_[0] + 0.04 * span), (self.places_[root], self.heights_[0])]]
+        lines = [[(self.places_[root], self.heights_[0] + 0.04 * self._span), (self.places_[root], self.heights_[0])]]
         whose = [root]
         for piece, y in height_of.items():
             for child in self.tree.merges[piece - m].tolist():
@@ -125,14 +117,14 @@ class TreeDisplay:
         ax.add_collection(LineCollection(lines, colors=colors, **{**look, **keywords}))
 
     def _draw_dots(self, ax: Any) -> list[Any]:
-        """A dot on every split that was tested; returns what the legend needs."""
+        """Draw a dot on every split that was tested; return the entries of the legend."""
         from matplotlib.lines import Line2D
         from matplotlib.patheffects import withStroke
 
         ink, paper = style.foreground(ax), ax.get_facecolor()
         size, used = (7.0 if self.levels <= 40 else 4.5), {}
         for k in range(1, self.levels):
-            p = self.p_value(k)
+            p = _p_value(self.tree, k)
             if not np.isfinite(p):
                 continue
             look = {"marker": "o", "markersize": size, "markeredgecolor": ink, "linestyle": ""}
@@ -148,9 +140,9 @@ class TreeDisplay:
         return [used[name] for name in sorted(used, reverse=True)]
 
     def _draw_layers(self, ax: Any) -> list[Any]:
-        """A faint line through each level that stands out and that of the labels, with their numbers at the left."""
+        """Draw a faint line through each level that stands out and that of the labels, with numbers at the left."""
         shown = [k for k in self.tree.layers if k <= self.levels]
-        ends = np.r_[self.heights_[0] + 0.08 * (self.heights_[0] - self.heights_[-1]), self.heights_]
+        ends = np.r_[self.heights_[0] + 0.08 * self._span, self.heights_]
         middles = [(ends[k - 1] + ends[k]) / 2 for k in shown]
         marks = {}
         for k, y in zip(shown, middles, strict=True):
@@ -158,29 +150,28 @@ class TreeDisplay:
             look = {"alpha": 0.6 if own else 0.4, "linewidth": 0.9, "linestyle": "-" if own else "--", "zorder": 0}
             marks[own] = ax.axhline(y, color=style.foreground(ax), **look)
             marks[own].set_label("the labels" if own else "stands out")
-        least = 0.05 * (self.heights_[0] - self.heights_[-1])
-        ticks, names = style.thinned(-np.array(middles), [str(k) for k in shown], least)
+        ticks, names = style.thinned(-np.array(middles), [str(k) for k in shown], 0.05 * self._span)
         ax.set_yticks([-tick for tick in ticks], names)
         return list(marks.values())
 
     def _name_clusters(self, ax: Any) -> None:
-        """The numbers of the clusters under their branches; of many, those that fit."""
-        centres = [np.mean([self.places_[p] for p in self._ends(c)] or [np.nan]) for c in range(len(self.colors_))]
-        named = [(x, str(c)) for c, x in sorted(enumerate(centres), key=lambda pair: pair[1]) if np.isfinite(x)]
+        """Write the numbers of the clusters under their branches; of many, those that fit."""
+        named = sorted((x, str(c)) for c, x in enumerate(self._centres) if np.isfinite(x))
         inches = ax.figure.get_figwidth() * ax.get_position().width
         each = 0.08 * (max(self.places_.values()) + 1.6) / inches  # two digits of the smaller size
         ticks, names = style.thinned(np.array([x for x, _ in named]), [name for _, name in named], each)
         ax.set_xticks(ticks, names, fontsize="small" if len(names) <= 30 else 6)
         ax.set_xlabel("cluster" if names else "")
 
-    def p_value(self, n_clusters: int) -> float:
-        """P-value of the split that makes one cluster more of so many; NaN where it was not tested."""
-        i = self.tree.split(n_clusters)
-        return float(self.tree.p_value[i]) if i < len(self.tree.p_value) else float("nan")
+
+def _p_value(tree: ClusterTree, n_clusters: int) -> float:
+    """Return the p-value of the split that makes one cluster more of so many; NaN where it was not tested."""
+    i = tree.split(n_clusters)
+    return float(tree.p_value[i]) if i < len(tree.p_value) else float("nan")
 
 
 def p_text(p: float) -> str:
-    """A p-value for people.
+    """Return a p-value as text.
 
     Examples
     --------
@@ -191,7 +182,7 @@ def p_text(p: float) -> str:
 
 
 def layers_sentence(layers: Sequence[int], n_clusters: int) -> str:
-    """Say how many clusters the labels have, and which other numbers stand out.
+    """Return a sentence on how many clusters the labels have, and which other numbers stand out.
 
     Examples
     --------
@@ -205,7 +196,7 @@ def layers_sentence(layers: Sequence[int], n_clusters: int) -> str:
 
 
 def _places(tree: ClusterTree, levels: int) -> dict[int, float]:
-    """Position of every drawn piece: ends side by side, every split in the middle of its two pieces.
+    """Return the position of every drawn piece: ends side by side, every split in the middle of its two pieces.
 
     Of two pieces the one with the cluster of the smaller number stands at the left.
     """
@@ -229,7 +220,7 @@ def _places(tree: ClusterTree, levels: int) -> dict[int, float]:
 
 
 def _heights(tree: ClusterTree, levels: int) -> Array:
-    """Heights of the splits of levels 1, 2, ..., and at the end that of the ends.
+    """Return the heights of the splits of levels 1, 2, ..., and at the end that of the ends.
 
     Minus the logarithm of the largest cut so far; a small step keeps apart splits that cut no more than one above.
     """
@@ -243,15 +234,11 @@ def _heights(tree: ClusterTree, levels: int) -> Array:
 
 
 def _clusters(tree: ClusterTree) -> dict[int, int]:
-    """The cluster of every piece that is not larger than one."""
+    """Return the cluster of every piece that is not larger than one."""
     m = tree.n_leaves
-    found = dict(zip(range(m), _labels_of_leaves(tree), strict=True))
+    of_leaf = np.zeros(m, dtype=np.intp)
+    of_leaf[tree.leaves] = tree.labels_at(tree.n_clusters)
+    found = dict(enumerate(of_leaf.tolist()))
     for i in range(m - tree.n_clusters):
         found[m + i] = found[int(tree.merges[i, 0])]
     return found
-
-
-def _labels_of_leaves(tree: ClusterTree) -> list[int]:
-    of_leaf = np.zeros(tree.n_leaves, dtype=np.intp)
-    of_leaf[tree.leaves] = tree.labels_at(tree.n_clusters)
-    return of_leaf.tolist()

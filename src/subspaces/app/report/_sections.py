@@ -1,0 +1,410 @@
+"""Sections of the report that show samples: the gallery, the doubtful ones, the map and the tree."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from subspaces.app.report._content import Content
+from subspaces.engine.confidence import UNSURE
+from subspaces.inspection.plots.gallery import as_bytes, data_uri
+from subspaces.inspection.plots.layout import cluster_map, cluster_means
+from subspaces.inspection.plots.style import map_colors
+from subspaces.inspection.plots.tree import TreeDisplay, layers_sentence, p_text
+from subspaces.selection.result import TOO_FEW
+from subspaces.spectral.hierarchy import LEVEL, ClusterTree
+from subspaces.utils.components import dense_rows, mean_and_deviation
+from subspaces.utils.types import Array, Labels
+
+LARGE = 20_000
+"""Samples above which nothing is drawn that needs eigenvectors the fit did not compute."""
+
+GALLERY_BYTES = 3_000_000
+"""Room for the gallery of images: with the rest, a page stays below 6 MB."""
+
+MEMBER_BYTES = 145
+"""Markup of one member, beside its image and its name."""
+
+MAX_PROFILES = 1500
+"""Profiles drawn in all."""
+
+N_TYPICAL = 5
+MOST_DOUBTFUL, LEAST_SURE = 48, 6
+"""Samples in the section of doubtful ones (the table has the others), and where none is doubtful."""
+
+SMALL = 96
+"""Longest side in pixels of an image beside a text; it is shown at half of that, or at all of it."""
+
+SIDES = (256, 192, 128, 96, 64)
+"""Longest sides that an image among the members may have: the largest for which all find room."""
+
+MOST_SPLITS = 12
+"""Rows of the table of splits."""
+
+
+# ---------------------------------------------------------------- samples as images and profiles
+
+
+class Images:
+    """Every sample of a run as a data URI; made when it is asked for, and once."""
+
+    def __init__(self, content: Content) -> None:
+        from PIL import features
+
+        self._content = content
+        self._pixels = content.X if content.pixels is None else content.pixels
+        # the header of a WebP is a tenth of that of a JPEG
+        self._options: dict[str, Any] = {"kind": "webp", "quality": 70, "method": 4} if features.check("webp") else {}
+        some = self._pixels[:: max(1, len(self._pixels) // 1000)]
+        self._low, self._high = float(some.min()), float(some.max())
+        self._made: dict[tuple[int, int], str] = {}
+
+    def uri(self, i: int, side: int = SMALL) -> str:
+        """Return sample `i` as a data URI."""
+        if (i, side) not in self._made:
+            self._made[i, side] = data_uri(self._image(i, side), **self._options)
+        return self._made[i, side]
+
+    def _image(self, i: int, side: int) -> Any:
+        """Return the image of the file itself, else of the pixels that were clustered."""
+        from PIL import Image
+
+        from subspaces.app.files.image_files import thumbnail
+
+        if self._content.files is not None:
+            with suppress(Exception):  # gone or changed since it was read: what was clustered is still here
+                return thumbnail(self._content.files[i], side)
+        levels = as_bytes(self._pixels[i], self._low, self._high)
+        image = Image.fromarray(levels.reshape(self._content.image_shape))
+        image.thumbnail((side, side))
+        return image
+
+    def fitting_side(self, room: float) -> int:
+        """Return the largest side at which all images fit into so many bytes, estimated from 16; else the smallest."""
+        n = len(self._pixels)
+        some = np.unique(np.linspace(0, n - 1, min(n, 16)).astype(int)).tolist()
+        fits = (side for side in SIDES if n * sum(len(self.uri(i, side)) for i in some) / len(some) <= room)
+        return next(fits, SIDES[-1])
+
+
+def centre_and_spread(X: Any) -> tuple[Array, Array]:
+    """Return mean and standard deviation of every feature, the latter 1 where nothing varies."""
+    centre, spread = mean_and_deviation(X)
+    return centre, np.where(spread > 0, spread, 1.0)
+
+
+def profile(values: Array, most: float = 2.5, n_parts: int = 48) -> str:
+    """Return the SVG path of standardised features in a box of 100 × 40, zero at half height, ±`most` at its ends."""
+    parts = np.array_split(np.clip(values, -most, most), min(len(values), n_parts))
+    heights = [20 - 18 * float(part.mean()) / most for part in parts]
+    if len(heights) == 1:
+        return f"M0 {heights[0]:.1f}H100"
+    steps = np.linspace(0, 100, len(heights))
+    return "M" + "L".join(f"{x:.3g} {y:.1f}" for x, y in zip(steps, heights, strict=True))
+
+
+@dataclass(frozen=True)
+class Item:
+    """A sample on the page; `image` is a data URI, or the path of a profile where samples are no images.
+
+    `second` is the cluster it could be in instead, None where there is none.
+    """
+
+    index: int
+    name: str
+    cluster: int
+    second: int | None
+    confidence: float
+    remark: str
+    image: str
+    values: str = ""
+
+    @classmethod
+    def of(cls, content: Content, i: int, image: str, values: str = "") -> Item:
+        """Return sample `i` of a run."""
+        summary = content.summary
+        second = int(summary.second_cluster[i])
+        known = int(summary.labels[i]), None if second < 0 else second, float(summary.confidence[i])
+        return cls(i, content.name_of(i), *known, content.remark_on(i), image, values)
+
+
+# ---------------------------------------------------------------- clusters
+
+
+@dataclass
+class ClusterView:
+    """One cluster in the gallery; for tables with its mean profile and the features that set it apart."""
+
+    row: dict[str, Any]
+    members: list[Item] = field(default_factory=list)
+    typical: list[Item] = field(default_factory=list)
+    path: str = ""
+    traits: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+
+    @property
+    def n_hidden(self) -> int:
+        """Members that found no room on the page."""
+        return int(self.row["size"]) - len(self.members)
+
+
+def gallery(content: Content, images: Images | None = None, share: float = 1.0) -> list[ClusterView]:
+    """Return all clusters, the members of each from the surest to the least sure as far as the page has room.
+
+    `share` is the part of the usual room that may be used.
+    """
+    views = [ClusterView(row) for row in content.summary.as_rows()]
+    orders = [_order(content, c) for c in range(len(views))]
+    room = int(share * MAX_PROFILES) if images is None else share * GALLERY_BYTES
+    small = large = _profiles(content, views)
+    if images is not None:
+        side = images.fitting_side(room / 2)
+        small, large = images.uri, lambda i: images.uri(i, side)
+    # rank by rank over all clusters, so that room is shared fairly
+    for rank, c in sorted((rank, c) for c, order in enumerate(orders) for rank in range(len(order))):
+        i = int(orders[c][rank])
+        item = Item.of(content, i, large(i))
+        if images is None:
+            room -= 1
+        else:
+            card = len(small(i)) if rank < N_TYPICAL else 0
+            room -= len(item.image) + card + len(item.name) + len(item.remark) + MEMBER_BYTES
+        if room < 0:
+            break
+        views[c].members.append(item)
+        if rank < N_TYPICAL:
+            views[c].typical.append(Item.of(content, i, small(i)))
+    for view in views:
+        view.members.sort(key=lambda item: -item.confidence)
+    return views
+
+
+def _order(content: Content, c: int) -> Labels:
+    """Return the members of a cluster: the typical ones, then by confidence."""
+    summary = content.summary
+    members = np.flatnonzero(summary.labels == summary.clusters[c])
+    members = members[np.argsort(-summary.confidence[members], kind="stable")]
+    typical = summary.exemplars[c][:N_TYPICAL]
+    return np.concatenate([typical, members[~np.isin(members, typical)]])
+
+
+def _profiles(content: Content, views: list[ClusterView]) -> Callable[[int], str]:
+    """Return a function that draws a sample as a small line: features across, standard deviations from the mean up.
+
+    The clusters get their mean profile and, where features have names, the three that set them apart most. Texts and
+    images are not drawn; clusters of texts get the words that make them.
+    """
+    if content.texts is not None:
+        for view, row in zip(views, content.document.get("clusters", ()), strict=False):
+            view.words = row.get("words", [])
+    if content.texts is not None or content.image_shape is not None:
+        return lambda i: ""
+    centre, spread = centre_and_spread(content.X)
+    for view, label in zip(views, content.summary.clusters, strict=True):
+        own = content.X[np.flatnonzero(content.summary.labels == label)]
+        mean = (np.asarray(own.mean(axis=0)).ravel() - centre) / spread
+        view.path = profile(mean)
+        if content.feature_names is not None and len(views) > 1:
+            strongest = np.argsort(-np.abs(mean), kind="stable")[:3]
+            view.traits = [f"{content.feature_names[j]} {mean[j]:+.1f}" for j in strongest]
+    return lambda i: profile((content.row(i) - centre) / spread)
+
+
+# ---------------------------------------------------------------- doubtful samples
+
+
+@dataclass(frozen=True)
+class DoubtfulSection:
+    """Labels more probably wrong than right: a title and items for each group, the least sure item first."""
+
+    sentence: str
+    n_doubtful: int
+    groups: list[tuple[str, list[Item]]]
+
+    @property
+    def n_hidden(self) -> int:
+        """Doubtful samples that are not shown."""
+        return max(0, self.n_doubtful - sum(len(items) for _, items in self.groups))
+
+
+def doubtful_section(content: Content, images: Images | None) -> DoubtfulSection | None:
+    """Return the section, or None where there is one cluster, and so no other that could be right."""
+    summary = content.summary
+    if len(summary.clusters) < 2:
+        return None
+    order = np.argsort(summary.confidence, kind="stable")
+    doubtful = int((summary.confidence < UNSURE).sum())
+    sentence = (
+        f"Doubtful means that the cluster shown is more probably wrong than right (confidence below {UNSURE}). "
+        "Look at these first: where many stand between the same two clusters, the two may be one group."
+        if doubtful
+        else f"No cluster shown is more probably wrong than right (confidence below {UNSURE}). "
+        f"These {content.noun} are the least sure."
+    )
+    away = int((content.is_drawn_away & (summary.confidence >= UNSURE)).sum())
+    if away:
+        are = f"{content.counted(away)} {'is' if away == 1 else 'are'}"
+        sentence += f" {are} not doubtful, but nearer to another cluster; the table flags them, too."
+    shown = order[: min(doubtful, MOST_DOUBTFUL) or LEAST_SURE].tolist()
+    return DoubtfulSection(sentence, doubtful, _groups(content, _items(content, shown, images)))
+
+
+def _items(content: Content, shown: Sequence[int], images: Images | None) -> list[Item]:
+    if images is not None or content.texts is not None:  # a text says itself what it is
+        return [Item.of(content, i, "" if images is None else images.uri(i)) for i in shown]
+    centre, spread = centre_and_spread(content.X)
+    rows = {i: content.row(i) for i in shown}
+    return [Item.of(content, i, profile((row - centre) / spread), _values(content, row)) for i, row in rows.items()]
+
+
+def _groups(content: Content, items: list[Item]) -> list[tuple[str, list[Item]]]:
+    """Put items between the same two clusters together, the largest group first; those alone with their pair last."""
+    pairs: dict[tuple[int, ...], list[Item]] = {}
+    for item in items:
+        pair = (item.cluster,) if item.second is None else tuple(sorted((item.cluster, item.second)))
+        pairs.setdefault(pair, []).append(item)
+    groups = []
+    for pair, own in pairs.items():
+        names = [content.cluster_title(cluster) for cluster in pair]
+        title = f"Between clusters {' and '.join(names)}" if pair[1:] else f"In cluster {names[0]}, tied to no other"
+        groups.append((title, own))
+    several = sorted((group for group in groups if len(group[1]) > 1), key=lambda group: -len(group[1]))
+    alone = sorted((own[0] for _, own in groups if len(own) == 1), key=lambda item: item.confidence)
+    return several + ([("One at a time" if several else "", alone)] if alone else [])
+
+
+def _values(content: Content, row: Array, n_shown: int = 4) -> str:
+    """Return the first values of a row, with the names of their features; those that are not zero, where most are."""
+    places = np.arange(len(row)) if np.count_nonzero(row) > len(row) / 2 else np.flatnonzero(row)
+    names = content.feature_names
+    shown = [f"{row[j]:.4g}" if names is None else f"{names[j]} {row[j]:.4g}" for j in places[:n_shown]]
+    return ", ".join(shown) + (", …" if len(places) > n_shown else "")
+
+
+# ---------------------------------------------------------------- map
+
+
+@dataclass(frozen=True)
+class MapView:
+    """Coordinates of samples and clusters, integers from 0 to 9999; the colour of each cluster, an index to 7."""
+
+    points: Labels
+    centres: Labels
+    colors: list[int]
+    text: str
+
+
+def map_view(content: Content) -> MapView | None:
+    """Return the map, which the page's script draws; None where it cannot be computed."""
+    try:
+        points, centres, text = _coordinates(content)
+    except (ValueError, np.linalg.LinAlgError, MemoryError) as error:  # the page is worth more than it
+        warnings.warn(f"the map was left out of the report: {error}", UserWarning, stacklevel=4)
+        return None
+    low, high = points.min(axis=0), points.max(axis=0)
+    scale = 9999 / float(max((high - low).max(), 1e-12))  # finer than any screen, and short
+    whole, middle = (np.rint((found - low) * scale).astype(np.intp) for found in (points, centres))
+    return MapView(whole, middle, map_colors(centres).tolist(), text)
+
+
+def _coordinates(content: Content) -> tuple[Array, Array, str]:
+    estimator, X, codes, n = content.estimator, content.X, content.codes, len(content.summary.labels)
+    kept = hasattr(type(estimator), "embedding_") and (n <= LARGE or getattr(estimator, "_embedding", None) is not None)
+    embedding = getattr(estimator, "embedding_", None) if kept else None
+    if embedding is not None and len(embedding) == n and len(content.summary.clusters) > 1:
+        text = (
+            "Each cluster has a disc of its own with its most typical points in the middle; points between two discs "
+            "are drawn to both. Clusters that are alike are neighbours as far as a plane allows."
+        )
+        return *cluster_map(np.asarray(embedding, dtype=np.float64), codes), text
+    from sklearn.decomposition import PCA
+
+    centre, spread = mean_and_deviation(X)
+    if X.shape[1] < 2 or n < 3 or not np.any(spread):
+        points = np.hstack([dense_rows(X[:, [0]]).astype(np.float64), np.zeros((n, 1))])
+    elif sparse.issparse(X):
+        points = PCA(2, svd_solver="arpack", random_state=0).fit_transform(X)
+    else:
+        scale = 1.0 if content.image_shape is not None else np.where(spread > 0, spread, 1.0)
+        points = PCA(2, svd_solver="randomized", random_state=0).fit_transform((X - centre) / scale)
+    text = "The plane in which the points vary most (principal components of the values)."
+    return points, cluster_means(points, codes), text
+
+
+# ---------------------------------------------------------------- tree
+
+
+@dataclass(frozen=True)
+class TreeSection:
+    """Tree of clusters; the table's `rows` are cells as text, under `names`."""
+
+    tree: ClusterTree
+    sentence: str
+    alt: str
+    caption: str
+    names: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    meanings: list[str]
+
+
+def tree_section(content: Content) -> TreeSection | None:
+    """Return the section, or None where there is no tree, or only its root."""
+    tree = tree_of(content) if len(content.summary.labels) >= TOO_FEW else None
+    if tree is None or tree.n_leaves < 2:
+        return None
+    sentence = layers_sentence(tree.layers, tree.n_clusters)
+    alt = f"Dendrogram of {len(tree.leaves):,} {content.noun} from 1 to {TreeDisplay(tree).levels} clusters. {sentence}"
+    names, *rows = split_table(tree)
+    meanings = {
+        "cut": "Cut: the share of the edges of the lighter part that cross to the other. Little is clear.",
+        "p-value": "P-value: how easily chance alone makes such a split of one piece, corrected for the number of "
+        f"splits. Up to {LEVEL:g} a split counts as real; – was not tested.",
+        "stability": "Stability: how well random parts of the graph find the split again, from 0 to 1.",
+    }
+    made = tree.n_clusters - 1
+    if len(rows) <= made:
+        caption = "Every split that the labels make."
+        caption = f"The {len(rows)} coarsest of {made} splits." if len(rows) < made else caption
+    else:
+        caption = "The splits that the labels make and, in the last row, the next one, which they do not."
+        caption = caption if made else "The first split, which the labels do not make."
+    explained = [text for name, text in meanings.items() if name in names]
+    return TreeSection(tree, sentence, alt, caption, names, rows, explained)
+
+
+def tree_of(content: Content) -> ClusterTree | None:
+    """Return the tree of all samples, where the method has one; of very many samples only where it is there already."""
+    made: ClusterTree | None = getattr(content.estimator, "_tree", None)
+    if made is not None or len(content.summary.labels) > LARGE:
+        return made
+    try:
+        found: ClusterTree | None = getattr(content.estimator, "tree_", None)
+    except (ValueError, np.linalg.LinAlgError, MemoryError) as error:  # the page is worth more than it
+        warnings.warn(f"the tree was left out of the report: {error}", UserWarning, stacklevel=4)
+        return None
+    return found
+
+
+def split_table(tree: ClusterTree) -> list[tuple[str, ...]]:
+    """Return the coarsest splits, down to the first that the labels do not make; the first row names the columns.
+
+    A measure that is known of none of them has no column.
+    """
+    splits = [tree.split(k) for k in range(1, min(tree.n_clusters, MOST_SPLITS, tree.n_leaves - 1) + 1)]
+    sizes = [sorted(tree.sizes[tree.merges[i]].tolist(), reverse=True) for i in splits]
+    columns = {
+        "clusters": [f"{k} → {k + 1}" for k in range(1, len(splits) + 1)],
+        "sizes": [f"{large:,} + {small:,}" for large, small in sizes],
+        "cut": [f"{100 * tree.cut[i]:.1f} %" for i in splits],
+    }
+    for name, values, text in (("p-value", tree.p_value, p_text), ("stability", tree.stability, "{:.2f}".format)):
+        known = [float(values[i]) if i < len(values) else np.nan for i in splits]
+        if np.isfinite(known).any():
+            columns[name] = [text(value) if np.isfinite(value) else "–" for value in known]
+    return [tuple(columns), *zip(*columns.values(), strict=True)]

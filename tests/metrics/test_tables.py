@@ -1,0 +1,84 @@
+"""One writer of tables: alignment, emphasis, and cells that stay text whatever they hold."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from subspaces.metrics import score_table
+from subspaces.metrics.tables import Cell, Table
+
+HOSTILE = "<b>|*_x_ [a](b) $5_6\\input{y}~^\n&"
+TABLE = Table(
+    ["", "AC", "Δ", "what"],
+    [["η_1", Cell("90.1 ± 0.5", bold=True, mark="†"), "+1.5", "3 of 4"], ["b", Cell("–"), "", Cell("i", italic=True)]],
+    caption="On x_1",
+    notes=["† better.", "Two <runs>."],
+)
+
+
+def test_plain_text():
+    assert str(TABLE).splitlines() == [
+        "On x_1",
+        "               AC     Δ  what",
+        "η_1  90.1 ± 0.5*†  +1.5  3 of 4",
+        "b               –        i",
+        "† better.",
+        "Two <runs>.",
+    ]
+
+
+def test_markdown():
+    assert TABLE.to_markdown() == (
+        "**On x_1**\n\n|  | AC | Δ | what |\n| --- | ---: | ---: | --- |\n"
+        "| η_1 | **90.1 ± 0.5**† | +1.5 | 3 of 4 |\n| b | – |  | *i* |\n\n† better.  \nTwo &lt;runs>."
+    )
+
+
+def test_latex():
+    assert TABLE.to_latex().splitlines() == [
+        r"\begin{table}[htbp]",
+        r"\centering",
+        r"\caption{On x\_1. $\dagger$ better. Two \textless{}runs\textgreater{}.}",
+        r"\begin{tabular}{lrrl}",
+        r"\toprule",
+        r" & AC & $\Delta$ & what \\",
+        r"\midrule",
+        r"$\eta$\_1 & \textbf{90.1 $\pm$ 0.5}$\dagger$ & +1.5 & 3 of 4 \\",
+        r"b & -- &  & \textit{i} \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    assert Table(["a"], [["b"]]).to_latex().startswith(r"\begin{tabular}{l}")
+
+
+def test_html():
+    text = TABLE.to_html()
+    assert '<th></th><th class="number">AC</th>' in text
+    assert '<td class="number"><strong>90.1 ± 0.5</strong>†</td>' in text
+    assert "<caption>On x_1</caption>" in text
+    assert "<p>Two &lt;runs&gt;.</p>" in text
+
+
+def test_hostile_cells_stay_text():
+    table = Table([HOSTILE, "n"], [[HOSTILE, "1"]])
+    line = table.to_markdown().splitlines()[-1]
+    assert line == r"| &lt;b>\|\*\_x\_ \[a\](b) $5_6\\input{y}~^ &amp; | 1 |"
+    tex = table.to_latex().splitlines()[-3]
+    assert tex == (
+        r"\textless{}b\textgreater{}\textbar{}*\_x\_ [a](b) \$5\_6\textbackslash{}input\{y\}\textasciitilde{}"
+        r"\textasciicircum{} \& & 1 \\"
+    )
+    assert "<b>" not in table.to_html()
+
+
+def test_table_without_rows():
+    assert Table(["a", "b"], []).to_markdown() == "| a | b |\n| --- | --- |"
+
+
+def test_pandas_is_asked_for(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="to_pandas needs pandas, which is not installed: pip install pandas"):
+        score_table([0, 1], [0, 1]).to_pandas()
