@@ -8,10 +8,9 @@ import scipy.io
 
 from cube_data import UTM, cube_refusal, small_cube, write_envi
 from io_data import Bomb, save_mat73
-from subspaces.app.files.cube_reading import read_cube
-from subspaces.app.files.envi import TYPES, read_header
+from subspaces.app.files import read_cube
+from subspaces.app.files.cubes import TYPES, read_header
 from subspaces.applications.cube import as_cube
-from subspaces.datasets import make_cube
 
 # ------------------------------------------------------------------ ENVI
 
@@ -315,20 +314,3 @@ def test_hostile_headers_take_no_longer_than_their_length(tmp_path):
             assert "is never closed" in str(error)  # noqa: PT017
     path.write_text(text + " " * 2**23)
     assert "is no ENVI header" in cube_refusal(path)
-
-
-@pytest.mark.parametrize("said", ["bsq", "bil", "bip"])
-@pytest.mark.parametrize("real", ["bsq", "bil", "bip"])
-def test_a_wrong_interleave_is_doubted(tmp_path, seed, real, said):
-    values, _, _ = make_cube((30, 40), n_bands=50, n_materials=4, contrast=0.3, noise=0, random_state=seed)
-    notes = read_cube(write_envi(tmp_path / "x.hdr", values, real, **{"interleave ": said})).notes
-    if said == real:
-        assert notes == ()
-    else:
-        assert f"the header says interleave {said}; read as {real}, neighbouring" in notes[0]
-
-
-def test_an_image_of_noise_or_of_one_value_is_not_doubted(tmp_path, seed):
-    noise = np.random.default_rng(seed).normal(size=(9, 8, 7))
-    assert read_cube(write_envi(tmp_path / "x.hdr", noise)).notes == ()
-    assert read_cube(write_envi(tmp_path / "x.hdr", np.ones((3, 4, 5)))).notes == ()

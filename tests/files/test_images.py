@@ -180,7 +180,7 @@ def test_options_and_missing_pillow(photos, monkeypatch):
         read_table(photos, max_bytes=100)
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(FileError, match=r"subspaces\[io\]"):
+    with pytest.raises(FileError, match=r"subspaces\[app\]"):
         read_table(photos)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from io_data import refusal, write
 from subspaces.app.files import FileError, read_table
-from subspaces.app.files.dialect import count_titles, find_decimal, find_delimiter
+from subspaces.app.files.text import count_titles, find_decimal, find_delimiter
 
 
 def read(tmp_path, text, name="x.csv", **options):

@@ -113,7 +113,10 @@ def test_matrix_market_of_dense_and_symmetric(tmp_path, X):
         ("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 1 nan\n", "missing"),
         ("%%MatrixMarket matrix coordinate complex general\n3 3 1\n1 1 1 1\n", "complex"),
         ("%%MatrixMarket matrix coordinate real general\n0 0 0\n", "nothing to cluster"),
-        ("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 1 1" + "0" * 3_000_000, "a million letters"),
+        (
+            "%%MatrixMarket matrix coordinate real general\n3 3 1\n1 1 1" + "0" * 3_000_000,
+            "a line of more than 1048576 bytes",
+        ),
     ],
 )
 def test_damaged_matrix_market(tmp_path, text, words):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from io_data import refusal, write
-from subspaces.app.files import FileError, image_kinds, read_table
+from subspaces.app.files import FileError, image_files, read_table
 
 
 def refused(source, **options):
@@ -154,7 +154,7 @@ def test_folders_are_classes(photos):
 
 
 def test_pictures_of_other_kinds_are_named(photos, monkeypatch):
-    monkeypatch.setattr(image_kinds, "reads_heif", lambda: False)
+    monkeypatch.setattr(image_files, "reads_heif", lambda: False)
     for name in ("IMG_1.HEIC", "IMG_2.heic", "IMG_3.heic", "IMG_4.CR2", "film.MP4", "notes.txt"):
         (photos / name).write_bytes(b"whatever")
     data = read_table(photos)

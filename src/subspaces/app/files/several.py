@@ -1,4 +1,4 @@
-"""Several files as one table, patterns like ``photos/*.png``, and what comes from a pipe."""
+"""Several files as one table, patterns like ``photos/*.png``, and pipes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from subspaces.app.files.dataset import Dataset, Request
-from subspaces.app.files.image_kinds import belongs
+from subspaces.app.files.image_files import belongs
 from subspaces.utils.files import FileError, check_size, printable, quoted
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Labels
 
 PIPE = Path("standard input")
-"""What a pipe is called in messages."""
+"""Name of a pipe in messages."""
 
 _CHUNK = 2**20
 _MAGIC = {b"PAR1": ".parquet", b"\x93NUMPY": ".npy", b"\x1f\x8b": ".txt.gz", b"MATLAB": ".mat", b"\x89HDF": ".mat"}
 
 
 def expand(paths: Iterable[str | PathLike[str]]) -> list[Path]:
-    """The files that are meant: patterns filled in where no file has that very name; addresses refused."""
+    """Return the files, with patterns filled in where no file has that very name; refuse addresses."""
     found: list[Path] = []
     for given in paths:
         text = os.fspath(given)
@@ -49,12 +49,12 @@ def expand(paths: Iterable[str | PathLike[str]]) -> list[Path]:
 
 
 def are_images(files: Sequence[Path]) -> bool:
-    """Whether these are images, or folders of them: several are read as one folder."""
+    """Return True for images, or folders of them: several are read as one folder."""
     return any(file.is_dir() or belongs(file.name) for file in files)
 
 
 def common_folder(files: Sequence[Path]) -> Path:
-    """The folder that holds them all."""
+    """Return the folder that holds them all."""
     folders = [file if file.is_dir() else file.parent for file in files]
     try:
         shared = os.path.commonpath([os.path.abspath(folder) for folder in folders])
@@ -98,7 +98,7 @@ def _as_first(first: Dataset, request: Request) -> Request:
 
 
 def _in_order(first: Dataset, data: Dataset) -> Dataset:
-    """The same columns in the order of the first file."""
+    """Return the same columns in the order of the first file."""
     ours, theirs = first.feature_names, data.feature_names
     if ours is not None and theirs is not None and ours != theirs and len(set(ours)) == len(ours):
         odd = sorted(set(ours) ^ set(theirs))
@@ -143,7 +143,7 @@ def _joined(parts: list[Dataset]) -> Dataset:
 
 
 def _plain(ids: Sequence[Any] | None, part: Dataset, n: int | None = None) -> tuple[bool, list[str]]:
-    """Whether the points have names, and these, or else their lines or rows; `n` is their number."""
+    """Return True and the names of the samples, or False and their lines or rows; `n` is their number."""
     if ids is not None:
         return True, [str(name) for name in ids]
     (places,) = replace(part, ids=None).places.values() or (range(len(part.X) if n is None else n),)
@@ -151,7 +151,7 @@ def _plain(ids: Sequence[Any] | None, part: Dataset, n: int | None = None) -> tu
 
 
 def _joined_names(names: list[tuple[bool, list[str]]], parts: list[Dataset]) -> list[str]:
-    """Names of all points: as they are where each is another, else with the file before them."""
+    """Return the names of all samples: as they are where all differ, else with the file before them."""
     together = [name for _, own in names for name in own]
     if all(has_names for has_names, _ in names) and len(set(together)) == len(together):
         return together
@@ -169,7 +169,7 @@ def _joined_classes(parts: list[Dataset]) -> tuple[Labels | None, list[str] | No
 
 
 def _joined_notes(parts: list[Dataset]) -> tuple[str, ...]:
-    """What holds for all once, what holds for one with its name."""
+    """Return notes of all files once, and of single files with their name."""
     sizes = ", ".join(f"{printable(part.source.name)} {len(part.X)}" for part in parts[:4])
     more = f", and {len(parts) - 4} more" if len(parts) > 4 else ""
     notes = [f"{len(parts)} files were read as one table ({sizes}{more})"]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from subspaces.app.files.arrays import MAT_COPIES
 from subspaces.app.files.dataset import Dataset, Request, encode
-from subspaces.app.files.matlab import N_COPIES
 from subspaces.app.files.reading import read_file, suffix_of
 from subspaces.utils.files import FileError, check_size, printable, quoted
 from subspaces.utils.mat_files import Matrix, is_hdf5, list_matrices, read_matrix
@@ -74,7 +74,7 @@ def _read_mat(path: Path, request: Request) -> Dataset:
     if name is None:
         return read_file(path, request)
     _, n_tracks, n_frames = matrices[name].info.shape
-    check_size(path, N_COPIES * matrices[name].info.n_bytes, request.max_bytes)
+    check_size(path, MAT_COPIES * matrices[name].info.n_bytes, request.max_bytes)
     tracks = _plane(read_matrix(path, matrices[name])).astype(np.float64, copy=False)
     notes = ["coordinates are in pixels: the file has no normalised ones"] if name == "y" else []
     hidden = ~np.isfinite(tracks).all(axis=0)
