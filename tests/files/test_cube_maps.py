@@ -8,8 +8,7 @@ import pytest
 from cube_data import UTM, small_cube, write_envi
 from subspaces.app.files import FileError, read_cube
 from subspaces.app.files import cubes as envi_files
-from subspaces.app.files.cubes import map_info_of, read_header, write_envi_map
-from subspaces.app.files.cubes import write_geotiff_map
+from subspaces.app.files.cubes import map_info_of, read_header, write_envi_map, write_geotiff_map
 from subspaces.applications.cube import Georeference
 
 LABELS = np.array([[0, 1, -1], [2, 2, 0]])

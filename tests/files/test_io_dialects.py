@@ -56,13 +56,6 @@ def test_points_are_never_taken_for_thousands_unasked():
     assert find_decimal([["a, b", ","]]) == "."
 
 
-def test_names_and_labels_keep_their_commas(tmp_path):
-    data = read(tmp_path, "n;s;a\n1,5;x,y;2,5\n2,5;x,y;3,5\n", id="n", label="s")
-    assert data.ids == ["1,5", "2,5"]
-    assert data.classes == ["x,y"]
-    np.testing.assert_array_equal(data.X, [[2.5], [3.5]])
-
-
 # ------------------------------------------------------------------ what separates cells
 
 
@@ -107,12 +100,6 @@ def test_lines_above_the_table_are_left_out(tmp_path, above, told):
     assert f"line {line}, column 'a': 'x' is not a number; correct it" in refusal(
         write(tmp_path / "y.csv", above + table + "x" + table.splitlines()[-1][1:] + "\n")
     )
-
-
-def test_many_comments(tmp_path):
-    data = read(tmp_path, "# m/z scan\n" * 200 + "a,b\n1,2\n3,4\n")
-    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
-    assert data.notes == ("lines 1 to 200 are comments and were left out",)
 
 
 def test_title_above_semicolons(tmp_path):
@@ -187,10 +174,6 @@ def test_the_column_called_species_is_the_class(tmp_path):
     with pytest.raises(FileError) as caught:
         read_table(write(tmp_path / "x.csv", "size,Observer,Species\n" + rows))
     assert caught.value.remedy == {"label": "Species", "ignore": ["Observer"]}
-
-
-def test_text_below_a_line_that_is_short(tmp_path):
-    assert "line 3, column 's': 'cat' is not a number" in refusal(write(tmp_path / "x.csv", "a,b,s\n1,2\n1,2,cat\n"))
 
 
 def test_names_must_differ_to_the_end(tmp_path):
