@@ -71,11 +71,6 @@ def test_map_info_of_other_formats(crs, first, last):
     assert info[-1] == last
 
 
-def test_map_info_of_a_turned_image_is_not_made_up():
-    assert map_info_of(Georeference((1, 0.5, 0, 0.5, -1, 0), "EPSG:32633")) == ()
-    assert map_info_of(Georeference(crs="EPSG:32633")) == ()
-
-
 @pytest.mark.filterwarnings("ignore:Dataset has no geotransform")  # rasterio's own word for it
 @pytest.mark.parametrize("place", [None, Georeference(PLACE, "EPSG:32633"), Georeference((1, 0.5, 3, 0.5, -1, 4), "")])
 def test_geotiff_map_keeps_the_place(tmp_path, place):

@@ -187,14 +187,6 @@ def test_nothing_is_unpickled(tmp_path):
     assert not trace.exists()
 
 
-def test_unknown_suffix(tmp_path):
-    write_envi(tmp_path / "x.hdr", small_cube())
-    assert "of ENVI give the header (.hdr)" in cube_refusal(tmp_path / "x.dat")
-    assert "no such file" in cube_refusal(tmp_path / "y.hdr")
-    (tmp_path / "z.tif").mkdir()
-    assert "this is a folder" in cube_refusal(tmp_path / "z.tif")
-
-
 # ------------------------------------------------------------------ pixels without values
 
 

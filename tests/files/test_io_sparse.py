@@ -208,10 +208,3 @@ def test_h5ad_that_lies(tmp_path, X):
     assert "no value for each of 30 cells" in damaged(replaced("obs/kind/codes", np.zeros(3, dtype=np.int8)))
     path.write_bytes(path.read_bytes()[:700])
     assert "damaged, cut short" in refusal(path)
-
-
-def test_several_sparse_files_are_refused(tmp_path, X):
-    sparse.save_npz(tmp_path / "a.npz", X)
-    sparse.save_npz(tmp_path / "b.npz", X)
-    with pytest.raises(FileError, match="one by one"):
-        read_table([tmp_path / "a.npz", tmp_path / "b.npz"])

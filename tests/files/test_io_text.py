@@ -48,13 +48,6 @@ def test_header_can_be_forced(tmp_path):
     assert data.feature_names == ["0", "1", "2"]
 
 
-def test_columns_without_header_are_numbered(tmp_path):
-    path = write(tmp_path / "x.csv", "1,2,cat\n3,4,dog\n")
-    data = read_table(path, label="3")
-    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
-    assert data.classes == ["cat", "dog"]
-
-
 def test_row_names_of_pandas_and_r_are_ids(tmp_path):
     pd.DataFrame([[1.5, 2], [3, 4]]).to_csv(tmp_path / "p.csv")
     data = read_table(tmp_path / "p.csv")

@@ -284,16 +284,6 @@ def test_arrays_that_announce_more_than_they_hold(tmp_path):
 # ------------------------------------------------------------------ writing
 
 
-def test_nothing_is_left_of_a_model_that_could_not_be_written(tmp_path, model, monkeypatch):
-    def replace(source, target):
-        raise OSError(28, "No space left on device", str(target))
-
-    monkeypatch.setattr("os.replace", replace)
-    with pytest.raises(OSError, match="No space left"):
-        save_model(tmp_path / "m.skops", model, READING)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_models_that_could_not_be_read_are_not_written(tmp_path):
     fitted = KTRR(3, kernel=kernel_of_mine).fit(X)
     with pytest.raises(FileError, match=r"the model holds '.*kernel_of_mine', which could not be read again"):

@@ -232,19 +232,6 @@ def test_workers_get_floats_whatever_the_file_stores(tmp_path, dtype):
     np.testing.assert_array_equal(found, X)
 
 
-@pytest.mark.parametrize(
-    "array",
-    [np.zeros((0, 3)), np.zeros((3, 0)), np.zeros(3), np.array([["a"]]), np.zeros((3, 3)) * 1j, np.zeros((2, 2, 2))],
-)
-def test_streamed_files_that_hold_no_points_are_named(tmp_path, array):
-    from subspaces.distributed._input import as_source
-    from subspaces.distributed._tasks import ThisProcess
-
-    np.save(tmp_path / "x.npy", array)
-    with pytest.raises(FileError, match=r"x\.npy"):
-        as_source(tmp_path / "x.npy", ThisProcess())
-
-
 def test_checkpoints_of_deep_methods_that_are_none(tmp_path):
     """Found by the fuzzer's seeds (torch_checkpoint): KeyError, and tensors that cannot be compared."""
     torch = pytest.importorskip("torch")

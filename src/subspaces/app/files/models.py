@@ -217,7 +217,7 @@ def _strangers(content: bytes) -> list[str]:
 
 
 class _Digested(dict[str, Any]):
-    """A part with a number that is the same for equal ones.
+    """Part with a digest that is the same for equal ones.
 
     Ids and files do not count: they differ for random states that are written twice, and files are numbers.
     """

@@ -75,7 +75,7 @@ def check_ratio(path: Path, unpacked: int, packed: int, remedy: str) -> None:
 
 
 class _Bounded(io.RawIOBase):
-    """The bytes of a file or of the content of a ``.gz``: no endless line, and no more than memory holds."""
+    """Stream of a file, or of the content of a ``.gz``: no endless line, and no more than memory holds."""
 
     def __init__(self, path: Path, max_bytes: int, max_line: int) -> None:
         self.path, self.max_bytes, self.max_line = path, max_bytes, min(max_line, 1000 + max_bytes // _PER_CHARACTER)
@@ -107,20 +107,20 @@ class _Bounded(io.RawIOBase):
 
 def open_unpacked(path: Path, max_bytes: int, max_line: int | None = None) -> BinaryIO:
     """Open a file, or the content of a ``.gz``, for bounded reading; lines are bounded by `MAX_LINE` by default."""
-    return io.BufferedReader(_Bounded(path, max_bytes, max_line or MAX_LINE), 2**17)  # type: ignore[type-var]
+    return io.BufferedReader(_Bounded(path, max_bytes, max_line or MAX_LINE), 2**16)  # type: ignore[type-var]
 
 
 def find_encoding(path: Path, max_bytes: int) -> str:
     """Return the encoding by content: UTF-16 by its mark, UTF-8 if all bytes are, else Windows-1252."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open_unpacked(path, max_bytes) as stream:
-        chunk = stream.read(2**20)
+        chunk = stream.read(2**16)
         if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
         try:
             while chunk:
                 decoder.decode(chunk)
-                chunk = stream.read(2**20)
+                chunk = stream.read(2**16)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
             return "cp1252"
