@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -52,3 +55,26 @@ class Bomb:
 
     def __reduce__(self):
         return Path.write_text, (self.trace, "executed")
+
+
+@cache
+def workbook():
+    """The parts of a small workbook."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in (["a", "b", "c"], [1, 2.5, "x"], [3, "=A2", "y"], [5, True, "x"]):
+        book.active.append(row)
+    stream = io.BytesIO()
+    book.save(stream)
+    with zipfile.ZipFile(stream) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    # texts apart, as Excel writes them and openpyxl does not
+    namespace = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    parts["xl/sharedStrings.xml"] = b'<sst xmlns="%s"><si><t>a</t></si><si><r><t>b</t></r></si></sst>' % namespace
+    kind = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    override = b'<Override PartName="/xl/sharedStrings.xml" ContentType="%s"/></Types>' % kind
+    parts["[Content_Types].xml"] = parts["[Content_Types].xml"].replace(b"</Types>", override)
+    sheet = parts["xl/worksheets/sheet1.xml"]
+    parts["xl/worksheets/sheet1.xml"] = sheet.replace(b't="inlineStr"><is><t>b</t></is>', b't="s"><v>1</v>')
+    return parts

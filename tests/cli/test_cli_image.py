@@ -10,7 +10,7 @@ import pytest
 from cli_data import fails, run
 from cube_data import UTM, write_envi
 from subspaces.app.cli import _image
-from subspaces.app.files.envi import read_header
+from subspaces.app.files.cubes import read_header
 from subspaces.datasets import make_cube
 from subspaces.metrics import accuracy
 

@@ -120,7 +120,7 @@ def photos(tmp_path):
 
 
 def test_folders_score_images_and_phones_are_understood(photos, monkeypatch):
-    monkeypatch.setattr("subspaces.app.files.image_kinds.reads_heif", lambda: False)
+    monkeypatch.setattr("subspaces.app.files.image_files.reads_heif", lambda: False)
     (photos / "IMG_1.HEIC").write_bytes(b"phone")
     result = run("cluster", photos, "-k", 2, "--label", "folder")
     assert result.exit_code == 0, result.output

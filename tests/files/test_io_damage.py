@@ -7,7 +7,6 @@ import os
 import pickle
 import re
 import struct
-import sys
 import tracemalloc
 import zipfile
 from contextlib import suppress
@@ -261,23 +260,9 @@ def test_parquet_texts_are_measured_before_they_are_unpacked(tmp_path, option):
     assert (data.classes if option == "label" else data.ids[:1]) == ["x" * 10**5]
 
 
-def test_nested_parquet_labels_are_refused(tmp_path):
-    pq.write_table(pa.table({"a": [1, 2, 3], "s": [[1.0], [2.0], [3.0]]}), tmp_path / "x.parquet")
-    for option in ("label", "id"):
-        assert "labels and identifiers are numbers or texts" in refusal(tmp_path / "x.parquet", **{option: "s"})
-
-
 def test_empty_parquet_is_refused(tmp_path):
     pq.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "x.parquet")
     assert "no rows" in refusal(tmp_path / "x.parquet")
-
-
-@pytest.mark.parametrize(("name", "module"), [("x.parquet", "pyarrow"), ("x.mat", "h5py")])
-def test_missing_extra_is_named(tmp_path, monkeypatch, name, module):
-    path = tmp_path / name
-    save_mat73(path, {"X": np.eye(3)}) if name == "x.mat" else path.touch()
-    monkeypatch.setitem(sys.modules, module, None)
-    assert 'pip install "subspaces[app]"' in refusal(path)
 
 
 def test_unknown_names_are_refused(tmp_path):
@@ -287,3 +272,8 @@ def test_unknown_names_are_refused(tmp_path):
     for name in ("x.docx", "x", "x.gz", "x.json.gz"):
         (tmp_path / name).touch()
         assert all(suffix in refusal(tmp_path / name) for suffix in READERS)
+
+
+def test_parquet_columns_of_one_name_are_refused(tmp_path):
+    pq.write_table(pa.table([[1.0, 2.0], [3.0, 4.0]], names=["a", "a"]), tmp_path / "x.parquet")
+    assert "two columns have the same name; give every column its own" in refusal(tmp_path / "x.parquet")

@@ -7,7 +7,7 @@ import pytest
 
 from io_data import refusal, write
 from subspaces.app.files import FileError, read_table
-from subspaces.app.files.dialect import count_titles, find_decimal, find_delimiter
+from subspaces.app.files.text import count_titles, find_decimal, find_delimiter
 
 
 def read(tmp_path, text, name="x.csv", **options):
@@ -56,13 +56,6 @@ def test_points_are_never_taken_for_thousands_unasked():
     assert find_decimal([["a, b", ","]]) == "."
 
 
-def test_names_and_labels_keep_their_commas(tmp_path):
-    data = read(tmp_path, "n;s;a\n1,5;x,y;2,5\n2,5;x,y;3,5\n", id="n", label="s")
-    assert data.ids == ["1,5", "2,5"]
-    assert data.classes == ["x,y"]
-    np.testing.assert_array_equal(data.X, [[2.5], [3.5]])
-
-
 # ------------------------------------------------------------------ what separates cells
 
 
@@ -106,22 +99,6 @@ def test_lines_above_the_table_are_left_out(tmp_path, above, told):
     line = len((above + table).splitlines()) + 1
     assert f"line {line}, column 'a': 'x' is not a number; correct it" in refusal(
         write(tmp_path / "y.csv", above + table + "x" + table.splitlines()[-1][1:] + "\n")
-    )
-
-
-def test_many_comments(tmp_path):
-    data = read(tmp_path, "# m/z scan\n" * 200 + "a,b\n1,2\n3,4\n")
-    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
-    assert data.notes == ("lines 1 to 200 are comments and were left out",)
-
-
-def test_title_above_semicolons(tmp_path):
-    data = read(tmp_path, "Messung vom 3. Mai\nmm;kg\n1,5;2\n3,5;4\n")
-    np.testing.assert_array_equal(data.X, [[1.5, 2], [3.5, 4]])
-    assert data.feature_names == ["mm", "kg"]
-    path = write(tmp_path / "x.csv", "Ward, third\na;b;c\n1;2;3\n4;5;6\n4;5\n")
-    assert "line 5: 2 cells where line 2 has 3; repair the line (a semicolon inside a cell needs quotes" in refusal(
-        path
     )
 
 
@@ -189,10 +166,6 @@ def test_the_column_called_species_is_the_class(tmp_path):
     assert caught.value.remedy == {"label": "Species", "ignore": ["Observer"]}
 
 
-def test_text_below_a_line_that_is_short(tmp_path):
-    assert "line 3, column 's': 'cat' is not a number" in refusal(write(tmp_path / "x.csv", "a,b,s\n1,2\n1,2,cat\n"))
-
-
 def test_names_must_differ_to_the_end(tmp_path):
     rows = [f"p{i},{i}\n" for i in range(80)]
     assert read(tmp_path, "name,x\n" + "".join(rows)).ids[-1] == "p79"
@@ -224,7 +197,3 @@ def test_what_people_write_for_nothing(tmp_path, cell):
 @pytest.mark.parametrize("text", ["a;b\n79,3%;2\n12 %;3\n", "a,b\n79.3%,2\n12 %,3\n", "a;b\n79,3 %;2\n0,12;3\n"])
 def test_per_cent_is_what_a_workbook_stores(tmp_path, text):
     np.testing.assert_allclose(read(tmp_path, text).X, [[0.793, 2], [0.12, 3]], rtol=1e-15)
-
-
-def test_a_sign_alone_is_no_number(tmp_path):
-    assert "'%'" in refusal(write(tmp_path / "x.csv", "a,b\n1,2\n%,3\n5,6\n7,8\n"))

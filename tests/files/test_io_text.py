@@ -11,7 +11,7 @@ import pytest
 
 from io_data import refusal, write
 from subspaces.app.files import read_table
-from subspaces.app.files.dialect import looks_like_header
+from subspaces.app.files.text import looks_like_header
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -46,13 +46,6 @@ def test_header_can_be_forced(tmp_path):
     data = read_table(path, header=True)
     np.testing.assert_array_equal(data.X, [[3, 4, 5], [6, 7, 8]])
     assert data.feature_names == ["0", "1", "2"]
-
-
-def test_columns_without_header_are_numbered(tmp_path):
-    path = write(tmp_path / "x.csv", "1,2,cat\n3,4,dog\n")
-    data = read_table(path, label="3")
-    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
-    assert data.classes == ["cat", "dog"]
 
 
 def test_row_names_of_pandas_and_r_are_ids(tmp_path):
@@ -126,24 +119,50 @@ def test_missing_label_is_located(tmp_path):
     assert "column 's': row 1 is missing" in refusal(tmp_path / "x.parquet", label="s")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
 @pytest.mark.parametrize("pack", [False, True])
-def test_not_utf8_is_located(tmp_path, pack):
-    raw = b"a,b\n1,2\n3,caf\xe9\n"
+def test_encodings_are_found_by_content(tmp_path, encoding, pack):
+    text = ("\ufeff" if encoding in ("utf-16-le", "utf-16-be") else "") + "größe;art\n1,5;é\n2,5;ü\n"
     path = tmp_path / ("x.csv.gz" if pack else "x.csv")
-    path.write_bytes(gzip.compress(raw) if pack else raw)
-    assert "line 3: byte 13 (0xe9) is not UTF-8" in refusal(path)
-
-
-def test_utf16_is_recognised(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_bytes("a,b\n1,2\n".encode("utf-16"))
-    assert "UTF-16" in refusal(path)
+    path.write_bytes(gzip.compress(text.encode(encoding)) if pack else text.encode(encoding))
+    data = read_table(path, label="art")
+    np.testing.assert_array_equal(data.X, [[1.5], [2.5]])
+    assert data.feature_names == ["größe"]
+    assert data.classes == ["é", "ü"]
+    assert ("the file is not UTF-8 and was read as Windows-1252" in data.notes) is (encoding == "cp1252")
 
 
 def test_long_line_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("subspaces.app.files.text.MAX_LINE", 1000)
     path = write(tmp_path / "x.csv", "a,b\n" + "1" * 2000)
-    assert "line 2: more than 1000 characters" in refusal(path)
+    assert "a line of more than 1000 bytes" in refusal(path)
+
+
+PLAIN = "a,s,b\n" + "".join(f"{i / 3!r},{'xy'[i % 2]},{i / 7!r}\n" for i in range(300))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda text: text + "1,x\n", "line 302: 2 cells"),
+        (lambda text: text + "1,x,2,3\n", "line 302: 4 cells"),
+        (lambda text: text + "\n1,x,\n", "line 303, column 'b': missing value"),
+        (lambda text: text + "1,,2\n", "line 302, column 's': missing label"),
+        (lambda text: text + "1,x,2_0\n", "line 302, column 'b': '2_0' is not a number"),
+        (lambda text: text + '1,"x\ny",nan\n', "line 303, column 'b': missing value"),
+        (lambda text: text + '1,"x,2\n', "line 302: the quoting is broken"),
+        (lambda text: text + "1,x,1e999\n", "line 302, column 'b': inf is not finite"),
+    ],
+)
+def test_fast_and_exact_reading_agree(tmp_path, change, problem):
+    """Plain tables go through pandas, all others row by row: numbers, lines and classes are the same."""
+    plain = read_table(write(tmp_path / "x.csv", PLAIN), label="s", missing="drop")
+    gap = read_table(write(tmp_path / "y.csv", PLAIN + "NA,x,1\n"), label="s", missing="drop")
+    np.testing.assert_array_equal(plain.X, [[i / 3, i / 7] for i in range(300)])
+    np.testing.assert_array_equal(plain.X, gap.X)
+    np.testing.assert_array_equal(plain.lines, gap.lines[:-1])
+    assert plain.y.tolist() == gap.y.tolist() == [i % 2 for i in range(300)]
+    assert problem in refusal(write(tmp_path / "z.csv", change(PLAIN)), label="s")
 
 
 def test_points_know_their_lines(tmp_path):

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 from subspaces.app.files import WRITERS, FileError, check_output, write_labels
-from subspaces.utils.atomic import write_atomically
 
 pytest.importorskip("pyarrow")
 
@@ -45,24 +44,6 @@ def test_labels_come_back(tmp_path, suffix, named):
     assert list(frame) == [key, "cluster"]
     assert frame[key].tolist() == expected
     assert frame["cluster"].tolist() == [2, 0, 1]
-
-
-def write_half(path, error):
-    with write_atomically(path) as stream:
-        stream.write(b"half")
-        raise error
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, OSError])
-def test_failed_writing_leaves_nothing_and_keeps_the_old(tmp_path, error):
-    path = tmp_path / "x.csv"
-    for old in (None, "old"):
-        if old is not None:
-            path.write_text(old)
-        with pytest.raises(error):
-            write_half(path, error)
-        assert [file.name for file in tmp_path.iterdir()] == ([] if old is None else ["x.csv"])
-        assert old is None or path.read_text() == old
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions and links as POSIX has them")

@@ -79,14 +79,6 @@ def test_every_part_comes_back(tmp_path, fitted):
     np.testing.assert_array_equal(load_model(tmp_path / "m.skops")[0].predict(X), fitted.predict(X))
 
 
-def test_what_was_chosen_before_can_be_saved(tmp_path):
-    """As ``subspaces cluster photos/ --save`` does: two kinds of points are searched, one is fitted."""
-    fitted = SubspaceClustering(3, effort="fast")
-    fitted.fit_chosen(X, fitted.choose(X))
-    save_model(tmp_path / "m.skops", fitted)
-    np.testing.assert_array_equal(load_model(tmp_path / "m.skops")[0].predict(X), fitted.labels_)
-
-
 def test_a_frame_is_read_by_its_columns(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])])
@@ -221,24 +213,6 @@ def test_sparse_matrices_that_point_outside_are_refused(tmp_path, model):
     assert "damaged" in refusal(dump(tmp_path / "m.skops", estimator=model, more=matrix))
 
 
-def test_functions_are_refused(tmp_path, model):
-    from subspaces.utils.atomic import write_text
-
-    assert "write_text" in refusal(dump(tmp_path / "m.skops", estimator=model, hook=write_text))
-    assert load_model(dump(tmp_path / "n.skops", estimator=model))[1] == Reading(8)
-
-
-def test_pickles_are_no_models(tmp_path):
-    import pickle
-
-    from io_data import Bomb
-
-    path = tmp_path / "m.skops"
-    path.write_bytes(pickle.dumps(Bomb(tmp_path / "trace")))
-    assert "not a model" in refusal(path)
-    assert not (tmp_path / "trace").exists()
-
-
 def test_what_is_no_model_is_said(tmp_path, model):
     assert "no such file" in refusal(tmp_path / "nothing.skops")
     (tmp_path / "a.skops").write_bytes(skops_io.dumps(model))
@@ -308,16 +282,6 @@ def test_arrays_that_announce_more_than_they_hold(tmp_path):
 
 
 # ------------------------------------------------------------------ writing
-
-
-def test_nothing_is_left_of_a_model_that_could_not_be_written(tmp_path, model, monkeypatch):
-    def replace(source, target):
-        raise OSError(28, "No space left on device", str(target))
-
-    monkeypatch.setattr("os.replace", replace)
-    with pytest.raises(OSError, match="No space left"):
-        save_model(tmp_path / "m.skops", model, READING)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_models_that_could_not_be_read_are_not_written(tmp_path):

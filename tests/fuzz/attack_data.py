@@ -12,6 +12,8 @@ import pytest
 
 from subspaces.app.files import FileError
 
+MAT_HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<HH", 0x0100, 0x4D49)
+
 
 def npy_header(shape, descr="<f8"):
     stream = io.BytesIO()

@@ -21,8 +21,7 @@ import numpy as np
 import pytest
 
 import subspaces
-from fuzz.attack_data import npy, npy_header, parquet_with, peak_of, write_zip
-from fuzz.targets import MAT_HEADER
+from fuzz.attack_data import MAT_HEADER, npy, npy_header, parquet_with, peak_of, write_zip
 from io_data import Bomb, refusal
 from subspaces import datasets
 from subspaces.app.files import FileError, read_table

@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all, and what killed processes left of them."""
+"""Files and folders that are there whole or not at all, and leftovers of killed processes."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def write_text(path: str | PathLike[str], text: str) -> None:
 
 
 def temporary_name(name: str, suffix: str = "tmp") -> str:
-    """A hidden name for what shall be called `name` when it is complete; says which process is writing it."""
+    """Return a hidden name for an unfinished file, with the process that is writing it."""
     return f".{name}.{_host()}-{os.getpid()}-{secrets.token_hex(3)}.{suffix}"
 
 
 @contextmanager
 def unfinished(path: Path) -> Iterator[Path]:
-    """Another name for a file or folder until it is complete; whatever is there under it at the end is removed."""
+    """Give another name for a file or folder until it is complete; remove what is there under it at the end."""
     temporary = path.with_name(temporary_name(path.name))
     try:
         yield temporary
@@ -71,9 +71,9 @@ def unfinished(path: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, *, own: bool = False) -> None:
-    """Remove what killed processes of ours were writing; nothing under such a name is ever read.
+    """Remove unfinished files of killed processes; nothing under such a name is ever read.
 
-    What a living process writes stays, and what was written on another machine, whose processes cannot be asked. In a
+    Files of living processes stay, and so do those of other machines, whose processes cannot be asked. In a
     folder of our own every ``.*.tmp`` that names no process goes; elsewhere it is somebody else's.
     """
     with suppress(OSError):
@@ -83,7 +83,7 @@ def remove_leftovers(folder: Path, *, own: bool = False) -> None:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether this is a hidden name that a process of this machine gave, which is no longer there."""
+    """Return True for a hidden name given by a process of this machine that is no longer there."""
     owner = _OWNER.search(path.name)
     return owner is not None and owner[1] == _host() and not _is_alive(int(owner[2]))
 
@@ -97,7 +97,7 @@ def remove(path: Path) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a process can still write; one that was killed and that nobody waited for (a zombie) cannot."""
+    """Return True if a process can still write; one that was killed and never waited for (a zombie) cannot."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -107,7 +107,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _host() -> str:
-    """Four letters for the name of this machine: names of files must stay short."""
+    """Return four letters for the name of this machine: names of files must stay short."""
     return hashlib.blake2b(platform.node().encode(), digest_size=2).hexdigest()
 
 
@@ -122,7 +122,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_array(stream: BinaryIO, array: Array) -> None:
-    """An array as ``.npy``; NumPy's own function says of a full disk only how many items were written."""
+    """Write an array as ``.npy``; of a full disk NumPy's own function says only how many items were written."""
     array = np.ascontiguousarray(array)
     np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
     stream.write(array.data)

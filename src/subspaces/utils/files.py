@@ -1,4 +1,4 @@
-"""What every reader of files needs: the error, texts safe for a terminal, ordinary files, sizes, ``.npy`` headers."""
+"""Shared by all readers of files: the error, texts safe for a terminal, ordinary files, sizes, ``.npy`` headers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_HEADER = 10_000
 
 
 def printable(text: object, limit: int = 60) -> str:
-    r"""Text from a file, safe for a terminal: one line, control characters as ``\x1b``, at most `limit` long.
+    r"""Return text from a file, safe for a terminal: one line, control characters as ``\x1b``, at most `limit` long.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def printable(text: object, limit: int = 60) -> str:
 
 
 def quoted(names: Sequence[str], limit: int = 12) -> str:
-    """Names for an error message: the first `limit`, then how many more there are."""
+    """Join names for an error message: the first `limit`, then how many more there are."""
     shown = ", ".join(f"'{printable(name)}'" for name in names[:limit])
     return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
@@ -50,12 +50,12 @@ def argument(name: str, value: Value = None) -> str:
 
 
 class FileError(ValueError):
-    """A file that cannot be used. Its text is one line: file, place, what is wrong, what to do.
+    """Error of a file that cannot be used. Its text is one line: file, place, problem, remedy.
 
     Parameters
     ----------
     path : the file
-    problem : what is wrong and what to do about it; text taken from the file must have gone through `printable`
+    problem : the problem and its remedy; text taken from the file must have gone through `printable`
     line : of the file, counted from 1
     column : its name
     remedy : arguments of `read_table` with which it can be used
@@ -84,7 +84,7 @@ class FileError(ValueError):
 
 
 def readable_bytes(n_bytes: float) -> str:
-    """Bytes in the unit a person would use."""
+    """Format bytes in the unit a person would use."""
     n_bytes = min(n_bytes, 10**300)  # a hostile header announces more than a float can hold
     for unit in ("bytes", "kB", "MB", "GB"):
         if n_bytes < 1000:
@@ -133,7 +133,7 @@ def check_beside(path: Path) -> Path:
 
 
 def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
-    """Shape and type of an array from its header; NumPy reads it as a literal, no code runs."""
+    """Return shape and type of an array from its header; NumPy reads it as a literal, no code runs."""
     version = np.lib.format.read_magic(stream)
     first = version == (1, 0)
     length = stream.read(2 if first else 4)

@@ -1,4 +1,4 @@
-"""The numeric arrays of MATLAB's ``.mat`` files, versions 5 to 7, without SciPy.
+"""Numeric arrays of MATLAB's ``.mat`` files, versions 5 to 7, without SciPy.
 
 `scipy.io.loadmat` (1.17) crashes the interpreter on some damaged files and unpacks without a bound. Numeric arrays
 are a small part of the format (MathWorks, "MAT-File Format"), so they are read here: a file is a header of 128
@@ -39,7 +39,7 @@ HEAD = 4096
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """What a file says of an array before its values are read."""
+    """Description of an array before its values are read."""
 
     shape: tuple[int, ...]
     kind: str
@@ -48,12 +48,12 @@ class ArrayInfo:
 
     @property
     def is_matrix(self) -> bool:
-        """Whether these can be points: numbers, and two or more axes longer than one."""
+        """Return True if these can be samples: numbers, and two or more axes longer than one."""
         return self.kind == "number" and sum(length > 1 for length in self.shape) > 1
 
     @property
     def n_bytes(self) -> int:
-        """Memory of the values."""
+        """Return the memory of the values."""
         return math.prod(self.shape) * self.itemsize  # of Python: a hostile shape must not overflow
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class ArrayInfo:
 
 
 class Matrix(NamedTuple):
-    """A variable: what it is, and where its values are."""
+    """Description of a variable, and the place of its values."""
 
     info: ArrayInfo
     dtype: np.dtype
@@ -71,7 +71,7 @@ class Matrix(NamedTuple):
 
 
 def is_hdf5(path: Path) -> bool:
-    """Whether a file is of version 7.3."""
+    """Return True if a file is of version 7.3."""
     with path.open("rb") as stream:
         head = stream.read(520)
     return head.startswith((b"MATLAB 7.3", b"\x89HDF")) or head[512:516] == b"\x89HDF"
@@ -118,7 +118,7 @@ def _byte_order(stream: BinaryIO) -> str:
 
 
 def _body(stream: BinaryIO, position: int, order: str, limit: int) -> bytes:
-    """The first `limit` bytes of the body of the matrix at `position`, unpacked; nothing if it is no matrix."""
+    """Return the first `limit` bytes of the body of the matrix at `position`, unpacked; nothing if it is no matrix."""
     stream.seek(position)
     kind, n_bytes = struct.unpack(order + "II", stream.read(8))
     if kind == MATRIX:
@@ -134,7 +134,7 @@ def _body(stream: BinaryIO, position: int, order: str, limit: int) -> bytes:
 
 
 def _element(body: bytes, offset: int, order: str) -> tuple[int, int, int, int]:
-    """Type, length and start of the element at `offset`, and the offset of the next one."""
+    """Return type, length and start of the element at `offset`, and the offset of the next one."""
     kind, n_bytes = struct.unpack_from(order + "II", body, offset)
     if kind >> 16:  # up to four bytes are stored in the tag itself
         return kind & 0xFFFF, kind >> 16, offset + 4, offset + 8
@@ -142,7 +142,7 @@ def _element(body: bytes, offset: int, order: str) -> tuple[int, int, int, int]:
 
 
 def _matrix(body: bytes, position: int, order: str) -> tuple[str, Matrix] | None:
-    """Name and description of a matrix from the beginning of its body; None for what has no name or dimensions."""
+    """Return name and description of a matrix from the beginning of its body; None without name or dimensions."""
     if not body:
         return None
     _, _, start, offset = _element(body, 0, order)

@@ -61,8 +61,7 @@ class ImageOutputs(Outputs):
         """Write the map and its picture; one line each for people."""
         assert isinstance(run, ImageRun)
         assert run.image is not None
-        from subspaces.app.files.envi import write_envi_map
-        from subspaces.app.files.geotiff import write_geotiff_map
+        from subspaces.app.files.cubes import write_envi_map, write_geotiff_map
         from subspaces.inspection.plots.images import label_colors, map_png
         from subspaces.utils.atomic import write_array, write_atomically
 

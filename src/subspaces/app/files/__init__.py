@@ -1,8 +1,8 @@
-"""Read points from files, write labels to files; no file is ever unpickled or executed."""
+"""Read samples from files, write labels to files; no file is ever unpickled or executed."""
 
 from __future__ import annotations
 
-from subspaces.app.files.cube_reading import read_cube
+from subspaces.app.files.cubes import read_cube
 from subspaces.app.files.dataset import Dataset
 from subspaces.app.files.label_files import read_labels
 from subspaces.app.files.models import load_model, save_model

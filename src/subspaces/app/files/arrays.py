@@ -1,58 +1,270 @@
-"""Files with named arrays (``.npz``, ``.mat``): which array holds the points, which the labels."""
+"""Files with arrays: ``.npy``, ``.npz`` (also SciPy's sparse ones) and ``.mat``; headers first, never a pickle."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from subspaces.app.files.columns import settle_missing
-from subspaces.app.files.dataset import Dataset, Request, encode, first_not_finite, whole_numbers
+from subspaces.app.files.dataset import (
+    Dataset,
+    Request,
+    check_not_empty,
+    check_points,
+    encode,
+    first_not_finite,
+    whole_numbers,
+)
+from subspaces.app.files.sparse_files import check_sparse, checked_shape, compressed, from_triplets
 from subspaces.utils.column_names import LABEL_NAMES
-from subspaces.utils.files import FileError, argument, check_size, printable, quoted
-from subspaces.utils.mat_files import ArrayInfo
+from subspaces.utils.files import FileError, argument, check_size, printable, quoted, read_header
+from subspaces.utils.mat_files import SPARSE, ArrayInfo, is_hdf5, list_matrices, read_matrix
+from subspaces.utils.process import quiet
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
 
-POINT_NAMES = ("X", "fea", "data")
-"""Names under which the points usually travel, tried in this order."""
+Infos = Mapping[str, ArrayInfo]
+Load = Callable[[str], Array]
 
-_LISTED = 8
-"""Arrays of a file that an error lists."""
+MAT_COPIES = 2
+"""MATLAB stores columns one after another; putting them into rows takes a second array."""
+
+_POINT_NAMES = ("X", "fea", "data")  # usual names of the array with the samples, tried in this order
 
 
-def dataset_from_arrays(
-    path: Path, infos: Mapping[str, ArrayInfo], load: Callable[[str], Array], request: Request, n_copies: int = 1
-) -> Dataset:
-    """Choose, check and read the arrays.
+# ------------------------------------------------------------------ NumPy
 
-    `load` reads one by name and is called only after the checks; `n_copies` of the points are in memory at once.
-    """
+
+def read_npy(path: Path, request: Request) -> Dataset:
+    """Read the samples from a single array."""
+    shape, dtype = npy_info(path)
+    check_size(path, math.prod(shape) * dtype.itemsize, request.max_bytes)
+    if len(shape) < 2:
+        raise FileError(path, f"the array has the shape {printable(shape)}; points are the rows of two dimensions")
+    with path.open("rb") as stream:
+        X = _as_rows(_read_array(stream))
+    return check_points(Dataset(X, path, notes=_flattened(shape), image_shape=_image_shape(shape)), request.missing)
+
+
+def npy_info(path: Path) -> tuple[tuple[int, ...], np.dtype]:
+    """Return shape and type of the numbers in a ``.npy`` file that is as long as its header says."""
+    with path.open("rb") as stream:
+        shape, dtype = read_header(stream)
+        present = path.stat().st_size - stream.tell()
+    kind, needed = _kind(dtype), math.prod(shape) * dtype.itemsize
+    if kind != "number":
+        raise FileError(path, f"the array is {kind}; save an array of numbers")
+    if present < needed:
+        raise FileError(path, f"cut short: the header announces {printable(needed)} bytes, {present} are there")
+    return shape, dtype
+
+
+def read_vector(path: Path, max_bytes: int) -> Array:
+    """Read labels: an array of one dimension."""
+    with path.open("rb") as stream:
+        shape, dtype = read_header(stream)
+        if len(shape) != 1 or _kind(dtype) not in ("number", "text"):
+            raise FileError(path, f"the array has the shape {printable(shape)}; labels have one dimension")
+        check_size(path, math.prod(shape) * max(dtype.itemsize, 60), max_bytes)
+        if path.stat().st_size - stream.tell() < math.prod(shape) * dtype.itemsize:
+            raise FileError(path, "cut short; write or fetch it again")
+        stream.seek(0)
+        return _read_array(stream)
+
+
+def read_npz(path: Path, request: Request) -> Dataset:
+    """Read samples and companions from an archive of arrays; a scalar ``scale`` multiplies the samples."""
+    with npz_arrays(path) as (infos, load):
+        if {"data", "format", "shape"} <= infos.keys() and {"indices", "row", "offsets"} & infos.keys():
+            return _read_sparse_archive(path, infos, load, request)
+        scale = infos.get("scale")
+        if scale is None or scale.kind != "number" or math.prod(scale.shape) != 1:
+            return _dataset(path, infos, load, request)
+        # the product is a second array beside the first
+        return _scaled(_dataset(path, infos, load, request, n_copies=2), load("scale"))
+
+
+@contextmanager
+def npz_arrays(path: Path) -> Iterator[tuple[dict[str, ArrayInfo], Load]]:
+    """Describe the arrays of an archive, and give a function that reads one of them."""
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".npy")]
+
+        def load(name: str) -> Array:
+            with archive.open(name + ".npy") as member:
+                return _read_array(member)
+
+        yield {name.removesuffix(".npy"): _member_info(archive, name) for name in names}, load
+
+
+def _member_info(archive: zipfile.ZipFile, name: str) -> ArrayInfo:
+    # of what NumPy writes, a small piece unpacks to a bounded one; the first bytes of the others may hide gigabytes
+    if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("packed in a way that NumPy does not use")
+    with archive.open(name) as member:
+        shape, dtype = read_header(member)
+    return ArrayInfo(shape, _kind(dtype), dtype.itemsize)
+
+
+def _kind(dtype: np.dtype) -> str:
+    if dtype.hasobject:
+        return "made of Python objects (a pickle, which is never loaded)"
+    if dtype.kind in "biuf":
+        return "number"
+    return "text" if dtype.kind in "US" else f"of type {printable(dtype)}"
+
+
+def _read_array(stream: IO[bytes]) -> Array:
+    with quiet():
+        return np.lib.format.read_array(stream, allow_pickle=False)
+
+
+def _scaled(data: Dataset, scale: Array) -> Dataset:
+    """Undo the packing of real numbers into integers: ``X * scale`` (float32 stays float32)."""
+    factor = float(scale.reshape(-1)[0])
+    if not np.isfinite(factor) or factor == 0:
+        raise FileError(data.source, f"the array 'scale' is {factor}; it must be a finite number other than zero")
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = data.X * (data.X.dtype.type(factor) if data.X.dtype.kind == "f" else factor)
+    if first_not_finite(X) is not None:
+        raise FileError(data.source, f"the points times the array 'scale', {factor:.6g}, are too large for {X.dtype}")
+    note = f"the points were multiplied by the file's scale {factor:.6g}"
+    return replace(data, X=X, notes=(*data.notes, note))
+
+
+def _read_sparse_archive(path: Path, infos: Infos, load: Load, request: Request) -> Dataset:
+    """Read an archive of ``scipy.sparse.save_npz``; other arrays in it may be labels or identifiers."""
+    for name in ("format", "shape"):
+        check_size(path, infos[name].n_bytes, 1000, f"its '{name}' needs")
+    kind = str(load("format").reshape(-1).astype("S8").astype("U8")[0])
+    parts = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}.get(kind)
+    if parts is None or not set(parts) <= infos.keys():
+        raise FileError(path, f"a SciPy sparse matrix of the kind '{printable(kind)}'; save X.tocsr() instead")
+    if request.array is not None:
+        raise FileError(path, f"{argument('array')} has no meaning for a SciPy sparse matrix, which is one array")
+    shape = checked_shape(path, load("shape").reshape(-1).tolist(), request.max_bytes)
+    for name in ("data", *parts):
+        if infos[name].kind != "number" or len(infos[name].shape) != 1:
+            raise FileError(path, f"'{name}' is {printable(infos[name])}, not a row of numbers; save the matrix again")
+    needed = sum(infos[name].n_bytes for name in ("data", *parts))
+    check_size(path, (2 if kind == "csr" else 3) * needed, request.max_bytes)
+    arrays = [load(name) for name in ("data", *parts)]
+    X = from_triplets(path, *arrays, shape=shape) if kind == "coo" else compressed(path, kind, *arrays, shape=shape)
+    y, classes, ids = _companions(path, {**infos, "data": ArrayInfo(shape, "number")}, load, request, "data")
+    return check_sparse(Dataset(X, path, y=y, classes=classes, ids=ids))
+
+
+# ------------------------------------------------------------------ MATLAB
+
+
+def read_mat(path: Path, request: Request) -> Dataset:
+    """Read samples and companions from a MATLAB file."""
+    with mat_arrays(path, request.max_bytes) as (infos, load):
+        return _dataset(path, infos, load, request, MAT_COPIES)
+
+
+@contextmanager
+def mat_arrays(path: Path, max_bytes: int) -> Iterator[tuple[dict[str, ArrayInfo], Load]]:
+    """Describe the arrays of a file, and give a function that reads one of them."""
+    if not is_hdf5(path):
+        matrices = list_matrices(path)
+        infos = {name: matrix.info for name, matrix in matrices.items()}
+        yield infos, lambda name: read_matrix(path, matrices[name])
+        return
+    try:
+        import h5py
+    except ImportError:
+        problem = 'a MATLAB 7.3 file needs h5py: pip install "subspaces[app]" (or save it with -v7)'
+        raise FileError(path, problem) from None
+    with h5py.File(path, "r") as file:
+        infos = {
+            name: _hdf5_info(path, file[name], max_bytes)
+            for name in file
+            # MATLAB makes hard links only; others could lead into files that were never named
+            if isinstance(file.get(name, getlink=True), h5py.HardLink) and not name.startswith("#")
+        }
+        # HDF5 lists MATLAB's column-major axes in reverse order
+        yield infos, lambda name: np.ascontiguousarray(file[name][()].T)
+
+
+def _hdf5_info(path: Path, item: Any, max_bytes: int) -> ArrayInfo:
+    """Describe an item; only plain numeric data sets stored in this file are ever read."""
+    shape = getattr(item, "shape", None)
+    if shape is None:
+        return ArrayInfo((), SPARSE if "MATLAB_sparse" in item.attrs else "a struct or object")
+    if item.dtype.kind not in "biuf" or item.external or item.is_virtual:
+        return ArrayInfo(shape[::-1], "not an array of real numbers")
+    matlab_class = item.attrs.get("MATLAB_class")  # bytes if MATLAB wrote it, text if h5py did, or anything
+    if isinstance(matlab_class, bytes | str) and matlab_class in (b"char", "char"):
+        return ArrayInfo(shape[::-1], "of MATLAB's class char")
+    # a chunk is unpacked whole, however small the data set in it is
+    check_size(path, math.prod(item.chunks or ()) * item.dtype.itemsize, max_bytes, "a chunk needs")
+    return ArrayInfo(shape[::-1], "number", item.dtype.itemsize)
+
+
+# ------------------------------------------------------------------ named arrays
+
+
+def listing(infos: Infos, most: int = 8) -> str:
+    """Describe the arrays of a file for an error."""
+    shown = "; ".join(f"'{printable(name)}' ({info})" for name, info in list(infos.items())[:most]) or "nothing"
+    return shown + (f"; and {len(infos) - most} more" if len(infos) > most else "")
+
+
+def _dataset(path: Path, infos: Infos, load: Load, request: Request, n_copies: int = 1) -> Dataset:
+    """Choose, check and read the arrays, of whose samples `n_copies` are in memory at once."""
     name = _points_name(path, infos, request)
-    check_not_empty(path, infos[name].shape, name)  # a companion may be as long as the first axis, for no bytes
-    shape, needed = infos[name].shape, n_copies * infos[name].n_bytes
-    needed += _companion_bytes(path, infos, request, name)
+    shape = infos[name].shape
+    check_not_empty(path, shape, name)  # a companion may be as long as the first axis, for no bytes
+    needed = n_copies * infos[name].n_bytes + _companion_bytes(path, infos, request, name)
     check_size(path, needed, request.max_bytes)
-
-    X = as_rows(load(name))
-    y, classes, ids = companions(path, infos, load, request, name)
-    notes = [] if len(shape) == 2 else [flattened(shape)]
+    X = _as_rows(load(name))
+    y, classes, ids = _companions(path, infos, load, request, name)
+    notes = _flattened(shape)
     if request.label is None:
-        notes += [
+        notes += tuple(
             f"the file also holds '{printable(key)}', one value per point: {argument('label', key)} scores it"
             for key, info in infos.items()
             if key.lower() in LABEL_NAMES and key != name and _is_vector(info.shape, shape[0])
-        ]
-    data = Dataset(X, path, y=y, classes=classes, ids=ids, notes=tuple(notes), image_shape=image_shape(shape))
+        )
+    data = Dataset(X, path, y=y, classes=classes, ids=ids, notes=notes, image_shape=_image_shape(shape))
     return check_points(data, request.missing, name)
 
 
-def companions(
-    path: Path, infos: Mapping[str, ArrayInfo], load: Callable[[str], Array], request: Request, points: str
+def _points_name(path: Path, infos: Infos, request: Request) -> str:
+    if request.array is not None:
+        if request.array not in infos:
+            missing = f"{argument('array')} '{printable(request.array)}' is not in the file"
+            raise FileError(path, f"{missing}; it holds {listing(infos)}")
+        chosen = request.array
+    elif "X" in infos:
+        chosen = "X"
+    else:
+        matrices = [name for name, info in infos.items() if info.is_matrix]
+        known = matrices if len(matrices) == 1 else [name for name in _POINT_NAMES if name in matrices]
+        if not known:
+            how = f"name the array with the points by {argument('array')}"
+            raise FileError(path, f"{how}; the file holds {listing(infos)}")
+        chosen = known[0]
+    info = infos[chosen]
+    if info.kind != "number":
+        raise FileError(path, f"'{printable(chosen)}' is {printable(info.kind)}, not an array of numbers")
+    if len(info.shape) < 2:
+        problem = f"'{printable(chosen)}' has {counted(len(info.shape), 'dimension')}; points are the rows of two"
+        raise FileError(path, f"{problem} (the file holds {listing(infos)})")
+    return chosen
+
+
+def _companions(
+    path: Path, infos: Infos, load: Load, request: Request, points: str
 ) -> tuple[Labels | None, list[str] | None, list[Any] | None]:
-    """Labels, what they are called, and identifiers of the array `points`; None where they were not asked for."""
+    """Read labels, their names, and identifiers of the array `points`; None where they were not asked for."""
     check_size(path, _companion_bytes(path, infos, request, points), request.max_bytes)
     y, classes = None, None
     if request.label is not None:
@@ -61,94 +273,40 @@ def companions(
     return y, classes, ids
 
 
-def _companion_bytes(path: Path, infos: Mapping[str, ArrayInfo], request: Request, points: str) -> int:
-    """Bytes of what goes with the points, after a look at whether it does."""
+def _companion_bytes(path: Path, infos: Infos, request: Request, points: str) -> int:
+    """Return the bytes of labels and identifiers, once they are known to be one for each sample."""
     needed = 0
     for part, wanted in (("label", request.label), ("id", request.id)):
-        if wanted is not None:
-            _check_companion(path, infos, wanted, argument(part), points)
-            needed += infos[wanted].n_bytes
+        if wanted is None:
+            continue
+        option = f"{argument(part)} '{printable(wanted)}'"
+        if wanted not in infos:
+            raise FileError(path, f"{option} is not in the file; it holds {quoted(list(infos))}")
+        info, shape = infos[wanted], infos[points].shape
+        if info.kind not in ("number", "text"):
+            raise FileError(path, f"{option} is {printable(info.kind)}; save it as an array of numbers")
+        if not _is_vector(info.shape, shape[0]):
+            hint = "; are the points in columns? then save the transposed array" if shape[-1] in info.shape else ""
+            problem = f"{option} ({info}) does not give one value for each of the {shape[0]} points"
+            raise FileError(path, problem + hint)
+        needed += info.n_bytes
     return needed
-
-
-def _points_name(path: Path, infos: Mapping[str, ArrayInfo], request: Request) -> str:
-    listing = "; ".join(f"'{printable(name)}' ({info})" for name, info in list(infos.items())[:_LISTED]) or "nothing"
-    listing += f"; and {len(infos) - _LISTED} more" if len(infos) > _LISTED else ""
-    if request.array is not None:
-        if request.array not in infos:
-            missing = f"{argument('array')} '{printable(request.array)}' is not in the file"
-            raise FileError(path, f"{missing}; it holds {listing}")
-        chosen = request.array
-    elif "X" in infos:
-        chosen = "X"
-    else:
-        matrices = [name for name, info in infos.items() if info.is_matrix]
-        known = matrices if len(matrices) == 1 else [name for name in POINT_NAMES if name in matrices]
-        if not known:
-            raise FileError(path, f"name the array with the points by {argument('array')}; the file holds {listing}")
-        chosen = known[0]
-    if infos[chosen].kind != "number":
-        raise FileError(path, f"'{printable(chosen)}' is {printable(infos[chosen].kind)}, not an array of numbers")
-    if len(infos[chosen].shape) < 2:
-        problem = (
-            f"'{printable(chosen)}' has {counted(len(infos[chosen].shape), 'dimension')}; points are the rows of two"
-        )
-        raise FileError(path, f"{problem} (the file holds {listing})")
-    return chosen
-
-
-def _check_companion(path: Path, infos: Mapping[str, ArrayInfo], wanted: str, option: str, points: str) -> None:
-    """Labels and identifiers: there, readable, and one for each point."""
-    name = printable(wanted)
-    if wanted not in infos:
-        raise FileError(path, f"{option} '{name}' is not in the file; it holds {quoted(list(infos))}")
-    info, shape = infos[wanted], infos[points].shape
-    if info.kind not in ("number", "text"):
-        raise FileError(path, f"{option} '{name}' is {printable(info.kind)}; save it as an array of numbers")
-    if not _is_vector(info.shape, shape[0]):
-        hint = "; are the points in columns? then save the transposed array" if shape[-1] in info.shape else ""
-        problem = f"{option} '{name}' ({info}) does not give one value for each of the {shape[0]} points"
-        raise FileError(path, problem + hint)
 
 
 def _is_vector(shape: tuple[int, ...], length: int) -> bool:
     return tuple(size for size in shape if size != 1) == ((length,) if length != 1 else ())
 
 
-def as_rows(X: Array) -> Array:
-    """Points as rows: everything behind the first axis flattened."""
+def _as_rows(X: Array) -> Array:
     return X if X.ndim == 2 else X.reshape(X.shape[0], -1)
 
 
-def flattened(shape: tuple[int, ...]) -> str:
-    """Say that images became rows."""
+def _flattened(shape: tuple[int, ...]) -> tuple[str, ...]:
     image = printable(" x ".join(str(length) for length in shape[1:]))
-    return f"{counted(shape[0], 'point')} of {image} values each, flattened"
+    return () if len(shape) == 2 else (f"{counted(shape[0], 'point')} of {image} values each, flattened",)
 
 
-def image_shape(shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Height and width (and 3 colours) of the points if an array of this shape looks like a stack of images."""
+def _image_shape(shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return height and width (and 3 colours) if an array of this shape looks like a stack of images."""
     is_stack = len(shape) == 3 or (len(shape) == 4 and shape[3] == 3)
     return shape[1:] if is_stack and min(shape[1:3]) >= 4 else None
-
-
-def check_not_empty(path: Path, shape: tuple[int, ...], name: str) -> None:
-    """Refuse an array without values."""
-    if 0 in shape:
-        shown = printable(name), printable(shape)
-        raise FileError(path, f"'{shown[0]}' has the shape {shown[1]}: there is nothing to cluster")
-
-
-def check_points(data: Dataset, missing: str, name: str = "X") -> Dataset:
-    """Refuse what no method can use (nothing, infinite values); settle missing values as asked."""
-    X, shown = data.X, printable(name)
-    check_not_empty(data.source, X.shape, name)
-    bad = first_not_finite(X)
-    if bad is None:
-        return data
-    if missing != "error":
-        return settle_missing(data, missing, lambda i: f"row {i}", [str(j) for j in range(X.shape[1])])
-    problem = "missing (NaN)" if np.isnan(X[bad]) else f"{X[bad]}"
-    settle = f"{argument('missing', 'drop')}, mean or median settles it"
-    remedy = settle if np.isnan(X[bad]) else "leave out its row or column"
-    raise FileError(data.source, f"{shown}[{bad[0]}, {bad[1]}] is {problem}; fill it in, or {remedy}")

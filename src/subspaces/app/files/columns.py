@@ -1,8 +1,9 @@
-"""Columns of a table: which are features, which is the label, which the identifier; values that are missing."""
+"""Columns of a table: features, label, identifier, and those left out unasked (identifiers, dates, row names)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,24 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.dataset import Dataset, Request, first_not_finite
-from subspaces.app.files.identifiers import FEW, is_id_name, kind_of_texts
-from subspaces.utils.column_names import LABEL_NAMES
+from subspaces.app.files.dataset import Dataset, Request
+from subspaces.app.files.text import MISSING
+from subspaces.utils.column_names import IDS, LABEL_NAMES, is_id, last_word
 from subspaces.utils.files import FileError, argument, printable, quoted
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array
 
+FEW = 3
+"""Rows from which on texts that are all different are taken for names of the samples."""
+
+NUMBERINGS = {"#", "nr", "no", "num", "number", "nummer", "key", "code", "row", "record", "case", "serial", "barcode"}
+NUMBERINGS |= {"patient", "subject", "participant", "sample", "specimen", "animal", "ring", "tag", "customer", "order"}
+"""Last word of a name that identifiers may have: whole numbers below it are left out if all differ."""
+
+_COUNTED, _MANY = 8, 20  # rows from which equal steps, and different numbers in a narrow range, are no accident
+_TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?([AaPp][Mm]|Z|[+-]\d{2}:?\d{2})?"
+_DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})"
+_MONTH = r"\d{1,2}[ .-]+[^\W\d_]{3,9}[ .,-]+(\d{2}|\d{4})|[^\W\d_]{3,9}\.? \d{1,2},? \d{4}"
+_DATE = re.compile(rf"({_DAY}|{_MONTH})([T ,]+{_TIME})?|{_TIME}")
+
 CLASS_NAMES = ("species", "kind", "type", "group", "category", "variety", "diagnosis")
-"""More names of texts that are probably the classes."""
+"""More names of columns of text that are probably the classes."""
 
 ROW_NAMES = ("", "__index_level_0__")
 """Names of the column of row names that pandas and R write unasked (CSV; Parquet)."""
-
-MISSING_RULES = ("error", "drop", "mean", "median")
-"""What can be done about missing values."""
-
-_SHOWN = 4
-"""Rows and columns that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +44,9 @@ class Columns:
 
     Attributes
     ----------
-    texts : features that hold text, with their first cells: somebody has to settle them
-    left_out : names of columns that were left out unasked, each with what it holds
-    must_differ : whether the id was taken because its first texts differ
+    texts : features that hold text, with their first cells; the user has to decide about them
+    left_out : names of columns that were left out unasked, each with its kind
+    must_differ : True if the id was taken because its first texts differ
     """
 
     features: list[int]
@@ -51,7 +59,7 @@ class Columns:
 
 
 def choose_columns(path: Path, names: Sequence[str], request: Request, texts: Mapping[int, Sequence[str]]) -> Columns:
-    """Give every column its part; `texts` are the first cells of those that hold text.
+    """Give every column its part; `texts` maps columns that hold text to their first cells.
 
     Left out unasked are dates, texts that are all different or called ids, and the row names that pandas and R write
     (an unnamed column, ``__index_level_0__`` in Parquet). The first of the latter two whose cells differ is the id.
@@ -90,7 +98,7 @@ def choose_columns(path: Path, names: Sequence[str], request: Request, texts: Ma
 
 
 def _picked(path: Path, names: Sequence[str], wanted: Sequence[str], free: Sequence[int]) -> list[int]:
-    """Positions of the columns that were asked for, in that order."""
+    """Return the positions of the requested columns, in that order."""
     absent = [name for name in wanted if name not in names]
     if absent:
         unknown = [names[j] for j in free if names[j] not in wanted]
@@ -104,7 +112,7 @@ def _picked(path: Path, names: Sequence[str], wanted: Sequence[str], free: Seque
 
 
 def find_column(path: Path, names: Sequence[str], wanted: str, part: str) -> int:
-    """Position of the column called `wanted`, for the argument `part`."""
+    """Return the position of the column called `wanted`, for the argument `part`."""
     count = list(names).count(wanted)
     if count == 1:
         return list(names).index(wanted)
@@ -117,7 +125,7 @@ def find_column(path: Path, names: Sequence[str], wanted: str, part: str) -> int
 
 
 def keep_out(name: str) -> str:
-    """The ways to keep a column out of the points, for a message."""
+    """Name the ways to keep a column out of the features, for a message."""
     return f"{argument('label', name)}, {argument('id', name)} or {argument('ignore', [name])}"
 
 
@@ -152,7 +160,7 @@ def text_remedy(found: Mapping[str, Sequence[str]], request: Request) -> dict[st
 def text_trouble(
     path: Path, found: Mapping[str, Sequence[str]], request: Request, first: str, line: int | None = None
 ) -> FileError:
-    """All columns of text among the points in one error; `first` is the first text of the first of them."""
+    """Name all columns of text among the features in one error; `first` is the first text of the first of them."""
     remedy = {} if request.columns is not None else text_remedy(found, request)
     names = list(found)
     if len(names) == 1:
@@ -165,87 +173,85 @@ def text_trouble(
     return FileError(path, problem, line=line, remedy=remedy)
 
 
-def settle_missing(
-    data: Dataset,
-    how: str,
-    row_name: Callable[[int], str],
-    names: Sequence[str],
-    cell: str = "",
-    can_ignore: bool = True,
-) -> Dataset:
-    """Return the data without missing values (NaN), or say in one error where they are.
+def kind_of_texts(name: str, cells: Sequence[str]) -> str:
+    """Return the kind of a column of text: "date", "id", or "" where the user has to decide.
 
-    `how` is one of `MISSING_RULES`, or ``"keep"``, which leaves them where they are. For the error, `row_name` names a
-    row for people (``"line 7"``), `names` are those of the columns, `cell` is what stands in the file for the first
-    missing value, and `can_ignore` says whether columns may be left out.
+    Examples
+    --------
+    >>> kind_of_texts("day", ["3.5.2024", "4 May 2024"]), kind_of_texts("plant", ["a", "b", "c"])
+    ('date', 'id')
+    >>> kind_of_texts("plant ID", ["a", "b", "a"]), kind_of_texts("kind", ["a", "b", "a"])
+    ('id', '')
     """
-    if first_not_finite(data.X) is None:
+    known = [cell for cell in cells if cell.lower() not in MISSING]
+    if known and all(map(_DATE.fullmatch, known)):
+        return "date"
+    return "id" if FEW <= len(cells) == len(set(cells)) or is_id(name) else ""
+
+
+def is_id_name(name: str) -> bool:
+    """Return True if a column of different whole numbers with this name holds identifiers."""
+    return last_word(name) in IDS | NUMBERINGS or name.strip().lower() == "index"
+
+
+def without_ids(data: Dataset, names: Sequence[str], request: Request) -> Dataset:
+    """Return the data without the columns of numbers that are identifiers, with notes of all that was left out.
+
+    `names` are those of the columns of ``data.X``. The first identifier whose values all differ names the samples where
+    nothing else does. Columns that were asked for stay, and so do all where a gap means something (tracks).
+    """
+    kinds: dict[int, str] = {}
+    notes = list(data.notes)
+    if request.columns is None and request.keep is not None and request.missing != "keep":
+        with np.errstate(invalid="ignore", over="ignore"):
+            spread = data.X.max(axis=0) - data.X.min(axis=0)
+        kinds = _kinds(data.X, names, request.keep, spread)
+        if constant := [names[j] for j in np.flatnonzero(spread == 0).tolist() if data.n_samples > 1]:
+            one = counted(len(constant), "column has", "columns have")
+            notes.append(f"{one} one value only: {quoted(constant, 4)}")
+    ids = [j for j, kind in kinds.items() if kind == "id"]
+    ids = sorted(ids, key=lambda j: len(np.unique(data.X[:, j])) < data.n_samples) if len(ids) < len(names) else []
+    left_out = (*((names[j], "id") for j in ids), *data.left_out)
+    left_out = left_out if data.ids is None else left_out[len(ids) :] + left_out[: len(ids)]  # first what names rows
+    if left_out:
+        shown = ", ".join(f"{printable(name) or 'the unnamed column'} ({kind})" for name, kind in left_out)
+        how = f"; {argument('keep', [names[ids[0]]])} uses it all the same" if ids else ""
+        notes.append(f"left out: {shown}{how}")
+    unsure = [names[j] for j in kinds if j not in ids]
+    if unsure and 2 * len(unsure) <= len(names):  # else they are measurements
+        is_id = "is an id" if len(unsure) == 1 else "are ids"
+        notes.append(f"if {quoted(unsure, 4)} {is_id}, leave out with {argument('ignore', unsure[:4])}")
+    data = replace(data, notes=tuple(notes), left_out=left_out)
+    if not ids:
         return data
-    missing = np.isnan(data.X)
-    infinite = ~np.isfinite(data.X) & ~missing
-    if infinite.any():
-        i, j = (int(index) for index in np.unravel_index(int(np.argmax(infinite)), infinite.shape))
-        problem = f"{row_name(i)}, column '{printable(names[j])}': {data.X[i, j]} is not finite"
-        how = f"leave out the row or column ({argument('ignore')})" if can_ignore else "leave out the row"
-        raise FileError(data.source, f"{problem}; correct it or {how}")
-    if how == "keep":
-        return data
-    rows, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
-    if how == "error":
-        or_else = f", or leave out the column ({argument('ignore')})" if can_ignore else ""
-        raise FileError(data.source, _report(missing, rows, columns, row_name, names, cell) + or_else)
-    counts = ", ".join(f"'{printable(names[j])}' {int(missing[:, j].sum())}" for j in columns[:_SHOWN])
-    more = f" and {counted(len(columns) - _SHOWN, 'more column')}" if len(columns) > _SHOWN else ""
-    where = f"{counted(int(missing.sum()), 'value was', 'values were')} missing ({counts}{more})"
-    if how == "drop":
-        return _drop(data, rows, f"{where}: {counted(len(rows), 'row')} with a gap left out, without a label")
-    X = _fill_in(data.source, data.X, missing, columns, how, names)
-    return replace(data, X=X, notes=(*data.notes, f"{where}: the {how} of the column was put in"))
+    first = data.X[:, ids[0]]
+    if data.ids is None and np.isfinite(first).all() and len(np.unique(first)) == len(first):
+        data = replace(data, ids=first.astype(np.int64).tolist())
+    kept = np.setdiff1d(np.arange(len(names)), ids)
+    return replace(data, X=np.ascontiguousarray(data.X[:, kept]), feature_names=[names[j] for j in kept])
 
 
-def _report(
-    missing: Array, rows: Array, columns: Array, row_name: Callable[[int], str], names: Sequence[str], cell: str
-) -> str:
-    """Where values are missing, and what to do about it."""
-    total, i = int(missing.sum()), int(rows[0])
-    what = f"{row_name(i)}, column '{printable(names[int(np.argmax(missing[i]))])}': missing value{cell and ' ' + cell}"
-    if total > 1:
-        named = [(row, [names[int(j)] for j in np.flatnonzero(missing[row])]) for row in rows[:_SHOWN].tolist()]
-        listed = "; ".join(f"{row_name(row)}: {quoted(absent, _SHOWN)}" for row, absent in named)
-        more = f"; and {counted(len(rows) - _SHOWN, 'more row')}" if len(rows) > _SHOWN else ""
-        where = f"{counted(len(rows), 'row')} and {counted(len(columns), 'column')}"
-        what += f", the first of {total} in {where} ({listed}{more})"
-    left = f", which keeps {missing.shape[0] - len(rows)} of {missing.shape[0]} rows,"
-    drop, mean, median = (argument("missing", rule) for rule in ("drop", "mean", "median"))
-    return f"{what}; fill it in, use {drop}{left} {mean} or {median}"
+def _kinds(X: Array, names: Sequence[str], keep: Sequence[str], spread: Array) -> dict[int, str]:
+    """Return the columns of whole numbers that are identifiers ("id") or may be ("unsure")."""
+    named = [is_id(name) for name in names]
+    candidates = [j for j, name in enumerate(names) if name not in keep and (spread[j] >= len(X) - 1 or named[j])]
+    kinds = {j: kind for j in candidates if (kind := _kind_of_numbers(names[j], X[:, j]))}
+    narrow = [j for j, kind in kinds.items() if kind == "narrow"]  # several are ranks
+    return {j: kind if kind != "narrow" else "id" if len(narrow) == 1 else "unsure" for j, kind in kinds.items()}
 
 
-def _drop(data: Dataset, rows: Array, note: str) -> Dataset:
-    n = len(data.X)
-    kept = np.setdiff1d(np.arange(n), rows)
-    if len(kept) < 2:
-        problem = f"{argument('missing', 'drop')} leaves {len(kept)} of {n} rows"
-        remedy = f"use {argument('missing', 'mean')}, or {argument('ignore')} the columns with the missing values"
-        raise FileError(data.source, f"{problem}; {remedy}")
-    y = None if data.y is None else data.y[kept]
-    ids = None if data.ids is None else [data.ids[i] for i in kept]
-    notes = (*data.notes, note)
-    return replace(data, X=data.X[kept], y=y, ids=ids, rows=kept, row_ids=data.ids, n_rows=n, notes=notes)
-
-
-def _fill_in(path: Path, X: Array, missing: Array, columns: Array, how: str, names: Sequence[str]) -> Array:
-    X = X.copy()
-    for j in columns:
-        known = X[~missing[:, j], j]
-        if len(known) == 0:
-            remedy = f"leave the column out with {argument('ignore', [names[j]])}"
-            raise FileError(path, f"every value is missing; {remedy}", column=names[j])
-        X[missing[:, j], j] = _middle(known, how)
-    return X
-
-
-def _middle(known: Array, how: str) -> Any:
-    """Mean or median; of numbers near the largest there is, the sum behind it would be infinite, so they are scaled."""
-    largest = np.abs(known).max()
-    scale = known.dtype.type(largest if largest > np.finfo(known.dtype).max / (2 * len(known)) else 1)
-    return (np.mean if how == "mean" else np.median)(known / scale) * scale
+def _kind_of_numbers(name: str, column: Array) -> str:
+    """Return "id"; "narrow" of different numbers in any order without large gaps; "unsure" of others that differ."""
+    known, n = column[~np.isnan(column)], len(column)
+    if not len(known) or not ((known >= 0) & (known < 2**53) & (known == np.rint(known))).all():
+        return ""
+    if is_id(name):
+        return "id"
+    if n < _COUNTED or len(np.unique(column)) < n or len(known) < n:
+        return ""
+    steps = np.diff(column)
+    if (steps == steps[0]).all() or is_id_name(name):
+        return "id"
+    if n < _MANY:
+        return ""
+    return "narrow" if column.max() - column.min() < 2 * n else "unsure"

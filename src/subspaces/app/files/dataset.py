@@ -1,20 +1,27 @@
-"""What every reader returns, what every reader is asked, and the one error they all raise."""
+"""The request every reader gets, the dataset it returns, and the checks of values that all of them share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from subspaces.utils.files import FileError
+from subspaces.utils.files import FileError, argument, printable, quoted
+from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Data, Labels
+
+MISSING_RULES = ("error", "drop", "mean", "median")
+"""Treatments of missing values that a caller may ask for."""
+
+_SHOWN = 4  # rows and columns that an error lists
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted from a file; see `read_table` for the meaning of each field."""
+    """Options of a reader; `read_table` documents each field."""
 
     label: str | None = None
     id: str | None = None
@@ -34,28 +41,27 @@ class Request:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Points read from a file.
+    """Samples read from a file.
 
     Attributes
     ----------
-    X : array of shape (n_samples, n_features), the points, rows as in the file; CSR where the file is sparse
+    X : array of shape (n_samples, n_features), rows as in the file; CSR where the file is sparse
     source : the file
-    y : class of each point as an index into `classes`; None when no label was named
-    classes : the labels as they stand in the file
-    ids : identifier of each point, when the file has one and it was named
+    y : class of each sample as an index into `classes`; None when no label was named
+    classes : the labels as written in the file
+    ids : identifier of each sample, when the file has one and it was named
     feature_names : names of the columns of `X`, when the file has names
-    notes : what a person should know about how the file was understood, one sentence each
-    image_shape : height and width (and 3 for colour) when each point is an image, flattened
+    notes : remarks for the user about how the file was understood, one sentence each
+    image_shape : height and width (and 3 for colour) when each sample is an image, flattened
     skipped : files of a folder that could not be used, each with the reason
-    rows : row of the file that each point is, when rows with missing values were dropped
-    row_ids : identifiers of all rows, the dropped ones included; None when none were dropped or named
+    rows : row of the file that each sample is, when rows with missing values were dropped
+    row_ids : identifiers of all rows, dropped ones included; None when none were dropped or named
     n_rows : rows of the file, when some were dropped
-    texts : the text of each point, where vectors are made of texts; `X` has no columns before they are
     pixels : the images, flattened, where `X` holds vectors made of them; None where `X` holds the pixels
-    features : what made those vectors (:class:`subspaces.app.features.Extractor`), None where nothing did
-    left_out : names of columns that were left out unasked, each with what it holds: "id", "date" or "row names"
-    lines : line of the file that each of its rows stands on, counted from 1 as editors and spreadsheets do; text tables
-        and workbooks have them
+    texts : the text of each sample, where vectors are made of texts; `X` has no columns before they are
+    features : the extractor that made those vectors (:class:`subspaces.app.features.Extractor`), or None
+    lines : line of the file that each row stands on, counted from 1 as editors do (text tables and workbooks)
+    left_out : names of columns that were left out unasked, each with its kind: "id", "date" or "row names"
     """
 
     X: Data
@@ -78,17 +84,17 @@ class Dataset:
 
     @property
     def n_samples(self) -> int:
-        """How many points there are."""
+        """Return the number of samples."""
         return int(self.X.shape[0])
 
     @property
     def is_image_folder(self) -> bool:
-        """Whether each point is a file: its identifier is then its path below `source`."""
+        """Return True if each sample is a file, identified by its path below `source`."""
         return self.image_shape is not None and self.source.is_dir()
 
     @property
     def names(self) -> list[str] | list[int] | None:
-        """What to call the points: identifiers, else lines or rows of the file; None if it has just these rows."""
+        """Return identifiers, else lines or rows of the file; None if the order says it all."""
         if self.ids is not None:
             return self.ids
         if self.lines is not None:
@@ -97,7 +103,7 @@ class Dataset:
 
     @property
     def places(self) -> dict[str, list[Any]]:
-        """The column that tells whose cluster is whose, as label files name it; empty where that is the order."""
+        """Return the column that identifies samples in a label file; empty where the order does."""
         if self.ids is not None:
             return {"id": list(self.ids)}
         if self.lines is not None:
@@ -106,12 +112,12 @@ class Dataset:
 
     @property
     def table(self) -> dict[str, Any]:
-        """What `subspaces.app.files.write_labels` is to know of the file: a row of it for each row of the labels."""
+        """Return the arguments that make `write_labels` write one row for each row of the file."""
         return {"ids": self.row_ids or self.ids, "lines": self.lines, "rows": self.rows, "n_rows": self.n_rows}
 
 
 def first_not_finite(X: Array) -> tuple[int, int] | None:
-    """Row and column of the first NaN or infinity, without a mask of the size of `X`."""
+    """Return row and column of the first NaN or infinity, without a mask of the size of `X`."""
     # Imported late: it loads scikit-learn, and a wrong file name should not wait seconds for its answer.
     from subspaces.utils.blocks import row_blocks
 
@@ -126,7 +132,7 @@ def first_not_finite(X: Array) -> tuple[int, int] | None:
 
 
 def whole_numbers(values: Array) -> Array:
-    """Floats that are all whole as integers: MATLAB has no other numbers, but class 3 is not called 3.0."""
+    """Return whole floats as integers: MATLAB stores only floats, but class 3 is not called 3.0."""
     # beyond 2**53 a float does not tell neighbouring whole numbers apart, and at 2**63 integers end
     if values.dtype.kind == "f" and (np.abs(values) <= np.float64(2**53)).all() and (values == np.rint(values)).all():
         return values.astype(np.int64)
@@ -134,9 +140,116 @@ def whole_numbers(values: Array) -> Array:
 
 
 def encode(path: Path, labels: Array, name: str) -> tuple[Labels, list[str]]:
-    """Any labels as indices into the sorted list of their names."""
+    """Return labels as indices into the sorted list of their names."""
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         problem = f"the label of row {int(np.argmax(np.isnan(labels)))} is missing (NaN); fill it in or name no label"
         raise FileError(path, problem, column=name)
     classes, codes = np.unique(whole_numbers(labels), return_inverse=True)
     return codes.reshape(-1).astype(np.intp, copy=False), [str(name) for name in classes.tolist()]
+
+
+def settle_missing(
+    data: Dataset,
+    how: str,
+    row_name: Callable[[int], str],
+    names: Sequence[str],
+    cell: str = "",
+    can_ignore: bool = True,
+) -> Dataset:
+    """Return the data without missing values (NaN), or raise one error that locates them.
+
+    `how` is one of `MISSING_RULES`, or ``"keep"``, which changes nothing. For the error, `row_name` names a row
+    (``"line 7"``), `names` are the columns, `cell` is the text of the first missing value in the file, and
+    `can_ignore` allows the remedy of leaving out columns.
+    """
+    if first_not_finite(data.X) is None:
+        return data
+    missing = np.isnan(data.X)
+    infinite = ~np.isfinite(data.X) & ~missing
+    if infinite.any():
+        i, j = (int(index) for index in np.unravel_index(int(np.argmax(infinite)), infinite.shape))
+        problem = f"{row_name(i)}, column '{printable(names[j])}': {data.X[i, j]} is not finite"
+        how = f"leave out the row or column ({argument('ignore')})" if can_ignore else "leave out the row"
+        raise FileError(data.source, f"{problem}; correct it or {how}")
+    if how == "keep":
+        return data
+    rows, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
+    if how == "error":
+        or_else = f", or leave out the column ({argument('ignore')})" if can_ignore else ""
+        raise FileError(data.source, _report(missing, rows, columns, row_name, names, cell) + or_else)
+    counts = ", ".join(f"'{printable(names[j])}' {int(missing[:, j].sum())}" for j in columns[:_SHOWN])
+    more = f" and {counted(len(columns) - _SHOWN, 'more column')}" if len(columns) > _SHOWN else ""
+    where = f"{counted(int(missing.sum()), 'value was', 'values were')} missing ({counts}{more})"
+    if how == "drop":
+        return _drop(data, rows, f"{where}: {counted(len(rows), 'row')} with a gap left out, without a label")
+    X = _fill_in(data.source, data.X, missing, columns, how, names)
+    return replace(data, X=X, notes=(*data.notes, f"{where}: the {how} of the column was put in"))
+
+
+def _report(
+    missing: Array, rows: Array, columns: Array, row_name: Callable[[int], str], names: Sequence[str], cell: str
+) -> str:
+    """Locate missing values and name the remedies."""
+    total, i = int(missing.sum()), int(rows[0])
+    what = f"{row_name(i)}, column '{printable(names[int(np.argmax(missing[i]))])}': missing value{cell and ' ' + cell}"
+    if total > 1:
+        named = [(row, [names[int(j)] for j in np.flatnonzero(missing[row])]) for row in rows[:_SHOWN].tolist()]
+        listed = "; ".join(f"{row_name(row)}: {quoted(absent, _SHOWN)}" for row, absent in named)
+        more = f"; and {counted(len(rows) - _SHOWN, 'more row')}" if len(rows) > _SHOWN else ""
+        where = f"{counted(len(rows), 'row')} and {counted(len(columns), 'column')}"
+        what += f", the first of {total} in {where} ({listed}{more})"
+    left = f", which keeps {missing.shape[0] - len(rows)} of {missing.shape[0]} rows,"
+    drop, mean, median = (argument("missing", rule) for rule in ("drop", "mean", "median"))
+    return f"{what}; fill it in, use {drop}{left} {mean} or {median}"
+
+
+def _drop(data: Dataset, rows: Array, note: str) -> Dataset:
+    n = len(data.X)
+    kept = np.setdiff1d(np.arange(n), rows)
+    if len(kept) < 2:
+        problem = f"{argument('missing', 'drop')} leaves {len(kept)} of {n} rows"
+        remedy = f"use {argument('missing', 'mean')}, or {argument('ignore')} the columns with the missing values"
+        raise FileError(data.source, f"{problem}; {remedy}")
+    y = None if data.y is None else data.y[kept]
+    ids = None if data.ids is None else [data.ids[i] for i in kept]
+    notes = (*data.notes, note)
+    return replace(data, X=data.X[kept], y=y, ids=ids, rows=kept, row_ids=data.ids, n_rows=n, notes=notes)
+
+
+def _fill_in(path: Path, X: Array, missing: Array, columns: Array, how: str, names: Sequence[str]) -> Array:
+    X = X.copy()
+    for j in columns:
+        known = X[~missing[:, j], j]
+        if len(known) == 0:
+            remedy = f"leave the column out with {argument('ignore', [names[j]])}"
+            raise FileError(path, f"every value is missing; {remedy}", column=names[j])
+        X[missing[:, j], j] = _middle(known, how)
+    return X
+
+
+def _middle(known: Array, how: str) -> Any:
+    """Return mean or median; numbers near the largest float are scaled, as their sum would overflow."""
+    largest = np.abs(known).max()
+    scale = known.dtype.type(largest if largest > np.finfo(known.dtype).max / (2 * len(known)) else 1)
+    return (np.mean if how == "mean" else np.median)(known / scale) * scale
+
+
+def check_not_empty(path: Path, shape: tuple[int, ...], name: str) -> None:
+    """Refuse an array without values."""
+    if 0 in shape:
+        raise FileError(path, f"'{printable(name)}' has the shape {printable(shape)}: there is nothing to cluster")
+
+
+def check_points(data: Dataset, missing: str, name: str = "X") -> Dataset:
+    """Refuse an empty array and infinite values; treat missing values as asked."""
+    X = data.X
+    check_not_empty(data.source, X.shape, name)
+    bad = first_not_finite(X)
+    if bad is None:
+        return data
+    if missing != "error":
+        return settle_missing(data, missing, lambda i: f"row {i}", [str(j) for j in range(X.shape[1])])
+    problem, remedy = f"{X[bad]}", "leave out its row or column"
+    if np.isnan(X[bad]):
+        problem, remedy = "missing (NaN)", f"{argument('missing', 'drop')}, mean or median settles it"
+    raise FileError(data.source, f"{printable(name)}[{bad[0]}, {bad[1]}] is {problem}; fill it in, or {remedy}")

@@ -1,23 +1,24 @@
-"""Workbooks (``.xlsx``) by openpyxl: stored values only, no formula is ever computed, no macro opened."""
+"""Workbooks (``.xlsx``) by calamine: stored values only, no formula is ever computed, no macro opened."""
 
 from __future__ import annotations
 
 import datetime
+import re
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 from subspaces.app.files.dataset import Dataset, Request
-from subspaces.app.files.dialect import Row
-from subspaces.app.files.excel_scan import scan
-from subspaces.app.files.text_tables import Layout, dataset_from_rows
-from subspaces.utils.files import FileError, argument, printable, quoted
-from subspaces.utils.process import quiet
+from subspaces.app.files.tables import dataset_from_rows
+from subspaces.app.files.text import Layout, Row, check_ratio
+from subspaces.utils.files import FileError, argument, check_size, printable, quoted
 from subspaces.utils.spelling import counted
 
-MAX_BLANK = 10**6
-"""Empty rows read beyond one for each that is not: a few bytes can announce any number of them."""
+_ELEMENT, _CELL = 64, 128  # bytes of an element of texts and styles, and of a cell of the rectangle that is read
+_CHUNK = 2**16
 
 
 def read_xlsx(path: Path, request: Request) -> Dataset:
@@ -28,79 +29,54 @@ def read_xlsx(path: Path, request: Request) -> Dataset:
 
 @contextmanager
 def open_sheet(path: Path, request: Request) -> Iterator[tuple[Iterator[Row], Layout]]:
-    """Rows of a sheet and what is known of them."""
+    """Open the rows of a sheet, with its layout."""
     try:
-        import openpyxl
+        import python_calamine
     except ImportError:
-        problem = 'reading workbooks needs openpyxl: pip install "subspaces[app]" (or save the sheet as CSV)'
+        problem = 'reading workbooks needs python-calamine: pip install "subspaces[app]" (or save the sheet as CSV)'
         raise FileError(path, problem) from None
-    found = scan(path, request.max_bytes)
-    # quiet of what a workbook holds that is no concern of a table: validation, drawings, odd dates; the file is opened
-    # here because openpyxl leaves it open where it fails
-    with quiet(), path.open("rb") as stream:
-        book = openpyxl.load_workbook(stream, read_only=True, data_only=True, keep_links=False)
-        sheets, name = {sheet.title: sheet for sheet in book.worksheets}, ""
-        try:
-            name, rows = _choose(path, sheets, request)
-            yield rows, Layout(notes=_told(sheets, name), is_sheet=True)
-        except FileError as error:
-            problem = error.problem
-            if found.n_unstored and "missing" in problem:
-                formulas = counted(found.n_unstored, "formula has", "formulas have")
-                why = f"{formulas} no stored result, the first in cell {printable(found.unstored)}"
-                problem += f" ({why}; open the workbook in a spreadsheet program and save it)"
-            if request.array is None and name:
-                problem = "; ".join([problem, *_told(sheets, name)])
-            raise error.saying(problem) from None
-        finally:
-            book.close()
+    unstored = _scan(path, request.max_bytes)
+    note, book = "", python_calamine.CalamineWorkbook.from_path(path)
+    try:
+        names = [sheet.name for sheet in book.sheets_metadata if "work" in str(sheet.typ).lower()]
+        name, rows = _choose(path, book, names, request)
+        if len(names) > 1:
+            other = argument("array", next(other for other in names if other != name))
+            note = f"of {len(names)} sheets, '{printable(name)}' was read; {other} would read another"
+        yield _rows(rows), Layout(notes=(note,) if note else (), is_sheet=True)
+    except FileError as error:
+        problem = error.problem
+        if unstored and "missing" in problem:
+            formulas = counted(len(unstored), "formula has", "formulas have")
+            why = f"{formulas} no stored result, the first in cell {printable(unstored[0])}"
+            problem += f" ({why}; open the workbook in a spreadsheet program and save it)"
+        if request.array is None and note:
+            problem = f"{problem}; {note}"
+        raise error.saying(problem) from None
+    finally:
+        book.close()
 
 
-def _choose(path: Path, sheets: dict[str, Any], request: Request) -> tuple[str, Iterator[Row]]:
-    if request.array is not None:
-        if request.array not in sheets:
-            problem = f"{argument('array')} '{printable(request.array)}' is not a sheet"
-            raise FileError(path, f"{problem}; the workbook has {quoted(list(sheets))}")
-        return request.array, _rows(path, sheets[request.array])
-    for name, sheet in sheets.items():
-        rows = _rows(path, sheet)
-        first = next(rows, None)
-        if first is not None:
-            return name, _with(first, rows)
+def _choose(path: Path, book: Any, names: list[str], request: Request) -> tuple[str, list[list[Any]]]:
+    if request.array is not None and request.array not in names:
+        problem = f"{argument('array')} '{printable(request.array)}' is not a sheet"
+        raise FileError(path, f"{problem}; the workbook has {quoted(names)}")
+    for name in names if request.array is None else [request.array]:
+        rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+        if any(value != "" for row in rows for value in row):
+            return name, rows
     raise FileError(path, "the workbook is empty; it needs a sheet with one line per point")
 
 
-def _with(first: Row, rows: Iterator[Row]) -> Iterator[Row]:
-    yield first
-    yield from rows
-
-
-def _told(sheets: dict[str, Any], name: str) -> tuple[str, ...]:
-    if len(sheets) < 2:
-        return ()
-    other = next(other for other in sheets if other != name)
-    how = f"{argument('array', other)} would read another"
-    return (f"of {len(sheets)} sheets, '{printable(name)}' was read; {how}",)
-
-
-def _rows(path: Path, sheet: Any) -> Iterator[Row]:
-    """Cells of every row that is not empty, as text, with its number."""
-    sheet.reset_dimensions()  # what it announces may be a million columns of nothing
-    n_rows = n_blank = 0
-    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
-        if any(value is not None for value in row):
-            n_rows += 1
+def _rows(rows: list[list[Any]]) -> Iterator[Row]:
+    """Yield the cells of every row that is not empty, as text, with its number."""
+    for number, row in enumerate(rows, start=1):
+        if any(value != "" for value in row):
             yield number, [_text(value) for value in row]
-            continue
-        n_blank += 1
-        if n_blank > MAX_BLANK + n_rows:
-            raise FileError(path, f"{n_blank} empty rows so far; remove them", line=number)
 
 
 def _text(value: Any) -> str:
-    """A value as a text file would hold it."""
-    if value is None:
-        return ""
+    """Return a value as a text file would hold it."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):
@@ -110,3 +86,77 @@ def _text(value: Any) -> str:
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     return str(value)
+
+
+# ------------------------------------------------------------------ size
+
+
+def _scan(path: Path, max_bytes: int) -> list[str]:
+    """Refuse a workbook that needs more than `max_bytes`; return the cells of formulas without a stored result.
+
+    A workbook is a zip archive of XML, and a sheet is read as the rectangle around its cells: two cells in far corners
+    ask for gigabytes. So its parts first pass through a parser that keeps nothing and counts.
+    """
+    with zipfile.ZipFile(path) as archive:
+        if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in archive.infolist()):
+            raise ValueError("packed in a way that workbooks are not")
+        unpacked = sum(info.file_size for info in archive.infolist())  # no more than this is ever unpacked
+        check_size(path, unpacked, max_bytes, "unpacks to")
+        check_ratio(path, unpacked, path.stat().st_size, "if that is right, save the sheet as .csv")
+        unstored: list[str] = []
+        for member in archive.infolist():
+            with archive.open(member) as stream:
+                head = stream.read(_CHUNK)
+                if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
+                    continue  # a picture or a macro, which nobody opens
+                part = _Part()
+                while head:
+                    part.parser.Parse(head, False)
+                    unstored += part.unstored
+                    part.unstored.clear()
+                    needed = unpacked + _ELEMENT * part.n_elements + _CELL * part.bottom * part.right
+                    check_size(path, needed + _ELEMENT * len(unstored), max_bytes, "the workbook needs")
+                    head = stream.read(_CHUNK)
+                part.parser.Parse(b"", True)
+    return unstored
+
+
+class _Part:
+    """Counter of the elements of a part, the extent of its cells, and formulas without a stored result."""
+
+    def __init__(self) -> None:
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.StartElementHandler, self.parser.EndElementHandler = self._start, self._end
+        self.parser.CharacterDataHandler = self._characters
+        self.parser.StartDoctypeDeclHandler = self._refuse
+        self.n_elements = self.row = self.column = self.bottom = self.right = 0
+        self.cell, self.inside, self.has_formula, self.has_value = "", "", False, False
+        self.unstored: list[str] = []
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self.inside = name.rpartition(" ")[2]
+        if self.inside == "row":
+            given = attributes.get("r", "")
+            self.row, self.column = int(given) if given.isdigit() else self.row + 1, 0
+        elif self.inside == "c" and self.row:
+            self.cell, self.has_formula, self.has_value = attributes.get("r", "?"), False, False
+            self.column += 1
+            if place := re.fullmatch(r"([A-Za-z]+)(\d+)", self.cell):
+                self.row, self.column = int(place[2]), 0
+                for letter in place[1].upper():
+                    self.column = 26 * self.column + ord(letter) - 64
+            self.bottom, self.right = max(self.bottom, self.row), max(self.right, self.column)
+        elif not self.row:
+            self.n_elements += 1
+        self.has_formula |= self.inside == "f"
+
+    def _characters(self, text: str) -> None:
+        self.has_value |= self.inside == "v"
+
+    def _end(self, name: str) -> None:
+        if name.endswith(" c") and self.has_formula and not self.has_value:
+            self.unstored.append(self.cell)
+        self.inside = ""
+
+    def _refuse(self, *_: Any) -> None:
+        raise ValueError("its XML defines entities, which no spreadsheet program writes")

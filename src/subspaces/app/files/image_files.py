@@ -1,4 +1,4 @@
-"""A folder of images as points: one file, one row. Broken files are listed and left out, huge ones never decoded."""
+"""Folders of images or texts: one file, one sample. Broken files are listed and left out, huge ones never decoded."""
 
 from __future__ import annotations
 
@@ -7,42 +7,93 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from subspaces.app.files.dataset import Dataset, Request, encode
-from subspaces.app.files.image_kinds import formats, is_image, suffixes, why_not
+from subspaces.app.files.tables import TEXT_COPIES
 from subspaces.utils.files import FileError, argument, check_size, inside, printable, quoted, readable_bytes
 from subspaces.utils.process import quiet
 from subspaces.utils.progress import phase
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
 
+_IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif")
+_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "GIF")  # no other of Pillow's many decoders is ever started
+_HEIF = (".heic", ".heif", ".hif")
+_RAW = (".cr2", ".cr3", ".nef", ".nrw", ".arw", ".dng", ".orf", ".rw2", ".raf", ".pef", ".srw", ".raw")
+_FILM = (".mp4", ".mov", ".m4v", ".avi", ".mkv", ".webm", ".3gp", ".mts", ".wmv", ".mpg", ".mpeg")
+_OTHER = (".avif", ".jxl", ".jp2", ".psd", ".svg", ".pdf", ".ico", ".tga", ".eps", ".xcf", ".ppm", ".pgm")
+
 MAX_PIXELS = 89_478_485
-"""Most pixels an image may have (Pillow's own warning level): read from the header, then refused."""
+"""Most pixels of an image (Pillow's own warning level), compared with its header."""
 
-DECODING = {"JPEG": 6, "WEBP": 20}
-"""Bytes that a pixel takes at most while its image is read, as measured; 16 in other formats. A row takes 40 more."""
-
-SMALL = 64 * 64
-"""Images of one size up to this many pixels are used as they are."""
-
-USUAL_PIXELS = 32 * 32
-"""Others are reduced to about this many, which the paper's faces and objects have too."""
-
-BY_FOLDER = "folder"
-"""The label that means: the class of an image is the folder it is in."""
-
-SHOWN = 4
-"""Reasons for leaving files out that are told."""
+# bytes that a pixel takes at most while its image is read, as measured; 16 in other formats; a row takes 40 more
+_DECODING = {"JPEG": 6, "WEBP": 20}
+_SMALL = 64 * 64  # pixels up to which images of one size are used as they are
+_USUAL = 32 * 32  # pixels that others are reduced to, about as many as the paper's faces and objects have
+_BY_FOLDER = "folder"  # the label that makes the folder of a file its class
+_SHOWN = 4  # reasons for leaving files out that are told
 
 MARKER = ".subspaces-sorted.json"
-"""File in the folders that ``--sort-into`` made; they are no input."""
+"""File in the folders that ``--sort-into`` made, which are no input."""
+
+_TEXT_SUFFIXES = (".txt", ".md")
 
 
-class ImageFile(NamedTuple):
+# ------------------------------------------------------------------ kinds of files
+
+
+@cache
+def reads_heif() -> bool:
+    """Return True where pillow-heif is installed, which reads the photographs of phones (HEIC)."""
+    if find_spec("pillow_heif") is None:
+        return False
+    import pillow_heif
+
+    pillow_heif.register_heif_opener()
+    return True
+
+
+def _suffixes() -> tuple[str, ...]:
+    return _IMAGES + (_HEIF if reads_heif() else ())
+
+
+def _is_image(name: str) -> bool:
+    return name.lower().endswith(_suffixes())
+
+
+def why_not(name: str) -> str:
+    """Return the reason why a picture or film is not read; empty for other files.
+
+    Examples
+    --------
+    >>> why_not("IMG_1.CR2"), why_not("notes.txt")
+    ("a camera's raw file; save it as JPEG or TIFF", '')
+    """
+    lower = name.lower()
+    if lower.endswith(_HEIF) and not reads_heif():
+        return "HEIC, which pillow-heif reads: pip install pillow-heif"
+    if lower.endswith(_RAW):
+        return "a camera's raw file; save it as JPEG or TIFF"
+    if lower.endswith(_FILM):
+        return "a film; save frames of it as images"
+    return "a format that is not read; save it as PNG or JPEG" if lower.endswith(_OTHER) else ""
+
+
+def belongs(name: str) -> bool:
+    """Return True for a picture of some kind, read or not."""
+    return _is_image(name) or bool(why_not(name))
+
+
+# ------------------------------------------------------------------ images
+
+
+class _ImageFile(NamedTuple):
     """An image that looks usable by its header."""
 
     path: Path
@@ -63,8 +114,8 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
         import PIL.Image  # noqa: F401
     except ImportError:
         raise FileError(folder, 'reading images needs Pillow: pip install "subspaces[app]"') from None
-    if request.label not in (None, BY_FOLDER):
-        problem = f"{argument('label')} of images can only be the subfolder of each, {argument('label', BY_FOLDER)}"
+    if request.label not in (None, _BY_FOLDER):
+        problem = f"{argument('label')} of images can only be the subfolder of each, {argument('label', _BY_FOLDER)}"
         raise FileError(folder, f"{problem}; got '{printable(request.label)}'")
     files, skipped = _found(folder, given)
     with phase("Looking at the images", len(files)) as step:
@@ -89,7 +140,7 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
         raise _too_few(folder, len(kept), skipped, request)
     how += ", in colour" if request.color else f", in grey ({argument('color', True)} keeps colours)"
     y, classes, by_folder = _classes(folder, kept, request.label)
-    notes = (how, *by_folder, *told_skipped(skipped))
+    notes = (how, *by_folder, *_told_skipped(skipped))
     left_out = tuple(sorted(skipped))
     return Dataset(
         X[: len(kept)], folder, y=y, classes=classes, ids=kept, notes=notes, image_shape=shape, skipped=left_out
@@ -99,23 +150,25 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
 def _classes(
     folder: Path, names: list[str], label: str | None
 ) -> tuple[Labels | None, list[str] | None, tuple[str, ...]]:
-    """Classes by subfolder if they are asked for; else a hint, where there are subfolders."""
+    """Return classes by subfolder if they are asked for; else a hint, where there are subfolders."""
     folders = [PurePosixPath(name).parent.as_posix() for name in names]
     different = sorted(set(folders))
     if label is None:
         if not 1 < len(different) <= len(names) / 2:
             return None, None, ()
-        hint = f"the images are in {len(different)} folders: {argument('label', BY_FOLDER)} scores the clusters by them"
+        hint = (
+            f"the images are in {len(different)} folders: {argument('label', _BY_FOLDER)} scores the clusters by them"
+        )
         return None, None, (hint,)
     if len(different) < 2:
-        problem = f"all images are in one folder, and {argument('label', BY_FOLDER)} needs one for each class"
+        problem = f"all images are in one folder, and {argument('label', _BY_FOLDER)} needs one for each class"
         raise FileError(folder, f"{problem}; leave it out")
     y, classes = encode(folder, np.array(folders, dtype=object), label)
     return y, classes, (f"the folder of an image is its class ({quoted(different, 4)})",)
 
 
 def load_image(path: Path, size: tuple[int, int] | None, color: bool, mode: str = "crop") -> Array:
-    """One image as float32 from 0 to 1: turned as the camera says, on white where transparent, resized.
+    """Return an image as float32 from 0 to 1: turned as the camera says, on white where transparent, resized.
 
     Its shape is (height, width, 3) or (height, width), those of `size` unless that is None. Another aspect ratio is
     cut to the middle (mode ``"crop"``), or the whole is fitted into `size` (``"fit"``), which may then not be filled.
@@ -133,7 +186,7 @@ def load_image(path: Path, size: tuple[int, int] | None, color: bool, mode: str 
 
 
 def thumbnail(path: Path, side: int) -> Any:
-    """A small Pillow image in colour, at most `side` pixels high and wide, never enlarged."""
+    """Return a small Pillow image in colour, at most `side` pixels high and wide, never enlarged."""
     from PIL import Image
 
     with _upright(path, True, (2 * side, 2 * side)) as small:
@@ -143,7 +196,7 @@ def thumbnail(path: Path, side: int) -> Any:
 
 @contextmanager
 def _upright(path: Path, color: bool, enough: tuple[int, int] | None) -> Iterator[Any]:
-    """An image as `_plain` makes it, turned as the camera says; width and height may be less, but are `enough`."""
+    """Open an image as `_plain` makes it, turned as the camera says, maybe reduced to what is `enough`."""
     from PIL import ImageOps
 
     with _opened(path) as image:
@@ -155,7 +208,7 @@ def _upright(path: Path, color: bool, enough: tuple[int, int] | None) -> Iterato
 
 
 def _plain(image: Any, color: bool) -> Any:
-    """8 bit grey or colour; deeper grey values as floats on the same scale, so that nothing is lost."""
+    """Convert to 8 bit grey or colour; deeper grey values to floats on the same scale, so that nothing is lost."""
     from PIL import Image
 
     if image.mode in ("F", "I") or image.mode.startswith("I;"):
@@ -178,11 +231,11 @@ def _plain(image: Any, color: bool) -> Any:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """An image of which only the header was read, refused if it announces too many pixels."""
+    """Open an image, of which only the header is read; refuse it if that announces too many pixels."""
     from PIL import Image
 
     # quiet of damaged metadata; bombs are refused below, not warned of
-    with quiet(), Image.open(path, formats=formats()) as image:
+    with quiet(), Image.open(path, formats=(*_FORMATS, "HEIF") if reads_heif() else _FORMATS) as image:
         width, height = image.size
         if width * height > MAX_PIXELS:
             raise ValueError(f"{width} x {height} pixels, more than {MAX_PIXELS // 10**6} million; make it smaller")
@@ -191,8 +244,8 @@ def _opened(path: Path) -> Iterator[Any]:
 
 def _headers(
     folder: Path, files: list[Path], skipped: list[tuple[str, str]], max_bytes: int, step: Callable[[], None]
-) -> Iterator[ImageFile]:
-    """Every image that may be decoded, with the size its header announces."""
+) -> Iterator[_ImageFile]:
+    """Yield every image that may be decoded, with the size its header announces."""
     for path in files:
         step()
         name = path.relative_to(folder).as_posix()
@@ -201,7 +254,7 @@ def _headers(
             inside(path, folder)
             with _opened(path) as image:
                 width, height = image.size
-                needed = height * (width * DECODING.get(image.format, 16) + 40)
+                needed = height * (width * _DECODING.get(image.format, 16) + 40)
                 if needed > max_bytes:
                     raise ValueError(
                         f"{width} x {height} pixels may take {readable_bytes(needed)} of memory to decode, "
@@ -211,30 +264,30 @@ def _headers(
         except Exception as error:
             skipped.append((name.encode(errors="backslashreplace").decode(), _reason(error)))
         else:
-            yield ImageFile(path, name, height, width)
+            yield _ImageFile(path, name, height, width)
 
 
 def _turned(image: Any) -> tuple[int, int]:
-    """Height and width as the camera says that an image is shown."""
+    """Return height and width as the camera says that an image is shown."""
     width, height = image.size
     return (width, height) if image.getexif().get(0x0112, 1) in (5, 6, 7, 8) else (height, width)
 
 
 def shown_size(path: Path) -> tuple[int, int]:
-    """Height and width of an image as it is shown, from its header; refused if it announces too many pixels."""
+    """Return height and width of an image as it is shown, from its header."""
     with _opened(path) as image:
         return _turned(image)
 
 
 def _found(folder: Path, given: Sequence[Path] | None) -> tuple[list[Path], list[tuple[str, str]]]:
-    """Images sorted by name, each once, and pictures and films of other kinds with the reason why they are left out."""
+    """Return images sorted by name, each once, and pictures of other kinds with the reason why they are left out."""
     files = _files(folder) if given is None else []
     for path in given or ():
         files += _files(path) if path.is_dir() else [path]
     below = {os.path.relpath(os.path.abspath(path), os.path.abspath(folder)): path for path in files}
     names = sorted(below, key=lambda name: _natural(Path(name).parts))
-    images = [folder / name for name in names if is_image(name)]
-    others = [Path(name).as_posix() for name in names if not is_image(name)]
+    images = [folder / name for name in names if _is_image(name)]
+    others = [Path(name).as_posix() for name in names if not _is_image(name)]
     shown = [name.encode(errors="backslashreplace").decode() for name in others]
     return images, [(name, why_not(name) or "not an image") for name in shown]
 
@@ -246,13 +299,13 @@ def _files(folder: Path) -> list[Path]:
             folders.clear()
             continue
         folders[:] = [name for name in folders if not name.startswith(".")]
-        pictures = [name for name in names if not name.startswith(".") and (is_image(name) or why_not(name))]
+        pictures = [name for name in names if not name.startswith(".") and (_is_image(name) or why_not(name))]
         found += [Path(where, name) for name in pictures]
     return found
 
 
 def _natural(parts: tuple[str, ...]) -> list[Any]:
-    """Key that puts 2.png before 10.png; equal ones (01 and 1) in the order of their characters."""
+    """Return a key that puts 2.png before 10.png; equal ones (01 and 1) in the order of their characters."""
     pieces = [
         [(text.casefold(), int(digits or -1)) for text, digits in re.findall(r"(\D*)(\d*)", part)] for part in parts
     ]
@@ -260,15 +313,15 @@ def _natural(parts: tuple[str, ...]) -> list[Any]:
 
 
 def common_size(sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Height and width for images of these sizes: small ones of one size stay, others get `USUAL_PIXELS`."""
-    if len(set(sizes)) == 1 and math.prod(sizes[0]) <= SMALL:
+    """Return height and width for images of these sizes: small ones of one size stay, others are reduced."""
+    if len(set(sizes)) == 1 and math.prod(sizes[0]) <= _SMALL:
         return sizes[0]
     ratio = min(max(float(np.median([height / width for height, width in sizes])), 0.5), 2.0)
-    return max(1, round(math.sqrt(USUAL_PIXELS * ratio))), max(1, round(math.sqrt(USUAL_PIXELS / ratio)))
+    return max(1, round(math.sqrt(_USUAL * ratio))), max(1, round(math.sqrt(_USUAL / ratio)))
 
 
-def _chosen_size(images: list[ImageFile], wanted: tuple[int, int] | None) -> tuple[tuple[int, int], str]:
-    """Height and width for all, as asked or by `common_size`, and how to say it."""
+def _chosen_size(images: list[_ImageFile], wanted: tuple[int, int] | None) -> tuple[tuple[int, int], str]:
+    """Return height and width for all, as asked or by `common_size`, and a note."""
     sizes = {(image.height, image.width) for image in images}
     n = counted(len(images), "image")
     size = wanted or common_size([(image.height, image.width) for image in images])
@@ -284,26 +337,23 @@ def _chosen_size(images: list[ImageFile], wanted: tuple[int, int] | None) -> tup
     return size, f"{found} reduced to {size[0]} x {size[1]} pixels{why}{middle}"
 
 
-def told_skipped(skipped: list[tuple[str, str]]) -> list[str]:
-    """Files that were left out, in one sentence with the reasons; nothing where there are none."""
+def _told_skipped(skipped: list[tuple[str, str]]) -> list[str]:
+    """Describe files that were left out in one sentence with the reasons; nothing where there are none."""
     if not skipped:
         return []
     first = sorted(skipped, key=lambda item: item[1])
     kinds = {reason: [name for name, other in first if other == reason] for _, reason in first}
-    told = [_told_kind(reason, names) for reason, names in list(kinds.items())[:SHOWN]]
-    left = len(skipped) - sum(len(names) for names in list(kinds.values())[:SHOWN])
+    told, left = [], len(skipped)
+    for reason, names in list(kinds.items())[:_SHOWN]:
+        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+        told.append(f"{', '.join(printable(name) for name in names[:2])}{more} ({reason})")
+        left -= len(names)
     return [f"{counted(len(skipped), 'file')} skipped: {'; '.join(told)}" + (f"; and {left} more" if left else "")]
 
 
-def _told_kind(reason: str, names: list[str]) -> str:
-    """Files that were left out for the same reason: the first ones by name, how many there are, and why."""
-    shown = ", ".join(printable(name) for name in names[:2])
-    return f"{shown}{f' and {len(names) - 2} more' if len(names) > 2 else ''} ({reason})"
-
-
 def _too_few(folder: Path, n: int, skipped: list[tuple[str, str]], request: Request) -> FileError:
-    why = " ".join(f"; {note}" for note in told_skipped(skipped))
-    known = ", ".join(suffixes())
+    why = " ".join(f"; {note}" for note in _told_skipped(skipped))
+    known = ", ".join(_suffixes())
     needed = f"clustering needs at least {request.min_images}" if request.min_images > 1 else "name one or more"
     return FileError(folder, f"{counted(n, 'readable image')} here; {needed} ({known}){why}")
 
@@ -317,3 +367,53 @@ def _reason(error: Exception) -> str:
         return f"more than {MAX_PIXELS // 10**6} million pixels; make it smaller"
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return printable(" ".join((text or type(error).__name__).split()), 100)
+
+
+# ------------------------------------------------------------------ texts
+
+
+def text_files(folder: Path) -> list[Path]:
+    """Return the files of texts in a folder and below, sorted by name, without hidden ones."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [
+            Path(place, name) for name in names if name.lower().endswith(_TEXT_SUFFIXES) and not name.startswith(".")
+        ]
+    return sorted(found)
+
+
+def read_texts(path: Path, request: Request) -> Dataset:
+    """Read every file of a folder as one text, named by its path below it; ``label="folder"`` takes its folder."""
+    files = text_files(path)
+    if request.label not in (None, "folder"):
+        raise FileError(path, f"{argument('label')} of a folder of texts can only be 'folder', the folder of each")
+    texts, kept, skipped, used = [], [], [], 0
+    for file in files:
+        name = file.relative_to(path).as_posix()
+        try:
+            with inside(file, path).open("rb") as stream:
+                size = os.fstat(stream.fileno()).st_size
+                check_size(path, TEXT_COPIES * (used + size), request.max_bytes, "its texts need")
+                text = stream.read(size).decode("utf-8-sig")
+            if not text.strip():
+                raise ValueError("is empty")
+        except FileError:
+            raise
+        except (OSError, ValueError) as error:
+            reason = "cannot be read" if isinstance(error, OSError) else str(error)
+            skipped.append((name, "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else reason))
+            continue
+        texts.append(text)
+        kept.append(name)
+        used += size
+    if len(texts) < 2:
+        found = counted(len(texts), "text")
+        raise FileError(path, f"{found} in it ({', '.join(_TEXT_SUFFIXES)}); two or more are needed")
+    y, classes = None, None
+    if request.label is not None:
+        parents = np.array([str(Path(name).parent.as_posix()) for name in kept])
+        y, classes = encode(path, parents, "folder")
+    X, notes = np.empty((len(texts), 0)), tuple(_told_skipped(skipped))
+    left_out = tuple(skipped)
+    return Dataset(X, path, y=y, classes=classes, ids=kept, skipped=left_out, texts=texts, notes=notes)

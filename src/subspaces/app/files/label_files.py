@@ -1,4 +1,4 @@
-"""Labels that were written, read again: from tables, arrays and JSON."""
+"""Labels read back from tables, arrays and JSON."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from subspaces.app.files.arrays import read_vector
 from subspaces.app.files.dataset import Request
-from subspaces.app.files.dialect import Row, kind_of
 from subspaces.app.files.excel import open_sheet
-from subspaces.app.files.numpy_files import read_vector
 from subspaces.app.files.parquet import read_columns
-from subspaces.app.files.text import SEPARATORS, open_text
-from subspaces.app.files.text_tables import Layout
+from subspaces.app.files.text import SEPARATORS, Layout, Row, kind_of, open_text
 from subspaces.utils.files import FileError, check_size, printable, quoted
 from subspaces.utils.memory import available_bytes
 
 NAMES, IDS = ("cluster", "label", "labels"), ("id", "ids", "line", "row")
-"""Columns that hold labels, and names of the points; the first that is there. Older files say label."""
+"""Columns that hold labels, and names of the samples; the first that is there."""
 
 Columns = dict[str, list[str]]
 
@@ -31,7 +29,7 @@ _ENTRY = 60
 
 @dataclass(frozen=True)
 class LabelFile:
-    """Labels as texts, with the names of the points (None: they are known by their order) and the known classes."""
+    """Labels as texts, with the names of the samples (None: their order identifies them) and the known classes."""
 
     source: Path
     labels: list[str]
@@ -42,11 +40,11 @@ class LabelFile:
 
 
 def read_labels(path: str | PathLike[str], truth: str | None = None, max_bytes: int | None = None) -> LabelFile:
-    """Read labels that `write_labels` or another program wrote; points without a label are left out.
+    """Read labels that `write_labels` or another program wrote; samples without a label are left out.
 
     Parameters
     ----------
-    path : a table with the columns ``cluster`` and, if points have names, ``id``; a ``.npy`` or ``.json`` file
+    path : a table with the columns ``cluster`` and, if samples have names, ``id``; a ``.npy`` or ``.json`` file
     truth : column with the known classes; files that do not have it give none
     max_bytes : the most memory the values may take; by default the memory that is free now
     """
@@ -57,8 +55,6 @@ def read_labels(path: str | PathLike[str], truth: str | None = None, max_bytes: 
         columns = _columns(file, truth, available_bytes() if max_bytes is None else max_bytes)
     except FileError:
         raise
-    except ImportError:
-        raise FileError(file, 'reading Parquet needs pyarrow: pip install "subspaces[app]"') from None
     except Exception as error:  # damaged bytes meet the parsers of several formats in too many ways to list
         reason = printable(" ".join(str(error).split()), 120)
         raise FileError(file, f"damaged, cut short or of another format ({reason}); write it again") from error
@@ -81,7 +77,7 @@ def _columns(path: Path, truth: str | None, max_bytes: int) -> Columns:
     name = path.name.lower().removesuffix(".gz")
     suffix, wanted = Path(name).suffix, [*NAMES, *IDS, *([] if truth is None else [truth])]
     if suffix in SEPARATORS:
-        return _from_rows(path, open_text(path, Request(max_bytes=max_bytes), SEPARATORS[suffix]), wanted, max_bytes)
+        return _from_rows(path, open_text(path, max_bytes), wanted, max_bytes)
     if suffix in (".xlsx", ".xlsm"):
         return _from_rows(path, open_sheet(path, Request(max_bytes=max_bytes)), wanted, max_bytes)
     if suffix == ".parquet":

@@ -1,4 +1,4 @@
-"""`read_table`: the format from the suffix (a folder holds images), then one reader per format."""
+"""`read_table`: find the reader of a file by its suffix, of a folder by its content."""
 
 from __future__ import annotations
 
@@ -9,26 +9,20 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from subspaces.app.files.anndata_files import read_h5ad
-from subspaces.app.files.columns import MISSING_RULES
-from subspaces.app.files.dataset import Dataset, Request
+from subspaces.app.files.arrays import read_mat, read_npy, read_npz
+from subspaces.app.files.dataset import MISSING_RULES, Dataset, Request
 from subspaces.app.files.excel import read_xlsx
-from subspaces.app.files.image_files import read_images
-from subspaces.app.files.image_kinds import belongs
-from subspaces.app.files.matlab import read_mat
-from subspaces.app.files.matrix_market import matrix_of_folder, read_10x, read_mtx
-from subspaces.app.files.numpy_files import read_npy, read_npz
+from subspaces.app.files.image_files import belongs, read_images, read_texts, text_files
 from subspaces.app.files.parquet import read_parquet
 from subspaces.app.files.several import are_images, common_folder, expand, read_several, read_stream
-from subspaces.app.files.text import read_text
-from subspaces.app.files.text_files import read_texts, text_files
-from subspaces.app.files.text_tables import DECIMALS
+from subspaces.app.files.sparse_files import matrix_of_folder, read_10x, read_h5ad, read_mtx
+from subspaces.app.files.tables import DECIMALS, read_text
 from subspaces.utils.files import FileError, argument, check_regular, printable
 from subspaces.utils.memory import available_bytes
 from subspaces.utils.progress import phase
 
 Source: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | BinaryIO
-"""What can be read: a file or folder, several, or a pipe."""
+"""A file or folder, several, or a pipe."""
 
 READERS: dict[str, Callable[[Path, Request], Dataset]] = {
     ".csv": read_text,
@@ -64,7 +58,7 @@ _OPTIONS = {
     "missing": (*_TEXT, *_BOOKS, ".parquet", ".npy", *_ARRAYS, ".h5ad"),
     **dict.fromkeys(("image_size", "color", "min_images"), (_FOLDER,)),
 }
-"""Where an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
+"""Formats for which an option of `read_table` has a meaning; elsewhere it is refused, never silently dropped."""
 
 
 def read_table(
@@ -85,50 +79,50 @@ def read_table(
     min_images: int = 2,
     text: str | None = None,
 ) -> Dataset:
-    """Read points, one per row, from a table, a workbook, an array or a folder of images.
+    """Read samples, one per row, from a table, a workbook, an array or a folder of images.
 
-    Nothing is unpickled: files that hold Python objects are refused. What a header announces is compared with
-    `max_bytes` before memory is taken, so a small file cannot unpack into a full machine.
+    Nothing is unpickled: files that hold Python objects are refused. The size that a header announces is compared
+    with `max_bytes` before memory is taken, so a small file cannot unpack into a full machine.
 
     Parameters
     ----------
     path : path-like, list of them, or binary stream
         The file; its suffix (in any case) gives the format: ``.csv``, ``.tsv``, ``.txt`` (also packed, ``.csv.gz``),
-        ``.xlsx`` (needs openpyxl), ``.parquet`` (needs pyarrow), ``.npy``, ``.npz``, ``.mat``; sparse ones of SciPy
-        (``.npz``), Matrix Market (``.mtx``, ``.mtx.gz``) and AnnData (``.h5ad``, needs h5py). A folder is searched for
-        images (PNG, JPEG, TIFF, BMP, WebP, GIF), which needs Pillow, unless 10x Genomics' programs wrote it;
+        ``.xlsx``, ``.parquet``, ``.npy``, ``.npz``, ``.mat``; sparse ones of SciPy
+        (``.npz``), Matrix Market (``.mtx``, ``.mtx.gz``) and AnnData (``.h5ad``). A folder is searched for
+        images (PNG, JPEG, TIFF, BMP, WebP, GIF), unless 10x Genomics' programs wrote it;
         one without images for texts (``.txt``, ``.md``).
         Patterns (``"photos/*.png"``) are filled in. Several tables with the same columns become one; several images
         and folders of images, too. A stream (``sys.stdin.buffer``) is a table, whose first bytes tell its format.
     label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
         ``"folder"`` for images: the folder of each is its class.
         In a text file without a header the columns are named ``"1"``, ``"2"``, ...
-    id : column or array with an identifier of each point: kept out of `X` and returned as `ids`
+    id : column or array with an identifier of each sample: kept out of `X` and returned as `ids`
     ignore : columns to leave out
     keep : columns to use although they look like identifiers, which are left out and noted; None: all that are numbers
-    array : array with the points in a ``.npz`` or ``.mat`` file, sheet of a workbook
+    array : array with the samples in a ``.npz`` or ``.mat`` file, sheet of a workbook
         By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
-        dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the points.
-    header : whether the first line of a text file holds the names of the columns
+        dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the samples.
+    header : True if the first line of a text file holds the names of the columns
         By default found from the first two lines.
     decimal : {".", ","}, the sign before the decimals in a text file
         By default found from the first lines.
     max_bytes : the most memory the values may take; by default the memory that is free now
     missing : {"error", "drop", "mean", "median"}, default="error"
-        What to do about missing values: name them in an error, leave out their rows (``rows`` then tells which are
-        left), or put in the mean or median of the column.
+        Treatment of missing values: name them in an error, leave out their rows (``rows`` then lists those that
+        are left), or put in the mean or median of the column.
     image_size : (height, width) that images are brought to
         By default small ones of one size stay as they are and others get about 32 x 32 pixels.
-    color : whether images keep their colours (three values per pixel)
+    color : keep the colours of images (three values per pixel)
     columns : columns of a table to take, in this order; by default all that are left
     min_images : fewest images that are enough
-    text : column of a table with a text for each point; the other columns are left out, and so are the points:
+    text : column of a table with a text for each sample; the other columns are left out, and
         `X` has no columns until vectors are made of ``texts`` (:mod:`subspaces.app.features`)
 
     Returns
     -------
     Dataset
-        The points and what came with them.
+        The samples and what came with them.
 
     Raises
     ------
@@ -210,7 +204,7 @@ def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Da
 
 
 def _kind_of_folder(folder: Path) -> str:
-    """What a folder holds: the cells of one experiment; images; texts, where there is no image."""
+    """Classify a folder: cells of one experiment; images; texts, where there is no image."""
     if matrix_of_folder(folder) is not None:
         return _CELLS
     if any(belongs(name) for _, _, names in os.walk(folder) for name in names) or not text_files(folder):
@@ -219,7 +213,7 @@ def _kind_of_folder(folder: Path) -> str:
 
 
 def has_columns(file: Path) -> bool:
-    """Whether a file of this kind names its columns."""
+    """Return True if a file of this kind names its columns."""
     return suffix_of(file) in _OPTIONS["columns"]
 
 
@@ -231,7 +225,7 @@ def _unknown(file: Path, suffix: str) -> FileError:
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix that decides the format, in lower case; two parts for packed files."""
+    """Return the suffix that decides the format, in lower case; two parts for packed files."""
     name = path.name.lower()
     if name.endswith(".gz"):
         return "".join(Path(name).suffixes[-2:])

@@ -1,4 +1,4 @@
-"""Several files as one table, patterns like ``photos/*.png``, and what comes from a pipe."""
+"""Several files as one table, patterns like ``photos/*.png``, and pipes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from subspaces.app.files.dataset import Dataset, Request
-from subspaces.app.files.image_kinds import belongs
+from subspaces.app.files.image_files import belongs
 from subspaces.utils.files import FileError, check_size, printable, quoted
 from subspaces.utils.spelling import counted
-from subspaces.utils.types import Labels
 
 PIPE = Path("standard input")
-"""What a pipe is called in messages."""
+"""Name of a pipe in messages."""
 
 _CHUNK = 2**20
 _MAGIC = {b"PAR1": ".parquet", b"\x93NUMPY": ".npy", b"\x1f\x8b": ".txt.gz", b"MATLAB": ".mat", b"\x89HDF": ".mat"}
 
 
 def expand(paths: Iterable[str | PathLike[str]]) -> list[Path]:
-    """The files that are meant: patterns filled in where no file has that very name; addresses refused."""
+    """Return the files, with patterns filled in where no file has that very name; refuse addresses."""
     found: list[Path] = []
     for given in paths:
         text = os.fspath(given)
@@ -49,12 +48,12 @@ def expand(paths: Iterable[str | PathLike[str]]) -> list[Path]:
 
 
 def are_images(files: Sequence[Path]) -> bool:
-    """Whether these are images, or folders of them: several are read as one folder."""
+    """Return True for images, or folders of them: several are read as one folder."""
     return any(file.is_dir() or belongs(file.name) for file in files)
 
 
 def common_folder(files: Sequence[Path]) -> Path:
-    """The folder that holds them all."""
+    """Return the folder that holds them all."""
     folders = [file if file.is_dir() else file.parent for file in files]
     try:
         shared = os.path.commonpath([os.path.abspath(folder) for folder in folders])
@@ -98,7 +97,7 @@ def _as_first(first: Dataset, request: Request) -> Request:
 
 
 def _in_order(first: Dataset, data: Dataset) -> Dataset:
-    """The same columns in the order of the first file."""
+    """Return the same columns in the order of the first file."""
     ours, theirs = first.feature_names, data.feature_names
     if ours is not None and theirs is not None and ours != theirs and len(set(ours)) == len(ours):
         odd = sorted(set(ours) ^ set(theirs))
@@ -115,61 +114,46 @@ def _in_order(first: Dataset, data: Dataset) -> Dataset:
 
 
 def _joined(parts: list[Dataset]) -> Dataset:
-    y, classes = _joined_classes(parts)
+    """Put the rows of all parts below each other."""
     shapes = {part.image_shape for part in parts}
-    ids = _joined_names([_plain(part.ids, part) for part in parts], parts)
     data = Dataset(
         np.concatenate([part.X for part in parts]),
         parts[0].source,
-        y=y,
-        classes=classes,
-        ids=ids,
+        ids=_joined_names(parts, [part.ids for part in parts], [part.places for part in parts]),
         feature_names=parts[0].feature_names,
         notes=_joined_notes(parts),
         image_shape=shapes.pop() if len(shapes) == 1 else None,
     )
+    if all(part.y is not None and part.classes is not None for part in parts):
+        names = list(dict.fromkeys(name for part in parts for name in part.classes or ()))
+        codes = [np.array([names.index(name) for name in part.classes or ()])[part.y] for part in parts]
+        data = replace(data, y=np.concatenate(codes).astype(np.intp), classes=names)
     if all(part.rows is None for part in parts):
         return data
+    whole = [replace(part, ids=part.ids if part.rows is None else part.row_ids, rows=None) for part in parts]
+    row_ids = _joined_names(parts, [part.ids for part in whole], [part.places for part in whole])
     sizes = [part.n_rows or len(part.X) for part in parts]
     starts = np.cumsum([0, *sizes])
-    rows = [part.rows if part.rows is not None else np.arange(len(part.X)) for part in parts]
-    every = [
-        _plain(part.ids if part.rows is None else part.row_ids, replace(part, rows=None), n)
-        for part, n in zip(parts, sizes, strict=True)
-    ]
-    row_ids = _joined_names(every, parts)
+    rows = [np.arange(len(part.X)) if part.rows is None else part.rows for part in parts]
     joined = np.concatenate([start + found for start, found in zip(starts[:-1], rows, strict=True)])
     return replace(data, rows=joined, row_ids=row_ids, n_rows=int(starts[-1]), ids=[row_ids[i] for i in joined])
 
 
-def _plain(ids: Sequence[Any] | None, part: Dataset, n: int | None = None) -> tuple[bool, list[str]]:
-    """Whether the points have names, and these, or else their lines or rows; `n` is their number."""
-    if ids is not None:
-        return True, [str(name) for name in ids]
-    (places,) = replace(part, ids=None).places.values() or (range(len(part.X) if n is None else n),)
-    return False, [str(place) for place in places]
-
-
-def _joined_names(names: list[tuple[bool, list[str]]], parts: list[Dataset]) -> list[str]:
-    """Names of all points: as they are where each is another, else with the file before them."""
-    together = [name for _, own in names for name in own]
-    if all(has_names for has_names, _ in names) and len(set(together)) == len(together):
+def _joined_names(parts: list[Dataset], ids: list[Any], places: list[dict[str, list[Any]]]) -> list[str]:
+    """Return the ids of all samples, where each has one and all differ; else the file before the id, line or row."""
+    together = [str(name) for own in ids for name in own or ()]
+    if all(own is not None for own in ids) and len(set(together)) == len(together):
         return together
     short = [part.source.name for part in parts]
     files = short if len(set(short)) == len(short) else [part.source.as_posix() for part in parts]
-    return [f"{file}:{name}" for file, (_, own) in zip(files, names, strict=True) for name in own]
-
-
-def _joined_classes(parts: list[Dataset]) -> tuple[Labels | None, list[str] | None]:
-    if parts[0].y is None or parts[0].classes is None:
-        return None, None
-    classes = {name: code for code, name in enumerate(dict.fromkeys(n for part in parts for n in part.classes or ()))}
-    codes = [np.array([classes[name] for name in part.classes or ()], dtype=np.intp)[part.y] for part in parts]
-    return np.concatenate(codes), list(classes)
+    found = [
+        next(iter(place.values()), range(part.n_rows or len(part.X))) for part, place in zip(parts, places, strict=True)
+    ]
+    return [f"{file}:{name}" for file, own in zip(files, found, strict=True) for name in own]
 
 
 def _joined_notes(parts: list[Dataset]) -> tuple[str, ...]:
-    """What holds for all once, what holds for one with its name."""
+    """Return notes of all files once, and of single files with their name."""
     sizes = ", ".join(f"{printable(part.source.name)} {len(part.X)}" for part in parts[:4])
     more = f", and {len(parts) - 4} more" if len(parts) > 4 else ""
     notes = [f"{len(parts)} files were read as one table ({sizes}{more})"]

@@ -1,4 +1,4 @@
-"""``--sort-into``: every image of a folder into a folder per cluster, with contact sheets and an index."""
+"""Sort the images of a folder into one folder per cluster (``--sort-into``), with contact sheets and an index."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def sort_into(
 
 
 def contact_sheet(files: Sequence[Path]) -> Any:
-    """Images side by side on one picture, each fitted into a square; one that cannot be read leaves its square grey."""
+    """Draw images side by side, each fitted into a square; one that cannot be read leaves its square grey."""
     from PIL import Image
 
     n_columns = max(1, min(len(files), round(np.sqrt(1.5 * len(files)))))
@@ -127,13 +127,13 @@ def contact_sheet(files: Sequence[Path]) -> Any:
 
 
 def _cluster_name(label: int, summary: Summary) -> str:
-    """Folder of a cluster; −1 is what some methods call noise."""
+    """Name the folder of a cluster; label −1 is noise."""
     width = max(2, len(str(summary.clusters.max())))
     return "noise" if label < 0 else f"cluster_{label:0{width}d}"
 
 
 def _places(names: Sequence[str], summary: Summary) -> list[str]:
-    """Folder and file name of each file: its own name, or its whole path with ``__`` where two would be the same.
+    """Return folder and name of each file: its own name, or its whole path with ``__`` where two would be the same.
 
     Names are compared without case, as some file systems do.
     """
@@ -157,10 +157,7 @@ def _places(names: Sequence[str], summary: Summary) -> list[str]:
 
 
 def _put(source: Path, target: Path, link: bool) -> None:
-    if link:
-        os.symlink(source.resolve(), target)
-    else:
-        shutil.copy2(source, target)
+    os.symlink(source.resolve(), target) if link else shutil.copy2(source, target)
 
 
 def _write_index(path: Path, names: Sequence[str], places: Sequence[str], summary: Summary) -> None:
@@ -210,7 +207,7 @@ def _settle_leftovers(target: Path) -> None:
 
 
 def _listed(target: Path) -> set[str] | None:
-    """Files that an earlier run put there; None if no earlier run made the folder."""
+    """Return the files that an earlier run put there; None if no earlier run made the folder."""
     try:
         document = json.loads((target / MARKER).read_text(encoding="utf-8"))
         return {str(name) for name in document["files"]} | {MARKER} if document["made_by"] == "subspaces" else None

@@ -1,92 +1,178 @@
-"""CSV, TSV and other text with the standard library: bytes, lines and cells; never more of them than allowed."""
+"""Text tables: bytes (packed or not, bounded), encodings, and the dialect seen from the first lines."""
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
 import io
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO, Literal
 
-from subspaces.app.files.dataset import Dataset, Request
-from subspaces.app.files.dialect import Row, count_comments, find_delimiter, names_in_comment, take_lines
-from subspaces.app.files.safe_files import open_unpacked
-from subspaces.app.files.text_tables import Layout, dataset_from_rows
-from subspaces.utils.files import FileError, check_size, printable
+from subspaces.utils.files import FileError, check_size, printable, readable_bytes
 
 SEPARATORS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",;\t "}
-"""What may separate the cells in files of each suffix."""
+"""Candidate separators of cells for each suffix; a blank stands for any number of them."""
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tabulator", " ": "blank"}
+
+MISSING = frozenset(
+    {"", "na", "n/a", "n.a.", "nan", "<na>", "null", "none", "missing", "?", "-", "--", "–", "—", "."}
+    | {"nd", "n/d", "n.d."}  # "not determined", as laboratories write
+    | {"#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!"}  # errors of spreadsheets
+)
+"""Cells that stand for a missing value (compared in lower case)."""
+
+MAX_RATIO = 200
+"""Largest ratio of unpacked to packed size of a table: 88 were measured for counts of which 1 % are not zero."""
 
 MAX_LINE = 2**26
-"""Longest line read, in characters: a packed file may hide gigabytes without a line break."""
+"""Longest line read, in bytes: a packed file may hide gigabytes without a line break."""
 
 MAX_CELLS = 2**20
-"""Most cells of a line."""
-
 MAX_BLANK = 10**6
-"""Blank lines read beyond one for each row: two megabytes of a packed file may hide two thousand million of them."""
+"""Blank lines read beyond one for each row: a small packed file may hide thousands of millions of them."""
 
+SAMPLE, SAMPLE_CHARACTERS = 50, 2**20
+"""Rows looked at before a table is read, and characters after which the looking ends (with 3 rows)."""
 
+_COMMENT = ("#", "%", "//")
+_ALWAYS = 2**23  # bytes that any packed table may unpack to: some seconds of reading
 _PER_CHARACTER, _PER_CELL = 32, 300  # bytes of a line while it is cut into cells, and of the columns they begin
+_WITH_COMMA = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+),\d+([eE][+-]?\d+)?(\s*%)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?")
+
+Kind = Literal["number", "missing", "text"]
+Row = tuple[int, list[str]]
+"""Line number and cells."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Properties of a table known before its rows are read."""
+
+    names: list[str] | None = None
+    notes: tuple[str, ...] = ()
+    delimiter: str = ","
+    encoding: str = ""
+    is_sheet: bool = False  # rows end with their last cell that is not empty
+
+
+# ------------------------------------------------------------------ bytes
+
+
+def check_ratio(path: Path, unpacked: int, packed: int, remedy: str) -> None:
+    """Refuse a table that unpacks to far more than tables do: kilobytes may keep a parser busy for hours."""
+    if unpacked > max(_ALWAYS, MAX_RATIO * packed):
+        raise FileError(path, f"unpacks to more than {MAX_RATIO} times its {readable_bytes(packed)}; {remedy}")
+
+
+class _Bounded(io.RawIOBase):
+    """Stream of a file, or of the content of a ``.gz``: no endless line, and no more than memory holds."""
+
+    def __init__(self, path: Path, max_bytes: int, max_line: int) -> None:
+        self.path, self.max_bytes, self.max_line = path, max_bytes, min(max_line, 1000 + max_bytes // _PER_CHARACTER)
+        self.n_read = self.in_line = 0
+        self.is_packed, self.size = path.suffix.lower() == ".gz", path.stat().st_size
+        self.stream = gzip.GzipFile(path, "rb") if self.is_packed else path.open("rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        data = self.stream.read(len(buffer))
+        self.n_read += len(data)
+        if self.is_packed:
+            check_size(self.path, self.n_read, self.max_bytes, "unpacks to more than")
+            check_ratio(self.path, self.n_read, self.size, "if that is right, unpack it first with gunzip")
+        end = max(data.rfind(b"\n"), data.rfind(b"\r"))
+        self.in_line = self.in_line + len(data) if end < 0 else len(data) - end
+        if self.in_line > self.max_line:
+            check_size(self.path, _PER_CHARACTER * self.in_line, self.max_bytes, "a line needs more than")
+            raise FileError(self.path, f"a line of more than {self.max_line} bytes; is this a table?")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self.stream.close()
+        super().close()
+
+
+def open_unpacked(path: Path, max_bytes: int, max_line: int | None = None) -> BinaryIO:
+    """Open a file, or the content of a ``.gz``, for bounded reading; lines are bounded by `MAX_LINE` by default."""
+    return io.BufferedReader(_Bounded(path, max_bytes, max_line or MAX_LINE), 2**16)  # type: ignore[type-var]
+
+
+def find_encoding(path: Path, max_bytes: int) -> str:
+    """Return the encoding by content: UTF-16 by its mark, UTF-8 if all bytes are, else Windows-1252."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with open_unpacked(path, max_bytes) as stream:
+        chunk = stream.read(2**16)
+        if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return "utf-16"
+        try:
+            while chunk:
+                decoder.decode(chunk)
+                chunk = stream.read(2**16)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return "cp1252"
+    return "utf-8-sig"
 
 
 @contextmanager
-def open_text(path: Path, request: Request, candidates: str) -> Iterator[tuple[Iterator[Row], Layout]]:
-    """Rows of a text file and what is known of them; of the `candidates`, what separates cells is found by itself."""
-    with io.TextIOWrapper(open_unpacked(path, request.max_bytes), encoding="utf-8-sig", newline="") as stream:
-        try:
-            lines = _lines(path, stream, request.max_bytes)
-            head = take_lines(lines)
-            n = count_comments(head)
-            delimiter = find_delimiter(head[n:], candidates)
-            is_named = n > 0 and request.header is None
-            names = names_in_comment(head[n - 1], head[n:], delimiter) if is_named else None
-            notes = (_told_comments(n, names is not None),) if n else ()
-            rows = _rows(path, chain(head[n:], lines), delimiter, n, request.max_bytes)
-            yield rows, Layout(names, notes, delimiter)
-        except UnicodeDecodeError:
-            raise _not_utf8(path, request.max_bytes) from None
-
-
-def read_text(path: Path, request: Request) -> Dataset:
-    """Read a table from a text file."""
-    with open_text(path, request, SEPARATORS[Path(path.name.lower().removesuffix(".gz")).suffix]) as (rows, layout):
-        return dataset_from_rows(path, request, rows, layout)
-
-
-def _told_comments(n: int, named: bool) -> str:
-    which = "line 1 is a comment" if n == 1 else f"lines 1 to {n} are comments"
-    if not named:
-        return f"{which} and {'was' if n == 1 else 'were'} left out"
-    return f"{which}; the names of the columns were taken from {'it' if n == 1 else 'the last'}"
+def open_text(path: Path, max_bytes: int, header: bool | None = None) -> Iterator[tuple[Iterator[Row], Layout]]:
+    """Open the rows of a text file, with its layout; the suffix gives the candidate separators."""
+    candidates = SEPARATORS[Path(path.name.lower().removesuffix(".gz")).suffix]
+    encoding = find_encoding(path, max_bytes)
+    with io.TextIOWrapper(open_unpacked(path, max_bytes), encoding=encoding, newline="") as stream:
+        lines = iter(stream)
+        sample = _take_lines(lines)
+        n = _count_comments(sample)
+        delimiter = find_delimiter(sample[n:], candidates)
+        names = _names_in_comment(sample[n - 1], sample[n:], delimiter) if n and header is None else None
+        notes = () if encoding != "cp1252" else ("the file is not UTF-8 and was read as Windows-1252",)
+        if n:
+            which = "line 1 is a comment" if n == 1 else f"lines 1 to {n} are comments"
+            was = "was" if n == 1 else "were"
+            taken = f"; the names of the columns were taken from {'it' if n == 1 else 'the last'}"
+            notes = (*notes, which + (f" and {was} left out" if names is None else taken))
+        rows = _rows(path, chain(sample[n:], lines), delimiter, n, max_bytes)
+        yield rows, Layout(names, notes, delimiter, encoding)
 
 
 def _rows(path: Path, lines: Iterator[str], delimiter: str, n_before: int, max_bytes: int) -> Iterator[Row]:
-    """Cells of every line that is not blank, with its number."""
+    """Yield the cells of every line that is not blank, with its number."""
     reader = _Blanks(lines) if delimiter == " " else csv.reader(lines, delimiter=delimiter, strict=True)
     n_rows, n_blank, most = 0, 0, min(MAX_CELLS, max_bytes // _PER_CELL)
     try:
         for row in reader:
+            line = n_before + reader.line_num
             if row:
                 n_rows += 1
                 if len(row) > most:
                     check_size(path, _PER_CELL * len(row), max_bytes, "a line needs")
                     problem = f"{len(row)} cells in a line, more than {MAX_CELLS}; save the table as .npy"
-                    raise FileError(path, problem, line=n_before + reader.line_num)
-                yield n_before + reader.line_num, row
+                    raise FileError(path, problem, line=line)
+                yield line, row
                 continue
             n_blank += 1
             if n_blank > MAX_BLANK + n_rows:
-                raise FileError(path, f"{n_blank} blank lines so far; remove them", line=n_before + reader.line_num)
+                raise FileError(path, f"{n_blank} blank lines so far; remove them", line=line)
     except csv.Error as error:
         problem = f"the quoting is broken ({printable(error)}); check the quotes of this line"
         raise FileError(path, problem, line=n_before + reader.line_num) from error
 
 
 class _Blanks:
-    """Cells between blanks, counted as the csv module counts lines."""
+    """Cells between blanks, with lines counted as by the csv module."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self.lines, self.line_num = lines, 0
@@ -97,28 +183,216 @@ class _Blanks:
             yield line.split()
 
 
-def _lines(path: Path, stream: IO[str], max_bytes: int) -> Iterator[str]:
-    number, most = 0, min(MAX_LINE, 1000 + max_bytes // _PER_CHARACTER)
-    while line := stream.readline(most):
-        number += 1
-        if len(line) == most:
-            check_size(path, _PER_CHARACTER * most, max_bytes, "a line needs more than")
-            raise FileError(path, f"more than {most} characters; is this a table?", line=number)
-        yield line
+# ------------------------------------------------------------------ cells
 
 
-def _not_utf8(path: Path, max_bytes: int) -> FileError:
-    """Find the first line that is not UTF-8; slow, so only done once something is known to be wrong."""
-    offset, remedy = 0, "save the file as UTF-8 (in Excel: Save As, CSV UTF-8)"
-    with open_unpacked(path, max_bytes) as stream:
-        for number, line in enumerate(stream, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                byte = line[error.start]
-                where = f"byte {offset + error.start} (0x{byte:02x})"
-                if number == 1 and line[:2] in (b"\xff\xfe", b"\xfe\xff"):
-                    return FileError(path, f"this is UTF-16 text; {remedy}", line=1)
-                return FileError(path, f"{where} is not UTF-8 text; {remedy}", line=number)
-            offset += len(line)
-    return FileError(path, f"not UTF-8 text; {remedy}")
+def kind_of(cell: str, decimal: str = ".") -> Kind:
+    """Classify a cell, given the decimal sign."""
+    if cell.strip().lower() in MISSING:
+        return "missing"
+    try:
+        number_of(cell, decimal)
+    except ValueError:
+        return "text"
+    return "text" if "_" in cell else "number"  # Python reads 2019_04 as 201904; in a file that is text
+
+
+def number_of(cell: str, decimal: str = ".") -> float:
+    """Return the number in a cell; per cent as a fraction, which is what a workbook stores.
+
+    Examples
+    --------
+    >>> number_of("75%"), number_of("-1,5", ","), number_of("12 %", ",")
+    (0.75, -1.5, 0.12)
+    """
+    plain = cell.strip()
+    percent = plain.endswith("%")
+    plain = plain[:-1] if percent else plain
+    value = float(with_point(plain) if decimal == "," else plain)
+    return value / 100 if percent else value
+
+
+def with_point(cell: str) -> str:
+    """Rewrite a number with a decimal comma (and maybe points between thousands) as Python writes it.
+
+    Examples
+    --------
+    >>> with_point("-1,5"), with_point("1.234,5"), with_point("12"), with_point("1.5")
+    ('-1.5', '1234.5', '12', '1.5 has a point')
+    """
+    if "." not in cell:
+        return cell.replace(",", ".")
+    plain = cell.strip()
+    return plain.replace(".", "").replace(",", ".") if _GROUPED.fullmatch(plain) else f"{plain} has a point"
+
+
+# ------------------------------------------------------------------ dialect
+
+
+def find_decimal(rows: Sequence[Sequence[str]]) -> str:
+    """Return the decimal sign: a comma if some number needs one and none needs a point.
+
+    ``1,234`` alone decides nothing: it is one and a bit in Berlin and a thousand and more in Boston.
+
+    Examples
+    --------
+    >>> find_decimal([["1,5", "2"]]), find_decimal([["1,5", "2.5"]]), find_decimal([["1,234", "x"]])
+    (',', '.', '.')
+    """
+    cells = [cell.strip() for row in rows for cell in row]
+    commas = any(_WITH_COMMA.fullmatch(cell) and not _THOUSANDS.fullmatch(cell) for cell in cells)
+    points = any("." in cell and kind_of(cell) == "number" for cell in cells)
+    return "," if commas and not points else "."
+
+
+def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """Split lines, up to the first with broken quotes, into the cells of rows that are not blank."""
+    rows: list[list[str]] = []
+    try:
+        for row in map(str.split, lines) if delimiter == " " else csv.reader(lines, delimiter=delimiter):
+            rows.append(row)
+    except csv.Error:
+        pass
+    return [row for row in rows if row]
+
+
+def find_delimiter(lines: Sequence[str], candidates: Sequence[str]) -> str:
+    r"""Return the separator that gives most rows of one length, then most numbers, then the first candidate.
+
+    Examples
+    --------
+    >>> find_delimiter(["a;b\n", "1,5;2,5\n"], ",;"), find_delimiter(["a,b\n", "1,c;d\n"], ",;")
+    (';', ',')
+    """
+
+    def score(delimiter: str) -> tuple[int, float]:
+        rows = _split(lines, delimiter)
+        width, n = _usual_width(rows)
+        if width < 2:
+            return 0, 0.0
+        alike = [row for row in rows if len(row) == width]
+        cells = [cell for row in alike[len(alike) > 1 :] for cell in row]
+        return n, sum("number" in (kind_of(cell), kind_of(cell, ",")) for cell in cells) / len(cells)
+
+    return max(candidates, key=score)
+
+
+def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """Return the length that most rows have (of equally many, the larger), and how many rows have it."""
+    counts = Counter(len(row) for row in rows)
+    return max(counts.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
+
+
+def filled(row: Sequence[str]) -> Sequence[str]:
+    """Return a row without the empty cells at its end."""
+    end = len(row)
+    while end and not row[end - 1].strip():
+        end -= 1
+    return row[:end]
+
+
+def count_titles(rows: Sequence[Sequence[str]]) -> int:
+    """Count the rows above the table: text, and at most half as many cells as the table is wide.
+
+    Spreadsheets fill titles up with empty cells; then the first whole row below has to be the names of the columns.
+
+    Examples
+    --------
+    >>> count_titles([["Ward 3"], ["a", "b", "c"], ["1", "2", "3"]]), count_titles([["a", "b"], ["1", "2", "3"]])
+    (1, 0)
+    >>> count_titles([["Ward 3", "", ""], ["May", "", ""], ["a", "b", "c"], ["1", "2", "3"], ["4", "5", "6"]])
+    2
+    """
+    ends = [filled(row) for row in rows]
+    width, length = _usual_width(ends)[0], _usual_width(rows)[0]
+    for i, (row, end) in enumerate(zip(rows, ends, strict=True)):
+        below = ends[i + 1 :]
+        if sum(len(other) == width for other in below) < 2:
+            return i
+        if not end:
+            continue
+        starts_with_text = kind_of(next(cell for cell in end if cell.strip())) == "text"
+        following = next(other for other in below if len(other) == width)
+        named = all(kind_of(cell) == "text" for cell in following)
+        unsure = len(row) >= length or width < 3
+        n_cells = sum(bool(cell.strip()) for cell in end) if named else len(end)
+        if not starts_with_text or 2 * n_cells > width or (unsure and not named):
+            return i
+    return 0
+
+
+def _count_comments(lines: Sequence[str]) -> int:
+    """Count the comments above the table, with blank lines between them; 0 where all is comment."""
+    n = 0
+    for i, line in enumerate(lines):
+        if line.strip():
+            if not line.lstrip().startswith(_COMMENT):
+                return n
+            n = i + 1
+    return 0
+
+
+def _names_in_comment(line: str, below: Sequence[str], delimiter: str) -> list[str] | None:
+    """Return the names of columns in the last comment above a table without a header, as NumPy writes them."""
+    names = next(iter(_split([line.lstrip().lstrip("#%/").strip()], delimiter)), [])
+    rows = _split(below, delimiter)
+    if len(names) < 2 or len(names) != _usual_width(rows)[0] or any(kind_of(name) == "number" for name in names):
+        return None
+    return None if looks_like_header(rows[0], rows[1] if len(rows) > 1 else None, find_decimal(rows)) else names
+
+
+def looks_like_header(first: Sequence[str], second: Sequence[str] | None, decimal: str = ".") -> bool:
+    """Return True if the first line names the columns.
+
+    It does when it has text above a number. Text above text decides nothing (a column of class names), so
+    then the other cells do: pandas names unnamed columns 0, 1, 2, ...
+
+    Examples
+    --------
+    >>> looks_like_header(["length", "species"], ["5.1", "setosa"])
+    True
+    >>> looks_like_header(["4.9", "setosa"], ["5.1", "setosa"])
+    False
+    >>> looks_like_header(["", "0", "1"], ["0", "5.1", "3.5"])
+    True
+    """
+    kinds = [kind_of(cell, decimal) for cell in first]
+    if all(kind == "number" for kind in kinds):
+        return False
+    if second is None:
+        return "text" in kinds
+    pairs = list(zip(kinds, (kind_of(cell, decimal) for cell in second), strict=False))
+    if ("text", "number") in pairs or not any(below == "number" for _, below in pairs):
+        return "text" in kinds
+    numbers = [cell for cell, kind in zip(first, kinds, strict=True) if kind == "number"]
+    return len(numbers) > 1 and counts_up(numbers)
+
+
+def counts_up(cells: Sequence[str]) -> bool:
+    """Return True if cells are 0, 1, 2, and so on."""
+    return list(cells) == [str(i) for i in range(len(cells))]
+
+
+def _take_lines(lines: Iterator[str]) -> list[str]:
+    """Take the lines that show the dialect: `SAMPLE` beside comments."""
+    taken: list[str] = []
+    n_lines = n_characters = 0
+    for line in lines:
+        taken.append(line)
+        n_lines += bool(line.strip()) and not line.lstrip().startswith(_COMMENT)
+        n_characters += len(line)
+        if n_lines == SAMPLE or (len(taken) > 2 and n_characters > SAMPLE_CHARACTERS):
+            break
+    return taken
+
+
+def take_rows(rows: Iterator[Row]) -> list[Row]:
+    """Take the rows that show how a table is laid out."""
+    taken: list[Row] = []
+    n_characters = 0
+    for line, row in rows:
+        taken.append((line, row))
+        n_characters += sum(map(len, row))
+        if len(taken) == SAMPLE or (len(taken) > 2 and n_characters > SAMPLE_CHARACTERS):
+            break
+    return taken

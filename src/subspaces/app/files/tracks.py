@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from subspaces.app.files.arrays import MAT_COPIES
 from subspaces.app.files.dataset import Dataset, Request, encode
-from subspaces.app.files.matlab import N_COPIES
 from subspaces.app.files.reading import read_file, suffix_of
 from subspaces.utils.files import FileError, check_size, printable, quoted
 from subspaces.utils.mat_files import Matrix, is_hdf5, list_matrices, read_matrix
@@ -63,7 +63,7 @@ def read_tracks(
 
 
 def _read_mat(path: Path, request: Request) -> Dataset:
-    """The arrays of Hopkins155; a file that has none of them is a table like others."""
+    """Read the arrays of Hopkins155; a file that has none of them is a table like others."""
     if is_hdf5(path):
         return read_file(path, request)
     matrices = list_matrices(path)
@@ -74,7 +74,7 @@ def _read_mat(path: Path, request: Request) -> Dataset:
     if name is None:
         return read_file(path, request)
     _, n_tracks, n_frames = matrices[name].info.shape
-    check_size(path, N_COPIES * matrices[name].info.n_bytes, request.max_bytes)
+    check_size(path, MAT_COPIES * matrices[name].info.n_bytes, request.max_bytes)
     tracks = _plane(read_matrix(path, matrices[name])).astype(np.float64, copy=False)
     notes = ["coordinates are in pixels: the file has no normalised ones"] if name == "y" else []
     hidden = ~np.isfinite(tracks).all(axis=0)
@@ -96,7 +96,7 @@ def _is_film(matrix: Matrix) -> bool:
 
 
 def _plane(film: Array) -> Array:
-    """Coordinates in the picture from homogeneous ones, shape (2, P, F)."""
+    """Return coordinates in the picture, of shape (2, P, F), from homogeneous ones."""
     if len(film) == 2:
         return film
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -104,7 +104,7 @@ def _plane(film: Array) -> Array:
 
 
 def _companion(path: Path, matrix: Matrix, name: str, shape: tuple[int, int]) -> Array:
-    """What the file says of each point, or of each point in each frame."""
+    """Read an array with one value for each point, or for each point in each frame."""
     found = matrix.info.shape
     if matrix.info.kind != "number" or tuple(sorted(found)) != tuple(sorted(shape)):
         wanted = " x ".join(map(str, shape))
@@ -115,15 +115,14 @@ def _companion(path: Path, matrix: Matrix, name: str, shape: tuple[int, int]) ->
 
 
 def _checked(data: Dataset) -> Dataset:
-    """Refuse what are no tracks: an odd number of coordinates, one frame, a track that is never seen."""
+    """Refuse an odd number of coordinates, a single frame, and tracks or frames in which nothing is seen."""
     n, m = data.X.shape
     if n == 0:
         raise FileError(data.source, "there are no tracks in it; it needs one row for each point that was followed")
     if m % 2 or m < 4:
         wanted = "tracks have two coordinates per frame, x1, y1, x2, y2, in two frames or more"
-        raise FileError(
-            data.source, f"{counted(m, 'column')}; {wanted}: leave out other columns or name them as label or id"
-        )
+        remedy = "leave out other columns or name them as label or id"
+        raise FileError(data.source, f"{counted(m, 'column')}; {wanted}: {remedy}")
     half = np.isnan(data.X[:, ::2]) != np.isnan(data.X[:, 1::2])
     if half.any():
         i, frame = (int(index) for index in np.argwhere(half)[0])
@@ -131,11 +130,8 @@ def _checked(data: Dataset) -> Dataset:
         raise FileError(data.source, f"{problem}; leave both cells empty where a point was not seen")
     never = np.flatnonzero(np.isnan(data.X).all(axis=1))
     if len(never):
-        who = (
-            f"track {int(never[0])} is"
-            if len(never) == 1
-            else f"{len(never)} tracks, the first number {int(never[0])}, are"
-        )
+        first = int(never[0])
+        who = f"track {first} is" if len(never) == 1 else f"{len(never)} tracks, the first number {first}, are"
         raise FileError(data.source, f"{who} seen in no frame; leave out such tracks")
     dark = np.flatnonzero(np.isnan(data.X).all(axis=0))
     if len(dark):

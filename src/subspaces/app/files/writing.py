@@ -1,29 +1,36 @@
-"""Labels to files, so that a file is there whole or not at all."""
+"""Labels to files that are there whole or not at all, in cells that no spreadsheet runs as a formula."""
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
-from subspaces.app.files.safe_cells import MAX_SHEET_ROWS, one_by_one, write_sheet
-from subspaces.app.files.safe_cells import write_rows as write_rows
 from subspaces.utils.atomic import remove_leftovers, temporary_name, write_array, write_atomically
 from subspaces.utils.files import FileError, argument, printable
 from subspaces.utils.types import Array, Labels
 
-Ids = Sequence[Any] | None
 Table = dict[str, list[Any]]
 """Columns by name; the first holds the identifiers or row numbers."""
+
+_MAX_SHEET_ROWS = 2**20
+_FORMULA = tuple("=+-@＝＋－＠")  # starts of a formula in a spreadsheet, the wide forms in some locales
+_SEPARATORS = ",;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029"  # of cells in some country, and of lines
+_BEGINS = re.compile(f'(?<=[{_SEPARATORS}])[ \xa0\u3000"]*[{re.escape("".join(_FORMULA))}]')
+_TINTS = ("DCE9F5", "FCE8D0", "DDF0DD", "F6DCE6", "FFF6C8", "E6DFF2", "D3F0F0", "EAE3DA")  # black text reads on all
+_LOST_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NEEDED = {".parquet": ("pyarrow", "Parquet"), ".xlsx": ("openpyxl", "workbooks")}
 
 
 def check_output(
@@ -39,19 +46,19 @@ def check_output(
     Parameters
     ----------
     path : the file to write; its suffix gives the format
-    force : whether an existing file may be replaced
+    force : allow an existing file to be replaced
     source : the input file, which is never replaced
-    suffixes : what the name may end in
-    what : what is written, for the error
+    suffixes : endings that the name may have
+    what : the content, for the error
     """
     file = Path(path)
-    if file.suffix.lower() not in suffixes:
+    suffix = file.suffix.lower()
+    if suffix not in suffixes:
         found = f"the suffix '{printable(file.suffix)}'" if file.suffix else "a name without a suffix"
         raise FileError(file, f"{what} cannot be written to {found}; choose one of {', '.join(suffixes)}")
-    if file.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
-        raise FileError(file, 'writing Parquet needs pyarrow: pip install "subspaces[app]" (or choose .csv)')
-    if file.suffix.lower() == ".xlsx" and find_spec("openpyxl") is None:
-        raise FileError(file, 'writing workbooks needs openpyxl: pip install "subspaces[app]" (or choose .csv)')
+    if suffix in _NEEDED and find_spec(_NEEDED[suffix][0]) is None:
+        module, kind = _NEEDED[suffix]
+        raise FileError(file, f'writing {kind} needs {module}: pip install "subspaces[app]" (or choose .csv)')
     if file.is_dir():
         raise FileError(file, "this is a folder; name a file in it")
     folder = file.resolve().parent
@@ -68,9 +75,9 @@ def check_output(
 
 
 def try_to_write(file: Path) -> None:
-    """What permissions do not tell: a disk that refuses even its owner, a name that is too long.
+    """Find out what permissions do not tell: a disk that refuses even its owner, a name that is too long.
 
-    What killed processes left in the folder is removed first: it may be what fills the disk.
+    Files that killed processes left in the folder are removed first: they may be what fills the disk.
     """
     probe = file.resolve().with_name(temporary_name(file.name))
     remove_leftovers(probe.parent)
@@ -89,7 +96,7 @@ def write_labels(
     path: str | PathLike[str],
     labels: Labels,
     *,
-    ids: Ids = None,
+    ids: Sequence[Any] | None = None,
     columns: Mapping[str, Array] | None = None,
     lines: Labels | None = None,
     rows: Labels | None = None,
@@ -97,9 +104,9 @@ def write_labels(
     extra: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> None:
-    """Write one label per point to a ``.csv``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.json`` or ``.npy`` file.
+    """Write one label per sample to a ``.csv``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.json`` or ``.npy`` file.
 
-    Tables have the columns ``id`` (or ``line``, where the points have lines but no identifiers, or ``row``, counted
+    Tables have the columns ``id`` (or ``line``, where the samples have lines but no identifiers, or ``row``, counted
     from 0, where they have neither), ``cluster`` and those of `columns`. A ``.npy`` file holds the labels only.
     In CSV, TSV and workbooks a text identifier that a spreadsheet would take for a formula (it starts with ``=``,
     ``+``, ``-``, ``@``, a tabulator or a new line and is no number) gets an apostrophe in front; in CSV and TSV also
@@ -109,13 +116,13 @@ def write_labels(
     ----------
     path : the file to write
     labels : array of shape (n_samples,)
-    ids : an identifier for each point (each row, with `n_rows`)
-    columns : what else is known of each point, such as its confidence: names, and arrays of shape (n_samples,)
-    lines : line of each point (each row, with `n_rows`) in the file it was read from
-    rows : row of each point in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``)
-    n_rows : rows of the table, the same as points by default
-    extra : what else a JSON file shall say; other formats leave it out
-    force : whether an existing file may be replaced
+    ids : an identifier for each sample (each row, with `n_rows`)
+    columns : more columns, such as the confidence: names, and arrays of shape (n_samples,)
+    lines : line of each sample (each row, with `n_rows`) in the file it was read from
+    rows : row of each sample in a table of `n_rows` rows; the others get an empty label (−1 in ``.npy``)
+    n_rows : rows of the table, by default as many as samples
+    extra : more entries of a JSON file; other formats leave them out
+    force : allow an existing file to be replaced
     """
     file = Path(path)
     check_output(file, force=force)
@@ -129,38 +136,136 @@ def write_labels(
     elif lines is not None:
         table = {"line": lines.tolist()}
     for name, values in {"cluster": labels, **(columns or {})}.items():
-        table[name] = _spread(values, rows, n)
+        table[name] = plain = np.asarray(values).tolist()
+        if rows is not None:
+            table[name] = [None] * n
+            for row, value in zip(rows.tolist(), plain, strict=True):
+                table[name][row] = value
     with write_atomically(file) as stream:
         WRITERS[file.suffix.lower()](stream, table, extra or {})
 
 
 def check_n_rows(path: Path, n_rows: int) -> None:
     """Refuse more rows than a file of this kind can hold."""
-    if path.suffix.lower() == ".xlsx" and n_rows >= MAX_SHEET_ROWS:
-        raise FileError(path, f"a sheet holds {MAX_SHEET_ROWS - 1} labels at most, not {n_rows}; choose .csv")
+    if path.suffix.lower() == ".xlsx" and n_rows >= _MAX_SHEET_ROWS:
+        raise FileError(path, f"a sheet holds {_MAX_SHEET_ROWS - 1} labels at most, not {n_rows}; choose .csv")
 
 
-def _spread(values: Array, rows: Labels | None, n: int) -> list[Any]:
-    """Values of the points as a column of all rows, None where a row has no point."""
-    plain = np.asarray(values).tolist()
-    if rows is None:
-        return plain
-    column = [None] * n
-    for row, value in zip(rows.tolist(), plain, strict=True):
-        column[row] = value
-    return column
+# ------------------------------------------------------------------ cells
+
+
+def harmless(cell: Any) -> Any:
+    """Return a cell that no spreadsheet runs as a formula.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("-3"), harmless("a=b"), harmless(-3)
+    ("'=1+1", '-3', 'a=b', -3)
+    """
+    if not isinstance(cell, str) or not (cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n"))):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return "'" + cell
+    return cell
+
+
+def harmless_in_text(cell: Any) -> Any:
+    """Return a cell of a text file that no spreadsheet runs as a formula, wherever it thinks that a cell begins.
+
+    Which character separates cells depends on the country. One that expects semicolons sees a quotation mark behind a
+    comma as a letter, so that quotes protect nothing.
+
+    Examples
+    --------
+    >>> harmless_in_text("a;=1+1"), harmless_in_text("1,-3"), harmless_in_text("a=b; c")
+    ("a;'=1+1", '1,-3', 'a=b; c')
+    """
+    if not isinstance(cell, str):
+        return cell
+    rest = [(begin.start(), cell[begin.end() - 1 :]) for begin in _BEGINS.finditer(cell)]
+    for place, part in reversed(rest):
+        if harmless(part) != part:
+            cell = f"{cell[:place]}'{cell[place:]}"
+    return harmless(cell)
+
+
+def write_rows(text: TextIO, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> None:
+    """Write rows as CSV, no cell a formula; all names that come from outside are written by this function.
+
+    A row with a control character or another separator of lines is quoted: the csv module would leave a carriage
+    return bare, and readers would see a new row there, whose first cell nobody looked at.
+    """
+    plain, quoted = [
+        csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=quoting)
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC)
+    ]
+    for row in rows:
+        cells = [harmless_in_text(cell) for cell in row]
+        is_plain = all(cell.isprintable() for cell in cells if isinstance(cell, str))
+        (plain if is_plain else quoted).writerow(cells)
+
+
+def _rows(table: Table) -> Iterator[list[Any]]:
+    """Yield the rows of a table, numbers behind the first column as people read them."""
+    first, *others = table.values()
+    yield from (list(row) for row in zip(first, *(map(_short, column) for column in others), strict=True))
+
+
+def _short(value: Any) -> Any:
+    """Return numbers with six digits, and True and False as 1 and 0, which every program sorts and filters."""
+    if isinstance(value, bool):
+        return int(value)
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+# ------------------------------------------------------------------ formats
 
 
 def _write_text(stream: BinaryIO, table: Table, extra: Mapping[str, Any], delimiter: str = ",") -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     write_rows(text, [list(table)], delimiter)
-    write_rows(text, one_by_one(table.values()), delimiter)
+    write_rows(text, _rows(table), delimiter)
     text.detach()  # flushes, and leaves the file open for the caller
 
 
 def _write_xlsx(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
-    n_rows = len(next(iter(table.values())))
-    write_sheet(stream, list(table), one_by_one(table.values()), n_rows, tinted="cluster")
+    """Write a workbook of one sheet; characters that XML cannot keep become escapes.
+
+    The names of the columns stay in sight and have buttons that sort and filter; rows of one cluster have one colour.
+    """
+    import openpyxl
+    from openpyxl.formatting.rule import FormulaRule
+    from openpyxl.styles import PatternFill
+    from openpyxl.utils import get_column_letter
+
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("labels")
+    last, bottom = get_column_letter(len(table)), len(next(iter(table.values()))) + 1
+    sheet.freeze_panes = "A2"
+    sheet.auto_filter.ref = f"A1:{last}{bottom}"
+    key = f"${get_column_letter(list(table).index('cluster') + 1)}2"
+    for i, color in enumerate(_TINTS):  # by a rule of the sheet, so that sorting keeps the colours right
+        rule = f"AND(ISNUMBER({key}),MOD({key},{len(_TINTS)})={i})"
+        fill = PatternFill(bgColor=color, fill_type="solid")
+        sheet.conditional_formatting.add(f"A2:{last}{max(bottom, 2)}", FormulaRule(formula=[rule], fill=fill))
+    try:
+        for row in ([*table], *_rows(table)):
+            sheet.append([_for_sheet(cell) for cell in row])
+        # openpyxl leaves its archive open where a disk is full, and its closing would complain once more
+        packed = io.BytesIO()
+        book.save(packed)
+        stream.write(packed.getbuffer())
+    finally:
+        with suppress(Exception):  # closed by now, unless something went wrong
+            sheet.close()
+
+
+def _for_sheet(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    return harmless(_LOST_IN_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), cell))
 
 
 def _write_json(stream: BinaryIO, table: Table, extra: Mapping[str, Any]) -> None:
