@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subspaces.app.files import FileError
-from subspaces.app.files import read_cube
+from subspaces.app.files import FileError, read_cube
 from subspaces.app.files.cubes import ORDERS, TYPES
 
 UTM = "UTM, 1, 1, 500000, 4600000, 10, 20, 33, North, WGS-84, units=Meters"

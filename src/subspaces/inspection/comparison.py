@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from subspaces import registry
-from subspaces.datasets.named import load_named
+from subspaces.datasets.loaders import load_named
 from subspaces.metrics import CONSTANT, PAPER_SCORES, clustering_scores
 from subspaces.metrics.significance import LEVEL, Outcome, Ranking, friedman, holm, rank_sum, signed_rank
 from subspaces.metrics.tables import Cell, Table, import_pandas
