@@ -14,6 +14,7 @@ from reproduction.records import Record
 from subspaces.metrics.significance import LEVEL
 
 Names = Sequence[str]
+At = float | None
 SCORES = ("AC", "NMI", "ARI", "F")
 RIVALS = ("TRR", "LSR1", "LSR2", "KLRR", "KSSC", "LatLRR", "LRR1", "LRR2", "SSC", "SMCE", "LSA", "SC")
 METHODS = ("KTRR", *RIVALS)
@@ -54,9 +55,7 @@ class Read:
             for r in records:
                 self.records.setdefault((name, r.panel, r.row, r.metric, r.x), r)  # the first cut
 
-    def __call__(
-        self, table: str, panel: str, row: str, metric: str = "AC", x: float | None = None, side: str = ""
-    ) -> float:
+    def __call__(self, table: str, panel: str, row: str, metric: str = "AC", x: At = None, side: str = "") -> float:
         """Return a number."""
         value: float | None = getattr(self.records[table, panel, row, metric, x], side or self.side)
         if value is None:
@@ -69,7 +68,7 @@ class Read:
             raise KeyError
         return self(table, panel, row, metric, side="p")
 
-    def rows(self, table: str, panel: str, rows: Names, metric: str = "AC", x: float | None = None) -> dict[str, float]:
+    def rows(self, table: str, panel: str, rows: Names, metric: str = "AC", x: At = None) -> dict[str, float]:
         """Return the numbers of several rows."""
         return {row: self(table, panel, row, metric, x) for row in rows}
 

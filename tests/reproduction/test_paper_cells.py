@@ -37,7 +37,7 @@ def test_every_experiment_is_planned_and_every_published_number_has_its_place():
         experiment, quick = plan.load_experiment(name), plan.load_experiment(name, quick=True)
         planned = plan.plan(experiment, ROWS)
         assert 0 < len(plan.plan(quick, ROWS)) <= len(planned)
-        assert set(compute.data_needed(experiment)) <= {*NAMED, compute.FILMS}
+        assert set(compute.data_needed(experiment)) <= {*NAMED, compute.HOPKINS}
         places = {(item.panel, item.row, item.x, metric) for item in planned for metric in experiment.metrics}
         assert set(records.read_paper(name)) <= places
 
@@ -180,14 +180,14 @@ def test_points_of_a_cell():
     np.testing.assert_allclose(part, np.column_stack([whole[:, :2], np.ones(len(X))]))
 
 
-def test_every_film_with_so_many_motions_has_one_score(tmp_path):
-    films = {}
+def test_every_sequence_with_so_many_motions_has_one_score(tmp_path):
+    sequences = {}
     for number, k in enumerate((2, 3, 2)):
-        films[f"film{number}_X"], films[f"film{number}_y"] = make_motions(k, 20, 10, random_state=number)
-    np.savez(tmp_path / "hopkins155_part.npz", **films)
+        sequences[f"film{number}_X"], sequences[f"film{number}_y"] = make_motions(k, 20, 10, random_state=number)
+    np.savez(tmp_path / "hopkins155_part.npz", **sequences)
 
     def scores(motions, rank):
-        cell = a_cell("films", "lsa", {"name": compute.FILMS, "motions": motions}, rank=rank)
+        cell = a_cell("films", "lsa", {"name": compute.HOPKINS, "motions": motions}, rank=rank)
         cell["cuts"][0]["seeds"] = [0]
         return compute.compute(cell, tmp_path)["scores"]["cut"]["AC"]
 
