@@ -27,8 +27,8 @@ from subspaces.utils.decompositions import svd
 from subspaces.utils.types import Array, Labels
 
 IMAGE_SHAPES = {"yaleb": (32, 32), "coil20": (32, 32), "coil100": (32, 32), "orl": (32, 32)}
-FILMS = "hopkins155"
-"""Not one set of points but many, each clustered by itself: see `load_films`."""
+HOPKINS = "hopkins155"
+"""Not one set of points but many, each clustered by itself: see `load_sequences`."""
 CORRUPTION = ("corruption", "level", "noise_seed")
 N_FACES = 16
 """Images beside the matrices of Fig. 2."""
@@ -39,7 +39,7 @@ N_FACES = 16
 def data_needed(experiment: Experiment) -> dict[str, str]:
     """Return the titles of the data sets by name."""
     names = dict.fromkeys(panel["data"]["name"] for panel in experiment.panels)
-    return {name: "Hopkins155" if name == FILMS else NAMED[name].title for name in names}
+    return {name: "Hopkins155" if name == HOPKINS else NAMED[name].title for name in names}
 
 
 def needs_torch(experiment: Experiment) -> bool:
@@ -52,7 +52,7 @@ def check_needs(experiment: Experiment, home: Path | None) -> None:
     """Refuse before anything is computed what cannot be: data that are not to be had, a missing PyTorch."""
     for name, title in data_needed(experiment).items():
         try:
-            find_films(home) if name == FILMS else load_whole(name, home)
+            find_sequences(home) if name == HOPKINS else load_whole(name, home)
         except FileNotFoundError as error:
             raise FileNotFoundError(f"{experiment.name} needs {title}: {error}") from error
     if needs_torch(experiment):
@@ -71,7 +71,7 @@ def load_whole(name: str, home: Path | None, shape: tuple[int, int] | None = Non
     return NAMED[name].load(home)
 
 
-def find_films(home: Path | None) -> Path:
+def find_sequences(home: Path | None) -> Path:
     """Find the archive of tracks: ``NAME_X`` (tracks × 2 · frames) and ``NAME_y`` (their motions) of every sequence."""
     path = datasets.get_data_home(home) / "hopkins155_part.npz"
     if not path.exists():
@@ -79,15 +79,15 @@ def find_films(home: Path | None) -> Path:
     return path
 
 
-def load_films(points: Mapping[str, Any], home: Path | None = None) -> list[tuple[Array, Labels]]:
+def load_sequences(points: Mapping[str, Any], home: Path | None = None) -> list[tuple[Array, Labels]]:
     """Load tracks and motions of the sequences with as many ``motions`` as said, `prepared`."""
-    with np.load(find_films(home), allow_pickle=False) as archive:
+    with np.load(find_sequences(home), allow_pickle=False) as archive:
         names = sorted(name[:-2] for name in archive.files if name.endswith("_X"))
-        films = [(archive[f"{name}_X"].astype(np.float64), archive[f"{name}_y"]) for name in names]
-    found = [(prepared(X, points), y) for X, y in films if len(np.unique(y)) in points["motions"]]
+        sequences = [(archive[f"{name}_X"].astype(np.float64), archive[f"{name}_y"]) for name in names]
+    found = [(prepared(X, points), y) for X, y in sequences if len(np.unique(y)) in points["motions"]]
     if not found:
         wanted = " or ".join(map(str, points["motions"]))
-        raise ValueError(f"no sequence in {find_films(home)} has {wanted} motions")
+        raise ValueError(f"no sequence in {find_sequences(home)} has {wanted} motions")
     return found
 
 
@@ -137,9 +137,9 @@ def load_points(points: Mapping[str, Any], home: Path | None = None) -> tuple[Ar
 
 def compute(cell: Cell, home: Path | None = None) -> Result:
     """Compute a cell; warnings become part of the result."""
-    films = load_films(cell["points"], home) if cell["kind"] == "films" else []
-    if films:  # all numbers of all sequences, to name them by
-        X, y = np.concatenate([X.ravel() for X, _ in films]), np.concatenate([y for _, y in films])
+    sequences = load_sequences(cell["points"], home) if cell["kind"] == "films" else []
+    if sequences:  # all numbers of all sequences, to name them by
+        X, y = np.concatenate([X.ravel() for X, _ in sequences]), np.concatenate([y for _, y in sequences])
     else:
         X, y = load_points(cell["points"], home)
     start = time.process_time()
@@ -149,7 +149,7 @@ def compute(cell: Cell, home: Path | None = None) -> Result:
             clean = {name: value for name, value in cell["points"].items() if name not in CORRUPTION}
             result = _samples(cell, X, load_points(clean, home)[0])
         else:
-            result = _each_film(cell, films) if films else KINDS[cell["kind"]](cell, X, y)
+            result = _each_sequence(cell, sequences) if sequences else KINDS[cell["kind"]](cell, X, y)
     return {
         **result,
         "n": len(y),
@@ -245,12 +245,12 @@ def make_model(name: str, settings: Mapping[str, Any], *, n_clusters: int, seed:
     return cls(**{key: value for key, value in given.items() if any_name or key in {k.name for k in known}}, **settings)
 
 
-def _each_film(cell: Cell, films: Sequence[tuple[Array, Labels]]) -> Result:
+def _each_sequence(cell: Cell, sequences: Sequence[tuple[Array, Labels]]) -> Result:
     """Cluster every sequence by itself, with the seed of the cell: one score for each."""
     (how,) = cell["cuts"]
     (seed,) = how["seeds"]
     tables = []
-    for X, y in films:
+    for X, y in sequences:
         k = len(np.unique(y))
         settings = {name: _times(value, k) for name, value in parameters(cell).items()}
         model = make_model(cell["method"], {**settings, "n_init": how["restarts"]}, n_clusters=k, seed=seed)

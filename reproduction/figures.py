@@ -9,11 +9,10 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from scipy.optimize import linear_sum_assignment
-from sklearn.metrics.cluster import contingency_matrix
 
 from reproduction.records import Record, Run, distinct
 from subspaces.inspection.plots.style import ACCENT, OKABE_ITO
+from subspaces.metrics import best_matching
 
 STYLE = {
     "font.size": 9,
@@ -210,7 +209,7 @@ def _toy(run: Run) -> Figure:
     shown = [("three curves", X, y), ("mapped: x² and y make them lines", np.c_[X[:, 0] ** 2, X[:, 1]], y)]
     for row, result in results:
         accuracy = next(iter(result["scores"].values()))["AC"][0]
-        shown.append((f"{row}: AC {accuracy:.1f}", X, _renamed(y, np.array(result["labels"]))))
+        shown.append((f"{row}: AC {accuracy:.1f}", X, best_matching(y, np.array(result["labels"]))))
     for place, (title, points, labels) in enumerate(shown, start=1):
         axes = figure.add_subplot(1, len(shown), place)
         for label in np.unique(labels):
@@ -218,12 +217,6 @@ def _toy(run: Run) -> Figure:
             axes.plot(of_label[:, 0], of_label[:, 1], MARKERS[label % 3], color=OKABE_ITO[label], markersize=3.5)
         axes.set(title=title, xlabel="x²" if place == 2 else "x", ylabel="y")
     return figure
-
-
-def _renamed(y: Any, labels: Any) -> Any:
-    """Name labels after the classes they match best, so that the colours agree."""
-    rows, columns = linear_sum_assignment(-contingency_matrix(y, labels))
-    return np.array([dict(zip(columns, rows, strict=True))[label] for label in labels])
 
 
 def _matrices(run: Run) -> Figure:

@@ -39,6 +39,7 @@ def test_rank_sum_counts_arrangements(largest, rng):
 def test_rank_sum_of_alike_and_of_many():
     assert rank_sum(np.arange(10), np.arange(10, 20)).pvalue == pytest.approx(2 / 184756)
     assert rank_sum([1, 1], [1, 1, 1]) == (3.0, 1.0, 5, True)
+    assert rank_sum(np.ones(40), np.ones(40)).pvalue == 1
     for many in (rank_sum(np.r_[np.zeros(40), 1], np.ones(40)), rank_sum(np.arange(40), np.arange(40, 80))):
         assert not many.exact
         assert many.pvalue < 1e-6
@@ -79,20 +80,22 @@ def test_friedman_and_nemenyi_of_the_textbook():
     assert found.critical_difference == pytest.approx(1.25, abs=0.005)
     assert found.groups() == [("m+cf", "m", "cf", "C4.5")]
     assert "Mean ranks on 14 data sets: m+cf 1.96, m 2.00" in str(found)
+    assert friedman(np.tile([3, 2, 1], (40, 1)), list("abc")).groups() == []  # all are different
     alike = friedman(np.ones((4, 3)), list("abc"))
     assert (alike.statistic, alike.pvalue, alike.ranks.tolist()) == (0, 1, [2, 2, 2])
 
 
 def test_pairwise_tests_by_scikit_posthocs(rng):
-    pytest.importorskip("scikit_posthocs")
+    posthocs = pytest.importorskip("scikit_posthocs")
     found = friedman(rng.normal(size=(40, 6)) + np.linspace(3, 0, 6), list("abcdef"))
     p, groups = found.pairwise(), found.groups()
     alike = {frozenset(pair) for group in groups for pair in combinations(group, 2)}
     for pair in combinations("abcdef", 2):
         assert (p.loc[pair] >= 0.05) == (frozenset(pair) in alike)
     assert not any(set(one) < set(other) for one in groups for other in groups)
-    conover = found.pairwise("conover")
+    conover, raw = found.pairwise("conover"), posthocs.posthoc_conover_friedman(found.table).to_numpy()
     assert conover.loc["a", "f"] < 0.001 < conover.loc["a", "b"]
+    assert (np.triu(conover, 1) > np.triu(raw, 1)).any()  # adjusted after Holm
     with pytest.raises(ValueError, match="test must be nemenyi or conover; got 'tukey'"):
         found.pairwise("tukey")
 

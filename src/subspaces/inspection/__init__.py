@@ -1,1 +1,1 @@
-"""What looks at fitted estimators: plots, comparisons of methods, scorers, citations."""
+"""Look at fitted estimators: plots, comparisons of methods, scorers, citations."""

@@ -1,4 +1,4 @@
-"""What to cite: BibTeX of the papers of the methods, from ``citations.bib``, and of the package itself."""
+"""Cite methods and the package: BibTeX entries from ``citations.bib``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = "citations.bib"
 
 
 def cite(*methods: Any) -> str:
-    """BibTeX entries of the papers of methods; without any, of this package.
+    """Return BibTeX entries of the papers of methods; without any, of this package.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def cite(*methods: Any) -> str:
 
 @lru_cache(maxsize=1)
 def entries() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Every entry by its key: its text, and the methods it is cited for."""
+    """Return every entry by its key: its text, and the methods it is cited for."""
     text = files("subspaces.inspection").joinpath(FILE).read_text(encoding="utf-8")
     found = {}
     for entry in re.findall(r"^@.*?^}", text, flags=re.M | re.S):
@@ -63,7 +63,7 @@ _PACKAGE = f"""\
 
 
 def _name_of(method: Any) -> str:
-    """The name in the registry of a name, a class or an estimator."""
+    """Return the name in the registry of a name, a class or an estimator."""
     cls = method if isinstance(method, type) else type(method)
     by_class = {entry.class_name: entry.name for entry in registry.METHODS}
     name = str(method).lower() if isinstance(method, str) else by_class.get(cls.__name__, cls.__name__)

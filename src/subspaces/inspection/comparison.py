@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import product
@@ -81,30 +80,33 @@ def compare(
     if not isinstance(n_runs, int) or n_runs < 1:
         raise ValueError(f"n_runs must be a whole number of at least 1; got {n_runs!r}")
     rivals = {**estimators, KMEANS: KMeans(n_init=10), CONSTANT: _Constant()}
-    shape = (len(rivals), len(data), n_runs)
+    shows = progress_to(progress) if callable(progress) else shown(progress is not False, lines=progress is True)
+    with shows, phase("Comparing methods", len(rivals) * len(data) * n_runs) as step:
+        return _scored(rivals, data, range(random_state, random_state + n_runs), n_clusters, step)
+
+
+def _scored(
+    rivals: dict[str, Any], data: dict[str, tuple[Any, Labels]], seeds: range, n_clusters: Any, step: Callable[[], None]
+) -> Comparison:
+    shape = (len(rivals), len(data), len(seeds))
     scores, repeated = {metric: np.full(shape, np.nan) for metric in METRICS}, np.zeros(shape, dtype=bool)
     gaps: dict[tuple[str, str], str] = {}
     seen: set[tuple[str, str, bytes]] = set()
-    with ExitStack() as stack:
-        stack.enter_context(
-            progress_to(progress) if callable(progress) else shown(progress is not False, lines=progress is True)
-        )
-        step = stack.enter_context(phase("Comparing methods", scores[SECONDS].size))
-        for (j, name), (i, method), run in product(enumerate(data), enumerate(rivals), range(n_runs)):
-            if (method, name) not in gaps:
-                of_data = n_clusters == "classes" or method == KMEANS
-                k = len(np.unique(data[name][1])) if of_data else n_clusters
-                found = _run(rivals[method], *data[name], k, random_state + run)
-                if isinstance(found, str):
-                    gaps[method, name] = found
-                    for values in scores.values():  # a method that fails once has no scores at all
-                        values[i, j] = np.nan
-                else:
-                    for metric, values in scores.items():
-                        values[i, j, run] = found[0][metric]
-                    repeated[i, j, run] = (method, name, found[1]) in seen
-                    seen.add((method, name, found[1]))
-            step()
+    for (j, name), (i, method), (run, seed) in product(enumerate(data), enumerate(rivals), enumerate(seeds)):
+        if (method, name) not in gaps:
+            of_data = n_clusters == "classes" or method == KMEANS
+            k = len(np.unique(data[name][1])) if of_data else n_clusters
+            found = _run(rivals[method], *data[name], k, seed)
+            if isinstance(found, str):
+                gaps[method, name] = found
+                for values in scores.values():  # a method that fails once has no scores at all
+                    values[i, j] = np.nan
+            else:
+                for metric, values in scores.items():
+                    values[i, j, run] = found[0][metric]
+                repeated[i, j, run] = (method, name, found[1]) in seen
+                seen.add((method, name, found[1]))
+        step()
     return Comparison(tuple(rivals), tuple(data), scores, gaps, repeated)
 
 

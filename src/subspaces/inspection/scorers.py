@@ -1,7 +1,7 @@
-"""Scores for scikit-learn's searches that need no truth: how well the clusters fit the graph they were cut from.
+"""Scores for scikit-learn's searches that need no classes: how well the clusters fit the graph they were cut from.
 
 Any of them goes into ``scoring=``, alone or by name; `whole` is the split to search with, since labels of a clustering
-belong to the points it was fitted on.
+belong to the samples it was fitted on.
 
 Examples
 --------
@@ -37,19 +37,19 @@ from subspaces.utils.types import Labels
 
 
 def whole(X: Any) -> list[tuple[Labels, Labels]]:
-    """One split that fits and scores all points, for the argument ``cv``."""
+    """Return one split that fits and scores all samples, for the argument ``cv``."""
     everything = np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
     return [(everything, everything)]
 
 
 def modularity(estimator: Any, X: Any, y: Any = None) -> float:
-    """Modularity of the clusters on the graph they were cut from, divided by the most these clusters could have."""
+    """Return the modularity of the clusters on the graph they were cut from, divided by the most they could have."""
     W, labels, _ = part_of(estimator, "affinity_matrix_")
     ceiling = modularity_ceiling(W, labels)
     return min(1.0, _modularity(W, labels) / ceiling) if ceiling > 0 else 0.0
 
 
 def separation(estimator: Any, X: Any, y: Any = None) -> float:
-    """1 − normalised cut: the share of a cluster's edge weight that stays inside, mean over clusters."""
+    """Return 1 − normalised cut: the share of a cluster's edge weight that stays inside, mean over clusters."""
     W, labels, _ = part_of(estimator, "affinity_matrix_")
     return 1 - normalized_cut(W, labels)
