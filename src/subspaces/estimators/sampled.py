@@ -39,27 +39,27 @@ FRAMEWORK = "Peng, Tang, Zhang, Yi, Xiao: A unified framework for representation
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Sampled(SubspaceClusterer):
-    """Algorithm 2 with any parts. A subclass says which: ``_method`` or ``_new_clusterer``, and ``_new_classifier``.
+    """Run Algorithm 2 with any parts; a subclass names ``_method`` or ``_new_clusterer``, and ``_new_classifier``.
 
     Parameters
     ----------
     n_landmarks : int, default=1000
-        δ, points that are clustered. With as many as there are points the labels are the clusterer's own.
+        δ, samples that are clustered. With as many as there are samples the labels are the clusterer's own.
     sampler : {"uniform", "kmeans++", "leverage", "exemplars"} or callable, default="uniform"
-        How landmarks are chosen (:mod:`subspaces.landmarks.samplers`); a callable takes X, `n_landmarks` and a
+        Rule that chooses landmarks (:mod:`subspaces.landmarks.samplers`); a callable takes X, `n_landmarks` and a
         :class:`numpy.random.Generator` and returns row numbers.
     n_draws : int, default=1
-        Samples drawn. With several, each is clustered and classified, the names of the clusters are matched to those
+        Subsets drawn. With several, each is clustered and classified, the names of the clusters are matched to those
         of the draw that agrees most with the others, and the classifiers vote with their probabilities.
 
     Attributes
     ----------
     landmark_indices_ : array of shape (δ,), row numbers of the landmarks (of the reference draw)
     clusterer_ : the clusterer fitted on them
-    classifier_ : what labels new points
+    classifier_ : labels new samples
     n_iter_ : steps of the solver, where the clusterer has one
     agreement_ : mean adjusted Rand index between draws, only with several
-        How much the result depends on chance: near 0, a vote has nothing to agree on and other parameters are needed.
+        Near 0 the result depends on chance: a vote has nothing to agree on and other parameters are needed.
     """
 
     n_landmarks: int = 1000
@@ -74,17 +74,17 @@ class Sampled(SubspaceClusterer):
     }
     _block_bytes: ClassVar[int] = 4 * 2**20  # stays in cache from scaling to label
     _method: ClassVar[type[SubspaceClusterer]]
-    """What clusters the landmarks in a named method."""
+    """Clusterer of the landmarks in a named method."""
 
     def _new_clusterer(self) -> Any:
-        """The unfitted clusterer; what has the name of one of its parameters is handed on."""
+        """Return the unfitted clusterer; parameters that it shares with this method are handed on."""
         shared = {field.name for field in fields(self._method)} & {field.name for field in fields(self)}
         shared -= {"scaling", "random_state", "verbose"}  # scaled before, for the classifier too; seeded by the draw
         own = {name: getattr(self, name) for name in shared}
         return self._method(**own, scaling=None, random_state=None)
 
     def _new_classifier(self) -> Any:
-        """The unfitted classifier; None is the paper's network."""
+        """Return the unfitted classifier; None is the paper's network."""
         return None
 
     def _fit(self, X: Array) -> None:
@@ -102,7 +102,7 @@ class Sampled(SubspaceClusterer):
         self._keep(found)
 
     def _solve(self, n: int) -> Callable[[Points, Listener], SampledModel]:
-        """What makes clusters of n points."""
+        """Return the function that clusters n samples."""
         check_count(self.n_clusters, n)
         clusterer, seed = self._new_clusterer(), self._drawn_seed()
         check_landmarks(asked(clusterer), self.n_landmarks)
@@ -118,12 +118,12 @@ class Sampled(SubspaceClusterer):
         )
 
     def _sees_units(self) -> bool:
-        """Whether a common factor of all points matters to the kernel; to none of those that "auto" tries it does."""
+        """Return whether a common factor of all samples matters to the kernel; it does to none that "auto" tries."""
         kernel = getattr(self, "kernel", AUTO)
         return not (isinstance(kernel, str) and kernel == AUTO) and as_kernel(kernel).sees_units
 
     def _keep(self, found: Outcome) -> None:
-        """Fitted attributes from an outcome."""
+        """Set fitted attributes from an outcome."""
         keep_outcome(self, found, ("landmark_indices", "clusterer", "classifier"))
         if found.model is None:
             return
@@ -133,7 +133,7 @@ class Sampled(SubspaceClusterer):
             self.n_iter_ = self.clusterer_.n_iter_
 
     def _represents(self) -> bool:
-        """Whether landmarks are represented by others."""
+        """Return whether landmarks are represented by others."""
         if hasattr(self, "clusterer_"):
             return hasattr(self.clusterer_, "coefficients_")
         return bool(getattr(self._new_clusterer(), "_represents", False))
@@ -150,7 +150,7 @@ class Sampled(SubspaceClusterer):
         Returns
         -------
         Explanation
-            A column of ``clusterer_.coefficients_``, with the row numbers of all points.
+            A column of ``clusterer_.coefficients_``, with the row numbers of all samples.
         """
         check_is_fitted(self, "landmark_indices_")
         rows = self.landmark_indices_
@@ -159,10 +159,10 @@ class Sampled(SubspaceClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SampledClusterer(Sampled):
-    """Sample, cluster, classify: makes any clusterer linear in n.
+    """Sample, cluster, classify: make any clusterer linear in n.
 
-    Some points, the landmarks, are clustered; a classifier learns their labels and gives all other points theirs. Time
-    and memory of the clusterer depend on `n_landmarks` alone, the rest is one pass over the points.
+    Some samples, the landmarks, are clustered; a classifier learns their labels and labels all other samples. Time and
+    memory of the clusterer depend on `n_landmarks` alone, the rest is one pass over the samples.
 
     Parameters
     ----------
@@ -174,9 +174,9 @@ class SampledClusterer(Sampled):
     classifier : scikit-learn classifier or None, default=None
         Anything with ``fit`` and ``predict``; it is cloned. None is the paper's network with 10 hidden units.
     scaling : {None, "unit", "max", "minmax", "standard"}, default=None
-        Scaling of the input, settled on all points, seen by clusterer and classifier.
+        Scaling of the input, fitted to all samples, seen by clusterer and classifier.
     random_state : int, RandomState, Generator or None, default=0
-        Seed of the sample, and of clusterer and classifier where these have none of their own.
+        Seed of the draw, and of clusterer and classifier where these have none of their own.
 
     Attributes
     ----------
@@ -227,10 +227,10 @@ class SampledClusterer(Sampled):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class EKTRR(WithKernel, Sampled):
-    """Extended KTRR (EKTRR), Algorithm 2 of the paper: KTRR on a sample, a small network for the rest.
+    """Extended KTRR (EKTRR), Algorithm 2 of the paper: KTRR on a subset, a small network for the rest.
 
-    δ points are drawn uniformly and clustered by :class:`~subspaces.KTRR`; a network with one hidden layer of 10 units
-    learns their labels and classifies all other points.
+    δ samples are drawn uniformly and clustered by :class:`~subspaces.KTRR`; a network with one hidden layer of 10 units
+    learns their labels and classifies all other samples.
 
     Algorithm 2 has ``sampler="uniform"`` and ``n_draws=1``.
 
@@ -239,7 +239,7 @@ class EKTRR(WithKernel, Sampled):
     n_clusters : int, default=8
         Number of subspaces L.
     n_landmarks : int, default=1000
-        δ, points drawn. With as many as there are points the labels are KTRR's.
+        δ, samples drawn. With as many as there are samples the labels are KTRR's.
     reg : float, default=1.0
         λ divided by the mean diagonal of the kernel matrix.
     affine : bool, default=False
@@ -277,14 +277,14 @@ class EKTRR(WithKernel, Sampled):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ByResiduals:
-    """Beside :class:`Sampled`, what the other three share: ridge residuals classify the points.
+    """Classify by ridge residuals, as SSSC, SLSR and SLRR do. A mixin.
 
     Parameters
     ----------
     classifier_reg, normalize_residual
         Of the classifier, as in :class:`~subspaces.landmarks.collaborative.CollaborativeClassifier`.
     scaling : {None, "unit", "max", "minmax", "standard"}, default="unit"
-        The authors scale every point to length 1.
+        The authors scale every sample to length 1.
     """
 
     scaling: str | None = "unit"
@@ -301,7 +301,7 @@ class ByResiduals:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SSSC(ByResiduals, Sampled):
-    """Scalable sparse subspace clustering (SSSC): SSC on a sample, ridge residuals for the rest.
+    """Scalable sparse subspace clustering (SSSC): SSC on a subset, ridge residuals for the rest.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ class SSSC(ByResiduals, Sampled):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SLSR(ByResiduals, Sampled):
-    """Scalable least squares regression (SLSR): LSR1 on a sample, ridge residuals for the rest.
+    """Scalable least squares regression (SLSR): LSR1 on a subset, ridge residuals for the rest.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ class SLSR(ByResiduals, Sampled):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SLRR(ByResiduals, Sampled):
-    """Scalable low-rank representation (SLRR): LRR2 on a sample, ridge residuals for the rest.
+    """Scalable low-rank representation (SLRR): LRR2 on a subset, ridge residuals for the rest.
 
     Parameters
     ----------

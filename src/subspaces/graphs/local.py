@@ -152,7 +152,7 @@ def heat_kernel_graph(
     if bandwidth == "local":
         if n_neighbors is None:
             raise ValueError('bandwidth="local" needs n_neighbors, whose last is the bandwidth; got n_neighbors=None.')
-        return _self_tuned_graph(X, n_neighbors)
+        return self_tuned_graph(X, n_neighbors)
     assert not isinstance(bandwidth, str)
     if bandwidth is not None and bandwidth <= 0:
         raise ValueError(f"bandwidth must be positive or None, got {bandwidth}.")
@@ -171,10 +171,16 @@ def heat_kernel_graph(
     return _symmetric(rows, len(X), X.dtype)
 
 
-def _self_tuned_graph(X: Array, n_neighbors: int) -> Sparse:
-    """Nearest neighbours with weights exp(−d²/(σ_i σ_j)), σ the distance of a point to the last of its own."""
+def self_tuned_graph(X: Array, n_neighbors: int, *, scale_copies: bool = False) -> Sparse:
+    """Join nearest neighbours with weights exp(−d²/(σ_i σ_j)), σ_i the distance of sample i to the last of its own.
+
+    A sample with so many copies that its σ is 0 is joined to its copies alone; with `scale_copies` it takes the mean
+    of all σ instead (Zelnik-Manor & Perona 2004).
+    """
     distances, neighbours = nearest_neighbors(X, n_neighbors)
     sigma = distances[:, -1].astype(np.float64)
+    if scale_copies:
+        sigma[sigma == 0] = sigma.mean() or 1.0
     product = np.maximum(sigma[:, None] * sigma[neighbours], np.finfo(X.dtype).tiny)
     weights = np.exp(-(distances.astype(np.float64) ** 2) / product).astype(X.dtype)
     directed = columns_to_sparse(neighbours, weights)
