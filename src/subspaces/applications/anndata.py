@@ -18,7 +18,7 @@ from sklearn.base import clone
 from subspaces.engine.confidence import summarize
 from subspaces.estimators.auto import SubspaceClustering
 from subspaces.estimators.ktrr import KTRR
-from subspaces.graphs.lengths import edge_lengths
+from subspaces.graphs.affinity import edge_lengths
 from subspaces.utils.types import Data
 
 _PCA = ("X_pca", "pca")  # where scanpy and its successors keep principal components
