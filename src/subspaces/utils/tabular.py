@@ -1,4 +1,4 @@
-"""Tables as text: Markdown, LaTeX without any package, pandas; cells are plain words and numbers until then."""
+"""Write tables as text: Markdown, LaTeX without any package, pandas."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ _TEX = {
 
 
 def escape(text: str) -> str:
-    """Text for LaTeX."""
+    """Escape text for LaTeX."""
     return "".join(_TEX.get(character, character) for character in text)
 
 
 def tabular(columns: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A ``tabular`` of LaTeX from cells that are LaTeX already, in the style of the paper's tables."""
+    """Return a ``tabular`` of LaTeX from cells that are LaTeX already, in the style of the paper's tables."""
     lines = [" & ".join(cells) + r" \\" for cells in (header, *rows)]
     begin, rule = rf"\begin{{tabular}}{{{columns}}}", r"\hline"
     return "\n".join([begin, rule, lines[0], rule, rule, *lines[1:], rule, r"\end{tabular}"])
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of Markdown: the first column is text, the others are numbers; a bar in a cell is escaped."""
+    """Return a table in Markdown: the first column is text, the others are numbers; bars in cells are escaped."""
     rule = ["---"] + ["---:"] * (len(header) - 1)
     body = [[cell.replace("|", "\\|") for cell in row] for row in (header, *rows)]
     return "\n".join("| " + " | ".join(row) + " |" for row in [body[0], rule, *body[1:]])
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Plain text: the first column to the left, the others to the right."""
+    """Return plain text: the first column to the left, the others to the right."""
     first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
     return "\n".join("  ".join([row[0].ljust(first), *map(str.rjust, row[1:], widths)]).rstrip() for row in rows)
 
 
 def pandas() -> Any:
-    """The module pandas, or an error that says how to get it."""
+    """Return the module pandas; raise an error with the remedy without it."""
     try:
         import pandas
     except ImportError:
