@@ -172,6 +172,17 @@ def test_a_point_that_is_used_but_not_represented_does_not_stop_the_joining(wrap
     assert_array_equal(labels, [0, 0, 0, 1, 1, 1, 0, -1])
 
 
+def test_equal_ties_make_no_cycle():
+    """Three pairs tied in a ring by equal coefficients, and a fourth: three edges join them, none of them twice."""
+    C = np.kron(np.eye(4), 1 - np.eye(2))
+    for i, j, c in ((0, 3, 0.05), (1, 4, 0.05), (2, 5, 0.05), (0, 6, 0.01)):
+        C[i, j] = C[j, i] = c
+    W = strong_graph(C)
+    joined = join_components(W, from_dense(C), 1)
+    assert components(joined)[0] == 1
+    assert joined.nnz == W.nnz + 2 * 3
+
+
 def test_edge_distances_and_their_fence(rng):
     X = rng.standard_normal((30, 4))
     W = (rng.random((30, 30)) < 0.2) * rng.random((30, 30))

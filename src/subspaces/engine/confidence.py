@@ -31,7 +31,7 @@ import numpy as np
 from scipy import sparse
 
 from subspaces.engine.calibration import Agreement, graph_features, probability_right, search_features
-from subspaces.graphs.affinity import edge_distances, fence
+from subspaces.graphs.affinity import edge_distances, far_points
 from subspaces.kernels import is_precomputed
 from subspaces.kernels.scaling import apply_scaling
 from subspaces.spectral.hierarchy import ClusterTree, cluster_tree
@@ -207,8 +207,7 @@ def summarize_graph(
     least = 0.5 if typical >= 0.5 else typical / 2
     flagged = (found.support < least) & (W.nnz > 0)  # without any edge nothing is known of any point
     if X is not None:
-        distance = edge_distances(W, X)
-        flagged |= distance > fence(distance)
+        flagged |= far_points(edge_distances(W, X))
     inside, total = _weights(W, codes)
     sizes = np.bincount(codes)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -139,6 +139,11 @@ def edge_distances(W: Sparse, X: Data, others: Data | None = None) -> Array:
         return np.bincount(edges.row, edges.data * lengths.data, minlength=n) / np.bincount(edges.row, edges.data, n)
 
 
+def far_points(distance: Array) -> Array:
+    """Mark samples beyond :func:`fence`."""
+    return np.asarray(distance > fence(distance))
+
+
 def fence(distance: Array) -> float:
     """Return Tukey's fence on a log scale, 1.5 interquartile ranges above the third quartile, or infinity.
 

@@ -32,9 +32,7 @@ _KEPT_BYTES = 256 * 2**20
 _RANK_TOLERANCE = 1e-8  # of the largest eigenvalue of K(Z, Z): what is below belongs to (nearly) repeated landmarks
 _DEGREE_FLOOR = 1e-3  # of the median degree: the approximation can make degrees negative, which no graph has
 _START_SIZE = 10_000  # samples on which the starts of AKK's k-means compete
-_CHANGED = (
-    1e-4  # Lloyd ends when a smaller share of the samples changes its label: below 10,000 samples when none does
-)
+_CHANGED = 1e-4  # Lloyd ends when a smaller share of the samples changes its label: below 10,000 samples when none does
 
 
 # ------------------------------------------------------------------ KASP
