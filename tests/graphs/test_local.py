@@ -134,16 +134,16 @@ def test_self_tuned_graph_is_the_formula(X):
     expected = np.where(near | near.T, np.exp(-(distances**2) / np.outer(scales, scales)), 0) * (1 - np.eye(45))
     assert_allclose(GRAPHS["local"](X).toarray(), expected, atol=1e-12)
     assert_allclose(self_tuned_graph(X, 4, scale_copies=True).toarray(), expected, atol=1e-12)
-    X[:8] = X[0]  # more copies than neighbours
-    for scale_copies in (False, True):
-        found = self_tuned_graph(X, 7, scale_copies=scale_copies).toarray()
-        assert_allclose(found[:8, :8], 1 - np.eye(8))
+    X[:8], X[8] = X[0], X[0] + 0.01  # more copies than neighbours, and a sample near them
     distances = squareform(pdist(X))
     scales = np.sort(distances, axis=1)[:, 5]
-    scales[:8] = scales.mean()
-    i, j = np.argwhere(self_tuned_graph(X, 5, scale_copies=True).toarray()[:8])[-1]
-    weight = self_tuned_graph(X, 5, scale_copies=True).toarray()[i, j]
-    assert_allclose(weight, np.exp(-(distances[i, j] ** 2) / (scales[i] * scales[j])), rtol=1e-9)
+    plain, scaled = (self_tuned_graph(X, 5, scale_copies=flag).toarray() for flag in (False, True))
+    assert set(np.unique(plain[:8, :9]).tolist()) == {0.0, 1.0}  # joined to their copies alone
+    assert not plain[:8, 8].any()
+    near = np.flatnonzero(scaled[:8, 8])
+    expected = np.exp(-(distances[near, 8] ** 2) / (scales.mean() * scales[8]))
+    assert_allclose(scaled[near, 8], expected, rtol=1e-9)
+    assert len(near) == 5
 
 
 @every_graph
