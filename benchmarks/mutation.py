@@ -30,7 +30,6 @@ TESTS = {
 SLOW = {
     "embedding/spectral": "0.05-float32 or 0.001-float32 or float32-1e-05 or float32-0.0001 or float32-1e-06 "
     "or float64-1e-05 or float64-0.0001 or float64-0.001 or 20-200 or same_bits_on_every_run or points_at_the_caller",
-    "graphs/local": "smce or graphs/test_local.py and ([1- or [2- or [1] or [2])",
 }
 """Tests (as for ``pytest -k``) left out: repetitions with other numbers (every survivor would run them all), and what
 mutmut's own calls between the functions disturb (where a warning points)."""

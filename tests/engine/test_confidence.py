@@ -15,7 +15,7 @@ from method_data import METHODS
 from subspaces import KTRR, TRR
 from subspaces.engine import confidence
 from subspaces.engine.confidence import Summary, memberships, summarize, summarize_graph
-from subspaces.graphs.lengths import edge_distances, far_points
+from subspaces.graphs.affinity import edge_distances, far_points
 from subspaces.metrics import best_matching
 
 

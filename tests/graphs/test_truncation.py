@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-from threadpoolctl import threadpool_limits
 
 from subspaces.graphs import truncation
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate, truncate_symmetric
 from subspaces.representation.coefficients import Coefficients, from_dense, from_sparse
 from subspaces.representation.ridge import ridge, ridge_low_rank
-from subspaces.utils.ties import largest_per_row
 
 
 def by_full_sort(C: np.ndarray, n_nonzero: int, by: str = "magnitude") -> np.ndarray:
@@ -124,14 +121,6 @@ def test_ties_of_the_symmetric_graph(C, n_nonzero):
     assert_array_equal(T.toarray(), symmetric_graph(C, n_nonzero))
 
 
-def test_ties_in_long_columns(rng):
-    C = rng.integers(-4, 5, (800, 800)).astype(float)
-    np.fill_diagonal(C, 0)
-    assert_array_equal(truncate(from_dense(C), 6).toarray(), by_full_sort(C, 6))
-    constant = np.ones((600, 600)) - np.eye(600)
-    assert_array_equal(truncate(from_dense(constant), 3).toarray(), by_full_sort(constant, 3))
-
-
 @pytest.mark.parametrize("graph", ["column", "symmetric"])
 @pytest.mark.parametrize("n_nonzero", [29, 30, 10_000])
 def test_n_minus_one_and_more_keep_everything(graph, n_nonzero, rng):
@@ -168,18 +157,6 @@ def test_symmetric_graph_of_extreme_coefficients(scale, rng):
 
 
 @pytest.mark.parametrize("graph", ["column", "symmetric"])
-def test_sparse_coefficients_and_float32(graph, rng):
-    C = random_coefficients(80, rng) * (rng.random((80, 80)) < 0.3)
-    dense = truncated(from_dense(C), 4, graph)
-    for convert in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
-        other = truncated(from_sparse(convert(C)), 4, graph)
-        assert_array_equal(other.toarray(), dense.toarray())
-    single = truncated(from_dense(C.astype(np.float32)), 4, graph)
-    check_form(single, 80, np.float32)
-    assert_allclose(single.toarray(), dense.toarray(), rtol=1e-5)
-
-
-@pytest.mark.parametrize("graph", ["column", "symmetric"])
 @pytest.mark.parametrize("by", ["magnitude", "value"])
 def test_block_size_changes_no_bit(graph, by, rng, monkeypatch):
     X = rng.standard_normal((130, 6))
@@ -194,57 +171,6 @@ def test_block_size_changes_no_bit(graph, by, rng, monkeypatch):
         assert_array_equal(T.data, expected.data)
 
 
-@pytest.mark.parametrize("graph", ["column", "symmetric"])
-def test_block_size_of_low_rank_coefficients(graph, rng, monkeypatch):
-    coefficients = ridge_low_rank(rng.standard_normal((130, 6)), reg=0.3)
-    expected = truncated(coefficients, 5, graph).toarray()
-    real = truncation.row_blocks
-    monkeypatch.setattr(truncation, "row_blocks", lambda n, size: real(n, size, 9 * size))
-    assert_allclose(truncated(coefficients, 5, graph).toarray(), expected, rtol=1e-10)
-
-
-@pytest.mark.parametrize("graph", ["column", "symmetric"])
-def test_threads_change_no_bit(graph, rng, monkeypatch):
-    X = rng.standard_normal((300, 6))
-    coefficients = ridge(X @ X.T, reg=0.3)
-    real = truncation.row_blocks
-    monkeypatch.setattr(truncation, "row_blocks", lambda n, size: real(n, size, 11 * size))
-    results = []
-    for n_threads in (1, 2):
-        with threadpool_limits(n_threads):
-            if _openmp_effective_n_threads() != n_threads:
-                pytest.skip(f"this machine does not allow {n_threads} OpenMP threads")
-            results.append(truncated(coefficients, 5, graph))
-    one, two = results
-    assert_array_equal(one.indptr, two.indptr)
-    assert_array_equal(one.indices, two.indices)
-    assert_array_equal(one.data, two.data)
-
-
-@given(
-    arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 40)), elements=st.integers(0, 6).map(float)),
-    st.integers(1, 45),
-)
-def test_largest_per_row_is_a_stable_sort(values, k):
-    counts, columns, kept = largest_per_row(values, values, min(k, values.shape[1]))
-    start = 0
-    for row, count in zip(values, counts, strict=True):
-        order = [j for j in np.argsort(-row, kind="stable")[:k] if row[j] != 0]
-        assert_array_equal(columns[start : start + count], sorted(order))
-        assert_array_equal(kept[start : start + count], row[sorted(order)])
-        start += count
-    assert start == len(columns) == len(kept)
-
-
-def test_coefficients_are_not_changed(rng):
-    C = random_coefficients(30, rng)
-    before = C.copy()
-    C.flags.writeable = False
-    for graph in ("column", "symmetric"):
-        truncated(from_dense(C), 3, graph)
-    assert_array_equal(C, before)
-
-
 @pytest.mark.parametrize("reg", [1e-6, 0.1, 1e30])
 def test_a_draft_in_single_precision_gives_the_graph_of_all_products_in_double(reg, rng):
     coefficients = ridge_low_rank(rng.standard_normal((300, 8)), reg=reg)
@@ -254,15 +180,6 @@ def test_a_draft_in_single_precision_gives_the_graph_of_all_products_in_double(r
     assert_array_equal(found.indptr, expected.indptr)
     assert_array_equal(found.indices, expected.indices)
     assert_allclose(found.data, expected.data, rtol=1e-10)
-
-
-def test_a_draft_of_a_point_that_nothing_represents(rng):
-    Z = rng.standard_normal((40, 5))
-    Z[7] = 0
-    C = truncate_symmetric(ridge_low_rank(Z, reg=0.1), 3).symmetric
-    assert C[:, [7]].nnz == 0
-    assert C[[7]].nnz == 0
-    assert (np.delete(np.diff(C.indptr), 7) == 3).all()
 
 
 # ------------------------------------------------------------------ both truncations in one pass

@@ -11,19 +11,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from test_truncation import by_full_sort, check_form, random_coefficients, symmetric_graph, truncated
+from test_truncation import by_full_sort, check_form, random_coefficients, symmetric_graph
 
 from subspaces.graphs import truncation
 from subspaces.graphs.truncation import (
     column_peaks,
     largest_per_column,
-    symmetrised,
     truncate,
     truncate_symmetric,
 )
 from subspaces.representation.coefficients import Coefficients, from_dense, from_sparse
 from subspaces.representation.ridge import ridge_low_rank
-from subspaces.utils.ties import largest_of_few, largest_per_row, top_columns
+from subspaces.utils.ties import top_columns
 
 # ------------------------------------------------------------------ sparse coefficients, column by column
 
@@ -50,48 +49,11 @@ def test_sparse_columns_of_any_length(by, dtype, rng):
             assert_array_equal(T.toarray(), by_full_sort(C, n_nonzero, by))
 
 
-def test_where_nothing_is_to_cut_nothing_is_copied(rng):
-    C = random_coefficients(12, rng) * (rng.random((12, 12)) < 0.4)
-    coefficients = from_sparse(sparse.csc_array(C))
-    longest = int((C != 0).sum(axis=0).max())
-    for n_nonzero in (None, longest, longest + 1):
-        assert truncate(coefficients, n_nonzero) is coefficients.matrix
-    assert truncate(coefficients, longest - 1).nnz < np.count_nonzero(C)
-
-
-def test_coefficients_with_a_draft_have_a_column_graph_too(rng):
-    coefficients = ridge_low_rank(rng.standard_normal((50, 6)), reg=0.1)
-    assert coefficients.draft is not None
-    C = coefficients.columns(0, 50).T
-    np.fill_diagonal(C, 0)
-    assert_allclose(truncate(coefficients, 4).toarray(), by_full_sort(C, 4), rtol=1e-10)
-
-
 def test_blocks_of_sparse_columns_change_nothing(rng, monkeypatch):
     C = random_coefficients(70, rng) * (rng.random((70, 70)) < rng.random(70))
     for n_bytes in (1, 64, 500):
         monkeypatch.setattr(truncation, "BLOCK_BYTES", n_bytes)
         assert_array_equal(largest_per_column(sparse.csc_array(C), 3).toarray(), by_full_sort(C, 3))
-
-
-def test_a_column_by_value_does_not_depend_on_the_length_of_others():
-    C = np.zeros((5, 5))
-    C[[2, 3], 0] = 2, -1
-    short = truncate(from_sparse(sparse.csc_array(C)), 2, by="value").toarray()
-    C[[0, 2, 3], 1] = 3, 2, 1
-    long = truncate(from_sparse(sparse.csc_array(C)), 2, by="value").toarray()
-    assert_array_equal(short[:, 0], [0, 0, 2, -1, 0])
-    assert_array_equal(long[:, 0], [0, 0, 2, -1, 0])
-    assert_array_equal(long[:, 1], [3, 0, 2, 0, 0])
-
-
-def test_sparse_coefficients_are_not_changed(rng):
-    S = sparse.random_array((30, 30), density=0.4, format="csc", random_state=rng)
-    before = S.toarray()
-    for graph in ("column", "symmetric"):
-        for by in ("magnitude", "value"):
-            truncated(from_sparse(S), 3, graph, by)
-    assert_array_equal(S.toarray(), before)
 
 
 @pytest.mark.parametrize("index_type", [np.int32, np.int64])
@@ -143,20 +105,6 @@ def test_a_core_gives_the_graph_of_its_coefficients(exponent, dtype, rng):
     assert_allclose(truncate_symmetric(from_core(M, scales), 6).symmetric.toarray(), expected, rtol=tolerance)
 
 
-def test_peaks_are_the_largest_magnitudes(rng):
-    C = random_coefficients(30, rng)
-    C[:, 4], C[:, 5], C[:, 6] = 0, -np.abs(C[:, 5]), np.abs(C[:, 6])
-    expected = np.abs(C).max(axis=0)
-    assert_array_equal(column_peaks(from_dense(C)), expected)
-    assert_array_equal(column_peaks(from_sparse(sparse.csr_array(C))), expected)
-    Z = rng.standard_normal((60, 5))
-    Z[[0, 3]] = 0
-    coefficients = ridge_low_rank(Z, reg=0.1)
-    M = coefficients.core(0, 60)
-    assert_allclose(column_peaks(coefficients), np.abs(M).max(axis=0), rtol=1e-10)
-    assert_array_equal(column_peaks(coefficients)[[0, 3]], 0)
-
-
 @pytest.mark.parametrize("where", [0, 2, 39])
 @pytest.mark.parametrize("value", [0.0, 3.0])
 def test_a_draft_does_not_take_the_diagonal_of_a_point_that_nothing_represents(where, value, rng):
@@ -170,30 +118,6 @@ def test_a_draft_does_not_take_the_diagonal_of_a_point_that_nothing_represents(w
     assert_allclose(C.toarray(), expected.toarray(), rtol=1e-10)
     assert C[:, [where]].nnz == 0
     assert column_peaks(coefficients)[where] == 0
-
-
-def test_largest_of_few_takes_the_first_of_equal_ones(rng):
-    columns = np.sort(rng.permuted(np.tile(np.arange(90), (6, 1)), axis=1)[:, :60], axis=1)
-    values = rng.integers(0, 4, (6, 60)).astype(float)
-    values[1] = 0
-    counts, found, kept = largest_of_few(columns, values, 25)
-    dense = np.zeros((6, 90))
-    np.put_along_axis(dense, columns, values, axis=1)
-    expected = largest_per_row(dense, dense, 25)
-    for mine, other in zip((counts, found, kept), expected, strict=True):
-        assert_array_equal(mine, other)
-
-
-def test_symmetrised_is_the_formula(rng):
-    C = random_coefficients(15, rng) * (rng.random((15, 15)) < 0.3)
-    C[:, 2] = 0
-    scaled = np.abs(C) / np.where(C.any(axis=0), np.abs(C).max(axis=0), 1)
-    for convert in (sparse.csc_array, sparse.csr_array):
-        S = symmetrised(convert(C))
-        assert isinstance(S, sparse.csc_array)
-        assert_allclose(S.toarray(), scaled + scaled.T, rtol=1e-14)
-    stored_zeros = sparse.csc_array((np.zeros(3), ([0, 1, 2], [1, 1, 1])), shape=(3, 3))
-    assert_array_equal(symmetrised(stored_zeros).toarray(), 0)
 
 
 @given(

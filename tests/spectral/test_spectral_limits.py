@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.linalg import block_diag
 from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.exceptions import ConvergenceWarning
-from test_spectral import blocks, check, dense_pairs, random_graph, weakly_tied
+from test_spectral import blocks, check, random_graph, weakly_tied
 
 from subspaces.spectral import embedding
 from subspaces.spectral.embedding import leading_pairs, spectral_embedding
@@ -56,18 +56,6 @@ def test_the_solver_is_the_documented_one(n, density, k, solver, rng, monkeypatc
     assert arguments[-1] == k
     if name != "_dense_pairs":
         assert arguments[1] is null
-
-
-@pytest.mark.parametrize("share", [0.1, 0.105])
-def test_more_than_a_tenth_of_all_pairs_is_a_nearly_full_graph(share, monkeypatch):
-    used = []
-    monkeypatch.setattr(embedding, "DENSE_SIZE", 10)
-    for name in ("_dense_pairs", "_lanczos_pairs"):
-        monkeypatch.setattr(embedding, name, lambda *arguments, name=name: used.append(name))
-    n = 100
-    S = sparse.csr_array(np.arange(n * n).reshape(n, n) < share * n * n, dtype=float)
-    leading_pairs(S, np.ones(n), 1)
-    assert used == ["_lanczos_pairs" if share == 0.1 else "_dense_pairs"]
 
 
 # ------------------------------------------------------------------ Lanczos gives up
@@ -133,19 +121,6 @@ def test_eigenvalues_that_the_first_run_missed_are_found_by_the_next(step, misse
     assert min(tolerances) == tolerances[0] == 100 * np.finfo(float).eps
 
 
-def test_dense_pairs_leave_out_what_is_known(rng):
-    S, null = normalised(sparse.csr_array(random_graph(30, rng)))
-    all_values, all_vectors = np.linalg.eigh(S.toarray())
-    all_values, all_vectors = all_values[::-1], all_vectors[:, ::-1]
-    before = S.copy()
-    values, vectors = embedding._dense_pairs(S, all_values[:4], all_vectors[:, :4], 6)
-    assert_allclose(values, all_values[4:10], rtol=0, atol=1e-12)
-    assert_allclose(np.abs(np.sum(vectors * all_vectors[:, 4:10], axis=0)), 1, rtol=0, atol=1e-9)
-    values, _ = embedding._dense_pairs(S, np.ones(1), null[:, None], 29)
-    assert_allclose(values, all_values[1:], rtol=0, atol=1e-12)
-    assert_array_equal(S.toarray(), before.toarray())
-
-
 # ------------------------------------------------------------------ what is reported
 
 
@@ -179,21 +154,6 @@ def test_residuals_are_those_of_the_returned_pairs(rng, monkeypatch):
     assert (found.residuals[2:] > 1e-3).all()
 
 
-def test_the_warning_points_at_the_caller(rng, monkeypatch):
-    monkeypatch.setattr(embedding, "_RESIDUAL", {np.dtype(float): 0.0})
-    with pytest.warns(ConvergenceWarning) as caught:
-        spectral_embedding(blocks([14, 9], rng), 5)
-    assert caught[0].filename == __file__
-
-
-def test_signs_of_vectors_with_one_large_negative_entry_and_of_zeros():
-    vectors = np.array([[0.1, 0.0, 0.2], [-0.9, 0.0, 0.9], [0.3, 0.0, -0.1]], dtype=np.float32)
-    expected = vectors * np.array([-1, 1, 1], dtype=np.float32)
-    fixed = embedding._fix_signs(vectors)
-    assert fixed.dtype == np.float32
-    assert_array_equal(fixed, expected)
-
-
 # ------------------------------------------------------------------ odd graphs
 
 
@@ -204,16 +164,3 @@ def test_points_alone_with_a_loop_are_components_of_one(k, rng):
     found = spectral_embedding(W, k)
     assert found.n_components == 4
     check(found, W, max(4, min(k, 14)))
-
-
-def test_vectors_of_several_components_come_in_the_order_of_their_eigenvalues(rng):
-    """A small component may have the smaller eigenvalue: a path mixes slowly, a complete graph fast."""
-    path = np.diag(np.ones(11), 1)
-    W = sparse.csr_array(block_diag(1.0 - np.eye(20), path + path.T, random_graph(15, rng)))
-    values, _ = dense_pairs(W)
-    found = spectral_embedding(W, 20)
-    assert_allclose(found.eigenvalues, values[:20], rtol=0, atol=1e-10)
-    assert found.components[20] == 2
-    slowest = found.vectors[:, 3]
-    assert (np.abs(slowest[20:32]) > 1e-3).all()
-    assert_array_equal(slowest[:20], 0)

@@ -50,13 +50,6 @@ def test_search_is_exact_while_all_cells_are_probed(seed):
     assert (found == brute_force(X, 6)[cells.order]).all()
 
 
-def test_cells_do_not_depend_on_how_points_are_stored(seed):
-    X = np.random.default_rng(seed).standard_normal((3000, 4)).astype(np.float32)
-    single, double = build_cells(X, size=50, seed=seed), build_cells(X.astype(np.float64), size=50, seed=seed)
-    assert (single.order == double.order).all()
-    assert (single.centroids == double.centroids).all()
-
-
 @pytest.mark.parametrize("kind", ["general", "near ties", "copies", "grid"])
 def test_a_draft_with_errors_finds_what_exact_scores_find(seed, kind):
     """Scores of single precision, here with far larger errors, only say where to look."""
@@ -108,7 +101,7 @@ def test_equal_points_are_split_by_index(seed):
     assert (X[cells.order][found] == X[cells.order][:, None]).all()
 
 
-def test_crumbs_of_cells_still_give_enough_neighbours(seed, monkeypatch):
+def test_tiny_cells_still_give_enough_neighbours(seed, monkeypatch):
     monkeypatch.setattr(cells_module, "PROBED_POINTS", 1)
     monkeypatch.setattr(cells_module, "_MAX_PROBES", 2)
     X = np.random.default_rng(seed).standard_normal((60, 2))

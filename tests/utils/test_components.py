@@ -1,4 +1,4 @@
-"""Leading components of sparse points against LAPACK; the route of KTRR and of the front door that stands on them."""
+"""Leading components of sparse samples against LAPACK, and the route of KTRR that uses them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from subspaces import KTRR, SubspaceClustering
+from subspaces import KTRR
 from subspaces.estimators import ridge as ridge_estimator
 from subspaces.kernels.scaling import apply_scaling, fit_components, fit_scaling
-from subspaces.selection import candidates
 from subspaces.utils.components import leading_directions, mean_and_deviation
 
 K, N, M = 4, 1000, 900
@@ -60,11 +59,13 @@ def test_mean_and_deviation_of_sparse_points(topics):
 
 
 @pytest.mark.parametrize("assign_labels", ["kmeans", "modularity"])
-def test_sparse_points_of_few_features_are_as_dense_ones(partition):
+def test_sparse_samples_of_few_features_are_as_dense_ones(assign_labels):
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(60, 20)) * 0.1 + centre for centre in np.eye(20)[:4]])
     X[np.abs(X) < 0.05] = 0
-    models = [KTRR(4, solver="two_scale", assign_labels=partition).fit(points) for points in (X, sparse.csr_array(X))]
+    models = [
+        KTRR(4, solver="two_scale", assign_labels=assign_labels).fit(points) for points in (X, sparse.csr_array(X))
+    ]
     assert models[1].solver_ == "two_scale"
     np.testing.assert_array_equal(models[0].labels_, models[1].labels_)
     new = rng.normal(size=(30, 20)) * 0.1 + np.eye(20)[np.arange(30) % 4]
@@ -82,18 +83,6 @@ def test_route_of_many_sparse_points(topics, monkeypatch):
     assert adjusted_rand_score(model.labels_[shuffled], again.labels_) == 1
     np.testing.assert_array_equal(model.predict(X[:50]), model.labels_[:50])
     assert adjusted_rand_score(y, model.predict(sparse.csr_array(X * 2.0))) > 0.9  # new points, by their direction
-
-
-def test_front_door_of_many_sparse_points(topics, monkeypatch):
-    X, y = topics
-    monkeypatch.setattr(ridge_estimator, "DENSE_SIZE", 900)
-    monkeypatch.setattr(candidates, "LARGE", 900)
-    model = SubspaceClustering().fit(X)
-    assert model.estimator_.kernel in ("rbf", "exponential")  # the others have no route
-    assert model.n_clusters_ == K
-    assert adjusted_rand_score(y, model.labels_) > 0.95
-    assert model.confidence_.shape == (N,)
-    assert "4 groups" in model.verdict_
 
 
 def test_memory_stays_sparse(monkeypatch):

@@ -14,12 +14,11 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 from test_decompositions import check_pairs, raises
 
 import subspaces
-from subspaces.datasets import make_subspaces
 from subspaces.graphs import postprocessing
+from subspaces.graphs.local import self_tuned_graph
 from subspaces.graphs.postprocessing import dscnet_affinity
 from subspaces.landmarks import spectral_embedded as embedded
-from subspaces.landmarks.spectral_embedded import self_tuned_graph, spectral_embedded
-from subspaces.representation._nuclear import Shrinkage
+from subspaces.landmarks.spectral_embedded import spectral_embedded
 from subspaces.spectral import embedding
 from subspaces.spectral.embedding import leading_pairs
 from subspaces.utils import decompositions
@@ -97,17 +96,6 @@ def test_the_embedding_goes_on_with_another_solver(graph, failure, dense_size, m
                 leading_pairs(S, null, 3)
 
 
-def test_multigrid_that_breaks_down_gives_way_to_lanczos(graph, monkeypatch):
-    pytest.importorskip("pyamg")
-    S, null = graph
-    expected, _ = leading_pairs(S, null, 3)
-    monkeypatch.setattr(embedding, "DENSE_SIZE", 0)
-    monkeypatch.setattr(embedding, "FULL_GRAPH_SIZE", 0)
-    monkeypatch.setattr(embedding, "MULTIGRID_SIZE", 0)
-    monkeypatch.setattr(decompositions, "lobpcg", raises)
-    assert_allclose(leading_pairs(S, null, 3)[0], expected, atol=1e-9)
-
-
 @pytest.mark.parametrize("largest", [True, False])
 def test_block_pairs(largest, rng):
     A = sparse.csr_array(np.diag(np.arange(1.0, 81)))
@@ -142,19 +130,6 @@ def test_dscnet_affinity_goes_on_with_lapack(failure, rng, monkeypatch):
 
 
 # ------------------------------------------------------------------ callers
-
-
-def test_a_direction_that_vanishes_makes_the_shrinkage_exact(rng):
-    shrink = Shrinkage(2)
-    basis = np.eye(20)[:, :5]
-    assert shrink._from_basis(np.pad(np.diag([3.0, 2.0]), ((0, 30), (0, 18))), basis) is None
-
-
-def test_subspaces_at_an_angle_below_rounding():
-    """The cosines of 1e-7 degrees are one: cosines as a matrix have no Cholesky factor without jitter."""
-    X, _ = make_subspaces(3, 2, 10, 30, angle=1e-7, random_state=0)
-    assert np.isfinite(X).all()
-    assert np.linalg.svd(X, compute_uv=False)[2] < 1e-6
 
 
 def test_nothing_else_decomposes():

@@ -8,8 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from subspaces.selection.result import RunnerUp, Trial
-from subspaces.selection.search import _runner_up
 from subspaces.spectral import kmeans, partition
 from subspaces.utils.distances import nearest_neighbors
 from subspaces.utils.ordering import canonical_order, hash_rows, inverse_of, reordered, rows_of
@@ -120,27 +118,6 @@ def test_leiden_does_not_see_the_last_bits(rng):
         other = W * scale
         other.data *= 1 + 1e-14 * rng.standard_normal(len(other.data))
         assert_array_equal(partition.cut_by_modularity(other), expected)
-
-
-def trial(score):
-    return Trial(None, "rbf", 1.0, 5, False, "kmeans", 3, 1, 0.5, 0.1, 0.9, 0.0, score)
-
-
-def test_runner_up_is_the_best_other_answer():
-    one, two = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 2, 2])
-    scores = [trial(0.5), trial(0.8), trial(0.79), trial(0.7), trial(float("nan"))]
-    found = _runner_up(scores, [two, one, one, two, two], 1)
-    assert found == RunnerUp(scores[3], pytest.approx(np.exp(-0.1)), pytest.approx(found.similarity))
-    assert not found.is_as_good
-    assert _runner_up(scores[1:3], [one, one], 0) is None
-
-
-def test_runner_up_in_words():
-    assert str(RunnerUp(trial(0.8), 1.0, 0.4)).startswith(
-        "As good: Gaussian (rbf) kernel on the data as it is, reg 1, 5"
-    )
-    assert str(RunnerUp(trial(0.8), 0.985, 0.4)).startswith("Nearly as good: Gaussian (rbf) kernel")
-    assert str(RunnerUp(trial(0.8), 1.0, 0.4)).endswith("; its clusters differ (agreement 0.40 of 1).")
 
 
 def test_columns_of_rounding_do_not_decide_the_order():

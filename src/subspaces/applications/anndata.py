@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from subspaces.engine.confidence import summarize
 from subspaces.estimators.ktrr import KTRR
-from subspaces.graphs.lengths import edge_lengths
+from subspaces.graphs.affinity import edge_lengths
 from subspaces.selection.auto import SubspaceClustering
 from subspaces.utils.choices import AssignLabels
 from subspaces.utils.types import Data

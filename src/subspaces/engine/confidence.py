@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from subspaces.graphs.lengths import edge_distances, far_points
+from subspaces.graphs.affinity import edge_distances, far_points
 from subspaces.kernels import is_precomputed
 from subspaces.kernels.scaling import apply_scaling
 from subspaces.spectral.hierarchy import ClusterTree, cluster_tree

@@ -1,4 +1,4 @@
-"""Samples → clusters by a method that looks at all of them through landmarks: the one way, in memory and on workers."""
+"""Run a method that looks at all samples through landmarks, in memory or on workers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from subspaces.utils.types import Array, Labels
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run found, in the order in which the samples were given.
+    """Hold what a run found, in the order in which the samples were given.
 
     Attributes
     ----------
     labels : cluster of each sample, −1 for noise
-    model : what the method learnt (:class:`~subspaces.engine.predict.Model`); None where there was nothing to learn
-    predictor : what labels new samples
+    model : a :class:`~subspaces.engine.predict.Model`; None where there was nothing to learn
+    predictor : labels new samples
     order : rows in the order in which the method saw them
     timings : seconds of each stage
     """
@@ -40,8 +40,8 @@ class Outcome:
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters; noise is none."""
-        return _count(self.labels)
+        """Count the clusters; noise is none."""
+        return int(np.count_nonzero(np.bincount(self.labels + 1)[1:]))
 
 
 def run_landmarks(
@@ -54,12 +54,12 @@ def run_landmarks(
     block_bytes: int = BLOCK_BYTES,
     listen: Listener | None = None,
 ) -> Outcome:
-    """Return from samples in memory to clusters.
+    """Cluster samples in memory.
 
     Parameters
     ----------
     X : array of shape (n, m)
-    solve : samples, and who is told of stages → a frozen :class:`~subspaces.engine.predict.Model`
+    solve : (samples, listener of stages) → a frozen :class:`~subspaces.engine.predict.Model`
     n_clusters : wanted; None lets the method find it
     scaling : rule for the samples (:mod:`subspaces.kernels.scaling`)
     units : whether a common factor of all samples matters to the method
@@ -82,41 +82,34 @@ def run_points(
     row_hashes: Array | None = None,
     listen: Listener | None = None,
 ) -> Outcome:
-    """Return from samples, wherever they are, to clusters; with the hashes of all rows copies get one label."""
+    """Cluster samples, wherever they are; with the hashes of all rows copies get one label."""
     timer = Timer(listen)
     model = solve(points, timer.stage)
     found = np.asarray(model.labels, dtype=np.intp)
     labels = found if row_hashes is None else label_of_most_copies(found, row_hashes)
     model = replace(model, labels=labels)
-    several = _count(labels) > 1
+    # clusters that consisted of other clusters' copies alone are empty: predict follows most of their samples
+    moved = {int(k): int(np.bincount(labels[found == k] + 1).argmax()) - 1 for k in np.setdiff1d(found, labels)}
     predictor = ByModel(
         dtype=points.dtype.type,
         largest=largest,
         scaling=points.scaling,
-        model=model if several else None,
-        moved=moved(found, labels),
+        model=model,
+        moved=moved,
         only=int(labels.max()),
         block_bytes=points.block_bytes,
     )
-    return Outcome(labels, model, predictor, points.order, timer.seconds)
+    outcome = Outcome(labels, model, predictor, points.order, timer.seconds)
+    return outcome if outcome.n_clusters > 1 else replace(outcome, predictor=replace(predictor, model=None))
 
 
 def one_cluster(n: int, dtype: Any, n_clusters: int | None) -> Outcome:
-    """Return one cluster was wanted, or all samples are equal: saying anything else would be an invention."""
+    """Put all samples into one cluster: one was wanted, or all samples are equal."""
     if n_clusters not in (1, None):
         text = f"all {n} points are equal: 1 cluster found instead of n_clusters={n_clusters}."
         warn_caller(text, ConvergenceWarning)
     predictor = ByModel(dtype=np.dtype(dtype).type, largest=0.0, scaling=Scaling(), model=None, moved={})
     return Outcome(np.zeros(n, dtype=np.intp), None, predictor)
-
-
-def moved(found: Labels, kept: Labels) -> dict[int, int]:
-    """Return clusters that consisted of other clusters' copies alone, and where most of these went.
-
-    ``predict`` follows.
-    """
-    empty = np.setdiff1d(found, kept)
-    return {int(label): int(np.bincount(kept[found == label] + 1).argmax()) - 1 for label in empty}
 
 
 def check_landmarks(n_clusters: int, n_landmarks: int) -> None:
@@ -126,7 +119,3 @@ def check_landmarks(n_clusters: int, n_landmarks: int) -> None:
             f"n_landmarks={n_landmarks} must not be less than n_clusters={n_clusters}: every cluster needs a "
             "landmark, better some dozens of them. Take more landmarks."
         )
-
-
-def _count(labels: Labels) -> int:
-    return int(np.count_nonzero(np.bincount(labels + 1)[1:]))

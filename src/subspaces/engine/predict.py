@@ -11,7 +11,7 @@ from scipy import sparse
 
 from subspaces.engine.run import FitResult
 from subspaces.engine.validation import within_reach
-from subspaces.graphs.lengths import edge_distances, fence
+from subspaces.graphs.affinity import edge_distances, fence
 from subspaces.kernels import Kernel
 from subspaces.kernels.scaling import Scaling, apply_scaling
 from subspaces.landmarks.points import BLOCK_BYTES, label_blocks

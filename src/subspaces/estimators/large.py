@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -19,11 +19,10 @@ from subspaces.engine.validation import check_count
 from subspaces.estimators.base import COUNT, POSITIVE, SubspaceClusterer
 from subspaces.estimators.callbacks import announced
 from subspaces.kernels import KERNELS, DistanceKernel, DotKernel, Kernel, KernelLike, as_kernel
-from subspaces.landmarks import bipartite, centroid_graph, kernel_kmeans, nystrom_features
+from subspaces.landmarks import bipartite, kernel_graph
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.spectral_embedded import sec
 from subspaces.utils import memory
-from subspaces.utils.choices import Bandwidth
 from subspaces.utils.listening import Listener
 from subspaces.utils.types import Array
 
@@ -34,7 +33,7 @@ SPACES = tuple(name for name, kind in KERNELS.items() if issubclass(kind, Distan
 
 
 def keep_outcome(estimator: Any, found: Outcome, keeps: tuple[str, ...]) -> None:
-    """Fitted attributes from an outcome; `keeps` are those of the model, whose names get an underscore."""
+    """Set fitted attributes from an outcome; `keeps` are those of the model, whose names get an underscore."""
     estimator.labels_ = found.labels
     estimator.n_clusters_ = found.n_clusters
     estimator.timings_ = dict(found.timings)
@@ -45,7 +44,7 @@ def keep_outcome(estimator: Any, found: Outcome, keeps: tuple[str, ...]) -> None
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ByLandmarks:
-    """What the landmark methods share: their fit; a class says what solves it and what is kept. A mixin.
+    """Fit a method with landmarks; a class names what solves it and what is kept. A mixin.
 
     Parameters
     ----------
@@ -58,7 +57,7 @@ class ByLandmarks:
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"n_clusters": [COUNT]}
     _method: ClassVar[Callable[..., Any]]
-    """Points and the parameters of its signature → a model."""
+    """Samples and the parameters of its signature → a model."""
     _keeps: ClassVar[tuple[str, ...]]
     _kernels: ClassVar[tuple[str, ...]] = ()
     """Names of the kernels that the method can use."""
@@ -66,7 +65,7 @@ class ByLandmarks:
     """p × p arrays in float64 that a fit holds at its peak. Measured (``benchmarks/memory.py``)."""
 
     def _work_bytes(self, n: int, p: int) -> int:
-        """Memory of the method besides those and the embedding."""
+        """Return the memory of the method besides those and the embedding."""
         return 0
 
     def _keep(self, found: Outcome) -> None:
@@ -88,7 +87,7 @@ class ByLandmarks:
         seed = self._drawn_seed()
 
         def solve(points: Points, stage: Listener) -> Any:
-            exponent = points.scaling.exponent  # the samples were divided by 2 to this power: so are given lengths
+            exponent = points.scaling.exponent  # samples were divided by 2 to this power: so are given lengths
             if kernel is not None:
                 own["kernel"] = kernel.scaled(exponent)
             elif not isinstance(own.get("bandwidth", ""), str):
@@ -100,30 +99,47 @@ class ByLandmarks:
         with announced(self) as listen:
             found = run_landmarks(X, solve, n_clusters=k, scaling=self.scaling, units=units, listen=listen)
         self._keep(found)
-        if found.model is not None:  # else it has been said
+        if found.model is not None:  # else it was warned already
             self._warn_if_fewer(found.n_clusters, "too few points differ, or too few landmarks stand for them")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KASP(ByLandmarks, SubspaceClusterer):
+class ByKernelGraph(ByLandmarks):
+    """Share the kernel of KASP, NystromSC and AKK. A mixin.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"}, callable or Kernel
+        Affinity of two samples.
+    bandwidth : {"rms", "mean", "median"} or float
+        σ of the kernel, taken from the landmarks; see :class:`~subspaces.kernels.DistanceKernel`.
+
+    Attributes
+    ----------
+    landmarks_ : array of shape (p, m), as scaled
+    kernel_ : the kernel with its bandwidth
+    """
+
+    kernel: KernelLike = "rbf"
+    bandwidth: float | str = "rms"
+
+    _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(AFFINITIES)), callable, Kernel]}
+    _kernels = AFFINITIES
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KASP(ByKernelGraph, SubspaceClusterer):
     """K-means-based approximate spectral clustering (KASP): cluster the centroids, copy their labels to the samples.
 
     Parameters
     ----------
     n_landmarks : int, default=1000
         p, number of centroids. With as many as there are samples the labels are those of :class:`~subspaces.SC`.
-    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"}, callable or Kernel
-        Affinity of two centroids.
-    bandwidth : {"rms", "mean", "median"} or float
-        σ of the kernel, taken from the centroids; see :class:`~subspaces.kernels.DistanceKernel`.
-    n_init : int, default=10
-        Starts of the final k-means.
 
     Attributes
     ----------
     landmarks_ : array of shape (at most p, m), the centroids, as scaled
     landmark_labels_ : their labels
-    kernel_ : the kernel with its bandwidth
 
     Examples
     --------
@@ -132,33 +148,23 @@ class KASP(ByLandmarks, SubspaceClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    kernel: KernelLike = "rbf"
-    bandwidth: float | Bandwidth = "rms"
-
-    _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(AFFINITIES)), callable, Kernel]}
-    _method, _n_squares, _kernels = centroid_graph.kasp, centroid_graph.SQUARES, AFFINITIES
+    _method, _n_squares = kernel_graph.kasp, kernel_graph.KASP_SQUARES
     _keeps = ("landmarks", "landmark_labels", "kernel")
     cost = "k-means with p centroids, O(n p m), and O(p³)"
     reference = "Yan, Huang, Jordan: Fast approximate spectral clustering, KDD 2009"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NystromSC(ByLandmarks, SubspaceClusterer):
+class NystromSC(ByKernelGraph, SubspaceClusterer):
     """Nyström spectral clustering: eigenvectors of the full kernel graph from its columns at p random samples.
 
     Parameters
     ----------
     n_landmarks : int, default=1000
         p, columns of the kernel matrix used. With all of them the eigenvectors are exact.
-    kernel : {"rbf", "exponential", "inverse_square", "inverse_distance"}, callable or Kernel
-        Affinity of two samples.
-    bandwidth : {"rms", "mean", "median"} or float
-        σ of the kernel, taken from the landmarks.
 
     Attributes
     ----------
-    landmarks_ : array of shape (p, m), as scaled
-    kernel_ : the kernel with its bandwidth
     eigenvalues_ : of the approximated normalised affinity, largest (about 1) first
     cluster_centers_ : centres of the embedded samples
 
@@ -169,22 +175,18 @@ class NystromSC(ByLandmarks, SubspaceClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    kernel: KernelLike = "rbf"
-    bandwidth: float | Bandwidth = "rms"
-
-    _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(AFFINITIES)), callable, Kernel]}
-    _method, _n_squares, _kernels = nystrom_features.nystrom_sc, nystrom_features.SQUARES, AFFINITIES
+    _method, _n_squares = kernel_graph.nystrom_sc, kernel_graph.NYSTROM_SQUARES
     _keeps = ("landmarks", "kernel", "eigenvalues", "cluster_centers")
     cost = "O(n p (m + p)), three passes, no n × p array"
     reference = "Fowlkes, Belongie, Chung, Malik: Spectral grouping using the Nyström method, IEEE TPAMI 26 (2004)"
 
     def _work_bytes(self, n: int, p: int) -> int:
-        return nystrom_features.row_bytes(n, p)
+        return kernel_graph.nystrom_bytes(n, p)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SEC(ByLandmarks, SubspaceClusterer):
-    """Spectral embedded clustering (SEC): a sample is embedded, all other samples follow by a linear map.
+    """Spectral embedded clustering (SEC): a subset is embedded, all other samples follow by a linear map.
 
     Parameters
     ----------
@@ -193,7 +195,7 @@ class SEC(ByLandmarks, SubspaceClusterer):
     n_neighbors : int, default=5
         Neighbours each landmark is joined to.
     error_weight : float, default=1
-        μ, how much the linear map counts against the graph.
+        μ, weight of the linear map against the graph.
     reg : float, default=0.01
         Ridge penalty of the map: γ is `reg` times the mean diagonal entry of X_cᵀX_c, so that units do not matter.
 
@@ -232,7 +234,7 @@ class SEC(ByLandmarks, SubspaceClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class AKK(ByLandmarks, SubspaceClusterer):
+class AKK(ByKernelGraph, SubspaceClusterer):
     """Approximate kernel k-means (AKK): k-means in a kernel space, centres spanned by p landmarks.
 
     Parameters
@@ -245,13 +247,9 @@ class AKK(ByLandmarks, SubspaceClusterer):
         Starts by k-means++ on 10,000 samples; the best goes on with all samples.
     max_iter : int, default=50
         Passes over all samples.
-    bandwidth : {"rms", "mean", "median"} or float
-        σ of the kernel, taken from the landmarks.
 
     Attributes
     ----------
-    landmarks_ : array of shape (p, m), as scaled
-    kernel_ : the kernel with its bandwidth
     centres_ : weights of the landmarks in the centres
     n_iter_ : passes over all samples
 
@@ -262,23 +260,21 @@ class AKK(ByLandmarks, SubspaceClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    kernel: KernelLike = "rbf"
-    bandwidth: float | Bandwidth = "rms"
     max_iter: int = 50
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(SPACES)), callable, Kernel]}
-    _method, _kernels = kernel_kmeans.akk, SPACES
+    _method, _kernels = kernel_graph.akk, SPACES
     _keeps = ("landmarks", "kernel", "centres", "n_iter")
     cost = "O(n p (m + n_clusters)) per pass, no n × p array"
     reference = "Chitta, Jin, Havens, Jain: Approximate kernel k-means, KDD 2011"
 
     def _work_bytes(self, n: int, p: int) -> int:
-        return kernel_kmeans.work_bytes(n, p)
+        return kernel_graph.akk_bytes(n, p)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Bipartite(ByLandmarks):
-    """What the two methods share whose graph is one between samples and their near landmarks.
+    """Share the graph between samples and near landmarks of LSC and USPEC. A mixin.
 
     Parameters
     ----------
@@ -296,7 +292,7 @@ class Bipartite(ByLandmarks):
     """
 
     n_neighbors: int = 5
-    bandwidth: float | str = "neighbors"
+    bandwidth: float | Literal["neighbors"] = "neighbors"
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"bandwidth": [StrOptions({"neighbors"}), POSITIVE]}
     _keeps = ("landmarks", "bandwidth", "cluster_centers")
@@ -327,7 +323,7 @@ class LSC(Bipartite, SubspaceClusterer):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    landmarks: str = "kmeans"
+    landmarks: Literal["kmeans", "random"] = "kmeans"
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"landmarks": [StrOptions({"kmeans", "random"})]}
     _method = bipartite.lsc

@@ -29,7 +29,6 @@ from subspaces.landmarks.collaborative import CollaborativeClassifier
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.sample_cluster_classify import SampledModel, asked, sample_cluster_classify
 from subspaces.landmarks.samplers import SAMPLERS, Sampler
-from subspaces.utils.choices import AssignLabels, GraphName, Scaling
 from subspaces.utils.listening import Listener
 from subspaces.utils.types import Array
 
@@ -38,27 +37,27 @@ FRAMEWORK = "Peng, Tang, Zhang, Yi, Xiao: A unified framework for representation
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Sampled(SubspaceClusterer):
-    """Algorithm 2 with any parts. A subclass says which: ``_method`` or ``_new_clusterer``, and ``_new_classifier``.
+    """Run Algorithm 2 with any parts; a subclass names ``_method`` or ``_new_clusterer``, and ``_new_classifier``.
 
     Parameters
     ----------
     n_landmarks : int, default=1000
         δ, samples that are clustered. With as many as there are samples the labels are the clusterer's own.
     sampler : {"uniform", "kmeans++", "leverage", "exemplars"} or callable, default="uniform"
-        How landmarks are chosen (:mod:`subspaces.landmarks.samplers`); a callable takes X, `n_landmarks` and a
+        Rule that chooses landmarks (:mod:`subspaces.landmarks.samplers`); a callable takes X, `n_landmarks` and a
         :class:`numpy.random.Generator` and returns row numbers.
     n_draws : int, default=1
-        Samples drawn. With several, each is clustered and classified, the names of the clusters are matched to those
+        Subsets drawn. With several, each is clustered and classified, the names of the clusters are matched to those
         of the draw that agrees most with the others, and the classifiers vote with their probabilities.
 
     Attributes
     ----------
     landmark_indices_ : array of shape (δ,), row numbers of the landmarks (of the reference draw)
     clusterer_ : the clusterer fitted on them
-    classifier_ : what labels new samples
+    classifier_ : labels new samples
     n_iter_ : steps of the solver, where the clusterer has one
     agreement_ : mean adjusted Rand index between draws, only with several
-        How much the result depends on chance: near 0, a vote has nothing to agree on and other parameters are needed.
+        Near 0 the result depends on chance: a vote has nothing to agree on and other parameters are needed.
     """
 
     n_landmarks: int = 1000
@@ -73,10 +72,10 @@ class Sampled(SubspaceClusterer):
     }
     _block_bytes: ClassVar[int] = 4 * 2**20  # stays in cache from scaling to label
     _method: ClassVar[type[SubspaceClusterer]]
-    """What clusters the landmarks in a named method."""
+    """Clusterer of the landmarks in a named method."""
 
     def _new_clusterer(self) -> Any:
-        """Return the unfitted clusterer; what has the name of one of its parameters is handed on."""
+        """Return the unfitted clusterer; parameters that it shares with this method are handed on."""
         shared = {field.name for field in fields(self._method)} & {field.name for field in fields(self)}
         shared -= {"scaling", "random_state", "verbose"}  # scaled before, for the classifier too; seeded by the draw
         own = {name: getattr(self, name) for name in shared}
@@ -101,7 +100,7 @@ class Sampled(SubspaceClusterer):
         self._keep(found)
 
     def _solve(self, n: int) -> Callable[[Points, Listener], SampledModel]:
-        """Return what makes clusters of n samples."""
+        """Return the function that clusters n samples."""
         check_count(self.n_clusters, n)
         clusterer, seed = self._new_clusterer(), self._drawn_seed()
         check_landmarks(asked(clusterer), self.n_landmarks)
@@ -121,7 +120,7 @@ class Sampled(SubspaceClusterer):
         return hasattr(self, "kernel") and as_kernel(self.kernel).sees_units
 
     def _keep(self, found: Outcome) -> None:
-        """Fitted attributes from an outcome."""
+        """Set fitted attributes from an outcome."""
         keep_outcome(self, found, ("landmark_indices", "clusterer", "classifier"))
         if found.model is None:
             return
@@ -157,10 +156,10 @@ class Sampled(SubspaceClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SampledClusterer(Sampled):
-    """Sample, cluster, classify: makes any clusterer linear in n.
+    """Sample, cluster, classify: make any clusterer linear in n.
 
-    Some samples, the landmarks, are clustered; a classifier learns their labels and gives all other samples theirs.
-    Time and memory of the clusterer depend on `n_landmarks` alone, the rest is one pass over the samples.
+    Some samples, the landmarks, are clustered; a classifier learns their labels and labels all other samples. Time and
+    memory of the clusterer depend on `n_landmarks` alone, the rest is one pass over the samples.
 
     Parameters
     ----------
@@ -172,9 +171,9 @@ class SampledClusterer(Sampled):
     classifier : scikit-learn classifier or None, default=None
         Anything with ``fit`` and ``predict``; it is cloned. None is the paper's network with 10 hidden units.
     scaling : {None, "unit", "max", "minmax", "standard"}, default=None
-        Scaling of the input, settled on all samples, seen by clusterer and classifier.
+        Scaling of the input, fitted to all samples, seen by clusterer and classifier.
     random_state : int, RandomState, Generator or None, default=0
-        Seed of the sample, and of clusterer and classifier where these have none of their own.
+        Seed of the draw, and of clusterer and classifier where these have none of their own.
 
     Attributes
     ----------
@@ -225,7 +224,7 @@ class SampledClusterer(Sampled):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class EKTRR(WithKernel, Sampled):
-    """Extended KTRR (EKTRR), Algorithm 2 of the paper: KTRR on a sample, a small network for the rest.
+    """Extended KTRR (EKTRR), Algorithm 2 of the paper: KTRR on a subset, a small network for the rest.
 
     δ samples are drawn uniformly and clustered by :class:`~subspaces.KTRR`; a network with one hidden layer of 10 units
     learns their labels and classifies all other samples.
@@ -261,8 +260,8 @@ class EKTRR(WithKernel, Sampled):
     reg: float = 1.0
     affine: bool = False
     n_nonzero: int | None = 5
-    graph: GraphName = "symmetric"
-    assign_labels: AssignLabels = "kmeans"
+    graph: str = "symmetric"
+    assign_labels: str = "kmeans"
     n_init: int = 20
 
     _method = KTRR
@@ -272,7 +271,7 @@ class EKTRR(WithKernel, Sampled):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ByResiduals:
-    """Beside :class:`Sampled`, what the other three share: ridge residuals classify the samples.
+    """Classify by ridge residuals, as SSSC, SLSR and SLRR do. A mixin.
 
     Parameters
     ----------
@@ -282,8 +281,8 @@ class ByResiduals:
         The authors scale every sample to length 1.
     """
 
-    scaling: Scaling | None = "unit"
-    assign_labels: AssignLabels = "kmeans"
+    scaling: str | None = "unit"
+    assign_labels: str = "kmeans"
     n_init: int = 20
     classifier_reg: float = 1e-6
     normalize_residual: bool = False
@@ -296,7 +295,7 @@ class ByResiduals:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SSSC(ByResiduals, Sampled):
-    """Scalable sparse subspace clustering (SSSC): SSC on a sample, ridge residuals for the rest.
+    """Scalable sparse subspace clustering (SSSC): SSC on a subset, ridge residuals for the rest.
 
     Parameters
     ----------
@@ -324,7 +323,7 @@ class SSSC(ByResiduals, Sampled):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SLSR(ByResiduals, Sampled):
-    """Scalable least squares regression (SLSR): LSR1 on a sample, ridge residuals for the rest.
+    """Scalable least squares regression (SLSR): LSR1 on a subset, ridge residuals for the rest.
 
     Parameters
     ----------
@@ -347,7 +346,7 @@ class SLSR(ByResiduals, Sampled):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SLRR(ByResiduals, Sampled):
-    """Scalable low-rank representation (SLRR): LRR2 on a sample, ridge residuals for the rest.
+    """Scalable low-rank representation (SLRR): LRR2 on a subset, ridge residuals for the rest.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""C → W = |C| + |C|ᵀ (eq. 3.13), its connected components, and the repair of graphs that fall apart."""
+"""Build W = |C| + |C|ᵀ (eq. 3.13), find its components, join those of graphs that fall apart, measure its edges."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from subspaces.graphs.truncation import column_peaks, symmetrised, symmetrised_c
 from subspaces.representation.coefficients import Coefficients
 from subspaces.utils.blocks import row_blocks
 from subspaces.utils.ties import first_largest, levels
-from subspaces.utils.types import Array, Labels, Sparse
+from subspaces.utils.types import Array, Data, Labels, Sparse
 
 
 def affinity(coefficients: Sparse) -> Sparse:
-    """Symmetric non-negative graph W = |C| + |C|ᵀ (eq. 3.13) as a CSR array.
+    """Return the symmetric non-negative graph W = |C| + |C|ᵀ (eq. 3.13) as a CSR array.
 
     Examples
     --------
@@ -30,12 +30,12 @@ def affinity(coefficients: Sparse) -> Sparse:
 
 
 def components(W: Sparse) -> tuple[int, Labels]:
-    """Connected components that have at least one edge: their number, and one label per point.
+    """Return the number of connected components with at least one edge, and one label per sample.
 
-    Components are numbered by decreasing size (ties: by their first point). Points without any edge get −1: a
-    component is evidence of a cluster, a point nothing is known about is not.
+    Components are numbered by decreasing size (ties: by their first sample). Samples without any edge get −1: a
+    component is evidence of a cluster, a sample nothing is known about is not.
     """
-    if (W.data == 0).any():  # a stored zero is no edge
+    if (W.data == 0).any():  # a stored zero is not an edge
         W = W.copy()
         W.eliminate_zeros()
     _, raw = connected_components(W, directed=False)
@@ -53,9 +53,9 @@ def join_components(W: Sparse, coefficients: Coefficients, n_clusters: int) -> S
     """Add edges until W has no more components than clusters, smallest components first.
 
     A truncated graph often falls into more pieces than there are clusters; its eigenvectors then only say which
-    piece a point is in. Each piece, from the smallest up, is tied to the rest by the strongest coefficient (before
+    piece a sample is in. Each piece, from the smallest up, is tied to the rest by the strongest coefficient (before
     truncation) that leaves it, with the weight |c_ij|/max_k |c_kj| + |c_ji|/max_k |c_ki| that the symmetric graph
-    gives it. Points without any edge are treated as pieces of their own, unless all their coefficients are zero:
+    gives it. Samples without any edge are treated as pieces of their own, unless all their coefficients are zero:
     those do not count and nothing is tied to them. Pieces without any coefficient to the rest stay as they are.
     """
     peaks = column_peaks(coefficients)
@@ -76,7 +76,7 @@ def join_components(W: Sparse, coefficients: Coefficients, n_clusters: int) -> S
 def _strongest_edges_out(
     coefficients: Coefficients, peaks: Array, pieces: Labels, n_pieces: int
 ) -> tuple[Array, Array, Array]:
-    """For each piece: the point inside, the point outside and the weight of its strongest way out."""
+    """Return for each piece the sample inside, the sample outside and the weight of its strongest edge out."""
     n = coefficients.n_samples
     outside, weight = np.zeros(n, dtype=np.intp), np.zeros(n)
     if coefficients.matrix is not None:
@@ -101,8 +101,8 @@ def _add_edges(
 ) -> tuple[Sparse, int]:
     """Add at most `n_joins` of the proposed edges, smallest pieces first, skipping those joined meanwhile.
 
-    Only pieces up to twice the smallest size that can be tied take part: what they become is looked at again before
-    any larger piece is joined.
+    Only pieces up to twice the smallest size that can be tied take part: components are counted anew before any
+    larger piece is joined.
     """
     inside, outside, weight = edges
     sizes = np.bincount(pieces[pieces >= 0])
@@ -119,3 +119,36 @@ def _add_edges(
     i, j, w = inside[chosen], outside[chosen], weight[chosen].astype(W.dtype)
     extra = sparse.coo_array((np.r_[w, w], (np.r_[i, j], np.r_[j, i])), shape=W.shape)
     return (W + extra).tocsr(), len(chosen)
+
+
+def edge_lengths(W: Sparse, X: Data, others: Data | None = None) -> Sparse:
+    """Return the distance between the two samples of each edge of W; its columns may belong to `others`."""
+    edges, others = sparse.coo_array(W), X if others is None else others
+    length = np.empty(edges.nnz, dtype=X.dtype)
+    for start, stop in row_blocks(edges.nnz, 3 * X.shape[1] * X.dtype.itemsize):
+        difference = X[edges.row[start:stop]] - others[edges.col[start:stop]]
+        square = difference * difference
+        length[start:stop] = np.sqrt(np.asarray(square.sum(axis=1)).ravel())
+    return sparse.coo_array((length, (edges.row, edges.col)), shape=W.shape)
+
+
+def edge_distances(W: Sparse, X: Data, others: Data | None = None) -> Array:
+    """Return the mean distance of each sample to its neighbours, weighted by the edges; NaN without edges."""
+    edges, lengths, n = sparse.coo_array(W), edge_lengths(W, X, others), W.shape[0]
+    with np.errstate(invalid="ignore"):
+        return np.bincount(edges.row, edges.data * lengths.data, minlength=n) / np.bincount(edges.row, edges.data, n)
+
+
+def far_points(distance: Array) -> Array:
+    """Mark samples beyond :func:`fence`."""
+    return np.asarray(distance > fence(distance))
+
+
+def fence(distance: Array) -> float:
+    """Return Tukey's fence on a log scale, 1.5 interquartile ranges above the third quartile, or infinity.
+
+    Copies have no distance and are left out.
+    """
+    known = np.log(distance[distance > 0])
+    low, high = np.quantile(known, [0.25, 0.75]) if len(known) else (0.0, np.inf)
+    return float(np.exp(high + 1.5 * (high - low)))

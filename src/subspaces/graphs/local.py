@@ -1,6 +1,6 @@
-"""X → W at once, no representation between: local subspace affinity (LSA), heat kernel (plain spectral clustering).
+"""Build W from X without a representation: local subspace affinity (LSA), heat kernel (plain spectral clustering).
 
-Both compare two points by a symmetric measure w(x, y) = w(y, x) ≥ 0, so there are no coefficients to make symmetric.
+Both compare two samples by a symmetric measure w(x, y) = w(y, x) ≥ 0, so there are no coefficients to symmetrise.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from subspaces.utils.types import Array, Sparse
 
 
 def lsa(X: Array, *, subspace_dim: int = 4, n_neighbors: int = 6, rank: int | None = None) -> Array:
-    r"""Local subspace affinity: compare the subspaces spanned around two points.
+    r"""Compare the subspaces spanned around two samples: local subspace affinity.
 
-    Points are projected on the `rank` leading singular vectors (without the singular values) and scaled to unit
-    length; point i and the `n_neighbors` points at the smallest angles (signs ignored) span a subspace with basis B_i
+    Samples are projected on the `rank` leading singular vectors (without the singular values) and scaled to unit
+    length; sample i and the `n_neighbors` samples at the smallest angles (signs ignored) span a subspace with basis B_i
     of dimension d_i; with the principal angles θ_h between two of them
 
     .. math:: W_{ij} = \exp\Big(-\sum_{h=1}^{\min(d_i, d_j)} \sin^2\theta_h\Big)
@@ -32,12 +32,12 @@ def lsa(X: Array, *, subspace_dim: int = 4, n_neighbors: int = 6, rank: int | No
 
     Parameters
     ----------
-    X : (n, m) array, points as rows
+    X : (n, m) array, samples as rows
     subspace_dim : int
         Dimension of the local subspaces; lowered to ``rank - 1``, as in the authors' program (a subspace that fills
-        the space tells nothing), and point by point to the rank of the neighbourhood.
+        the space tells nothing), and sample by sample to the rank of the neighbourhood.
     n_neighbors : int
-        Neighbours that span a local subspace together with the point.
+        Neighbours that span a local subspace together with the sample.
     rank : int or None
         Dimension of the projection, at most the numerical rank of X. None keeps 98 % of the energy, at most
         100 dimensions and at least ``subspace_dim + 1``.
@@ -61,10 +61,10 @@ def lsa(X: Array, *, subspace_dim: int = 4, n_neighbors: int = 6, rank: int | No
     X = check_points(X, n_neighbors)
     if subspace_dim < 1:
         raise ValueError(f"subspace_dim must be at least 1, got {subspace_dim}.")
-    points = normalize(_whiten(X, rank, subspace_dim))
-    # Local subspaces do not see the sign of a point, so neither does the choice of neighbours.
-    neighbours, _ = strongest_cosines(points, n_neighbors)
-    bases, dims = _local_bases(points, neighbours, min(subspace_dim, max(1, points.shape[1] - 1)))
+    unit = normalize(_whiten(X, rank, subspace_dim))
+    # Local subspaces do not see the sign of a sample, so neither does the choice of neighbours.
+    neighbours, _ = strongest_cosines(unit, n_neighbors)
+    bases, dims = _local_bases(unit, neighbours, min(subspace_dim, max(1, unit.shape[1] - 1)))
 
     def rows(start: int, stop: int) -> Array:
         cosines = np.matmul(bases[:, None, start:stop], bases[None, :, start:].swapaxes(2, 3))
@@ -77,7 +77,7 @@ def lsa(X: Array, *, subspace_dim: int = 4, n_neighbors: int = 6, rank: int | No
 
 
 def _whiten(X: Array, rank: int | None, subspace_dim: int) -> Array:
-    """Coordinates of the points on the leading singular directions, each direction scaled to norm one."""
+    """Return coordinates of the samples on the leading singular directions, each direction scaled to norm one."""
     _, singular, directions = svd(X)
     numerical = int(np.sum(singular > singular[0] * max(X.shape) * np.finfo(X.dtype).eps))
     if rank is None:
@@ -92,7 +92,7 @@ def _whiten(X: Array, rank: int | None, subspace_dim: int) -> Array:
 
 
 def _local_bases(points: Array, neighbours: Array, dim: int) -> tuple[Array, Array]:
-    """Orthonormal bases of what each point and its neighbours span, shape (dim, n, r), and their dimensions.
+    """Return orthonormal bases of what each sample and its neighbours span, shape (dim, n, r), and their dimensions.
 
     Directions beyond the rank of a neighbourhood are arbitrary; they are set to zero and not counted.
     """
@@ -115,19 +115,19 @@ def _local_bases(points: Array, neighbours: Array, dim: int) -> tuple[Array, Arr
 def heat_kernel_graph(
     X: Array, *, bandwidth: float | str | None = None, n_neighbors: int | None = None
 ) -> Array | Sparse:
-    r"""Affinity of plain spectral clustering (SC), eq. (2.0) of the KTRR paper, with a zero diagonal.
+    r"""Return the affinity of plain spectral clustering (SC), eq. (2.0) of the KTRR paper, with a zero diagonal.
 
     .. math:: W_{ij} = \exp(-\|x_i - x_j\|^2 / (2\sigma^2)), \qquad W_{ii} = 0.
 
     Parameters
     ----------
-    X : (n, m) array, points as rows
+    X : (n, m) array, samples as rows
     bandwidth : float, "local" or None
         σ. None takes σ² = half the mean squared distance over all pairs, an untuned choice: on COIL20 a tenth
-        of the mean distance is about 15 points more accurate. ``"local"``, with `n_neighbors` only, gives each point
+        of the mean distance is about 15 % more accurate. ``"local"``, with `n_neighbors` only, gives each sample
         its own, the distance to its last neighbour, and the weight exp(−d²/(σ_i σ_j)).
     n_neighbors : int or None
-        None keeps the full graph, as in the paper; a number keeps the pairs in which one point is among that
+        None keeps the full graph, as in the paper; a number keeps the pairs in which one sample is among that
         many nearest of the other.
 
     Returns
@@ -152,14 +152,14 @@ def heat_kernel_graph(
     if bandwidth == "local":
         if n_neighbors is None:
             raise ValueError('bandwidth="local" needs n_neighbors, whose last is the bandwidth; got n_neighbors=None.')
-        return _self_tuned_graph(X, n_neighbors)
+        return self_tuned_graph(X, n_neighbors)
     assert not isinstance(bandwidth, str)
     if bandwidth is not None and bandwidth <= 0:
         raise ValueError(f"bandwidth must be positive or None, got {bandwidth}.")
     X = X - X.mean(axis=0)  # distances by expansion lose the digits that a common offset takes
     # Half the mean squared distance of all pairs is the total variance, which needs no pairs.
     variance = float(X.var(axis=0, dtype=np.float64).sum()) if bandwidth is None else bandwidth**2
-    scale = -0.5 / variance if variance > 0 else 0.0  # all points equal: all distances are zero
+    scale = -0.5 / variance if variance > 0 else 0.0  # all samples equal: all distances are zero
     if n_neighbors is not None:
         distances, neighbours = nearest_neighbors(X, n_neighbors)
         directed = columns_to_sparse(neighbours, np.exp(scale * distances**2).astype(X.dtype))
@@ -171,18 +171,25 @@ def heat_kernel_graph(
     return _symmetric(rows, len(X), X.dtype)
 
 
-def _self_tuned_graph(X: Array, n_neighbors: int) -> Sparse:
-    """Nearest neighbours with weights exp(−d²/(σ_i σ_j)), σ the distance of a point to the last of its own."""
+def self_tuned_graph(X: Array, n_neighbors: int, *, scale_copies: bool = False) -> Sparse:
+    """Join nearest neighbours with weights exp(−d²/(σ_i σ_j)), σ_i the distance of sample i to the last of its own.
+
+    A sample with so many copies that its σ is 0 is joined to its copies alone; with `scale_copies` it takes the mean
+    of all σ instead (Zelnik-Manor & Perona 2004).
+    """
     distances, neighbours = nearest_neighbors(X, n_neighbors)
     sigma = distances[:, -1].astype(np.float64)
+    if scale_copies:
+        sigma[sigma == 0] = sigma.mean() or 1.0
     product = np.maximum(sigma[:, None] * sigma[neighbours], np.finfo(X.dtype).tiny)
-    weights = np.exp(-(distances.astype(np.float64) ** 2) / product).astype(X.dtype)
+    with np.errstate(over="ignore"):  # beside a copy: exp(−∞) = 0
+        weights = np.exp(-(distances.astype(np.float64) ** 2) / product).astype(X.dtype)
     directed = columns_to_sparse(neighbours, weights)
     return csr_array(directed.maximum(directed.T))
 
 
 def _symmetric(rows: Blocks, n_samples: int, dtype: np.dtype[Any], arrays_per_row: int = 1) -> Array:
-    """Symmetric matrix with zero diagonal from ``rows(start, stop)``, its part ``[start:stop, start:]``."""
+    """Fill a symmetric matrix with zero diagonal from ``rows(start, stop)``, its part ``[start:stop, start:]``."""
     matrix = np.empty((n_samples, n_samples), dtype)
 
     def fill(start: int, stop: int) -> None:

@@ -1,8 +1,8 @@
 """Published treatments of a coefficient matrix, for the coefficients of any method.
 
-Papers often owe a good part of their numbers to what they do to C before the spectral step; here each such
-treatment is one function, so that every method can be given the same one. C may be a dense array, a SciPy
-sparse array or `Coefficients`; column i belongs to point i.
+Papers often owe a good part of their accuracy to what they do to C before the spectral step; here each such treatment
+is one function, so that every method can be given the same one. C may be a dense array, a SciPy sparse array or
+`Coefficients`; column i belongs to sample i.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from subspaces.utils.decompositions import eigh, lanczos
 from subspaces.utils.types import Array, Labels, Sparse
 
 Matrix = Array | Sparse | Coefficients
-"""What the functions here accept as C."""
+"""Forms of C that the functions here accept."""
 
 DENSE_EIGH_POINTS = 1000
-"""Up to this many points a full eigendecomposition is at most a second and needs no start vector."""
+"""Up to this many samples a full eigendecomposition is at most a second and needs no start vector."""
 
-_SOLVED = 1e-8  # of the largest coefficient: numbers that iterations leave nearer to each other than this are equal
+_SOLVED = 1e-8  # of the largest coefficient: values that iterations leave nearer to each other than this are equal
 
 
-def keep_column_mass(C: Matrix, share: float) -> Sparse:
+def keep_column_mass(C: Matrix, share: float, *, until_exceeded: bool = False) -> Sparse:
     """Keep the largest magnitudes of each column until they hold `share` of its ℓ1 norm (SSC's thrC).
 
     With the magnitudes of column c sorted downwards, s₁ ≥ s₂ ≥ ..., the first t entries stay, t the smallest
@@ -39,6 +39,8 @@ def keep_column_mass(C: Matrix, share: float) -> Sparse:
     C : (n, n) array, sparse array or Coefficients
     share : float
         ρ in (0, 1]; 1 keeps every entry. SSC used 0.7 for motion and 1 for faces, SMCE 0.95.
+    until_exceeded : bool
+        Go on until the sum exceeds the share, as DSC-Net's copy of thrC does (the same except for ties).
 
     Returns
     -------
@@ -47,8 +49,7 @@ def keep_column_mass(C: Matrix, share: float) -> Sparse:
 
     References
     ----------
-    Elhamifar & Vidal, "Sparse subspace clustering: algorithm, theory, and applications", TPAMI 2013, and
-    their program.
+    Elhamifar & Vidal, "Sparse subspace clustering: algorithm, theory, and applications", TPAMI 2013, and their program.
 
     Examples
     --------
@@ -58,11 +59,6 @@ def keep_column_mass(C: Matrix, share: float) -> Sparse:
            [-2.,  0.,  1.],
            [ 0.,  0.,  0.]])
     """
-    return _keep_mass(C, share, until_exceeded=False)
-
-
-def _keep_mass(C: Matrix, share: float, until_exceeded: bool) -> Sparse:
-    """`keep_column_mass`; DSC-Net's copy goes on until the sum exceeds the share (the same but for ties)."""
     if not 0 < share <= 1:
         raise ValueError(f"share must be in (0, 1], got {share}; 1 keeps every entry.")
     if issparse(C):
@@ -82,7 +78,7 @@ def _keep_mass(C: Matrix, share: float, until_exceeded: bool) -> Sparse:
 
 
 def _keep_mass_sparse(C: Sparse, share: float, until_exceeded: bool) -> Sparse:
-    """The same for a sparse matrix, from its stored entries only."""
+    """Do the same to a sparse matrix, from its stored entries only."""
     kept = csc_array(_square(C), copy=True)
     kept.sum_duplicates()
     counts = np.diff(kept.indptr)
@@ -102,7 +98,7 @@ def _keep_mass_sparse(C: Sparse, share: float, until_exceeded: bool) -> Sparse:
 
 
 def _mass_mask(magnitudes: Array, share: float, until_exceeded: bool) -> Array:
-    """True at the largest entries of each row whose sum reaches (or exceeds) `share` of the row's sum."""
+    """Mark the largest entries of each row whose sum reaches (or exceeds) `share` of the row's sum."""
     if share == 1:  # not by sums: rounding would drop the last entries
         return magnitudes > 0
     order = _descending(magnitudes)
@@ -117,7 +113,7 @@ def _mass_mask(magnitudes: Array, share: float, until_exceeded: bool) -> Array:
 
 
 def _descending(magnitudes: Array) -> Labels:
-    """Places of the entries of each row, largest first; those that differ by a solver's error in their own order."""
+    """Sort the entries of each row, largest first; those that differ by a solver's error stay in their own order."""
     order = np.argsort(-magnitudes, axis=1, kind="stable")
     ordered = np.take_along_axis(magnitudes, order, axis=1)
     level = np.zeros(order.shape, dtype=np.intp)
@@ -128,10 +124,9 @@ def _descending(magnitudes: Array) -> Labels:
 
 
 def scale_columns_to_max(C: Matrix) -> Array | Sparse:
-    """Divide every column by its largest magnitude, so that no point speaks louder than another.
+    """Divide every column by its largest magnitude (the affinity step of SSC, Elhamifar & Vidal 2013).
 
-    Zero columns stay zero (the authors' programs divide by max + eps). Dense in, dense out; sparse in, csc
-    out; signs are kept. Source: the affinity step of SSC (Elhamifar & Vidal 2013).
+    Zero columns stay zero (the authors' programs divide by max + eps). Dense in, dense out; sparse in, csc out.
 
     Examples
     --------
@@ -151,32 +146,8 @@ def scale_columns_to_max(C: Matrix) -> Array | Sparse:
     return matrix / np.where(largest > 0, largest, 1)
 
 
-def column_mass_affinity(C: Matrix, share: float = 1.0) -> Sparse:
-    """SSC's graph: W = A + Aᵀ with A = |C|, cut by `keep_column_mass`, columns scaled to maximum one.
-
-    The diagonal of C, if there is one, is dropped first. Returns a symmetric csc_array without diagonal.
-    Source: Elhamifar & Vidal, TPAMI 2013 (`thrC`, `BuildAdjacency`; baselines sheet, builder G3).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> column_mass_affinity(np.array([[0, 3.0, 1], [-2, 0, 1], [1, -1.0, 0]]), 0.6).toarray()
-    array([[0., 2., 1.],
-           [2., 0., 1.],
-           [1., 1., 0.]])
-    """
-    matrix = _matrix(C).copy()
-    if issparse(matrix):
-        matrix = csc_array(matrix)
-        matrix.setdiag(0)
-    else:
-        np.fill_diagonal(matrix, 0)
-    magnitudes = np.abs(scale_columns_to_max(keep_column_mass(matrix, share)))
-    return csc_array(magnitudes + magnitudes.T)
-
-
 def row_space_affinity(C: Matrix, power: float = 4, *, rank_tol: float = 1e-4) -> Array:
-    r"""LRR's graph: angles between the rows of the weighted left singular vectors of C.
+    r"""Return LRR's graph: angles between the rows of the weighted left singular vectors of C.
 
     .. math:: C = U \Sigma V^\top \ (\sigma > \text{rank\_tol}\,\sigma_1), \quad M = U\Sigma^{1/2}
               \text{ with unit rows}, \quad W = |M M^\top|^{\circ\,\text{power}}.
@@ -193,12 +164,11 @@ def row_space_affinity(C: Matrix, power: float = 4, *, rank_tol: float = 1e-4) -
     Returns
     -------
     affinity : (n, n) array, dense
-        Symmetric, in [0, 1], diagonal one as published; a point whose row of M is zero has no edges.
+        Symmetric, in [0, 1], diagonal one as published; a sample whose row of M is zero has no edges.
 
     References
     ----------
-    Liu, Lin, Yan, Sun, Yu & Ma, "Robust recovery of subspace structures by low-rank representation",
-    TPAMI 2013.
+    Liu, Lin, Yan, Sun, Yu & Ma, "Robust recovery of subspace structures by low-rank representation", TPAMI 2013.
 
     Examples
     --------
@@ -218,8 +188,7 @@ def row_space_affinity(C: Matrix, power: float = 4, *, rank_tol: float = 1e-4) -
         # σ = 1e-8 σ₁, far under rank_tol, in double precision; in single it would not be enough.
         precise: Sparse = matrix.astype(np.float64, copy=False)
         gram = precise @ precise.T
-        gram = gram.toarray() if issparse(gram) else gram
-        values, vectors = eigh(gram)
+        values, vectors = eigh(gram.toarray() if issparse(gram) else gram)
         singular, dtype = np.sqrt(np.maximum(values, 0)), matrix.dtype
     kept = singular > rank_tol * singular.max(initial=0)
     return _angle_affinity(vectors[:, kept], singular[kept], power, dtype, signed=False)
@@ -234,7 +203,7 @@ def dscnet_affinity(
     power: float = 8.0,
     unit_diagonal: bool = True,
 ) -> Array:
-    """DSC-Net's graph: cut C, take its leading low-rank part, raise the angles to a power.
+    """Return DSC-Net's graph: cut C, take its leading low-rank part, raise the angles to a power.
 
     1. `keep_column_mass`, going on until the kept sum exceeds `share`;
     2. S = (C + Cᵀ)/2, its diagonal set to one with `unit_diagonal`;
@@ -246,10 +215,8 @@ def dscnet_affinity(
     ----------
     C : (n, n) array, sparse array or Coefficients
         Signed coefficients; a zero diagonal is not required.
-    n_clusters : int
-        K.
-    subspace_dim : int
-        d, the dimension given to each cluster.
+    n_clusters, subspace_dim : int
+        K, and the dimension d given to each cluster.
     share, power : float
         ρ and α. Published (d, ρ, α): COIL20 and COIL100 12, 0.04, 8; ORL 3, 0.2, 1; Extended Yale B with K
         subjects 10, max(0.4 − 0.1 ⌊(K − 1)/10⌋, 0.1), 3.5.
@@ -260,7 +227,7 @@ def dscnet_affinity(
     Returns
     -------
     affinity : (n, n) array, dense
-        Symmetric, in [0, 1], diagonal one as published; a point whose row of M is zero has no edges.
+        Symmetric, in [0, 1], diagonal one as published; a sample whose row of M is zero has no edges.
 
     Notes
     -----
@@ -285,7 +252,7 @@ def dscnet_affinity(
     for name, value in (("n_clusters", n_clusters), ("subspace_dim", subspace_dim)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")
-    cut = _keep_mass(C, share, until_exceeded=True)
+    cut = keep_column_mass(C, share, until_exceeded=True)
     symmetric = (cut + cut.T) * cut.dtype.type(0.5)
     if unit_diagonal:
         symmetric.setdiag(1)
@@ -295,7 +262,7 @@ def dscnet_affinity(
 
 
 def _leading_eigenpairs(symmetric: Sparse, rank: int) -> tuple[Array, Array]:
-    """The `rank` eigenpairs of largest magnitude: for a symmetric matrix its leading singular triplets."""
+    """Return the `rank` eigenpairs of largest magnitude: for a symmetric matrix its leading singular triplets."""
     n_samples = symmetric.shape[0]
     # Lanczos keeps a basis of 2 · rank vectors orthogonal; from a tenth of the spectrum on LAPACK is faster.
     if n_samples > DENSE_EIGH_POINTS and 10 * rank <= n_samples:
@@ -309,11 +276,11 @@ def _leading_eigenpairs(symmetric: Sparse, rank: int) -> tuple[Array, Array]:
 
 
 def _angle_affinity(vectors: Array, singular: Array, power: float, dtype: np.dtype[Any], signed: bool) -> Array:
-    """Power of |cos| (of max(cos, 0) if signed) between the rows of UΣ^½.
+    """Return the power of |cos| (of max(cos, 0) if signed) between the rows of UΣ^½.
 
     The signs of the singular vectors cancel in M Mᵀ, so the result does not depend on the eigensolver's.
     """
-    # Rounding, in the spectrum or in the row of a point without coefficients, must not become unit vectors. A row
+    # Rounding, in the spectrum or in the row of a sample without coefficients, must not become unit vectors. A row
     # below sqrt(eps) of the longest is lost in the rounding of M Mᵀ anyway.
     eps = np.finfo(vectors.dtype).eps
     rows = vectors * np.sqrt(singular * (singular > len(vectors) * eps * singular.max(initial=0)))
@@ -321,14 +288,11 @@ def _angle_affinity(vectors: Array, singular: Array, power: float, dtype: np.dty
     rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > np.sqrt(eps) * norms.max(initial=0))
     rows = rows.astype(dtype, copy=False)
     affinity = rows @ rows.T
+    n_squarings = round(np.log2(power)) if power >= 1 else 0
 
     def raise_to_power(start: int, stop: int) -> None:
         block = affinity[start:stop]
-        if signed:
-            np.clip(block, 0, 1, out=block)
-        else:
-            np.minimum(np.abs(block, out=block), 1, out=block)
-        n_squarings = round(np.log2(power)) if power >= 1 else 0
+        np.clip(block if signed else np.abs(block, out=block), 0, 1, out=block)
         if power == 2**n_squarings:  # the published exponents; a general power costs as much as ten products
             for _ in range(n_squarings):
                 np.multiply(block, block, out=block)
@@ -340,7 +304,7 @@ def _angle_affinity(vectors: Array, singular: Array, power: float, dtype: np.dty
 
 
 def _matrix(C: Matrix) -> Array | Sparse:
-    """C as one square floating-point matrix, dense or sparse."""
+    """Return C as one square floating-point matrix, dense or sparse."""
     if isinstance(C, Coefficients):
         return C.rows(0, C.n_samples)
     return _square(C if issparse(C) else np.asarray(C))
@@ -349,7 +313,7 @@ def _matrix(C: Matrix) -> Array | Sparse:
 def _square(C: Array | Sparse) -> Array | Sparse:
     """Refuse what cannot be coefficients; integers become float64."""
     if C.ndim != 2 or C.shape[0] != C.shape[1]:
-        raise ValueError(f"C must be a square matrix, one row and one column per point, got shape {C.shape}.")
+        raise ValueError(f"C must be a square matrix, one row and one column per sample, got shape {C.shape}.")
     return C if C.dtype.kind == "f" else C.astype(np.float64)
 
 

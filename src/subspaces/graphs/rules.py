@@ -1,4 +1,4 @@
-"""What a published method does to its coefficients, the same choice for every method: C → T with W = |T| + |T|ᵀ."""
+"""Choose what a published method does to its coefficients, for any method: C → T with W = |T| + |T|ᵀ."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GRAPHS = tuple(_PARAMS)
 
 @dataclass(frozen=True)
 class GraphRule:
-    """A treatment of coefficients.
+    """Describe a treatment of coefficients.
 
     ================ ========================================================================== =================
     name             treatment                                                                  params
@@ -62,7 +62,7 @@ class GraphRule:
 
     @property
     def truncates(self) -> bool:
-        """Whether η coefficients of each column are kept."""
+        """Return whether η coefficients of each column are kept."""
         return self.name in ("column", "symmetric")
 
     def check(self, n_clusters: int | None) -> None:
@@ -87,7 +87,7 @@ class GraphRule:
     def require_memory(self, n: int, is_sparse: bool) -> None:
         """Refuse a graph that does not fit: one that joins (nearly) all pairs is larger than the matrix it comes from.
 
-        What is sparse from the start stays so under the rules that keep single entries.
+        Sparse coefficients stay sparse under the rules that keep single entries.
         """
         kept = min(self.n_nonzero, n) if self.truncates and self.n_nonzero is not None else n
         needed = int(_COPIES * n * kept * (8 + 4))
@@ -100,21 +100,18 @@ class GraphRule:
             )
 
     def with_nonzero(self, n_nonzero: int | None) -> GraphRule:
-        """The same treatment with another η."""
+        """Return the same treatment with another η."""
         return replace(self, n_nonzero=n_nonzero)
 
     def of_prefix(self) -> GraphRule:
-        """The treatment that makes of the same one with a larger η what this one makes of all coefficients."""
+        """Return the treatment that makes of a graph with a larger η what this one makes of all coefficients."""
         return replace(self, name="column")
 
 
 class Built(NamedTuple):
-    """What a rule made of coefficients.
+    """Hold what a rule made of coefficients: sparse T, whose affinity is |T| + |T|ᵀ, and what was kept of C.
 
-    Attributes
-    ----------
-    treated : sparse T; the affinity is |T| + |T|ᵀ
-    coefficients : the entries of C that were kept, with sign; the factors of C where it is of low rank; or None
+    `coefficients` are the entries of C that were kept, with sign; the factors of C where it is of low rank; or None.
     """
 
     treated: Sparse
@@ -126,7 +123,7 @@ def build_graph(
 ) -> Built:
     """Treat coefficients the way a published method does; `keep` the truncated coefficients themselves as well.
 
-    Under ``"row_space"`` and ``"dscnet"`` nearly every pair of points is joined: the result is sparse in form, entries
+    Under ``"row_space"`` and ``"dscnet"`` nearly every pair of samples is joined: the result is sparse in form, entries
     that vanish beside the largest are left out.
     """
     rule.check(n_clusters)
@@ -159,7 +156,7 @@ def build_graph(
 
 
 def _half_sparse(W: Array) -> Sparse:
-    """W/2 for a symmetric W, without its diagonal and without what rounding cannot tell from zero; changes W."""
+    """Return W/2 of a symmetric W, without its diagonal and what rounding cannot tell from zero; change W."""
     np.fill_diagonal(W, 0)
     smallest = np.finfo(W.dtype).eps * W.max(initial=0)
     index_type = np.int32 if W.size < 2**31 else np.int64

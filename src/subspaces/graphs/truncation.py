@@ -1,4 +1,4 @@
-"""C → C with only the largest entries of each column, block by block while the coefficients are produced.
+"""Keep the largest entries of each column of C, block by block while the coefficients are produced.
 
 Two rules. :func:`truncate` is the printed one (eq. 3.11): each column of C keeps its η largest entries.
 :func:`truncate_symmetric` is what the authors' program does (and TRR's before it): |C| with each column divided by its
@@ -22,11 +22,11 @@ from subspaces.utils.types import Array, Sparse
 
 RANKINGS = ("magnitude", "value")
 
-_SPARE = 4
-"""Entries of a column taken from a draft beyond those asked for: single precision may swap near equals."""
+_SPARE = 4  # entries of a column taken from a draft beyond those asked for: single precision may swap near equals
+_SEARCH_BYTES = 2**27  # of a block that is searched on another device: a GPU wants large ones
 
-_SEARCH_BYTES = 2**27
-"""Bytes of a block that is searched elsewhere: a GPU wants large ones."""
+Entries = tuple[Array, Array, Array]
+"""Entries of some columns: their number in each column, row indices and values."""
 
 
 def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "magnitude") -> Sparse:
@@ -53,9 +53,9 @@ def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "ma
     if coefficients.largest is not None and by == "magnitude" and n_nonzero + _SPARE < n:
         return _peaks_by_search(coefficients, n_nonzero)[1]
 
-    def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
+    def one_block(start: int, stop: int) -> Entries:
         columns = coefficients.columns(start, stop)
-        # a zero (the diagonal, or any of a sparse column) is no entry: it must not shut out negative ones
+        # a zero (the diagonal, or any of a sparse column) is not an entry: it must not shut out negative ones
         keys = np.abs(columns) if by == "magnitude" else np.where(columns != 0, columns, -np.inf)
         return largest_per_row(columns, keys, n_nonzero)
 
@@ -63,23 +63,19 @@ def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "ma
 
 
 class Truncated(NamedTuple):
-    """Both truncations of the same coefficients.
-
-    Attributes
-    ----------
-    symmetric : magnitudes, scaled and symmetrised, of which each column keeps η
-    coefficients : C itself, of which each column keeps η; None where it is not kept
-    """
+    """Hold both truncations of the same coefficients, η entries per column each."""
 
     symmetric: Sparse
+    """Magnitudes, scaled and symmetrised."""
     coefficients: Sparse | None
+    """C itself; None where it is not kept."""
 
 
 def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, keep: bool = True) -> Truncated:
-    """The rule of the authors' program and, where they are to be kept, the truncated coefficients themselves.
+    """Apply the rule of the authors' program and, with `keep`, truncate the coefficients themselves as well.
 
-    The first pass over the coefficients then finds the η largest of each column, hence also the largest one, by which
-    the second pass divides.
+    With `keep` the first pass over the coefficients finds the η largest of each column, hence also the largest one, by
+    which the second pass divides.
     """
     n, whole, asked = coefficients.n_samples, coefficients.matrix, n_nonzero
     n_nonzero = n if asked is None else min(asked, n - 1)
@@ -95,7 +91,7 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
     if peaks is None or coefficients.draft is not None or of_other:
         peaks = column_peaks(coefficients)
 
-    def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
+    def one_block(start: int, stop: int) -> Entries:
         columns = symmetrised_columns(coefficients, peaks, start, stop)
         return largest_per_row(columns, columns, n_nonzero)
 
@@ -103,11 +99,11 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
 
 
 def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
-    """What :func:`column_peaks` finds, and the `n_nonzero` largest entries of each column of C."""
+    """Return what :func:`column_peaks` does, and the `n_nonzero` largest entries of each column of C."""
     n, of_core = coefficients.n_samples, coefficients.of_core
     read = coefficients.core if coefficients.core is not None and of_core is not None else coefficients.columns
 
-    def one_block(start: int, stop: int) -> tuple[Array, tuple[Array, Array, Array]]:
+    def one_block(start: int, stop: int) -> tuple[Array, Entries]:
         block = read(start, stop)
         keys = np.abs(block)
         counts, places, values = largest_per_row(block, keys, n_nonzero)
@@ -123,14 +119,14 @@ def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int) -> tuple[Arra
 
 
 def _symmetric_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int, keep: bool) -> Truncated:
-    """The symmetric rule where all n² products are made in single precision and the few that matter in double."""
+    """Apply the symmetric rule where n² products are made in single precision and the few that matter in double."""
     n = coefficients.n_samples
     peaks, C = _peaks_by_draft(coefficients, draft, n_nonzero if keep else 1)
     inverse = 1 / np.where(peaks > 0, peaks, 1)
     weights = (inverse / inverse.max()).astype(np.float32)
     step = max(1, BLOCK_BYTES // (4 * n * weights.itemsize))
 
-    def one_block(start: int, stop: int) -> tuple[Array, Array, Array]:
+    def one_block(start: int, stop: int) -> Entries:
         block = draft.core(start, stop)
         for first in range(0, stop - start, step):  # small pieces: no large array is made and freed
             part = block[first : first + step]
@@ -148,7 +144,7 @@ def _symmetric_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int
 
 
 def _symmetric_by_search(coefficients: Coefficients, n_nonzero: int, keep: bool) -> Truncated:
-    """The symmetric rule where the largest entries are found elsewhere and only they are brought here."""
+    """Apply the symmetric rule where another device finds the largest entries and only these are fetched."""
     n = coefficients.n_samples
     peaks, C = _peaks_by_search(coefficients, n_nonzero if keep else 1)
     divisors = np.where(peaks > 0, peaks, 1)
@@ -162,7 +158,7 @@ def _symmetric_by_search(coefficients: Coefficients, n_nonzero: int, keep: bool)
 
 
 def _peaks_by_search(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
-    """What :func:`_peaks_and_largest` finds, by a search elsewhere."""
+    """Return what :func:`_peaks_and_largest` does, by a search on another device."""
     n, of_core = coefficients.n_samples, coefficients.of_core
     assert of_core is not None
     peaks, parts = np.zeros(n, dtype=coefficients.dtype), []
@@ -174,10 +170,8 @@ def _peaks_by_search(coefficients: Coefficients, n_nonzero: int) -> tuple[Array,
     return peaks, _from_blocks(parts, n)
 
 
-def _searched(
-    coefficients: Coefficients, start: int, stop: int, k: int, weights: Array | None = None
-) -> tuple[Array, Array, Array]:
-    """The k largest of rows of the core, each entry times both weights; a row with many that tie is read as a whole."""
+def _searched(coefficients: Coefficients, start: int, stop: int, k: int, weights: Array | None = None) -> Entries:
+    """Find the k largest of rows of the core, each entry times both weights; read rows with many ties as a whole."""
     assert coefficients.largest is not None
     assert coefficients.core is not None
     columns, values = coefficients.largest(start, stop, k + _SPARE, weights)
@@ -188,7 +182,7 @@ def _searched(
         if weights is not None:
             row = np.abs(row) * (weights[start + i] + weights)
         _, chosen, found = largest_per_row(row, np.abs(row), k)
-        values[i] = 0  # is no entry
+        values[i] = 0  # is not an entry
         columns[i, : len(chosen)], values[i, : len(chosen)] = chosen, found
     return largest_of_few(columns, values, k)
 
@@ -198,8 +192,8 @@ def _blocks_of(coefficients: Coefficients, dtype: np.dtype[Any]) -> list[tuple[i
     return row_blocks(n, n * dtype.itemsize // coefficients.enlarge)
 
 
-def _from_blocks(parts: list[tuple[Array, Array, Array]], n: int) -> Sparse:
-    """CSC array from the counts, row indices and values of its columns."""
+def _from_blocks(parts: list[Entries], n: int) -> Sparse:
+    """Build a CSC array from the entries of its columns."""
     counts, indices, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     indptr = np.concatenate([[0], np.cumsum(counts)])
     index_type = np.int32 if indptr[-1] < 2**31 else np.int64
@@ -207,7 +201,7 @@ def _from_blocks(parts: list[tuple[Array, Array, Array]], n: int) -> Sparse:
 
 
 def largest_per_column(C: Sparse, k: int) -> Sparse:
-    """The k entries of largest magnitude of each column of a CSC array; of equal ones the first rows.
+    """Keep the k entries of largest magnitude of each column of a CSC array; of equal ones the first rows.
 
     Columns are padded to a common length with others of about their own, so that a few long ones cost nothing.
     """
@@ -236,7 +230,7 @@ def largest_per_column(C: Sparse, k: int) -> Sparse:
 
 
 def symmetrised(C: Sparse) -> Sparse:
-    """Ā + Āᵀ of a sparse C, Ā being |C| with each column divided by its largest entry (see the module)."""
+    """Return Ā + Āᵀ of a sparse C, Ā being |C| with each column divided by its largest entry (see the module)."""
     magnitude = abs(sparse.csc_array(C))
     peaks = magnitude.max(axis=0).toarray().ravel()
     magnitude.data /= np.repeat(np.where(peaks > 0, peaks, 1), np.diff(magnitude.indptr))
@@ -244,7 +238,7 @@ def symmetrised(C: Sparse) -> Sparse:
 
 
 def column_peaks(coefficients: Coefficients) -> Array:
-    """Largest magnitude of each column of C, or of its symmetric core M: what the symmetric graph divides by."""
+    """Return the largest magnitude of each column of C, or of its symmetric core M, for the symmetric graph."""
     if coefficients.matrix is not None:
         return abs(coefficients.matrix).max(axis=0).toarray().ravel()
     if coefficients.draft is not None:
@@ -259,11 +253,11 @@ def column_peaks(coefficients: Coefficients) -> Array:
 
 
 def _peaks_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int = 1) -> tuple[Array, Sparse]:
-    """Column peaks and the largest entries of C: the draft says where they are, their values are in full precision."""
+    """Return column peaks and the largest entries of C: the draft finds them, their values are in full precision."""
     n, of_core = coefficients.n_samples, coefficients.of_core
     assert of_core is not None
 
-    def one_block(start: int, stop: int) -> tuple[Array, tuple[Array, Array, Array]]:
+    def one_block(start: int, stop: int) -> tuple[Array, Entries]:
         block = draft.core(start, stop)
         np.abs(block, out=block)
         columns = top_columns(block, min(n_nonzero + _SPARE, n))
@@ -281,11 +275,11 @@ def _peaks_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int = 1
 
 
 def symmetrised_columns(coefficients: Coefficients, peaks: Array, start: int, stop: int) -> Array:
-    """Columns ``start:stop`` of Ā + Āᵀ, where Ā is |C| with each column divided by its largest entry.
+    """Return columns ``start:stop`` of Ā + Āᵀ, where Ā is |C| with each column divided by its largest entry.
 
     With C = M diag(s) the factors s cancel in Ā: the symmetric core M gives the same graph and is read once.
     """
-    divisors = np.where(peaks > 0, peaks, 1)  # a column of zeros stays one
+    divisors = np.where(peaks > 0, peaks, 1)  # a column of zeros stays zero
     if coefficients.core is not None:
         across = np.abs(coefficients.core(start, stop))
         if divisors.min() > 1 / np.finfo(divisors.dtype).max:  # reciprocals are faster where they do not overflow

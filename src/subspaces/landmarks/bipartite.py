@@ -1,7 +1,7 @@
-"""Graphs between points and a few landmarks: codes, transfer cut, and the methods LSC and U-SPEC.
+"""Cut graphs between samples and a few landmarks: codes, transfer cut, and the methods LSC and U-SPEC.
 
-Each point is tied to its nearest landmarks only, so the graph is bipartite and sparse. Its eigenvectors come from a
-graph among the p landmarks alone (``transfer_cut``) and are carried back to the points by one sparse product.
+Each sample is tied to its nearest landmarks only, so the graph is bipartite and sparse. Its eigenvectors come from a
+graph among the p landmarks alone (``transfer_cut``) and are carried back to the samples by one sparse product.
 """
 
 from __future__ import annotations
@@ -24,32 +24,23 @@ from subspaces.utils.types import Array, Labels, Sparse
 SQUARES = 5
 """p × p arrays in float64 that a fit holds at its peak. Measured (``benchmarks/memory.py``)."""
 CANDIDATES = 10
-"""Points drawn per representative, and neighbours of a representative looked at per neighbour wanted (paper: both)."""
-_VANISHING = 1e-6  # singular values below are rounding: their vectors have no part on the points
+"""Samples drawn per representative, and neighbours of a representative searched per neighbour wanted (paper: both)."""
+_VANISHING = 1e-6  # singular values below are rounding: their vectors have no part on the samples
 
 
 def work_bytes(n: int, n_neighbors: int) -> int:
-    """Memory of the codes of n points."""
+    """Return the memory of the codes of n samples."""
     return 3 * n * n_neighbors * (8 + 4)
 
 
 def landmark_codes(
     neighbours: Array, squared_distances: Array, bandwidth: float, n_landmarks: int
 ) -> tuple[Sparse, Array]:
-    """Gaussian weights of each point's nearest landmarks, as rows that sum to 1, and what they summed to before.
+    """Return codes T = D⁻¹B, a CSR of shape (n, n_landmarks) whose rows sum to 1, and masses d_i = Σ_j b_ij.
 
-    With b_ij = exp(−d²/σ²) the codes are T = D⁻¹B and the masses d_i = Σ_j b_ij. A point so far out that all its b_ij
-    vanish keeps its code: weights are taken relative to the nearest landmark, only the mass becomes 0.
-
-    Parameters
-    ----------
-    neighbours, squared_distances : arrays of shape (n, k)
-    bandwidth : σ; 0 weighs all neighbours alike
-
-    Returns
-    -------
-    codes : CSR of shape (n, n_landmarks)
-    masses : array of shape (n,)
+    b_ij = exp(−d²/σ²) for the k nearest landmarks of a sample, given by arrays of shape (n, k); σ = 0 weighs them
+    alike. A sample so far out that all its b_ij vanish keeps its code: weights are taken relative to the nearest
+    landmark, only the mass becomes 0.
     """
     exponents = squared_distances / np.array(bandwidth**2 if bandwidth > 0 else np.inf, squared_distances.dtype)
     smallest = exponents.min(axis=1, keepdims=True)
@@ -63,13 +54,10 @@ def landmark_codes(
 
 @dataclass(frozen=True)
 class TransferCut:
-    """Eigenvectors of a bipartite graph, from the side of its landmarks.
+    """Hold eigenvectors of a bipartite graph, from the side of its landmarks.
 
-    Attributes
-    ----------
-    directions : array V of shape (p, k); the points' part of the eigenvectors is ``codes @ V / singular_values``
-    singular_values : σ of each, descending from 1
-    n_components : connected components of the graph
+    `directions` V has the shape (p, k); the samples' part of the eigenvectors is ``codes @ V / singular_values``, the
+    singular values σ descending from 1. `n_components` counts the connected components of the graph.
     """
 
     directions: Array
@@ -78,21 +66,15 @@ class TransferCut:
 
 
 def transfer_cut(codes: Sparse, masses: Array, landmarks: Array, n_clusters: int, n_vectors: int) -> TransferCut:
-    """Normalised-cut eigenvectors of the graph between n points and p landmarks by a p × p problem.
+    """Compute normalised-cut eigenvectors of the graph between n samples and p landmarks by a p × p problem.
 
     The graph has the weights B = diag(masses) codes and the generalised eigenvectors (h, v) of its Laplacian, h on the
-    points and v on the landmarks. v solves W v = σ² D v for the graph W = Bᵀ D⁻¹ B = Tᵀ diag(masses) T among the
+    samples and v on the landmarks. v solves W v = σ² D v for the graph W = Bᵀ D⁻¹ B = Tᵀ diag(masses) T among the
     landmarks, T = codes, D the degrees of W; h = T v / σ (Li, Wu, Chang: Segmentation using superpixels, CVPR 2012).
 
-    A graph of more pieces than clusters says nothing about which pieces belong together: the smallest are first tied
-    to their nearest neighbours by :func:`~subspaces.graphs.affinity.join_components`.
-
-    Parameters
-    ----------
-    codes, masses : as :func:`landmark_codes` returns them
-    landmarks : array of shape (p, m)
-    n_clusters : pieces the graph may have
-    n_vectors : number k of eigenvectors, zero eigenvalues included; one per piece if there are more pieces
+    A graph of more pieces than `n_clusters` says nothing about which pieces belong together: the smallest are first
+    tied to their nearest neighbours by :func:`~subspaces.graphs.affinity.join_components`. `n_vectors` counts zero
+    eigenvalues too; there is one vector per piece if there are more pieces.
     """
     roots = np.sqrt(masses.astype(np.float64))
     weighted = sparse.csr_array(
@@ -110,7 +92,7 @@ def transfer_cut(codes: Sparse, masses: Array, landmarks: Array, n_clusters: int
 
 
 def _stored_in_full(W: Sparse) -> Sparse:
-    """W with its zeros stored, which sends it to LAPACK: 0.2 s for p = 1000 where Lanczos took 8 s on Covtype."""
+    """Store the zeros of W, which sends it to LAPACK: 0.2 s for p = 1000 where Lanczos took 8 s on Covtype."""
     p = W.shape[0]
     if p > FULL_GRAPH_SIZE:
         return W
@@ -120,14 +102,10 @@ def _stored_in_full(W: Sparse) -> Sparse:
 
 @dataclass(frozen=True)
 class CoarseIndex:
-    """U-SPEC's search over p representatives: √p groups of them, and for each representative those around it.
+    """Search p representatives by √p groups of them (U-SPEC).
 
-    Attributes
-    ----------
-    points : array of shape (p, m)
-    centres : centre of each group
-    members : the representatives of each group
-    around : array of shape (p, K′ + 1), the nearest representatives of each one, itself included
+    `centres` are the group centres, `members` the representatives of each group; `around`, shape (p, K′ + 1), holds the
+    nearest representatives of each one, itself included.
     """
 
     points: Array
@@ -135,33 +113,31 @@ class CoarseIndex:
     members: list[Array]
     around: Array
 
+    @classmethod
+    def of(cls, points: Array, n_neighbors: int, seed: int) -> CoarseIndex:
+        """Build the index for the search of `n_neighbors` nearest representatives."""
+        p = len(points)
+        centres = centroids(points, max(1, int(np.sqrt(p))), seed)
+        group = nearest(points, centres)[0][:, 0]
+        used = np.unique(group)  # a group without members could not answer
+        members = [np.flatnonzero(group == g) for g in used]
+        return cls(points, centres[used], members, nearest(points, points, min(p, CANDIDATES * n_neighbors + 1))[0])
 
-def coarse_index(points: Array, n_neighbors: int, seed: int) -> CoarseIndex:
-    """Index for the search of `n_neighbors` nearest representatives."""
-    p = len(points)
-    centres = centroids(points, max(1, int(np.sqrt(p))), seed)
-    group = nearest(points, centres)[0][:, 0]
-    used = np.unique(group)  # a group without members could not answer
-    members = [np.flatnonzero(group == g) for g in used]
-    around, _ = nearest(points, points, min(p, CANDIDATES * n_neighbors + 1))
-    return CoarseIndex(points, centres[used], members, around)
+    def search(self, X: Array, k: int) -> tuple[Array, Array]:
+        """Return indices and squared distances of k near representatives of each row of X, nearest first.
 
-
-def approximate_nearest(X: Array, index: CoarseIndex, k: int) -> tuple[Array, Array]:
-    """Indices and squared distances of k near representatives of each row of X, nearest first.
-
-    The nearest group centre, in that group the nearest representative, and among those around it the k nearest:
-    about 2√p + 10k distances a point instead of p.
-    """
-    group = nearest(X, index.centres)[0][:, 0]
-    closest, _ = _search_by_group(X, group, index.members, index.points, 1)
-    return _search_by_group(X, closest[:, 0], index.around, index.points, k)
+        The nearest group centre, in that group the nearest representative, and among those around it the k nearest:
+        about 2√p + 10k distances a sample instead of p.
+        """
+        group = nearest(X, self.centres)[0][:, 0]
+        closest, _ = _search_by_group(X, group, self.members, self.points, 1)
+        return _search_by_group(X, closest[:, 0], self.around, self.points, k)
 
 
 def _search_by_group(
     X: Array, group: Array, candidates: list[Array] | Array, points: Array, k: int
 ) -> tuple[Array, Array]:
-    """The k nearest of ``candidates[g]`` for each row of group g: one small search per group, not per row."""
+    """Find the k nearest of ``candidates[g]`` for each row of group g: one small search per group, not per row."""
     indices = np.empty((len(X), k), dtype=np.int32)
     distances = np.empty((len(X), k), dtype=X.dtype)
     order = np.argsort(group, kind="stable")
@@ -175,21 +151,21 @@ def _search_by_group(
 
 @dataclass(frozen=True)
 class Landmarks:
-    """Landmarks and the search for the `n_neighbors` nearest of a point, through `index` or among all."""
+    """Search the `n_neighbors` nearest landmarks of a sample, through `index` or among all."""
 
     points: Array
     n_neighbors: int
     index: CoarseIndex | None = None
 
     def search(self, X: Array) -> tuple[Array, Array]:
-        """Indices and squared distances of each row's landmarks, nearest first."""
+        """Return indices and squared distances of each row's landmarks, nearest first."""
         k = min(self.n_neighbors, len(self.points))
-        return nearest(X, self.points, k) if self.index is None else approximate_nearest(X, self.index, k)
+        return nearest(X, self.points, k) if self.index is None else self.index.search(X, k)
 
 
 @dataclass(frozen=True)
 class BipartiteModel:
-    """What LSC and U-SPEC learn; the embedding is the codes times `directions`, shape (p, k), with unit rows."""
+    """Hold what LSC and U-SPEC learn; the embedding is the codes times `directions`, shape (p, k), with unit rows."""
 
     labels: Labels
     near: Landmarks
@@ -199,11 +175,11 @@ class BipartiteModel:
 
     @property
     def landmarks(self) -> Array:
-        """The landmarks, as rows."""
+        """Return the landmarks as rows."""
         return self.near.points
 
     def label(self, X: Array) -> Labels:
-        """The nearest centre in the embedding."""
+        """Return the nearest centre in the embedding."""
         codes, _ = landmark_codes(*self.near.search(X), self.bandwidth, len(self.landmarks))
         return nearest(unit_rows(codes @ self.directions), self.cluster_centers)[0][:, 0].astype(np.intp)
 
@@ -213,14 +189,14 @@ def lsc(
     *,
     n_clusters: int,
     n_landmarks: int,
-    landmarks: str = "kmeans",
-    n_neighbors: int = 5,
-    bandwidth: float | str = "neighbors",
-    n_init: int = 10,
-    seed: int = 0,
+    landmarks: str,
+    n_neighbors: int,
+    bandwidth: float | str,
+    n_init: int,
+    seed: int,
     stage: Listener = unwatched,
 ) -> BipartiteModel:
-    """Landmark-based spectral clustering (:class:`~subspaces.LSC`): the graph is Z D⁻¹ Zᵀ, Z the codes."""
+    """Cut the graph Z D⁻¹ Zᵀ, Z the codes over landmarks (:class:`~subspaces.LSC`)."""
     with stage("landmarks"):
         if landmarks == "kmeans":
             points = centroids(X, n_landmarks, seed, n_iter=5)  # steps of the authors' program
@@ -229,7 +205,7 @@ def lsc(
 
     def directions(codes: Sparse, masses: Array) -> Array:
         cut = transfer_cut(codes, np.ones_like(masses), points, n_clusters, n_clusters + 1)
-        # of several pieces no vector is constant: the first ones say which piece a point is in
+        # of several pieces no vector is constant: the first ones say which piece a sample is in
         kept = slice(1, None) if cut.n_components == 1 else slice(0, max(n_clusters, cut.n_components))
         vectors, values = cut.directions[:, kept], cut.singular_values[kept]
         return np.divide(vectors, values, out=np.zeros_like(vectors), where=values > _VANISHING)
@@ -242,17 +218,17 @@ def uspec(
     *,
     n_clusters: int,
     n_landmarks: int,
-    n_neighbors: int = 5,
-    bandwidth: float | str = "neighbors",
-    n_init: int = 10,
-    seed: int = 0,
+    n_neighbors: int,
+    bandwidth: float | str,
+    n_init: int,
+    seed: int,
     stage: Listener = unwatched,
 ) -> BipartiteModel:
-    """Ultra-scalable spectral clustering: representatives from a sample, a coarse index, the transfer cut."""
+    """Find representatives in a subset, tie samples to near ones by a coarse index, and apply the transfer cut."""
     with stage("landmarks"):
         candidates = X[sample_rows(len(X), CANDIDATES * n_landmarks, seed)]
         points = centroids(candidates, n_landmarks, seed, n_iter=10)
-        near = Landmarks(points, n_neighbors, coarse_index(points, min(n_neighbors, len(points)), seed))
+        near = Landmarks(points, n_neighbors, CoarseIndex.of(points, min(n_neighbors, len(points)), seed))
 
     def directions(codes: Sparse, masses: Array) -> Array:
         return transfer_cut(codes, masses, points, n_clusters, n_clusters).directions
@@ -270,18 +246,19 @@ def _clustered(
     seed: int,
     stage: Listener,
 ) -> BipartiteModel:
-    """Codes over the landmarks, directions of the cut, k-means."""
+    """Compute the codes over the landmarks and the directions of the cut, then run k-means.
+
+    The bandwidth "neighbors" is √2 times the mean distance between samples and their nearest landmarks (U-SPEC).
+    """
     with stage("codes"):
         neighbours, squares = near.search(X)
-        sigma = neighbor_bandwidth(squares) if bandwidth == "neighbors" else resolve_bandwidth(squares, bandwidth)
+        if bandwidth == "neighbors":
+            sigma = float(np.sqrt(2) * np.sqrt(squares).mean(dtype=np.float64))
+        else:
+            sigma = resolve_bandwidth(squares, bandwidth)
         codes, masses = landmark_codes(neighbours, squares, sigma, len(near.points))
     with stage("cut"):
         directions = cut(codes, masses).astype(X.dtype)
-    with stage("partition"):
+    with stage("assign_labels"):
         labels, centers = cluster_rows(unit_rows(codes @ directions), n_clusters, n_init, seed)
     return BipartiteModel(labels, near, sigma, directions, centers)
-
-
-def neighbor_bandwidth(squared_distances: Array) -> float:
-    """σ = √2 times the mean distance between points and their nearest landmarks, as U-SPEC's paper."""
-    return float(np.sqrt(2) * np.sqrt(squared_distances).mean(dtype=np.float64))

@@ -1,4 +1,4 @@
-"""Labels of new points by ridge regression over all training points and one residual per class."""
+"""Classify samples by ridge regression over all training samples and one residual per class."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _BLOCK_BYTES = 4 * 2**20
 
 @dataclass(eq=False, repr=False)
 class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
-    """Collaborative representation classifier (CRC): the class whose share of a ridge code explains the point best.
+    """Assign the class whose share of a ridge code explains a sample best (collaborative representation, CRC).
 
-    All training points A (rows) together represent a point y by ridge regression, a = (AAᵀ + κI)⁻¹Ay, and the class
+    All training samples A (rows) together represent a sample y by ridge regression, a = (AAᵀ + κI)⁻¹Ay, and the class
     with the smallest residual e_c = ‖y − A_cᵀa_c‖² over its own coefficients a_c wins. It is the out-of-sample step of
-    SSSC, SLSR and SLRR and assumes linear subspaces of fewer dimensions than there are features: when the points of
+    SSSC, SLSR and SLRR and assumes linear subspaces of fewer dimensions than there are features: when the samples of
     every class span the whole space the residuals say little.
 
     The code is linear in y, so e_c = ‖yR_c‖² with R_c = I − P_cᵀA_c, P = (AAᵀ + κI)⁻¹A: one m × m matrix per class and
-    no training point at all. That costs L m² per new point; with few training points and many features the codes
+    no training sample at all. That costs L m² per new sample; with few training samples and many features the codes
     themselves (2 p m) are cheaper and used instead.
 
     Parameters
     ----------
     reg : float, default=1e-6
-        κ, the ridge, for points of unit length.
+        κ, the ridge, for samples of unit length.
     normalize_residual : bool, default=False
         Divide the length of the residual by that of a_c, as printed in 2013; the authors' program does not.
 
@@ -68,7 +68,7 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the residual of each class from the points X and their classes y."""
+        """Learn the residual of each class from samples X and their classes y."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -86,12 +86,12 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Array:
-        """Class of each row of X."""
-        residuals = self.residuals(X)  # first: it says so if there was no fit
+        """Return the class of each row of X."""
+        residuals = self.residuals(X)  # first: it checks that there was a fit
         return np.asarray(self.classes_[residuals.argmin(axis=1)])
 
     def residuals(self, X: Any) -> Array:
-        """e_c of each row of X and each class, shape (n, n_classes), divided by ‖a_c‖² with `normalize_residual`."""
+        """Return e_c of each row and class, shape (n, n_classes), divided by ‖a_c‖² with `normalize_residual`."""
         check_is_fitted(self, "classes_")
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         n_classes, m = len(self.classes_), X.shape[1]
@@ -102,17 +102,17 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
         return out
 
     def _from_codes(self, X: Array) -> Array:
-        """The definition: codes, reconstruction by each class, what is left."""
+        """Compute the residuals by their definition: codes, then reconstruction by each class."""
         out = np.empty((len(X), len(self._parts)))
-        for c, (code, points) in enumerate(self._parts):
+        for c, (code, members) in enumerate(self._parts):
             a = X @ code
-            out[:, c] = _squared_lengths(X - a @ points)
+            out[:, c] = _squared_lengths(X - a @ members)
             if self.normalize_residual:
                 out[:, c] = _ratio(out[:, c], _squared_lengths(a))
         return out
 
     def _from_matrices(self, X: Array) -> Array:
-        """‖yR_c‖² for all classes at once."""
+        """Compute ‖yR_c‖² for all classes at once."""
         left = (X @ self._residual).reshape(len(X), len(self.classes_), -1)
         out: Array = np.einsum("ncm,ncm->nc", left, left)
         if self.normalize_residual:
@@ -121,12 +121,12 @@ class CollaborativeClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # blobs in the plane are no subspaces
+        tags.classifier_tags.poor_score = True  # blobs in the plane are not subspaces
         return tags
 
 
 def ridge_operator(A: Array, reg: float) -> Array:
-    """P = (AAᵀ + κI)⁻¹A, shape (p, m): the ridge code of y over the rows of A is yPᵀ.
+    """Return P = (AAᵀ + κI)⁻¹A, shape (p, m): the ridge code of y over the rows of A is yPᵀ.
 
     Through the singular values of A: A is often rank deficient, and squaring it first would lose directions of
     size √κ in the rounding.
@@ -140,5 +140,5 @@ def _squared_lengths(X: Array) -> Array:
 
 
 def _ratio(residual: Array, length: Array) -> Array:
-    """A class without any share in the code explains nothing: its residual is infinite."""
+    """Divide; a class without any share in the code explains nothing, so its residual is infinite."""
     return np.divide(residual, length, out=np.full_like(residual, np.inf), where=length > 0)

@@ -1,4 +1,4 @@
-"""All points of a fit, for methods that look at a few of them closely and at the rest once, in blocks."""
+"""All samples of a fit, for methods that look at a few of them closely and at the rest once, in blocks."""
 
 from __future__ import annotations
 
@@ -14,19 +14,14 @@ from subspaces.utils.ordering import inverse_of, rows_of
 from subspaces.utils.types import Array, Labels
 
 BLOCK_BYTES = 64 * 2**20
-"""Points that are scaled and labelled at a time."""
+"""Bytes of samples that are scaled and labelled at a time."""
 
 
 @dataclass(eq=False)
 class Points:
-    """Points of an array; a subclass may leave them elsewhere.
+    """Give access to the samples X of an array; a subclass may leave them elsewhere.
 
-    Attributes
-    ----------
-    X : the points as given
-    scaling : what makes them, and new points, those that the method sees
-    order : row numbers in canonical order (:mod:`subspaces.utils.ordering`)
-    block_bytes : of points that are scaled and labelled at a time
+    A method sees them after `scaling`; `order` holds row numbers in canonical order (:mod:`subspaces.utils.ordering`).
     """
 
     X: Any
@@ -36,38 +31,38 @@ class Points:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of points and of features."""
+        """Return the number of samples and of features."""
         n, m = self.X.shape
         return n, m
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
+        """Return the type of the values."""
         return np.dtype(self.X.dtype)
 
     def take(self, rows: Labels) -> Array:
-        """Some rows."""
+        """Return some rows, scaled."""
         return np.asarray(apply_scaling(self.X[rows], self.scaling))
 
     def whole(self) -> Array:
-        """All rows in the order given, or what looks like them to a sampler."""
+        """Return all rows in the order given, or what looks like them to a sampler."""
         return np.asarray(apply_scaling(self.X, self.scaling))
 
     def in_order(self) -> Array:
-        """All rows in canonical order."""
+        """Return all rows in canonical order."""
         return np.asarray(apply_scaling(rows_of(self.X, self.order), self.scaling))
 
     def as_given(self, labels: Labels) -> Labels:
-        """Labels of the rows of :meth:`in_order`, in the order given."""
+        """Bring labels of the rows of :meth:`in_order` into the order given."""
         return labels[inverse_of(self.order)]
 
     def label(self, function: Callable[[Array], Labels]) -> Labels:
-        """A function of rows applied to all of them, block by block, so that no scaled copy of all exists."""
+        """Apply a function of rows to all of them, block by block, so that no scaled copy of all exists."""
         return label_blocks(self.X, self.scaling, function, self.block_bytes)
 
 
 def label_blocks(X: Array, scaling: Scaling, function: Callable[[Array], Labels], block_bytes: int) -> Labels:
-    """Scale and label points block by block."""
+    """Scale and label samples block by block."""
     labels = np.empty(len(X), dtype=np.intp)
     for start, stop in row_blocks(len(X), 8 * X.shape[1], block_bytes):  # scaled, they are in double precision
         labels[start:stop] = function(np.asarray(apply_scaling(X[start:stop], scaling)))

@@ -1,6 +1,6 @@
 """Sample, cluster, classify (Algorithm 2): cluster a few landmarks and let a classifier of their labels label the rest.
 
-The clusterer sees δ points whatever n is; the rest is one pass over the points. The clusters of several draws are
+The clusterer sees δ samples whatever n is; the rest is one pass over the samples. The clusters of several draws are
 matched by the classifiers' votes on all landmarks, and the classifiers vote.
 """
 
@@ -32,15 +32,9 @@ _MIN_MEMBERS = 5  # parts into which classifiers split their data, class by clas
 
 @dataclass(frozen=True)
 class SampledModel:
-    """What a sample teaches.
+    """Hold the labels of all samples and what was learnt from the landmarks (of the reference draw).
 
-    Attributes
-    ----------
-    labels : clusters of all points
-    landmark_indices : row numbers of the points that were clustered (of the reference draw)
-    clusterer : fitted on them
-    classifier : what labels other points
-    agreement : mean adjusted Rand index between draws; None with a single one
+    `agreement` is the mean adjusted Rand index between draws, None with a single one.
     """
 
     labels: Labels
@@ -50,12 +44,12 @@ class SampledModel:
     agreement: float | None = None
 
     def label(self, X: Array) -> Labels:
-        """What the classifier says."""
+        """Classify new samples."""
         return predicted(self.classifier, X)
 
 
 class Draw(NamedTuple):
-    """One sample: row numbers of the landmarks, the clusterer fitted on them and a classifier of their labels."""
+    """Hold row numbers of landmarks, the clusterer fitted on them, and a classifier of their labels."""
 
     landmarks: Labels
     clusterer: Any
@@ -75,16 +69,16 @@ def sample_cluster_classify(
     seed: int = 0,
     first_seed: int = 0,
 ) -> SampledModel:
-    """Cluster some of the points and classify the others.
+    """Cluster some of the samples and classify the others.
 
     Parameters
     ----------
-    points : all points
+    points : all samples
     clusterer, classifier : unfitted; a classifier of None is the paper's network
     n_landmarks : δ
     sampler : a name of ``SAMPLERS``, or a function like them
-    n_draws : samples drawn; where all points are landmarks one is enough
-    seed, first_seed : of the samples; of clusterer and classifier of the first draw, where these have none
+    n_draws : subsets drawn; where all samples are landmarks one is enough
+    seed, first_seed : of the draws; of clusterer and classifier of the first draw, where these have none
     """
     n = points.shape[0]
     n_landmarks = min(n_landmarks, n)
@@ -114,25 +108,33 @@ def sample_cluster_classify(
 
 
 def predicted(classifier: Any, X: Array) -> Labels:
-    """Labels by a classifier, as integers."""
+    """Return the labels of a classifier as integers."""
     return np.asarray(classifier.predict(X), dtype=np.intp)
 
 
 def asked(clusterer: Any) -> int:
-    """Clusters a clusterer was asked for, 0 if it finds the number itself."""
+    """Return the number of clusters that a clusterer was asked for, 0 if it finds the number itself."""
     n_clusters = getattr(clusterer, "n_clusters", None)
     return int(n_clusters) if isinstance(n_clusters, Integral) else 0
 
 
 def _sampled(points: Points, n_landmarks: int, sampler: str | Sampler, rng: np.random.Generator) -> Labels:
+    """Return the rows that a sampler chose; refuse what a user's own sampler must not return."""
     n = points.shape[0]
     if n_landmarks == n:
         return np.arange(n, dtype=np.intp)
-    if sampler == "uniform":  # looks at no point, so none need be scaled
+    if sampler == "uniform":  # looks at no sample, so none need be scaled
         return SAMPLERS["uniform"](points.order, n_landmarks, rng, points.order)
     if isinstance(sampler, str):
         return SAMPLERS[sampler](points.whole(), n_landmarks, rng, points.order)
-    return _checked_rows(sampler(points.whole(), n_landmarks, rng), n_landmarks, n)
+    rows = np.asarray(sampler(points.whole(), n_landmarks, rng))
+    valid = rows.shape == (n_landmarks,) and rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < n
+    if not valid or len(np.unique(rows)) < n_landmarks:
+        raise ValueError(
+            f"sampler must return n_landmarks={n_landmarks} different row numbers between 0 and {n - 1}; "
+            f"got {rows!r} of shape {rows.shape}."
+        )
+    return rows.astype(np.intp)
 
 
 def _drawn(A: Array, landmarks: Labels, clusterer: Any, classifier: Any, seed: int, stage: Listener) -> Draw:
@@ -153,27 +155,15 @@ def _drawn(A: Array, landmarks: Labels, clusterer: Any, classifier: Any, seed: i
     return Draw(landmarks, clusterer, labels, classifier)
 
 
-def _checked_rows(rows: Any, n_landmarks: int, n: int) -> Labels:
-    """What a sampler returned, if it is what a sampler must return."""
-    rows = np.asarray(rows)
-    valid = rows.shape == (n_landmarks,) and rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < n
-    if not valid or len(np.unique(rows)) < n_landmarks:
-        raise ValueError(
-            f"sampler must return n_landmarks={n_landmarks} different row numbers between 0 and {n - 1}; "
-            f"got {rows!r} of shape {rows.shape}."
-        )
-    return rows.astype(np.intp)
-
-
 def _seeded(estimator: Any, seed: int) -> Any:
-    """Give every part of an estimator that would draw its seed by chance this one."""
+    """Set the seed of every part of an estimator that has none."""
     names = [name for name, value in estimator.get_params().items() if value is None]
     open_seeds = [name for name in names if name == "random_state" or name.endswith("__random_state")]
     return estimator.set_params(**dict.fromkeys(open_seeds, seed))
 
 
 def _trained(classifier: Any, X: Array, labels: Labels, seed: int) -> Any:
-    """Fit a classifier of landmarks; one that needs several points of each class gets tiny classes repeated."""
+    """Fit a classifier of landmarks; one that needs several samples of each class gets tiny classes repeated."""
     classes, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     if len(classes) == 1:  # most classifiers refuse a single class
         return DummyClassifier().fit(X, labels)
@@ -182,7 +172,7 @@ def _trained(classifier: Any, X: Array, labels: Labels, seed: int) -> Any:
     classifier = _seeded(clone(classifier), seed)
     try:
         return classifier.fit(X, labels)
-    except ValueError:  # early stopping and calibration split the points of each class
+    except ValueError:  # early stopping and calibration split the samples of each class
         if sizes.min() >= _MIN_MEMBERS:
             raise
     rows = [np.flatnonzero(codes == code) for code in range(len(classes))]
@@ -192,15 +182,10 @@ def _trained(classifier: Any, X: Array, labels: Labels, seed: int) -> Any:
 
 @dataclass(frozen=True)
 class AlignedVote:
-    """Classifiers that were trained on different clusterings, and what each calls the clusters of one of them.
+    """Let classifiers vote that were trained on different clusterings.
 
-    Attributes
-    ----------
-    classifiers : fitted, each with its own ``classes_``
-    names : for each classifier, the final cluster of each of its classes
-    classes_ : the final clusters' labels
-    reference : which classifier gave its names to all
-    agreement : mean adjusted Rand index between two of them
+    `names` gives, for each classifier, the final cluster of each of its classes; the final clusters have the labels
+    `classes_` of the classifier `reference`. `agreement` is the mean adjusted Rand index between two classifiers.
     """
 
     classifiers: tuple[Any, ...]
@@ -210,11 +195,11 @@ class AlignedVote:
     agreement: float
 
     def predict(self, X: Array) -> Array:
-        """Label of the cluster with most votes for each row of X."""
+        """Return the label of the cluster with most votes for each row of X."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Array) -> Array:
-        """Mean over the classifiers of the probabilities, or of the plain choices where one gives none."""
+        """Average the probabilities of the classifiers, or the plain choices of those that give none."""
         votes = np.zeros((len(X), len(self.classes_)))
         for classifier, names in zip(self.classifiers, self.names, strict=True):
             votes += class_votes(classifier, X) @ np.eye(len(self.classes_))[names]
@@ -222,7 +207,7 @@ class AlignedVote:
 
 
 def aligned_vote(classifiers: Sequence[Any], points: Array) -> AlignedVote:
-    """Match the classes of all classifiers by their votes on common points.
+    """Match the classes of all classifiers by their votes on common samples.
 
     The reference is the classifier that agrees most with the others (mean adjusted Rand index) among those with most
     classes; the classes of each other one are matched to its.
@@ -233,19 +218,15 @@ def aligned_vote(classifiers: Sequence[Any], points: Array) -> AlignedVote:
     rand = np.array([[adjusted_rand(a, b) for b in labels] for a in labels])
     reference = int(np.where(n_classes == n_classes.max(), rand.sum(axis=1), -np.inf).argmax())
     target: Array = np.eye(n_classes[reference])[labels[reference]]
-    return AlignedVote(
-        classifiers=tuple(classifiers),
-        names=tuple(matched_names(vote, target) for vote in votes),
-        classes_=classifiers[reference].classes_,
-        reference=reference,
-        agreement=float(rand[~np.eye(len(rand), dtype=bool)].mean()),
-    )
+    names = tuple(matched_names(vote, target) for vote in votes)
+    agreement = float(rand[~np.eye(len(rand), dtype=bool)].mean())
+    return AlignedVote(tuple(classifiers), names, classifiers[reference].classes_, reference, agreement)
 
 
 def matched_names(votes: Array, target: Array) -> Labels:
-    """Column of `target` that each column of `votes` is: the one-to-one matching with most points in common.
+    """Return the column of `target` that each column of `votes` is: the matching with most samples in common.
 
-    Columns left over, because `votes` has more, go to the column they share most points with.
+    Columns left over, because `votes` has more, go to the column they share most samples with.
     """
     shared = votes.T @ target
     names = shared.argmax(axis=1)
@@ -255,7 +236,7 @@ def matched_names(votes: Array, target: Array) -> Labels:
 
 
 def class_votes(classifier: Any, X: Array) -> Array:
-    """Probabilities of the classes; 1 for the predicted class and 0 for the others if the classifier has none."""
+    """Return probabilities of the classes, or indicators of the predicted class if the classifier has none."""
     if hasattr(classifier, "predict_proba"):
         return np.asarray(classifier.predict_proba(X))
     codes = np.searchsorted(classifier.classes_, classifier.predict(X))

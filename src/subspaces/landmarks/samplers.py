@@ -1,8 +1,8 @@
-"""Many points → indices of the landmarks that stand for them.
+"""Choose landmarks among many samples.
 
 Each sampler is a function ``sampler(X, n_landmarks, rng)`` that returns `n_landmarks` different row numbers of X. A
 function of the same form is accepted wherever a sampler's name is. Those here also take the order of the rows in which
-they draw: in a canonical one (:mod:`subspaces.utils.ordering`) the same points are drawn from a shuffled table.
+they draw: in a canonical one (:mod:`subspaces.utils.ordering`) the same samples are drawn from a shuffled table.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from subspaces.utils.types import Array, Labels
 
 Sampler = Callable[..., Labels]
 
-_POOL = 20_000  # points a sequential sampler looks at: each of its steps is a pass over them
+_POOL = 20_000  # samples a sequential sampler looks at: each of its steps is a pass over them
 _POOL_PER_LANDMARK = 10
 
 
 def uniform(X: Array, n_landmarks: int, rng: np.random.Generator, order: Labels | None = None) -> Labels:
-    """Every set of `n_landmarks` points is as likely as any other: step 1 of the paper's Algorithm 2."""
+    """Draw any set of `n_landmarks` samples with equal probability: step 1 of the paper's Algorithm 2."""
     rows = rng.choice(len(X), n_landmarks, replace=False).astype(np.intp)
     return rows if order is None else order[rows]
 
 
 def kmeans_plus_plus(X: Array, n_landmarks: int, rng: np.random.Generator, order: Labels | None = None) -> Labels:
-    """D² sampling: a point is drawn with probability proportional to its squared distance from those drawn before.
+    """Draw with probability proportional to the squared distance from the samples drawn before (D² sampling).
 
-    Reaches small clusters that uniform sampling misses. Drawn from a uniform pool of 20,000 points or 10 per landmark,
-    so that the cost does not grow with n.
+    It reaches small clusters that uniform sampling misses. Candidates are a uniform pool of 20,000 samples, or 10 per
+    landmark, so that the cost does not grow with n.
     """
     pool = _pool(len(X), n_landmarks, rng, order)
     # one trial: with more, each step keeps the best of several candidates, which serves k-means but is no sampling
@@ -45,9 +45,9 @@ def kmeans_plus_plus(X: Array, n_landmarks: int, rng: np.random.Generator, order
 def leverage(
     X: Array, n_landmarks: int, rng: np.random.Generator, order: Labels | None = None, reg: float = 0.01
 ) -> Labels:
-    """Probability proportional to the ridge leverage score ℓ_i = x_iᵀ(XᵀX + λI)⁻¹x_i.
+    """Draw with probability proportional to the ridge leverage score ℓ_i = x_iᵀ(XᵀX + λI)⁻¹x_i.
 
-    Points in directions that few others share are preferred. λ is `reg` times the mean eigenvalue of XᵀX. O(n m²).
+    Samples in directions that few others share are preferred. λ is `reg` times the mean eigenvalue of XᵀX. O(n m²).
     """
     scores = leverage_scores(X, reg)
     # the largest of log-weights plus Gumbel noise: sampling without replacement in proportion to the weights
@@ -57,11 +57,11 @@ def leverage(
 
 
 def exemplars(X: Array, n_landmarks: int, rng: np.random.Generator, order: Labels | None = None) -> Labels:
-    """Farthest-first search: the next landmark is the point that those chosen so far represent worst.
+    """Take as the next landmark the sample that those chosen so far represent worst (farthest first).
 
-    The exemplars of You et al. 2018, with codes of one atom: a point of unit length costs
+    These are the exemplars of You et al. 2018 with codes of one atom: a sample of unit length costs
     min_c |c| + ½λ‖x − c e‖² over the landmarks e, a decreasing function of the largest |xᵀe| whatever λ is. So each
-    step is one product with the newest landmark instead of n lassos. From a uniform pool like
+    step is one product with the newest landmark instead of n lassos. Candidates are the pool of
     :func:`kmeans_plus_plus`.
     """
     pool = _pool(len(X), n_landmarks, rng, order)
@@ -75,7 +75,7 @@ def exemplars(X: Array, n_landmarks: int, rng: np.random.Generator, order: Label
             newest = int(first_largest(1 - closeness))
         chosen[step] = newest
         np.maximum(closeness, np.abs(points @ points[newest]), out=closeness)
-        closeness[newest] = np.inf  # rounding must not let a point be chosen twice
+        closeness[newest] = np.inf  # rounding must not let a sample be chosen twice
     return pool[chosen]
 
 
@@ -85,11 +85,10 @@ SAMPLERS: dict[str, Sampler] = {
     "leverage": leverage,
     "exemplars": exemplars,
 }
-"""The samplers by name."""
 
 
 def leverage_scores(X: Array, reg: float) -> Array:
-    """Ridge leverage scores of the rows of X in float64, in blocks."""
+    """Return the ridge leverage scores of the rows of X, in float64 and in blocks."""
     blocks = row_blocks(len(X), X.shape[1] * 8)
     covariance = np.zeros((X.shape[1], X.shape[1]))
     for start, stop in blocks:
@@ -112,7 +111,7 @@ def _pool(n: int, n_landmarks: int, rng: np.random.Generator, order: Labels | No
 
 
 def _completed(chosen: Labels, n: int, n_landmarks: int, rng: np.random.Generator) -> Labels:
-    """Different indices: k-means++ repeats itself when there are fewer different points than landmarks."""
+    """Add random rows: k-means++ repeats itself when there are fewer different samples than landmarks."""
     chosen = np.unique(chosen)
     others = np.setdiff1d(np.arange(n), chosen, assume_unique=True)
     return np.concatenate([chosen, rng.choice(others, n_landmarks - len(chosen), replace=False)]).astype(np.intp)

@@ -1,35 +1,30 @@
-"""Spectral embedded clustering (SEC): an embedding bound to be nearly linear, so that new points have one too."""
+"""Spectral embedded clustering (SEC): an embedding bound to be nearly linear, so that new samples have one too."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.sparse.linalg import LinearOperator
 
+from subspaces.graphs.local import self_tuned_graph
 from subspaces.spectral.embedding import FULL_GRAPH_SIZE
 from subspaces.utils.centroids import cluster_rows, nearest, sample_rows
 from subspaces.utils.decompositions import block_pairs, cholesky, lanczos, largest_eigenpairs
-from subspaces.utils.distances import nearest_neighbors
 from subspaces.utils.listening import Listener, unwatched
-from subspaces.utils.ordering import hash_rows, one_label_per_copy
+from subspaces.utils.ordering import hash_rows, label_of_most_copies
 from subspaces.utils.types import Array, Labels, Sparse
 
-_DENSE_SIZE = 2000
-"""Up to so many points the eigenvectors come from LAPACK."""
+_DENSE_SIZE = 2000  # up to so many samples the eigenvectors come from LAPACK
 
 
 @dataclass(frozen=True)
 class LinearEmbedding:
-    """Embedding F of the points and the map f(x) = Wᵀ(x − mean) + b that approximates it.
+    """Hold the embedding F of the samples and the map f(x) = Wᵀ(x − mean) + b that approximates it.
 
-    Attributes
-    ----------
-    vectors : F, array of shape (n, k) with orthonormal columns
-    weights : W, array of shape (m, k)
-    mean, offset : mean of the points, b
+    `vectors` F has the shape (n, k) and orthonormal columns, `weights` W the shape (m, k); `offset` is b.
     """
 
     vectors: Array
@@ -38,44 +33,21 @@ class LinearEmbedding:
     offset: Array
 
     def __call__(self, X: Array) -> Array:
-        """Embed points by the linear map."""
+        """Embed samples by the linear map."""
         mapped: Array = X @ self.weights.astype(X.dtype)
         mapped += (self.offset - self.mean @ self.weights).astype(X.dtype)
         return mapped
 
 
-def self_tuned_graph(X: Array, n_neighbors: int) -> Sparse:
-    """W_ij = exp(−d_ij²/(s_i s_j)) if one of the two points is among the `n_neighbors` nearest of the other.
-
-    s_i is the distance of point i to the last of its neighbours (Zelnik-Manor, Perona 2004); the mean of all s where
-    point i has so many copies that its own is 0.
-    """
-    n = len(X)
-    n_neighbors = min(n_neighbors, n - 1)
-    distances, neighbours = nearest_neighbors(X, n_neighbors)
-    scales = distances[:, -1].astype(np.float64)
-    scales[scales == 0] = scales.mean() or 1.0
-    weights = np.exp(-(distances**2) / (scales[:, None] * scales[neighbours]))
-    W = sparse.csr_array(
-        (weights.ravel(), neighbours.ravel(), np.arange(0, weights.size + 1, n_neighbors)), shape=(n, n)
-    )
-    return sparse.csr_array(W.maximum(W.T))
-
-
 def spectral_embedded(X: Array, W: Sparse, n_vectors: int, error_weight: float, reg: float) -> LinearEmbedding:
-    """Minimise tr(FᵀLF) + μ (‖X W + 1bᵀ − F‖² + γ‖W‖²) over F with FᵀF = I, W and b.
+    """Minimise tr(FᵀLF) + μ (‖X W + 1bᵀ − F‖² + γ‖W‖²) over F with FᵀF = I, W and b (Nie et al. 2011).
 
     L = I − S is the normalised Laplacian of the graph, S = D^(−½) W D^(−½). For given F the map is a ridge regression;
     put back, F are the smallest eigenvectors of L + μ (H − B), that is the largest of S + μ (11ᵀ/n + B), with
     B = X_c (X_cᵀX_c + γI)⁻¹ X_cᵀ = Q Qᵀ: sparse plus rank m + 1.
 
-    Parameters
-    ----------
-    X : array of shape (n, m)
-    W : symmetric graph, CSR of shape (n, n)
-    n_vectors : columns of F
-    error_weight : μ; 0 is the ordinary spectral embedding, ∞ that of the ridge regression alone (principal components)
-    reg : γ
+    `error_weight` is μ: 0 gives the ordinary spectral embedding, ∞ that of the ridge regression alone (principal
+    components). `reg` is γ. W is a symmetric sparse graph; F has `n_vectors` columns.
     """
     n, m = X.shape
     mean = X.mean(axis=0, dtype=np.float64)
@@ -92,7 +64,7 @@ def spectral_embedded(X: Array, W: Sparse, n_vectors: int, error_weight: float, 
 
 
 def _leading_vectors(S: Sparse, Q: Array, share: float, k: int) -> Array:
-    """Eigenvectors of share S + (1 − share)(QQᵀ + 11ᵀ/n) for its k largest eigenvalues."""
+    """Compute eigenvectors of share S + (1 − share)(QQᵀ + 11ᵀ/n) for its k largest eigenvalues."""
     n = len(Q)
 
     def product(v: Array) -> Array:
@@ -113,7 +85,7 @@ def _leading_vectors(S: Sparse, Q: Array, share: float, k: int) -> Array:
 
 @dataclass(frozen=True)
 class SpectralEmbeddedModel:
-    """What SEC learns; `rows` are the landmarks, whose labels are those of their embedding, the others' of the map."""
+    """Hold what SEC learns; labels of the landmarks `rows` come from their embedding, those of others from the map."""
 
     labels: Labels
     rows: Labels
@@ -122,8 +94,8 @@ class SpectralEmbeddedModel:
     cluster_centers: Array
 
     def label(self, X: Array) -> Labels:
-        """The nearest centre among the images."""
-        return _nearest_image(X, self.embedding_map, self.cluster_centers)
+        """Return the nearest centre among the images."""
+        return nearest(self.embedding_map(X), self.cluster_centers)[0][:, 0].astype(np.intp)
 
 
 def sec(
@@ -131,31 +103,28 @@ def sec(
     *,
     n_clusters: int,
     n_landmarks: int,
-    n_neighbors: int = 5,
-    error_weight: float = 1.0,
-    reg: float = 0.01,
-    n_init: int = 10,
-    seed: int = 0,
+    n_neighbors: int,
+    error_weight: float,
+    reg: float,
+    n_init: int,
+    seed: int,
     stage: Listener = unwatched,
 ) -> SpectralEmbeddedModel:
     """Embed random landmarks together with a linear map, whose γ is `reg` times the mean diagonal entry of X_cᵀX_c."""
     rows = sample_rows(len(X), n_landmarks, seed)
-    sample = X[rows]
+    subset = X[rows]
     with stage("embedding"):
-        W = self_tuned_graph(sample, n_neighbors)
-        penalty = reg * len(sample) * float(sample.var(axis=0, dtype=np.float64).mean())
-        embedding = spectral_embedded(sample, W, n_clusters, error_weight, penalty)
-    with stage("partition"):
+        W = self_tuned_graph(subset, min(n_neighbors, len(subset) - 1), scale_copies=True)
+        penalty = reg * len(subset) * float(subset.var(axis=0, dtype=np.float64).mean())
+        embedding = spectral_embedded(subset, W, n_clusters, error_weight, penalty)
+    with stage("assign_labels"):
         found, _ = cluster_rows(embedding.vectors, n_clusters, n_init, seed)
-        found = one_label_per_copy(found, hash_rows(sample))
+        found = np.unique(label_of_most_copies(found, hash_rows(subset)), return_inverse=True)[1].astype(np.intp)
         # of the mapped landmarks, not of F: the ridge draws all images towards the mean
-        images = embedding(sample)
+        images = embedding(subset)
         centers = np.array([images[found == label].mean(axis=0) for label in range(found.max() + 1)])
+    model = SpectralEmbeddedModel(found, rows, penalty, embedding, centers)
     with stage("extension"):
-        labels = _nearest_image(X, embedding, centers)
+        labels = model.label(X)
         labels[rows] = found
-    return SpectralEmbeddedModel(labels, rows, penalty, embedding, centers)
-
-
-def _nearest_image(X: Array, embedding: LinearEmbedding, centers: Array) -> Labels:
-    return nearest(embedding(X), centers)[0][:, 0].astype(np.intp)
+    return replace(model, labels=labels)

@@ -1,4 +1,4 @@
-"""W → labels for graphs of many points: the graph between micro-clusters is cut, the points follow, then are smoothed.
+"""Cut graphs of many samples: the graph between micro-clusters is cut, the samples follow, then labels are smoothed.
 
 The leading eigenvectors of a large graph of real data describe tiny components: small dense pieces that hang on by a
 few edges. Contracted to micro-clusters, with their inner edges left out, the same graph shows its large parts.
@@ -16,20 +16,16 @@ from subspaces.spectral.embedding import spectral_embedding, unit_rows
 from subspaces.utils.cells import nearest_cell
 from subspaces.utils.types import Array, Labels, Sparse
 
-_SMALLEST_SHARE = 0.005  # of the points: smaller pieces of the coarse graph say nothing about large clusters
+_SMALLEST_SHARE = 0.005  # of the samples: smaller pieces of the coarse graph say nothing about large clusters
 _SWEEPS = 5
-_MEMORY = 0.1  # weight of a point's own first label in each sweep
+_MEMORY = 0.1  # weight of a sample's own first label in each sweep
 
 
 @dataclass(frozen=True)
 class CoarseEmbedding:
-    """Spectral embedding of the micro-clusters.
+    """Hold the spectral embedding of the micro-clusters: unit `rows` of shape (p, k), and eigenvalues of L.
 
-    Attributes
-    ----------
-    rows : unit rows of the micro-clusters, shape (p, k); those of small loose pieces are copied from the nearest others
-    kept : which micro-clusters were embedded themselves
-    eigenvalues : of the normalised Laplacian of the coarse graph
+    Only those in `kept` were embedded themselves; rows of small loose pieces are copied from the nearest others.
     """
 
     rows: Array
@@ -38,7 +34,7 @@ class CoarseEmbedding:
 
 
 def contract(W: Sparse, groups: Labels) -> Sparse:
-    """Edge weights between groups of points, PᵀWP with a zero diagonal."""
+    """Return the edge weights between groups of samples, PᵀWP with a zero diagonal."""
     n, p = len(groups), int(groups.max()) + 1
     indicator = sparse.csr_array((np.ones(n, dtype=W.dtype), groups, np.arange(n + 1)), shape=(n, p))
     coarse = sparse.csr_array(indicator.T @ (W @ indicator))
@@ -50,7 +46,7 @@ def contract(W: Sparse, groups: Labels) -> Sparse:
 def coarse_embedding(
     W: Sparse, groups: Labels, centroids: Array, n_vectors: int, between: Sparse = None
 ) -> CoarseEmbedding:
-    """Embed the micro-clusters `groups` of the points of W (:func:`embed_contracted`)."""
+    """Embed the micro-clusters `groups` of the samples of W (:func:`embed_contracted`)."""
     sizes = np.bincount(groups, minlength=len(centroids))
     return embed_contracted(contract(W, groups), sizes, centroids, n_vectors, between)
 
@@ -58,12 +54,12 @@ def coarse_embedding(
 def embed_contracted(
     coarse: Sparse, sizes: Array, centroids: Array | None, n_vectors: int, between: Sparse = None
 ) -> CoarseEmbedding:
-    """Embed micro-clusters of these numbers of points, from the graph that :func:`contract` gives.
+    """Embed micro-clusters of these sizes, from the graph that :func:`contract` gives.
 
-    Pieces of the coarse graph with less than 0.5 % of the points are left out and take the row of the nearest
+    Pieces of the coarse graph with less than 0.5 % of the samples are left out and take the row of the nearest
     micro-cluster that was not, or zeros without `centroids`. `between` is a graph between the micro-clusters
-    themselves, added to the contracted one with the same total weight: the points' own edges never leave a piece of the
-    data (soil types of Covtype); this one says which are near.
+    themselves, added to the contracted one with the same total weight: the samples' own edges never leave a piece of
+    the data (soil types of Covtype); this one tells which pieces are near.
     """
     dtype = coarse.dtype
     if between is not None and between.sum() > 0:
@@ -85,10 +81,10 @@ def embed_contracted(
 
 
 def smooth_labels(W: Sparse, labels: Labels, n_clusters: int, fixed: Array | None = None) -> Labels:
-    """Let each point follow its neighbours: five sweeps F ← 0.9 D⁻¹WF + 0.1 F₀ from the indicator F₀ of the labels.
+    """Let each sample follow its neighbours: five sweeps F ← 0.9 D⁻¹WF + 0.1 F₀ from the indicator F₀ of the labels.
 
-    Those that are `fixed` keep their labels throughout; they stand for the points of other parts of a larger graph, so
-    that a label may vanish here.
+    Those that are `fixed` keep their labels throughout; they belong to other parts of a larger graph, so that a label
+    may vanish here.
     """
     degree = np.asarray(W.sum(axis=1)).ravel()
     inverse = np.divide(1 - _MEMORY, degree, out=np.zeros_like(degree), where=degree > 0)[:, None]
@@ -104,6 +100,6 @@ def smooth_labels(W: Sparse, labels: Labels, n_clusters: int, fixed: Array | Non
     smoothed = F.argmax(axis=1)
     if fixed is not None:
         return smoothed.astype(np.intp)
-    # a cluster must not vanish: its points keep their labels
+    # a cluster must not vanish: its samples keep their labels
     lost = np.setdiff1d(labels, smoothed)
     return np.where(np.isin(labels, lost), labels, smoothed).astype(np.intp)

@@ -1,4 +1,4 @@
-"""W → Y: eigenvectors of the normalised Laplacian, component by component.
+"""Embed a graph W by eigenvectors Y of the normalised Laplacian, component by component.
 
 A good self-expression graph is made of disconnected pieces, so the eigenvalue 0 of L = I − D^(−1/2) W D^(−1/2)
 (eq. 3.14) is repeated once per piece. A Lanczos solver sees a repeated eigenvalue only through rounding and silently
@@ -24,10 +24,8 @@ from subspaces.utils.types import Array, Labels, Sparse
 
 DENSE_SIZE = 600
 """Components up to this size go to LAPACK: nothing can be missed there, and it is fast enough."""
-
 FULL_GRAPH_SIZE = 4000
 """Graphs up to this size that join more than a tenth of all pairs go there too: products with them are dense anyway."""
-
 MULTIGRID_SIZE = 50_000
 """Components from this size up go to LOBPCG with algebraic multigrid when pyamg is installed."""
 
@@ -38,15 +36,15 @@ _EQUAL = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # relative, o
 
 @dataclass(frozen=True)
 class Embedding:
-    """Eigenvectors Y (n × k) of L for its k smallest eigenvalues, with the evidence.
+    """Hold eigenvectors Y (n × k) of L for its k smallest eigenvalues, with the evidence.
 
     Attributes
     ----------
-    vectors : orthonormal columns, not yet scaled by rows
+    vectors : orthonormal columns, rows not yet scaled
     eigenvalues : of L, ascending
     residuals : ‖Ly − μy‖ of each pair
     n_components : connected components with at least one edge
-    components : component of each point, −1 for a point without edges
+    components : component of each sample, −1 for a sample without edges
     """
 
     vectors: Array
@@ -57,12 +55,11 @@ class Embedding:
 
 
 def spectral_embedding(W: Sparse, n_vectors: int) -> Embedding:
-    """Eigenvectors of L = I − D^(−1/2) W D^(−1/2) (eq. 3.14) for its `n_vectors` smallest eigenvalues, zeros included.
+    """Compute eigenvectors of L = I − D^(−1/2) W D^(−1/2) (eq. 3.14) for its `n_vectors` smallest eigenvalues.
 
-    W is symmetric, non-negative and sparse.
-
-    The paper says "smallest nonzero eigenvalues"; its figures need the zero ones (without them COIL20 falls from
-    90.6 to 51.4 % accuracy), and so does theory: they are the components.
+    W is symmetric, non-negative and sparse. Zero eigenvalues are included: the paper says "smallest nonzero
+    eigenvalues", but its figures need the zero ones (without them COIL20 falls from 90.6 to 51.4 % accuracy), and so
+    does theory: they are the components.
 
     With more components than `n_vectors` the null space is larger than asked for and no choice within it is better
     than another: then all its vectors are returned, one per component.
@@ -102,7 +99,7 @@ def unit_rows(Y: Array) -> Array:
 
 
 def _remaining_vectors(S: Sparse, labels: Labels, n_components: int, root: Array, n_vectors: int) -> Pairs:
-    """The largest eigenpairs of S apart from the known ones, gathered over the components."""
+    """Gather the largest eigenpairs of S apart from the known ones over the components."""
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(n_components + 1))
     pairs: list[tuple[float, Array, Array]] = []
@@ -127,7 +124,7 @@ def _remaining_vectors(S: Sparse, labels: Labels, n_components: int, root: Array
 
 
 def leading_pairs(S: Sparse, null: Array, k: int) -> Pairs:
-    """The k largest eigenpairs of S, the known `null` vector (eigenvalue 1) excluded, by a solver fit for the size."""
+    """Return the k largest eigenpairs of S without the known `null` vector (eigenvalue 1), by a solver for the size."""
     n = S.shape[0]
     nearly_full = n <= FULL_GRAPH_SIZE and S.nnz > 0.1 * n**2
     if n <= max(DENSE_SIZE, 4 * k) or nearly_full:
@@ -141,7 +138,7 @@ def leading_pairs(S: Sparse, null: Array, k: int) -> Pairs:
 
 
 def _lanczos_pairs(S: Sparse, null: Array, k: int) -> Pairs:
-    """Lanczos with the known vectors moved out of the way, repeated until nothing larger is left.
+    """Run Lanczos with the known vectors moved out of the way, until nothing larger is left.
 
     One run can miss a copy of a (nearly) repeated eigenvalue. So a second one looks for the largest eigenvalue
     orthogonal to everything found; if that beats the smallest found, it takes its place and the search goes on.
@@ -163,7 +160,7 @@ def _lanczos_pairs(S: Sparse, null: Array, k: int) -> Pairs:
 
 
 def _lanczos(S: Sparse, known_values: Array, known: Array, k: int, tol: float) -> Pairs:
-    """The k largest eigenpairs of S apart from the known ones, whose eigenvalues are moved to −2, below all others."""
+    """Return the k largest eigenpairs of S apart from the known ones, whose eigenvalues are moved to −2, below all."""
     n = S.shape[0]
     shift = (known_values + 2).astype(S.dtype)
     operator = LinearOperator(S.shape, matvec=lambda x: S @ x - known @ (shift * (known.T @ x)), dtype=S.dtype)
@@ -177,11 +174,11 @@ def _lanczos(S: Sparse, known_values: Array, known: Array, k: int, tol: float) -
 
 
 def _dense_pairs(S: Sparse, known_values: Array, known: Array, k: int) -> Pairs:
-    """The same by LAPACK: slower, but nothing can be missed.
+    """Do the same by LAPACK: slower, but nothing can be missed.
 
-    Where eigenvalues are equal, the basis of their space is anybody's choice, and if only some of its vectors are asked
-    for, so are the labels: LAPACK's choice depends on the CPU. Hence one more pair is computed to see whether the last
-    is tied to it, if so the whole space, and each such space gets the basis of :func:`_first_directions`.
+    Where eigenvalues are equal, the basis of their space is arbitrary, and if only some of its vectors are asked for,
+    so are the labels: LAPACK's choice depends on the CPU. Hence one more pair is computed to see whether the last is
+    tied to it, if so the whole space, and each such space gets the basis of :func:`_first_directions`.
     """
     dense = S.toarray()
     dense -= (known * (known_values + 2)) @ known.T
@@ -200,7 +197,7 @@ def _dense_pairs(S: Sparse, known_values: Array, known: Array, k: int) -> Pairs:
 
 
 def _tied_groups(values: Array, tie: float) -> Labels:
-    """Number of the group of each of the descending `values`: from the first of a group all others differ by `tie`."""
+    """Group descending `values`: those of a group differ from its first by at most `tie`."""
     groups, first = np.zeros(len(values), dtype=np.intp), 0
     for i in range(1, len(values)):
         is_new = values[first] - values[i] > tie
@@ -210,11 +207,11 @@ def _tied_groups(values: Array, tie: float) -> Labels:
 
 
 def _first_directions(space: Array, count: int) -> Array:
-    """Orthonormal vectors of the space spanned by orthonormal columns that do not depend on which columns these are.
+    """Return orthonormal vectors of the space spanned by orthonormal columns, independent of which columns these are.
 
     The most widely spread come first: those with the smallest Σ ℓ_i v_i², ℓ_i the squared length of row i, which no
-    rotation changes. Pieces of a graph that only weights below rounding tie together so come by their size, and not a
-    point far out before a whole cluster. What is equally spread is taken as :func:`_nearest_to_points` takes it.
+    rotation changes. Pieces of a graph that only weights below rounding tie together so come by their size, and an
+    outlier does not come before a whole cluster. Vectors equally spread are chosen by :func:`_nearest_to_points`.
     """
     equal, lengths = _EQUAL[space.dtype], np.einsum("ij,ij->i", space, space)
     if lengths.max() - lengths.min() <= equal * lengths.max():
@@ -226,9 +223,9 @@ def _first_directions(space: Array, count: int) -> Array:
 
 
 def _nearest_to_points(space: Array, count: int) -> Array:
-    """First the projection of that coordinate vector e_i which lies closest to the space, then in what is left of it.
+    """Return the projection of the coordinate vector e_i closest to the space, then the same in what is left of it.
 
-    Of those that are equally close the first point's is taken.
+    Of those that are equally close the first sample's is taken.
     """
     count, rest, equal = min(count, space.shape[1]), space.copy(), _EQUAL[space.dtype]
     out = np.empty((space.shape[1], count), dtype=space.dtype)
@@ -241,7 +238,7 @@ def _nearest_to_points(space: Array, count: int) -> Array:
 
 
 def _multigrid_pairs(S: Sparse, null: Array, k: int) -> Pairs:
-    """LOBPCG on L, preconditioned by smoothed aggregation: the block method for large, slowly mixing graphs."""
+    """Run LOBPCG on L, preconditioned by smoothed aggregation: the block method for large, slowly mixing graphs."""
     from pyamg import smoothed_aggregation_solver
 
     n = S.shape[0]

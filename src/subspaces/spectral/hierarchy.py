@@ -1,4 +1,4 @@
-"""A tree of clusters: from the labels of a fit down to fine pieces, and up to one cluster.
+"""Build a tree of clusters: from the labels of a fit down to fine pieces, and up to one cluster.
 
 Leaves are fine communities of the graph, none of them in two clusters. Pieces are merged pair by pair, first within the
 clusters, then the clusters themselves, each time the pair with the strongest tie
@@ -6,13 +6,13 @@ clusters, then the clusters themselves, each time the pair with the strongest ti
     tie(A, B) = w(A, B) / (w(A) w(B))^¾,
 
 where w(A, B) is the weight of the edges between two pieces and w(A) that of all edges of one (of several graphs: the
-mean). The exponent 1 would be the mean weight of a pair of points, which leaves small pieces to the end; ½ lets large
+mean). The exponent 1 would be the mean weight of a pair of samples, which leaves small pieces to the end; ½ lets large
 pieces swallow the others one by one. So every number of clusters is a level of the tree, and that of the labels is the
 labels themselves.
 
-Two numbers tell how real a split is. The *cut*: the share of the edges of the lighter piece (edges to the other piece
-and inside) that cross. And the *return*: the probability that a walker who has just crossed from one piece into the
-other crosses back with the next step. Where a border runs through a continuous piece, a point at the border has about
+Two numbers tell how real a split is. The *cut* is the share of the edges of the lighter piece (edges to the other piece
+and inside) that cross. The *return* is the probability that a walker who has just crossed from one piece into the
+other crosses back with the next step. Where a border runs through a continuous piece, a sample at the border has about
 half of its neighbours beyond, and the return is about 0.3 whatever the dimension and the shape of the piece; across a
 gap it is near 0. The cut depends on size and dimension, the return does not.
 """
@@ -34,34 +34,32 @@ from subspaces.utils.types import Array, Labels, Sparse
 
 LEVEL = 0.05
 """P-value up to which a split counts as real."""
-
 FINE = 6.0
 """Resolution of the communities at the leaves: far more of them than there are clusters."""
 
 _POWER = 0.75
 _LEAST_CUT = 1e-3  # a smaller one is as good as none
 _MOST_LEAVES = 600
-_MOST_ROWS = 20_000  # points whose neighbours are looked at for the return
+_MOST_ROWS = 20_000  # samples whose neighbours give the return
 _LEAST = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
 class ClusterTree:
-    """Nested clusters, coarse to fine.
+    """Hold nested clusters, coarse to fine.
 
     Pieces are numbered as in SciPy's dendrograms: 0 to m − 1 are the leaves, m + i is what merge i makes of two pieces.
 
     Attributes
     ----------
-    leaves : array of shape (n,), the leaf of every point
+    leaves : array of shape (n,), the leaf of every sample
     merges : array of shape (m − 1, 2), the two pieces that each merge joins, the finest merges first
-    sizes : array of shape (2 m − 1,), points in every piece
+    sizes : array of shape (2 m − 1,), samples in every piece
     cut : array of shape (m − 1,), share of the edges of the lighter piece that cross the split
     returns : array of shape (m − 1,), probability to cross back at once: 0.3 in one continuous piece, 0 across a gap
     p_value : array of shape (m − 1,), from a null model (:mod:`subspaces.spectral.splits`), corrected for the number
         of splits; NaN where a split was not tested
-    stability : array of shape (m − 1,), how well random parts of the graph find the split again, 0 to 1; NaN where it
-        was not looked at
+    stability : array of shape (m − 1,), agreement of random parts of the graph on the split, 0 to 1; NaN if unknown
     n_clusters : the level of the labels it was made from
     """
 
@@ -76,15 +74,11 @@ class ClusterTree:
 
     @property
     def n_leaves(self) -> int:
-        """The finest level."""
+        """Return the number of leaves, the finest level."""
         return len(self.merges) + 1
 
     def labels_at(self, n_clusters: int) -> Labels:
-        """Labels of the level with so many clusters, numbered by their first points.
-
-        Parameters
-        ----------
-        n_clusters : from 1 to ``n_leaves``
+        """Return the labels of the level with `n_clusters` from 1 to ``n_leaves``, numbered by their first samples.
 
         Examples
         --------
@@ -100,14 +94,14 @@ class ClusterTree:
         return in_order(self._pieces(n_clusters)[self.leaves])
 
     def of_points(self, leaves: Labels) -> ClusterTree:
-        """The same tree of other points, whose leaves these are."""
+        """Return the same tree of other samples with these leaves."""
         sizes = [*np.bincount(leaves, minlength=self.n_leaves)]
         for one, other in self.merges:
             sizes.append(sizes[one] + sizes[other])
         return replace(self, leaves=leaves, sizes=np.array(sizes, dtype=self.sizes.dtype))
 
     def _pieces(self, n_clusters: int) -> Labels:
-        """The piece that each leaf belongs to at a level."""
+        """Return the piece of each leaf at a level."""
         m = self.n_leaves
         above = np.arange(2 * m - 1)
         for i in range(m - n_clusters - 1, -1, -1):
@@ -116,7 +110,7 @@ class ClusterTree:
         return found
 
     def members(self, piece: int) -> Labels:
-        """The points of a piece."""
+        """Return the samples of a piece."""
         wanted, m = {piece}, self.n_leaves
         for i in range(piece - m, -1, -1):
             if m + i in wanted:
@@ -124,12 +118,12 @@ class ClusterTree:
         return np.flatnonzero(np.isin(self.leaves, [leaf for leaf in wanted if leaf < m]))
 
     def split(self, n_clusters: int) -> int:
-        """The merge that a level with one cluster more undoes: number of the row of ``merges``."""
+        """Return the row of ``merges`` that a level with one cluster more undoes."""
         return self.n_leaves - 1 - n_clusters
 
     @property
     def layers(self) -> list[int]:
-        """Numbers of clusters that stand out, coarse to fine; that of the labels is one of them.
+        """Return numbers of clusters that stand out, coarse to fine; that of the labels is one of them.
 
         At such a level the next finer split cuts at least twice as much as any split above (three times, where it is
         finer than the labels), and no split above is known to be chance.
@@ -146,7 +140,7 @@ class ClusterTree:
         return not any(p > LEVEL for p in tested)
 
     def to_dict(self) -> dict[str, Any]:
-        """Nested dictionaries of pieces, ready for JSON: the root first, down to the leaves.
+        """Return nested dictionaries of pieces, ready for JSON: the root first, down to the leaves.
 
         Each piece has ``size``; one that is split also ``cut``, ``returns``, ``p_value``, ``stability`` and its
         ``children``; one that is a cluster of the labels ``cluster``; a leaf the rows of its ``points``.
@@ -157,7 +151,7 @@ class ClusterTree:
         return pieces[-1]
 
     def _entries(self) -> list[dict[str, Any]]:
-        """What is said of each piece, but for its children."""
+        """Describe each piece, without its children."""
         m, clusters = self.n_leaves, self._pieces(self.n_clusters)
         named = dict(zip(clusters.tolist(), self._labels_of_leaves().tolist(), strict=True))
         pieces: list[dict[str, Any]] = []
@@ -179,7 +173,7 @@ class ClusterTree:
         return of_leaf
 
     def to_json(self) -> str:
-        """:meth:`to_dict` as JSON; put together from the leaves up, so that no tree is too deep."""
+        """Return :meth:`to_dict` as JSON, built from the leaves up, so that no tree is too deep."""
         texts: list[str] = []
         for piece, entry in enumerate(self._entries()):
             text = json.dumps(entry, allow_nan=False)
@@ -190,7 +184,7 @@ class ClusterTree:
         return f'{{"n_clusters": {self.n_clusters}, "tree": {texts[-1]}}}'
 
     def to_newick(self) -> str:
-        """The tree in Newick format, for programs that draw phylogenies.
+        """Return the tree in Newick format, for programs that draw phylogenies.
 
         Leaves are named ``clusterC_pieceP``; lengths of branches are differences of −log(cut), split to split.
         """
@@ -214,7 +208,7 @@ def _plain(values: Array, i: int) -> float | None:
 
 @dataclass(frozen=True)
 class Merged:
-    """The merges of pieces, and what each graph says of every one of them, arrays of shape (m − 1, graphs)."""
+    """Hold the merges of pieces; `cuts` and `returns` of each in every graph have the shape (m − 1, graphs)."""
 
     merges: Labels
     sizes: Labels
@@ -223,7 +217,7 @@ class Merged:
 
 
 def fine_pieces(W: Sparse, labels: Labels | None = None, *, seed: int = 0) -> Labels:
-    """Fine communities of the graph, none of them in two clusters of the labels; points without edges on their own."""
+    """Find fine communities of the graph, none in two clusters of the labels; samples without edges are apart."""
     n = W.shape[0]
     fine = np.zeros(n, dtype=np.intp)
     connected = np.asarray(W.sum(axis=1)).ravel() > 0
@@ -238,14 +232,10 @@ def fine_pieces(W: Sparse, labels: Labels | None = None, *, seed: int = 0) -> La
 
 
 def merged(graphs: Sequence[Sparse], pieces: Labels, groups: Labels | None = None) -> Merged:
-    """Merge pieces to one, the pair with the strongest tie first.
+    """Merge pieces (0 to m − 1, one per sample) to one, the pair with the strongest tie first.
 
-    Parameters
-    ----------
-    graphs : of the same points, symmetric; their ties are averaged
-    pieces : array of shape (n,), 0 to m − 1
-    groups : array of shape (m,), default=None
-        Pieces of one group are merged before any other.
+    The ties of several symmetric `graphs` of the same samples are averaged. Pieces of one of the `groups`, shape (m,),
+    are merged before any other.
     """
     m = int(pieces.max()) + 1
     weights = np.array([contracted(W, pieces).toarray() / (W.sum() or 1.0) for W in graphs])  # (graphs, m, m)
@@ -282,14 +272,14 @@ def merged(graphs: Sequence[Sparse], pieces: Labels, groups: Labels | None = Non
 
 
 def _ties(between: Array, volume: Array, a: int) -> Array:
-    """Mean over the graphs of the ties of piece a with all others."""
+    """Average the ties of piece a with all others over the graphs."""
     product = np.maximum(volume[:, a][:, None] * volume, _LEAST) ** _POWER
     mean: Array = (between[:, a] / product).mean(axis=0)
     return mean
 
 
 def _strongest(ties: Array, together: Array, alive: Array, size: Array) -> tuple[int, int]:
-    """The next pair to merge: of one group while there is one; without any edge left, the two smallest pieces."""
+    """Find the next pair to merge: of one group while there is one; without any edge left, the two smallest pieces."""
     pairs = together & alive[:, None] & alive
     np.fill_diagonal(pairs, False)
     if not pairs.any():
@@ -305,7 +295,7 @@ def _strongest(ties: Array, together: Array, alive: Array, size: Array) -> tuple
 
 
 class _Neighbourhoods:
-    """The weight that each point sends into each piece, in one graph; of many points a part is looked at."""
+    """Hold the weight that each sample sends into each piece of one graph; of many samples a subset is taken."""
 
     def __init__(self, W: Sparse, pieces: Labels, m: int) -> None:
         n = len(pieces)
@@ -315,7 +305,7 @@ class _Neighbourhoods:
         self.rows = [np.flatnonzero(pieces[rows] == piece) for piece in range(m)]
 
     def join(self, a: int, b: int) -> float:
-        """The probability to cross back between two pieces, which are one piece from now on."""
+        """Return the probability to cross back between two pieces, and make them one."""
         to_piece, one, other = self.to_piece, self.rows[a], self.rows[b]
         crossing = np.concatenate([to_piece[one, b], to_piece[other, a]])
         staying = np.concatenate([to_piece[one, a], to_piece[other, b]])
@@ -326,14 +316,7 @@ class _Neighbourhoods:
 
 
 def cluster_tree(W: Sparse, labels: Labels, *, seed: int = 0) -> ClusterTree:
-    """The tree of a graph whose level of as many clusters as the labels have is the labels.
-
-    Parameters
-    ----------
-    W : affinity of shape (n, n): sparse, symmetric, not negative
-    labels : array of shape (n,)
-    seed : of Leiden
-    """
+    """Build the tree of a graph W (sparse, symmetric, not negative) in which the labels are a level."""
     W, codes = sparse.csr_array(W), np.unique(labels, return_inverse=True)[1]
     order = _own_order(W)
     ordered = W[order][:, order]
@@ -350,9 +333,9 @@ def cluster_tree(W: Sparse, labels: Labels, *, seed: int = 0) -> ClusterTree:
 
 
 def _own_order(W: Sparse) -> Labels:
-    """The points in an order of the graph's own, by their degrees and those of their neighbours.
+    """Order the samples by their degrees and those of their neighbours.
 
-    Leiden visits points in the order in which they stand: a shuffled table must not change the fine levels.
+    Leiden visits samples in their order: a shuffled table must not change the fine levels.
     """
     exact = W.astype(np.float64)
     degree = exact @ np.ones(W.shape[0])

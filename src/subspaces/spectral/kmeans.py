@@ -17,24 +17,19 @@ _POPULATION = 40
 265.6 with 10 kept, 259.64 to 265.42 with 20, 259.64 to 260.52 with 40 (ten seeds); 500 independent starts end at 259.9
 and 260.5 and take five times as long."""
 
-_EXHAUSTED = 50
-"""Crossings in a row that give only what is there already: no more starts are tried."""
-
+_EXHAUSTED = 50  # crossings in a row that give only known solutions: no more starts are tried
 _EXACT = 1e-6
-"""Share of the total scatter below which a start has found clusters that are points but for rounding: no other start
-can do better. So it is where the graph falls into as many components as there are clusters."""
-
-_MAX_ITER = 60
-"""Lloyd steps of a start; the best one is run to its end."""
-
+"""Share of the total scatter below which the clusters of a start are points up to rounding: no other start can do
+better. This happens where the graph falls into as many components as there are clusters."""
+_MAX_ITER = 60  # Lloyd steps of a start; the best one is run to its end
 _GRID = 2.0**11
-"""Points and centres of the starts are multiples of 1/2048 and no longer than 1: then every product and distance is a
+"""Rows and centres of the starts are multiples of 1/2048 and no longer than 1: then every product and distance is a
 multiple of 2⁻²² below 4 and exact in single precision, whatever the order of the terms. So all processors go the same
 way, with any number of threads."""
 
 
 def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
-    """Labels of the lowest-inertia k-means solution among `n_init` starts.
+    """Return the labels of the lowest-inertia k-means solution among `n_init` starts.
 
     Half of the starts (at most 40) are independent, by greedy k-means++. Every further one crosses two good solutions:
     their centres are matched, one of each pair is taken, one centre is dropped and placed anew by k-means++. The starts
@@ -81,18 +76,18 @@ def _refine(Y: Array, n_clusters: int, init: str | Array, seed: int) -> Labels:
 
 
 def _on_grid(points: Array) -> Array:
-    """Points rounded to multiples of 1/2048."""
+    """Round to multiples of 1/2048."""
     return np.rint(points * np.float32(_GRID)) / np.float32(_GRID)
 
 
 def _good(population: list[tuple[float, Array]], rng: np.random.Generator) -> Array:
-    """Centres of the better of two solutions drawn at random."""
+    """Return the centres of the better of two solutions drawn at random."""
     drawn = [population[i] for i in rng.integers(len(population), size=2)]
     return min(drawn, key=itemgetter(0))[1]
 
 
 class _Search:
-    """The moves of the search and what they share: the points, their squared lengths, the indicator matrix."""
+    """Make the moves of the search; they share the points, their squared lengths and the indicator matrix."""
 
     def __init__(self, points: Array, n_clusters: int, rng: np.random.Generator) -> None:
         self.points, self.n_clusters, self.rng = points, n_clusters, rng
@@ -106,7 +101,7 @@ class _Search:
         )
 
     def distances(self, centres: Array) -> Array:
-        # all numbers are finite and exact, so "invalid", which was seen on a machine with AVX-512, cannot be about them
+        # all values are finite and exact: "invalid", seen on a machine with AVX-512, cannot be about them
         with np.errstate(invalid="ignore"):
             D = self.points @ (-2 * centres.T)
         D += np.einsum("ij,ij->i", centres, centres)
@@ -114,7 +109,7 @@ class _Search:
         return np.maximum(D, 0, out=D)
 
     def extend(self, centres: Array) -> Array:
-        """Centres added by greedy k-means++ until there are `n_clusters`."""
+        """Add centres by greedy k-means++ until there are `n_clusters`."""
         missing = self.n_clusters - len(centres)
         nearest = self.distances(centres).min(axis=1)
         added = np.empty((missing, centres.shape[1]), dtype=centres.dtype)
@@ -130,14 +125,14 @@ class _Search:
         return np.concatenate([centres, added])
 
     def cross(self, first: Array, second: Array) -> Array:
-        """One centre of each pair of matched centres, but for one, which is placed anew."""
+        """Take one centre of each pair of matched centres, except one, which is placed anew."""
         apart = -2 * first @ second.T + np.einsum("ij,ij->i", second, second)
         partner = linear_sum_assignment(apart)[1]
         chosen = np.where(self.rng.random((self.n_clusters, 1)) < 0.5, first, second[partner])
         return self.extend(np.delete(chosen, self.rng.integers(self.n_clusters), axis=0))
 
     def descend(self, centres: Array) -> tuple[float, Array]:
-        """Inertia and centres after Lloyd's steps."""
+        """Return inertia and centres after Lloyd's steps."""
         labels = None
         for _ in range(_MAX_ITER):
             scores = self.points @ (2 * centres.T)

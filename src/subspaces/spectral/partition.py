@@ -1,4 +1,4 @@
-"""Y or W → labels: k-means with restarts, QR, discretisation of the embedding, or modularity of the graph itself."""
+"""Assign labels: k-means with restarts, QR or discretisation of the embedding Y, or modularity of the graph W."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from sklearn.cluster._spectral import discretize
 
 from subspaces.spectral.coarse import embed_contracted
 from subspaces.spectral.kmeans import kmeans
-from subspaces.spectral.merging import join_neighbours, join_rest, join_tiny
 from subspaces.utils.decompositions import svd
 from subspaces.utils.process import one_thread
-from subspaces.utils.ties import first_largest
+from subspaces.utils.ties import first_largest, tolerance
 from subspaces.utils.types import Array, Labels, Sparse
 
 PARTITIONS = ("kmeans", "cluster_qr", "discretize", "modularity")
@@ -26,6 +25,8 @@ _WEIGHT_BITS = 16
 _MANY_POINTS = 20_000  # above, Leiden's rounds are dear and gain little after the second
 _SURPLUS = 2  # times the clusters: with fewer communities merging them was never the worse cut of a graph of points
 _PARTS, _PART_ROUNDS = 64.0, 2  # resolution and rounds of the communities that are embedded: some thousand
+_TINY = 50  # a community with less than this part of a typical one is tiny
+_LEAST_DEGREE = 1e-200  # in place of 0, to divide by
 
 
 def cut_embedding(
@@ -37,7 +38,7 @@ def cut_embedding(
     init: str = "k-means++",
     seed: int = 0,
 ) -> Labels:
-    """Labels from the rows of a spectral embedding.
+    """Assign labels to the rows of a spectral embedding.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def cut_embedding(
 
 
 def _kmeans_from_qr(Y: Array, n_clusters: int, n_init: int, seed: int) -> Labels:
-    """K-means from the centres of the QR cut; from `n_init` ordinary starts where that leaves a cluster empty."""
+    """Run k-means from the centres of the QR cut, or `n_init` ordinary starts where that leaves a cluster empty."""
     start = cut_by_qr(Y) if Y.shape[1] == n_clusters else np.zeros(0, dtype=np.intp)
     sizes = np.bincount(start, minlength=n_clusters)
     if (sizes == 0).any():
@@ -76,11 +77,11 @@ def _kmeans_from_qr(Y: Array, n_clusters: int, n_init: int, seed: int) -> Labels
 
 
 def cut_by_qr(Y: Array) -> Labels:
-    """One cluster per column of Y by pivoted QR (Damle, Minden, Ying 2019), with pivots that rounding does not choose.
+    """Make one cluster per column of Y by pivoted QR (Damle, Minden, Ying 2019); rounding does not choose the pivots.
 
     All rows have length 1, so all are equally good as the first pivot: LAPACK takes the one that the last digit of the
-    norms favours, and labels then differ between one thread and two. Of rows that are equal but for rounding the first
-    is taken here.
+    norms favours, and labels then differ between one thread and two. Of rows equal up to rounding the first is taken
+    here.
     """
     rest, pivots, tolerance = Y.astype(np.float64), [], float(np.sqrt(np.finfo(Y.dtype).eps))
     for _ in range(Y.shape[1]):
@@ -103,15 +104,15 @@ def cut_by_modularity(
     iterations: int | None = None,
     communities: Labels | None = None,
 ) -> Labels:
-    """Communities of the graph by the Leiden algorithm, merged to `n_clusters` when that is given.
+    """Find communities of the graph by the Leiden algorithm, merged to `n_clusters` when that is given.
 
     Without `n_clusters` it is the partition of largest modularity, of which :func:`distinct_communities` makes the
     clusters of a fit whose number is not given. With it :func:`cut_to_number` raises the resolution until at least that
-    many come out and merges the surplus; above 20,000 points, where more than twice as many come out, the embedding
+    many come out and merges the surplus; above 20,000 samples, where more than twice as many come out, the embedding
     of small communities is cut as well.
-    `iterations` of Leiden: by default 10 up to 20,000 points, 2 above: on the graph of MNIST's 60,000 digits 2 come
-    within 0.0003 of the modularity of 3, and 3 within 0.0002 of that of 10. `communities` of this resolution, where
-    they are known, are not looked for again.
+    `iterations` of Leiden: by default 10 up to 20,000 samples, 2 above: on the graph of MNIST's 60,000 digits 2 come
+    within 0.0003 of the modularity of 3, and 3 within 0.0002 of that of 10. Known `communities` of this resolution are
+    not searched again.
 
     References
     ----------
@@ -147,14 +148,14 @@ def cut_to_number(
     embed: bool = True,
     sizes: Array | None = None,
 ) -> Labels:
-    """Communities of a resolution → `n_clusters` clusters; ``find(resolution, iterations)`` gives those of another.
+    """Turn communities into `n_clusters` clusters; ``find(resolution, iterations)`` gives those of another resolution.
 
-    The resolution is raised until there are enough; the surplus is merged (:func:`merge_communities`). The more points,
-    the more communities: of ten pieces 10 in 100,000 points, 24 in a million, 62 in ten million. Merging many pair by
-    pair goes astray: it joins two pieces and leaves a third in halves. So with `embed` the embedding of some thousand
-    small communities is cut as well, and the partition of larger modularity is taken: for the pieces from a million
-    points on that of the embedding (98.3 % for 94.3), for MNIST the merged one (94 % for 77). `sizes`: points of each
-    node, one unless given.
+    The resolution is raised until there are enough; the surplus is merged (:func:`merge_communities`). The more
+    samples, the more communities: of ten pieces 10 in 100,000 samples, 24 in a million, 62 in ten million. Merging many
+    pair by pair goes astray: it joins two pieces and leaves a third in halves. So with `embed` the embedding of some
+    thousand small communities is cut as well, and the partition of larger modularity is taken: for the pieces from a
+    million samples on that of the embedding (98.3 % for 94.3), for MNIST the merged one (94 % for 77). `sizes` counts
+    the samples of each node, one unless given.
     """
     while communities.max() + 1 < n_clusters and resolution < _MAX_RESOLUTION:
         resolution *= 1.5
@@ -167,7 +168,7 @@ def cut_to_number(
 
 
 def _cut_of_parts(W: Sparse, parts: Labels, n_clusters: int, seed: int, sizes: Array | None) -> Labels:
-    """Clusters of small communities by their embedding; small pieces apart join the largest, as tiny components do.
+    """Cluster small communities by their embedding; small pieces apart join the largest, as tiny components do.
 
     The edges inside a community count here: without them tiny components would decide.
     """
@@ -182,7 +183,7 @@ def _cut_of_parts(W: Sparse, parts: Labels, n_clusters: int, seed: int, sizes: A
 
 
 def better_cut(W: Sparse, cuts: list[Labels], n_clusters: int, resolution: float = 1.0) -> Labels:
-    """The partition of largest modularity, of those with `n_clusters` if there are any; of equal ones the first."""
+    """Return the partition of largest modularity, of those with `n_clusters` if there are any; first if equal."""
     between = [contracted(W, labels) for labels in cuts]
     of_size = [i for i, graph in enumerate(between) if graph.shape[0] == n_clusters] or list(range(len(cuts)))
     found = [modularity(between[i], np.arange(between[i].shape[0]), resolution) for i in of_size]
@@ -191,7 +192,7 @@ def better_cut(W: Sparse, cuts: list[Labels], n_clusters: int, resolution: float
 
 
 def in_order(labels: Labels) -> Labels:
-    """Clusters numbered by their first points: Leiden's own numbers change with the last digit of a weight.
+    """Number clusters by their first samples: Leiden's own numbers change with the last digit of a weight.
 
     Examples
     --------
@@ -211,8 +212,8 @@ def merge_communities(W: Sparse, labels: Labels, n_clusters: int) -> Labels:
     alone two small pieces that have nothing in common are joined before the neighbouring pieces of a large cluster.
 
     Only tiny components come first: communities without any edge to the rest and with less than a fiftieth of the
-    points of the community of a typical point. They join the largest one. Kept to the end, a handful of points would
-    take the place of a cluster: three islands of 8 to 13 points among 300,000 cost three clusters of 30,000.
+    samples of the community of a typical sample. They join the largest one. Kept to the end, a handful of samples would
+    take the place of a cluster: three islands of 8 to 13 samples among 300,000 cost three clusters of 30,000.
     """
     return _joined(labels, list(merge_steps(W, labels, n_clusters)))
 
@@ -220,8 +221,8 @@ def merge_communities(W: Sparse, labels: Labels, n_clusters: int) -> Labels:
 def distinct_communities(W: Sparse, labels: Labels, share: float = 0.5, tie: float = 0.02) -> Labels:
     """Join communities with more than a `share` of the edges that chance would give; pieces apart stay apart.
 
-    Modularity divides what is continuous once there are enough points: the two halves of the 1s of MNIST have 0.53 to
-    0.61 of the edges that points of their degrees would have by chance, its 4s and 9s 0.31 to 0.35. So communities of
+    Modularity divides what is continuous once there are enough samples: the two halves of the 1s of MNIST have 0.53 to
+    0.61 of the edges that samples of their degrees would have by chance, its 4s and 9s 0.31 to 0.35. So communities of
     resolution 1 are joined while that raises the modularity of resolution `share`, the pair that raises it most first.
     Leiden at resolution ½ from the start is worse: it joins 4s and 9s in one of three runs. A half is what most of the
     labelled sets of ``benchmarks/communities.py`` ask for, with MNIST and without.
@@ -239,12 +240,12 @@ def distinct_communities(W: Sparse, labels: Labels, share: float = 0.5, tie: flo
     after, degree, _ = _between(W, labels)
     for a, row in enumerate(after):
         after[a] = {b: weight for b, weight in row.items() if weight >= tie * min(degree[a], degree[b])}
-    steps = list(join_neighbours(after, [share**0.5 * part for part in degree], least=0.0))
+    steps = list(_join_neighbours(after, [share**0.5 * part for part in degree], least=0.0))
     return in_order(_joined(labels, steps))
 
 
 def merge_steps(W: Sparse, labels: Labels, n_clusters: int = 1) -> Iterator[tuple[int, int]]:
-    """The merges of :func:`merge_communities` one by one: the community that stays and the one that joins it.
+    """Yield the merges of :func:`merge_communities`: the community that stays and the one that joins it.
 
     W is symmetric; only the weights of pairs a < b are read.
     """
@@ -252,12 +253,12 @@ def merge_steps(W: Sparse, labels: Labels, n_clusters: int = 1) -> Iterator[tupl
     if n_found <= n_clusters:
         return
     after, degree, alone = _between(W, labels)
-    steps = chain(join_tiny(degree, alone, np.bincount(labels)), join_neighbours(after, degree), join_rest(degree))
+    steps = chain(_join_tiny(degree, alone, np.bincount(labels)), _join_neighbours(after, degree), _join_rest(degree))
     yield from islice(steps, n_found - n_clusters)
 
 
 def _between(W: Sparse, labels: Labels) -> tuple[list[dict[int, float]], list[float], Array]:
-    """Shares of the edge weight between communities a < b, shares of degree, and which have no edge to the rest."""
+    """Return shares of the edge weight between communities a < b, shares of degree, and which have no outer edge."""
     n_found, between = int(labels.max()) + 1, contracted(W, labels)
     shares = between.data / between.data.sum()
     degree = np.bincount(between.row, weights=shares, minlength=n_found).tolist()
@@ -270,7 +271,7 @@ def _between(W: Sparse, labels: Labels) -> tuple[list[dict[int, float]], list[fl
 
 
 def _joined(labels: Labels, steps: list[tuple[int, int]]) -> Labels:
-    """Labels after these merges, numbered from 0 on."""
+    """Return the labels after these merges, numbered from 0 on."""
     target = np.arange(int(labels.max()) + 1)
     for kept, gone in reversed(steps):
         target[gone] = target[kept]  # where that one goes later is known by now
@@ -278,7 +279,7 @@ def _joined(labels: Labels, steps: list[tuple[int, int]]) -> Labels:
 
 
 def contracted(W: Sparse, labels: Labels) -> sparse.coo_array:
-    """The graph of the communities: weights between those that are connected, and within them on the diagonal."""
+    """Return the graph of the communities: weights between them, and within them on the diagonal."""
     indicator = sparse.csr_array((np.ones(len(labels)), (np.arange(len(labels)), labels)))
     between = sparse.coo_array(indicator.T @ W.astype(np.float64) @ indicator)
     between.eliminate_zeros()
@@ -286,7 +287,7 @@ def contracted(W: Sparse, labels: Labels) -> sparse.coo_array:
 
 
 def modularity(W: Sparse, labels: Labels, resolution: float = 1.0) -> float:
-    """Share of the edge weight inside clusters minus its expectation in a random graph of the same degrees."""
+    """Return the share of edge weight inside clusters minus its expectation in a random graph of the same degrees."""
     W = sparse.coo_array(W)
     degree = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     inside = W.data[labels[W.row] == labels[W.col]].sum(dtype=np.float64)
@@ -296,7 +297,7 @@ def modularity(W: Sparse, labels: Labels, resolution: float = 1.0) -> float:
 
 
 def _leiden(W: Sparse, resolution: float, seed: int, iterations: int) -> Labels:
-    """Leiden communities as consecutive labels; points without edges are communities of their own."""
+    """Find Leiden communities as consecutive labels; samples without edges are communities of their own."""
     n = W.shape[0]
     _, membership = graspologic_native.leiden_csr(
         W.indptr.astype(np.int64),
@@ -317,14 +318,141 @@ def _leiden(W: Sparse, resolution: float, seed: int, iterations: int) -> Labels:
 
 
 def _rounded(weights: Array) -> Array:
-    """Weights as multiples of 2⁻¹⁶ of the largest (of the power of two above it), none of them 0.
+    """Round weights to multiples of 2⁻¹⁶ of the largest (of the power of two above it), none of them 0.
 
     Leiden's path follows the last bit of every weight, and these bits differ between processors. On the grid the
-    weights are the same numbers everywhere, unless one lies within rounding of the border between two multiples: of
-    weights that are right to 1e-13 less than one in ten million does.
+    weights are the same everywhere, unless one lies within rounding of the border between two multiples: of weights
+    that are right to 1e-13 less than one in ten million does.
     """
     _, exponent = np.frexp(weights.max())
     rounded: Array = np.ldexp(weights.astype(np.float64), _WEIGHT_BITS - exponent)
     np.maximum(np.rint(rounded, out=rounded), 1, out=rounded)
     np.ldexp(rounded, -_WEIGHT_BITS, out=rounded)
     return rounded
+
+
+# ------------------------------------------------------------------ merges, one by one
+# Each generator changes the shares of degree: that of a community that has gone is infinite. Values that tie are equal,
+# and of those the first pair is joined; a step looks at a few communities, not at all pairs.
+
+
+def _join_tiny(degree: list[float], alone: Array, sizes: Array) -> Iterator[tuple[int, int]]:
+    """Join communities without an edge to the rest, small beside that of a typical sample; the smallest first."""
+    by_size = np.sort(sizes)
+    typical = by_size[np.searchsorted(np.cumsum(by_size), sizes.sum() / 2)]
+    found = np.flatnonzero(alone & (_TINY * sizes < typical))
+    largest = int(sizes.argmax())
+    for tiny in found[np.argsort(sizes[found], kind="stable")].tolist():
+        degree[largest] += degree[tiny]
+        degree[tiny] = np.inf
+        yield largest, tiny
+
+
+def _join_neighbours(
+    after: list[dict[int, float]], degree: list[float], least: float = -np.inf
+) -> Iterator[tuple[int, int]]:
+    """Join connected pairs by their change e_ab − d_a d_b; of those that tie with the largest the first, row by row.
+
+    ``after[a]`` holds e_ab of the neighbours b > a. A merge lowers the changes of the pairs beside it, except with a
+    neighbour of both. So each row has an upper bound of its largest change, which is computed again only when it is
+    the largest bound. It ends where no change is above `least`, ties with it included.
+    """
+
+    def largest(a: int) -> float:
+        share = degree[a]
+        changes = [weight - share * degree[b] for b, weight in after[a].items()]
+        return max(changes, default=-np.inf) + 4  # all above 0, and ties as wide for all
+
+    before: list[set[int]] = [set() for _ in after]
+    for a, row in enumerate(after):
+        for b in row:
+            before[b].add(a)
+    bounds = _Tournament([largest(a) for a in range(len(after))])
+    while True:
+        while (exact := largest(a := bounds.first(bounds.largest))) < bounds.largest:
+            bounds[a] = exact
+        if exact <= max(least + 4, 0.0) * (1 + tolerance(np.float64)):
+            return
+        level = exact - exact * tolerance(np.float64)
+        while (exact := largest(a := bounds.first(level))) < level:
+            bounds[a] = exact
+        b = min(x for x, weight in after[a].items() if weight - degree[a] * degree[x] + 4 >= level)
+        degree[a], degree[b] = degree[a] + degree[b], np.inf
+        for x in _contract(after, before, a, b):
+            bounds[x] = max(bounds[x], after[x][a] - degree[x] * degree[a] + 4)
+        bounds[a], bounds[b] = np.inf, -np.inf  # any change may be in row a now
+        yield a, b
+
+
+def _contract(after: list[dict[int, float]], before: list[set[int]], a: int, b: int) -> list[int]:
+    """Give the edges of b to a < b; return the neighbours of both that come before a."""
+    del after[a][b]
+    before[b].remove(a)
+    both = []
+    for x, weight in after[b].items():
+        before[x].remove(b)
+        before[x].add(a)
+        after[a][x] = after[a].get(x, 0.0) + weight
+    for x in before[b]:
+        low, high = min(a, x), max(a, x)
+        weight = after[x].pop(b)
+        if x in before[a]:
+            both.append(x)
+        before[high].add(low)
+        after[low][high] = after[low].get(high, 0.0) + weight
+    after[b], before[b] = {}, set()
+    return both
+
+
+def _join_rest(degree: list[float]) -> Iterator[tuple[int, int]]:
+    """Join pairs without an edge by their change −d_a d_b; of those that tie with the largest the first, row by row.
+
+    The smallest d_a d_b is that of the two smallest degrees. A pair that ties has a community that ties beside the
+    smallest degree; the first such community comes first, and its partner is the first that ties beside it.
+    """
+    order = _Tournament([-share for share in degree])  # the smallest degree is the largest here
+    while True:
+        smallest = order.first(order.largest)
+        least, order[smallest] = degree[smallest], -np.inf
+        if order.largest == -np.inf:
+            return
+        product = -least * order.largest
+        most = product + (2 - product) * tolerance(np.float64)  # the tie of 4 − 2 − d_a d_b
+        a = min(smallest, order.first(-most / max(least, _LEAST_DEGREE)))
+        order[smallest] = -least
+        order[a] = -np.inf
+        b = order.first(min(-most / max(degree[a], _LEAST_DEGREE), order.largest))
+        degree[a], degree[b] = degree[a] + degree[b], np.inf
+        order[a], order[b] = -degree[a], -np.inf
+        yield a, b
+
+
+class _Tournament:
+    """Find the largest of changing values, and the first that reaches a level, in logarithmic time."""
+
+    def __init__(self, values: list[float]) -> None:
+        self.n_leaves = 1 << (len(values) - 1).bit_length()
+        self.nodes = [-np.inf] * self.n_leaves + values + [-np.inf] * (self.n_leaves - len(values))
+        for i in range(self.n_leaves - 1, 0, -1):  # the children of node i are 2i and 2i + 1
+            self.nodes[i] = max(self.nodes[2 * i], self.nodes[2 * i + 1])
+
+    @property
+    def largest(self) -> float:
+        return self.nodes[1]
+
+    def __getitem__(self, place: int) -> float:
+        return self.nodes[self.n_leaves + place]
+
+    def __setitem__(self, place: int, value: float) -> None:
+        i = self.n_leaves + place
+        self.nodes[i] = value
+        while i > 1:
+            i //= 2
+            self.nodes[i] = max(self.nodes[2 * i], self.nodes[2 * i + 1])
+
+    def first(self, level: float) -> int:
+        """Return the place of the first value that is not below the level; there must be one."""
+        i = 1
+        while i < self.n_leaves:
+            i = 2 * i if self.nodes[2 * i] >= level else 2 * i + 1
+        return i - self.n_leaves

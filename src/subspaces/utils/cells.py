@@ -1,6 +1,6 @@
-"""Search among many points: a tree of k-means cells, and every point of a cell against all points around that cell.
+"""Search many samples by a tree of k-means cells: every sample of a cell against all samples around that cell.
 
-Queries are the points themselves, so whole cells are compared with whole cells: each comparison is one matrix product,
+Queries are the samples themselves, so whole cells are compared with whole cells: each comparison is one matrix product,
 of distances, of inner products or of any score made of them. Several times cheaper than building and querying a
 navigable graph (HNSW), the same result for every number of threads and type of processor, and no dependency.
 """
@@ -25,23 +25,21 @@ Scores = Callable[[slice, Array, Any], tuple[Array, float]]
 Pairs = Callable[[Labels, Array], Array]
 
 CELL_SIZE = 128
-"""Points of a cell, about: a product of 128 × 4096 points stays in cache."""
-
+"""Samples of a cell, about: a product of 128 × 4096 samples stays in cache."""
 PROBED_POINTS = 32 * CELL_SIZE
-"""Points that the points of a cell are compared with: those of the nearest cells, its own first."""
-
+"""Samples that the samples of a cell are compared with: those of the nearest cells, its own first."""
 _BRANCHES = 64  # cells that one cell is split into, at most
-_SAMPLE = 64  # points per branch that decide where its centre lies
+_SAMPLE = 64  # samples per branch that decide where its centre lies
 _MAX_PROBES = 256  # cells around a cell whose distances are kept
 _SPARE = 8  # of the best by a draft, more than are wanted: those from which exact scores choose
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Points sorted into cells.
+    """Hold samples sorted into cells.
 
-    ``order[bounds[c]:bounds[c + 1]]`` are the points of cell c. All positions below count in this order: neighbouring
-    positions are neighbouring points, which keeps every later step in cache.
+    ``order[bounds[c]:bounds[c + 1]]`` are the samples of cell c. All positions below count in this order: neighbouring
+    positions are neighbouring samples, which keeps every later step in cache.
     """
 
     order: Labels
@@ -52,11 +50,11 @@ class Cells:
 
     @property
     def n_cells(self) -> int:
-        """Number of cells."""
+        """Return the number of cells."""
         return len(self.bounds) - 1
 
     def labels(self) -> Labels:
-        """Cell of each point, in the points' own order."""
+        """Return the cell of each sample, in the samples' own order."""
         out = np.empty(len(self.order), dtype=np.intp)
         out[self.order] = np.repeat(np.arange(self.n_cells), np.diff(self.bounds))
         return out
@@ -64,20 +62,20 @@ class Cells:
 
 @dataclass(frozen=True)
 class CellTable:
-    """Cells of points that may be elsewhere: first position, size and centroid of each."""
+    """Describe cells of samples that may be elsewhere: first position, size and centroid of each."""
 
     starts: Labels
     sizes: Labels
     centroids: Array
 
     def needed(self, probes: Labels, at_least: int) -> Labels:
-        """How many of the cells in each row of `probes` are looked at, to have that many points."""
+        """Count the cells in each row of `probes` that together hold enough samples."""
         sizes = self.sizes[probes]
         enough = (np.cumsum(sizes, axis=1) < max(PROBED_POINTS, at_least)).sum(axis=1) + 1
         return np.minimum(enough, probes.shape[1])
 
     def ranges(self, own: Labels, probes: Labels, needed: Labels, limit: int) -> list[tuple[int, int]]:
-        """Ranges of the cells `own` whose points, with those around, are not more than the limit."""
+        """Return ranges of the cells `own` whose samples, with those around, do not exceed the limit."""
         ranges, first, total = [], 0, 0
         seen = np.zeros(len(self.sizes), dtype=bool)
         for i in range(len(own)):
@@ -93,14 +91,14 @@ class CellTable:
         return [*ranges, (first, len(own))]
 
     def positions(self, cells: Labels) -> Labels:
-        """Positions of the points of some cells."""
+        """Return positions of the samples of some cells."""
         return np.concatenate([np.arange(self.starts[c], self.starts[c] + self.sizes[c]) for c in cells])
 
 
 def build_cells(X: Array, *, size: int = CELL_SIZE, seed: int = 0) -> Cells:
-    """Split points into cells of at most 1.5 × `size` by k-means in double precision, again and again.
+    """Split samples into cells of at most 1.5 × `size` by k-means in double precision, again and again.
 
-    Equal points, which k-means cannot part, are split by their index.
+    Equal samples, which k-means cannot part, are split by their index.
     """
     rng = np.random.default_rng(seed)
     waiting, found = [np.arange(len(X))], []
@@ -121,13 +119,13 @@ def build_cells(X: Array, *, size: int = CELL_SIZE, seed: int = 0) -> Cells:
 
 
 def search(cells: Cells, k: int, scores: Scores, pairs: Pairs | None = None, *, database: Cells | None = None) -> Array:
-    """Positions of the k best points for each point of `cells`, shape (n, k), int32, increasing.
+    """Return positions of the k best samples for each sample of `cells`, shape (n, k), int32, increasing.
 
-    ``scores(rows, around, dtype)`` compares the points at positions ``rows`` (a slice, one cell) with those at
+    ``scores(rows, around, dtype)`` compares the samples at positions ``rows`` (a slice, one cell) with those at
     positions ``around`` (an array) in single or double precision, and says how far it may be from the truth; larger is
     better, −inf excludes. ``pairs(rows, columns)``, positions of shapes (b,) and (b, c), gives some scores in double
     precision: with it most of the search is done in single precision, and the result is that of double precision all
-    the same. `database` are the cells of other points that are searched; the probes of `cells` then are those of its
+    the same. `database` are the cells of other samples that are searched; the probes of `cells` then are those of its
     cells that lie around.
     """
     database = database or cells
@@ -148,10 +146,10 @@ def search(cells: Cells, k: int, scores: Scores, pairs: Pairs | None = None, *, 
 
 
 def _best_by_draft(rows: slice, around: Labels, k: int, scores: Scores, pairs: Pairs) -> Labels | None:
-    """Columns of the k best for each row by scores in single precision, None where these cannot tell.
+    """Return columns of the k best for each row by scores in single precision, None where these cannot tell.
 
     Where the k-th and the next are further apart than the error can reach, they are the k best. Elsewhere double
-    precision chooses among some more, if these must hold the k best: many copies of a point may tie.
+    precision chooses among some more, if these must hold the k best: many copies of a sample may tie.
     """
     found, error = scores(rows, around, np.float32)
     wide = top_columns(found, min(k + _SPARE, len(around)))
@@ -172,7 +170,7 @@ def _best_by_draft(rows: slice, around: Labels, k: int, scores: Scores, pairs: P
 
 
 def probed_positions(cells: Cells, probes: Labels, at_least: int) -> Labels:
-    """Positions of the points in the cells `probes`, in their order, until :data:`PROBED_POINTS` are reached."""
+    """Return positions of the samples in the cells `probes`, in order, until :data:`PROBED_POINTS` are reached."""
     sizes = np.diff(cells.bounds)[probes]
     enough = int(np.searchsorted(np.cumsum(sizes), max(PROBED_POINTS, at_least))) + 1
     chosen = probes[:enough]
@@ -182,14 +180,14 @@ def probed_positions(cells: Cells, probes: Labels, at_least: int) -> Labels:
 
 
 def stacked(rows: Array, positions: Labels) -> Array:
-    """The rows at positions that come in runs, as those of cells do: run by run, thrice as fast as one by one."""
+    """Return rows at positions that come in runs, as those of cells do: run by run, thrice as fast as one by one."""
     ends = np.flatnonzero(np.diff(positions) != 1) + 1
     firsts, lasts = np.r_[0, ends], np.r_[ends, len(positions)] - 1
     return np.concatenate([rows[positions[a] : positions[b] + 1] for a, b in zip(firsts, lasts, strict=True)])
 
 
 def nearest_cell(X: Array, centroids: Array) -> Labels:
-    """Cell whose centroid is nearest to each row of X, block by block."""
+    """Return the cell whose centroid is nearest to each row of X, block by block."""
     squared_norms = np.einsum("ij,ij->i", centroids, centroids)
     out = np.empty(len(X), dtype=np.intp)
     for start, stop in row_blocks(len(X), 4 * len(centroids), 16 * 2**20):
@@ -199,7 +197,7 @@ def nearest_cell(X: Array, centroids: Array) -> Labels:
 
 
 def _split(X: Array, members: Labels, n_parts: int, rng: np.random.Generator) -> list[Labels]:
-    """Members parted by the nearest of `n_parts` centres that k-means finds on a sample of them."""
+    """Split members by the nearest of `n_parts` centres that k-means finds on a subset of them."""
     sample = members
     if len(members) > _SAMPLE * n_parts:
         sample = np.sort(rng.choice(members, _SAMPLE * n_parts, replace=False))
@@ -216,7 +214,7 @@ def _split(X: Array, members: Labels, n_parts: int, rng: np.random.Generator) ->
 
 
 def nearest_cells(queries: Array, centroids: Array) -> Labels:
-    """For each query (a centroid, or a point) the cells around it, nearest centroid first."""
+    """Return for each query (a centroid or a sample) the cells around it, nearest centroid first."""
     k = min(len(centroids), _MAX_PROBES)
     squared_norms = np.einsum("ij,ij->i", centroids, centroids)
     out: Labels = np.empty((len(queries), k), dtype=np.intp)

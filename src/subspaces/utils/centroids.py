@@ -1,4 +1,4 @@
-"""X → few representatives of it by k-means, nearest representatives, and k-means of many rows."""
+"""Find few representatives of X by k-means, nearest representatives, and k-means of many rows."""
 
 from __future__ import annotations
 
@@ -11,27 +11,24 @@ from subspaces.utils.ordering import hash_rows
 from subspaces.utils.process import one_thread, quiet
 from subspaces.utils.types import Array, Labels
 
-_POINTS_PER_CENTROID = 64
-"""Points k-means looks at per centroid: four times as many lower the mean squared distance on Covtype by 4 %."""
-
-_RESTART_SAMPLE = 20_000
-"""Rows on which the restarts of :func:`cluster_rows` compete; only the best one sees all rows."""
+_POINTS_PER_CENTROID = 64  # samples per centroid: four times as many lower the mean squared distance on Covtype by 4 %
+_RESTART_SAMPLE = 20_000  # rows on which the restarts of cluster_rows compete; only the best one sees all rows
 
 
 def sample_rows(n: int, size: int, seed: int) -> Labels:
-    """Indices of `size` of n rows, drawn uniformly without replacement, ascending; all of them if there are fewer."""
+    """Draw `size` of n rows uniformly without replacement, ascending; all of them if there are fewer."""
     if size >= n:
         return np.arange(n, dtype=np.intp)
     return np.sort(np.random.default_rng(seed).choice(n, size, replace=False)).astype(np.intp)
 
 
 def centroids(X: Array, n_centroids: int, seed: int, *, n_iter: int = 20) -> Array:
-    """At most `n_centroids` centroids of k-means (Lloyd, one random start) on a sample of the rows of X.
+    """Return at most `n_centroids` centroids of k-means (Lloyd, one random start) on a subset of the rows of X.
 
     Scikit-learn's k-means, not faiss: on 64,000 rows of Covtype and 1000 centroids both take 2.9 s, and scikit-learn's
-    centroids are 5 % closer to the points, for it moves empty ones to where points are far from any.
+    centroids are 5 % closer to the samples, for it moves empty ones to where samples are far from any.
 
-    With `n_centroids` or fewer distinct points these points themselves are returned. The result, in X's dtype, depends
+    With `n_centroids` or fewer distinct samples these themselves are returned. The result, in X's dtype, depends
     on X and `seed` only; `n_iter` are Lloyd's steps.
     """
     size = _POINTS_PER_CENTROID * n_centroids
@@ -43,7 +40,7 @@ def centroids(X: Array, n_centroids: int, seed: int, *, n_iter: int = 20) -> Arr
     # LSC and U-SPEC on Covtype was no higher for it (3 seeds)
     rng = np.random.default_rng(seed)
     starts = first_centres(sample, n_centroids, rng, spread_out=n_centroids <= 100)
-    # k-means shifts the points to their mean: it may do so in place unless they are the caller's
+    # k-means shifts the samples to their mean: it may do so in place unless they are the caller's
     model = KMeans(n_centroids, init=starts, n_init=1, max_iter=n_iter, copy_x=sample is X)
     with one_thread("blas"):  # k-means sets this itself, but not so that it can be done in several threads
         return np.asarray(model.fit(sample).cluster_centers_.astype(X.dtype, copy=False))
@@ -52,10 +49,10 @@ def centroids(X: Array, n_centroids: int, seed: int, *, n_iter: int = 20) -> Arr
 def first_centres(
     X: Array, n_centres: int, rng: np.random.Generator, *, spread_out: bool, n_trials: int | None = None
 ) -> Array:
-    """Rows of X to start k-means from, drawn uniformly or (`spread_out`) by k-means++, each moved a little.
+    """Choose rows of X to start k-means from, uniformly or (`spread_out`) by k-means++, each moved a little.
 
-    Points of a grid (pixels, counts) are often as far from one of their fellows as from another, and rounding would
-    decide where they go. A thousandth of the points' spread makes no start worse and leaves no such ties. `n_trials`
+    Samples on a grid (pixels, counts) are often as far from one centre as from another, and rounding would decide
+    where they go. A thousandth of the samples' spread makes no start worse and leaves no such ties. `n_trials`
     are the draws of k-means++ for each centre, of which the best is taken; None for 2 + log(`n_centres`).
     """
     if spread_out:
@@ -68,7 +65,7 @@ def first_centres(
 
 
 def nearest(X: Array, centres: Array, k: int = 1) -> tuple[Array, Array]:
-    """Indices and squared distances of the k nearest `centres` of each row of X, nearest first, both (n, k).
+    """Return indices and squared distances of the k nearest `centres` of each row of X, nearest first, both (n, k).
 
     Block by block; no n × p array. The k smallest are found by k passes over a block in the cache, which for small k
     is twice as fast as a partition.
@@ -99,7 +96,7 @@ def nearest(X: Array, centres: Array, k: int = 1) -> tuple[Array, Array]:
 
 
 def cluster_rows(Y: Array, n_clusters: int, n_init: int, seed: int) -> tuple[Labels, Array]:
-    """Labels and centres of k-means on the rows of Y: the best of `n_init` starts, refined on all rows."""
+    """Return labels and centres of k-means on the rows of Y: the best of `n_init` starts, refined on all rows."""
     sample = Y[sample_rows(len(Y), _RESTART_SAMPLE, seed)]
     with one_thread("blas"), quiet(ConvergenceWarning):  # fewer clusters than asked for: the caller counts them
         model = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(sample)

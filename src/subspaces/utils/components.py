@@ -1,4 +1,4 @@
-"""The leading components of sparse points: what many thousand features say of them in a hundred, no dense copy made."""
+"""Find the leading components of sparse samples, without a dense copy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCK_BYTES = 2**25
 
 
 def leading_directions(X: Sparse, n_components: int = N_COMPONENTS, seed: int = 0) -> Array:
-    """The first right singular vectors of sparse points as columns, shape (m, r), each with its largest entry positive.
+    """Return the first right singular vectors of sparse samples as columns (m, r), each with a positive largest entry.
 
     Subspace iteration with XᵀX (Halko, Martinsson and Tropp 2011, algorithm 4.4) from random directions. X is read
     in blocks of rows, so that besides X there is memory for three m × r arrays only. r is `n_components`, or as many
@@ -48,7 +48,7 @@ def leading_directions(X: Sparse, n_components: int = N_COMPONENTS, seed: int = 
 
 
 def _times_gram(X: Sparse, Q: Array) -> Array:
-    """XᵀX Q, block by block of rows, in double precision."""
+    """Return XᵀX Q, block by block of rows, in double precision."""
     out = np.zeros(Q.shape)
     for start, stop in row_blocks(X.shape[0], 8 * Q.shape[1], _BLOCK_BYTES):
         rows = X[start:stop]
@@ -57,12 +57,12 @@ def _times_gram(X: Sparse, Q: Array) -> Array:
 
 
 def dense_rows(X: Data) -> Array:
-    """A few points as a dense array."""
+    """Return a few samples as a dense array."""
     return np.asarray(X.toarray() if sparse.issparse(X) else X)
 
 
 def mean_and_deviation(X: Data) -> tuple[Array, Array]:
-    """Mean and standard deviation of each feature, dense or sparse."""
+    """Return mean and standard deviation of each feature, dense or sparse."""
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
     if not sparse.issparse(X):
         return mean, np.asarray(X.std(axis=0), dtype=np.float64)

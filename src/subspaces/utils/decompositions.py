@@ -1,4 +1,4 @@
-"""Every decomposition of a matrix, guarded: the fast driver first, a robust one where it fails or answers nonsense.
+"""Decompose matrices, guarded: the fast driver first, a robust one where it fails or returns a wrong answer.
 
 LAPACK's fast driver for some eigenpairs (`evr`) raises "Internal Error." or returns too few pairs where eigenvalues
 repeat, that is for cliques, grids, copies of points and one-hot rows; whether it does depends on the CPU. ARPACK may
@@ -47,7 +47,7 @@ _TAKES_RNG = "rng" in inspect.signature(eigsh).parameters
 
 
 def eigh(A: Array) -> Pairs:
-    """All eigenpairs of the symmetric matrix A, ascending."""
+    """Return all eigenpairs of the symmetric matrix A, ascending."""
     whole = partial(scipy.linalg.eigh, A, check_finite=False)
     for solver in (partial(whole, driver="evd"), partial(whole, driver="ev"), partial(_reflected_eigh, A)):
         pairs = _accepted(A, solver, 100 * _eps(A) ** 0.5)
@@ -61,13 +61,13 @@ def eigh(A: Array) -> Pairs:
 
 
 def eigenvalues(A: Array) -> Array:
-    """All eigenvalues of the symmetric matrix A, ascending; QR iteration, which needs no vectors and misses none."""
+    """Return all eigenvalues of the symmetric A, ascending; QR iteration needs no vectors and misses none."""
     values: Array = scipy.linalg.eigh(A, eigvals_only=True, driver="ev", check_finite=False)
     return values
 
 
 def largest_eigenpairs(A: Array, k: int) -> Pairs:
-    """The k largest eigenpairs of the symmetric matrix A, descending."""
+    """Return the k largest eigenpairs of the symmetric matrix A, descending."""
     n, k = len(A), int(k)  # −k of an unsigned integer is none
     pairs = _accepted(A, partial(_some, A, subset_by_index=[n - k, n - 1]), _FEW * _eps(A))
     values, vectors = pairs if pairs is not None and len(pairs[0]) == k else eigh(A)
@@ -75,7 +75,7 @@ def largest_eigenpairs(A: Array, k: int) -> Pairs:
 
 
 def eigenpairs_above(A: Array, limit: float) -> Pairs:
-    """The eigenpairs of the positive semidefinite matrix A above `limit`, ascending."""
+    """Return the eigenpairs of the positive semidefinite matrix A above `limit`, ascending."""
     pairs = _accepted(A, partial(_some, A, subset_by_value=(limit, np.inf)), _FEW * _eps(A))
     if pairs is not None and _largest_left(A, pairs[1]) <= 1.01 * limit:
         return pairs
@@ -85,7 +85,7 @@ def eigenpairs_above(A: Array, limit: float) -> Pairs:
 
 
 def smallest_eigenvalue(A: Array) -> float:
-    """The smallest eigenvalue of the symmetric matrix A."""
+    """Return the smallest eigenvalue of the symmetric matrix A."""
     _require_finite(A)
     options: dict[str, Any] = {"eigvals_only": True, "check_finite": False}
     for more in ({"driver": "evr", "subset_by_index": [0, 0]}, {"driver": "evd"}):
@@ -99,7 +99,7 @@ def smallest_eigenvalue(A: Array) -> float:
 
 
 def svd(A: Array) -> tuple[Array, Array, Array]:
-    """U, s, Vᵀ with A = U diag(s) Vᵀ, s descending, U and V as thin as A's shorter side; a stack of matrices too."""
+    """Return U, s, Vᵀ with A = U diag(s) Vᵀ, s descending, U and V as thin as A's shorter side; of a stack too."""
     _require_finite(A)
     if A.ndim > 2:
         try:
@@ -122,7 +122,7 @@ def svd(A: Array) -> tuple[Array, Array, Array]:
 
 
 def coordinates(A: Array) -> Array:
-    """The rows of A in an orthonormal basis of their span: L (n × n at most) with LLᵀ = AAᵀ, by `geqrf` of Aᵀ.
+    """Return the rows of A in an orthonormal basis of their span: L (n × n at most) with LLᵀ = AAᵀ, by `geqrf`.
 
     Householder's reflections need no guard: they end for any finite A, whatever its rank.
     """
@@ -132,7 +132,7 @@ def coordinates(A: Array) -> Array:
 
 
 def cholesky(A: Array, *, largest_jitter: float | None = None) -> tuple[Array, float]:
-    """The lower factor L of A + jitter I = LLᵀ, and the jitter that it took: 0 wherever A is positive definite.
+    """Return the lower factor L of A + jitter I = LLᵀ, and the jitter: 0 wherever A is positive definite.
 
     Rounding takes up to about nε off the eigenvalues. So from 10 nε on more and more is added to the diagonal, in steps
     of 100 and relative to its mean, up to `largest_jitter` (√ε); beyond that A is not positive definite.
@@ -159,7 +159,7 @@ def cholesky(A: Array, *, largest_jitter: float | None = None) -> tuple[Array, f
 
 
 def cholesky_at(A: Any, xp: Any) -> Any:
-    """Lower factor by another library of the array API, or None where it finds none."""
+    """Return the lower factor by another library of the array API, or None where it finds none."""
     try:
         factor = xp.linalg.cholesky(A)
     except Exception as error:
@@ -170,7 +170,7 @@ def cholesky_at(A: Any, xp: Any) -> Any:
 
 
 def solve_systems(A: Array, b: Array) -> Array:
-    """Solution x of A x = b for a stack of systems; where A is singular, the least squares solution of smallest norm.
+    """Solve A x = b for a stack of systems; where A is singular, in least squares with the smallest norm.
 
     A has the shape (..., s, s), b the shape (..., s, r).
     """
@@ -186,7 +186,7 @@ def solve_systems(A: Array, b: Array) -> Array:
 def lanczos(
     A: Any, k: int, *, which: str, ncv: int | None = None, tol: float = 0.0, maxiter: int | None = None
 ) -> Pairs:
-    """The k eigenpairs of the symmetric A with the largest ("LA"), smallest ("SA") or absolutely largest ("LM") values.
+    """Return k eigenpairs of the symmetric A with largest ("LA"), smallest ("SA") or absolutely largest ("LM") values.
 
     They come in that order. The start is fixed, so the bits are the same every time. Where ARPACK gives up or answers
     nonsense, LinAlgError: the caller knows whether A is small enough for LAPACK. A may be an array, a sparse array or a
@@ -209,7 +209,7 @@ def lanczos(
 def block_pairs(
     A: Any, k: int, *, largest: bool, maxiter: int, known: Array | None = None, M: Any = None, n_more: int = 0
 ) -> Pairs:
-    """The k largest or smallest eigenpairs of the symmetric A by LOBPCG, in this order; the start is fixed.
+    """Return the k largest or smallest eigenpairs of the symmetric A by LOBPCG, in this order; the start is fixed.
 
     A is a sparse array or LinearOperator in double precision: in single LOBPCG breaks down before it converges. The
     caller looks at the residuals. The pairs are orthogonal to the columns of `known`; M is a preconditioner; `n_more`
@@ -251,7 +251,7 @@ def _eps(A: Array) -> float:
 
 
 def _accepted(A: Array, solver: Callable[[], Pairs], accuracy: float) -> Pairs | None:
-    """The pairs, None where the solver fails or they are none."""
+    """Return the pairs, None where the solver fails or they are wrong."""
     try:
         values, vectors = solver()
     except LinAlgError:
@@ -260,7 +260,7 @@ def _accepted(A: Array, solver: Callable[[], Pairs], accuracy: float) -> Pairs |
 
 
 def _solves(product: Callable[[Array], Array], values: Array, vectors: Array, accuracy: float) -> bool:
-    """Whether A V = V Λ and VᵀV = I hold to `accuracy` on one combination of the columns; NaN do not."""
+    """Return whether A V = V Λ and VᵀV = I hold to `accuracy` on one combination of the columns; NaN do not."""
     weights = _general_vector(len(values), vectors.dtype)
     with np.errstate(all="ignore"):
         together = vectors @ weights
@@ -273,7 +273,7 @@ def _solves(product: Callable[[Array], Array], values: Array, vectors: Array, ac
 
 
 def _largest_left(A: Array, vectors: Array) -> float:
-    """About the largest eigenvalue of the positive semidefinite A beside those of `vectors`, never above it."""
+    """Estimate from below the largest eigenvalue of the positive semidefinite A beside those of `vectors`."""
     left = _general_vector(len(A), A.dtype)
     with np.errstate(all="ignore"):
         for _ in range(4):
@@ -285,7 +285,7 @@ def _largest_left(A: Array, vectors: Array) -> float:
 
 @lru_cache(maxsize=32)
 def _general_vector(n: int, dtype: Any) -> Array:
-    """A vector of length √n without any symmetry, always the same."""
+    """Return a vector of length √n without any symmetry, always the same."""
     vector = np.cos(np.arange(1, n + 1, dtype=np.float64) ** 1.5)
     vector *= (n / max(float(vector @ vector), 0.01)) ** 0.5
     vector.flags.writeable = False
@@ -293,7 +293,7 @@ def _general_vector(n: int, dtype: Any) -> Array:
 
 
 def _reflected_eigh(A: Array) -> Pairs:
-    """In double precision from HAH, H = I − 2uuᵀ: the same eigenvalues, without the zeros that misled a driver.
+    """Solve HAH, H = I − 2uuᵀ, in double precision: the same eigenvalues, without the zeros that misled a driver.
 
     HAH = A − 2(uwᵀ + wuᵀ) with w = Au − (uᵀAu)u; the eigenvectors are reflected back.
     """
@@ -306,7 +306,7 @@ def _reflected_eigh(A: Array) -> Pairs:
 
 
 def _reflected_svd(A: Array) -> tuple[Array, Array, Array]:
-    """In double precision from AH, H = I − 2uuᵀ; the right vectors are reflected back."""
+    """Decompose AH, H = I − 2uuᵀ, in double precision; the right vectors are reflected back."""
     u = _general_vector(A.shape[1], np.float64) / A.shape[1] ** 0.5
     turned = A - 2 * np.outer(A @ u, u)
     U, s, Vt = scipy.linalg.svd(turned, full_matrices=False, check_finite=False, lapack_driver="gesvd")

@@ -1,4 +1,4 @@
-"""Distances between points, without cancellation and in blocks; bandwidths and neighbours that follow from them."""
+"""Compute distances without cancellation and in blocks; bandwidths and neighbours that follow from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLIND = 1e3  # times the rounding of 1: closer to 1 a kernel value has fewer th
 
 
 def check_bandwidth(bandwidth: float | str) -> None:
-    """Refuse what is neither a rule nor a positive number."""
+    """Refuse a bandwidth that is neither a rule nor a positive number."""
     if isinstance(bandwidth, str):
         if bandwidth not in BANDWIDTHS:
             raise ValueError(unknown_name("bandwidth", bandwidth, BANDWIDTHS))
@@ -33,7 +33,7 @@ def check_bandwidth(bandwidth: float | str) -> None:
 
 
 def resolve_bandwidth(X: Data, bandwidth: float | str) -> float:
-    """σ from a rule (``"rms"``, ``"mean"``, ``"median"``) or a positive number; see :class:`DistanceKernel`."""
+    """Return σ from a rule (``"rms"``, ``"mean"``, ``"median"``) or a positive number; see :class:`DistanceKernel`."""
     check_bandwidth(bandwidth)
     if not isinstance(bandwidth, str):
         limits, sigma = np.finfo(X.dtype), float(bandwidth)
@@ -60,7 +60,7 @@ def resolve_bandwidth(X: Data, bandwidth: float | str) -> float:
 
 
 def _mean_square(X: Data) -> float:
-    """Mean squared distance of the points from their mean, in blocks of rows."""
+    """Return the mean squared distance of the samples from their mean, in blocks of rows."""
     if sparse.issparse(X):
         mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
         return max(float(squared_norms_of(X).mean(dtype=np.float64) - mean @ mean), 0.0)
@@ -74,7 +74,7 @@ def _mean_square(X: Data) -> float:
 
 
 def warn_if_blind(X: Data, bandwidth: float, power: int) -> None:
-    """Warn where most pairs of points are so close for a bandwidth that their kernel values are 1 to rounding.
+    """Warn where most pairs of samples are so close for a bandwidth that their kernel values are 1 to rounding.
 
     Near 1 the kernel is 1 − (d/σ)^power, power 1 or 2.
     """
@@ -93,7 +93,7 @@ def warn_if_blind(X: Data, bandwidth: float, power: int) -> None:
 
 
 def to_squared_distances(products: Array, row_norms: Array, column_norms: Array) -> None:
-    """‖x‖² + ‖y‖² − 2 xᵀy in place, from norms that broadcast; rounding below zero is clipped."""
+    """Turn products into ‖x‖² + ‖y‖² − 2 xᵀy in place, from norms that broadcast; clip rounding below zero."""
     products *= -2
     products += column_norms
     products += row_norms
@@ -101,20 +101,20 @@ def to_squared_distances(products: Array, row_norms: Array, column_norms: Array)
 
 
 def origin_of(X: Array) -> Array:
-    """The median of up to 256 evenly spaced rows: near the bulk of the points even when one of them is far out."""
+    """Return the median of up to 256 evenly spaced rows: near the bulk of the samples even with outliers."""
     middle: Array = np.median(X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], 256)).astype(int)], axis=0)
     return middle.astype(X.dtype, copy=False)
 
 
 def squared_norms_of(X: Data) -> Array:
-    """‖x‖² of each row."""
+    """Return ‖x‖² of each row."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X)
 
 
 def _distance_blocks(X: Data, reduce: Callable[[Array, int], Any]) -> list[Any]:
-    """``reduce(distances, start)`` of the rows from `start` on, block by block."""
+    """Return ``reduce(distances, start)`` of the rows from `start` on, block by block."""
     if not sparse.issparse(X):
         X = X - origin_of(X)  # distances do not change, and cancellation in ‖x‖² + ‖y‖² − 2xᵀy becomes harmless
     norms = squared_norms_of(X)
@@ -129,14 +129,14 @@ def _distance_blocks(X: Data, reduce: Callable[[Array, int], Any]) -> list[Any]:
 
 
 def unknown_name(argument: str, value: str, known: tuple[str, ...]) -> str:
-    """A message for a name that is none, with the nearest one that is."""
+    """Return the message for an unknown option, with the nearest known one."""
     close = difflib.get_close_matches(str(value), known, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"{argument}={value!r} is not known; choose one of {list(known)}.{hint}"
 
 
 def nearest_neighbors(X: Array, k: int) -> tuple[Array, Array]:
-    """Distances and indices of the k nearest other points of each point, nearest first, both of shape (n, k).
+    """Return distances and indices of the k nearest other samples of each, nearest first, both of shape (n, k).
 
     All pairs, block by block: scikit-learn's search takes those of equally far points that rounding prefers. Found by
     ‖x‖² − 2xᵀy + ‖y‖², the distances themselves come from differences, which lose no digits of near points.
@@ -162,7 +162,7 @@ def nearest_neighbors(X: Array, k: int) -> tuple[Array, Array]:
 
 
 def check_points(X: Array, n_neighbors: int | None) -> Array:
-    """X as floats, float32 kept; refuse a number of neighbours the points cannot give."""
+    """Return X as floats, float32 kept; refuse more neighbours than there are other samples."""
     points: Array = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2)
     largest = len(points) - 1  # a point is never its own neighbour
     if n_neighbors is not None and not 1 <= n_neighbors <= largest:
@@ -171,7 +171,7 @@ def check_points(X: Array, n_neighbors: int | None) -> Array:
 
 
 def columns_to_sparse(indices: Array, values: Array) -> Sparse:
-    """Square sparse matrix whose column i holds ``values[i]`` at the rows ``indices[i]``; zeros dropped."""
+    """Build a square sparse matrix whose column i holds ``values[i]`` at the rows ``indices[i]``; drop zeros."""
     n_samples, per_column = indices.shape
     indptr = np.arange(0, n_samples * per_column + 1, per_column)
     # flatten copies: what is sorted below are not the caller's arrays

@@ -1,4 +1,4 @@
-"""Refuse what does not fit before allocating it, with the numbers and the way out."""
+"""Refuse what does not fit before allocating it, with the bytes and the remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _limit: int | None = None
 
 @contextmanager
 def limited(n_bytes: int | None) -> Iterator[None]:
-    """Let this process take `n_bytes` in all, what it holds already included; None: what the machine has."""
+    """Let this process take `n_bytes` in all, including what it holds already; None: what the machine has."""
     global _limit
     before, _limit = _limit, n_bytes
     try:
@@ -29,7 +29,7 @@ def limited(n_bytes: int | None) -> Iterator[None]:
 
 
 def available_bytes() -> int:
-    """Memory this process may still take: what the machine has free, or less in a container or under a limit."""
+    """Return the memory this process may still take: what is free, or less in a container or under a limit."""
     free = int(psutil.virtual_memory().available)
     if _limit is not None:
         free = max(0, min(free, _limit - int(psutil.Process().memory_info().rss)))
@@ -37,7 +37,7 @@ def available_bytes() -> int:
 
 
 def _left_in_groups() -> list[int]:
-    """What each control group of this process has left, up to the root: all their limits hold (Linux, containers)."""
+    """Return what each control group of this process has left, up to the root: all limits hold (Linux, containers)."""
     try:
         lines = _GROUPS_OF_PROCESS.read_text().splitlines()
     except OSError:  # no Linux
@@ -61,7 +61,7 @@ def _left_in_groups() -> list[int]:
 
 
 def _left_in(folder: Path, limit: str, used: str, cache: str) -> int | None:
-    """Limit of a group minus its working set: files it has read but not used lately make room when it is needed."""
+    """Return the limit of a group minus its working set: files read but not used lately make room when needed."""
     try:
         most, taken = int((folder / limit).read_text()), int((folder / used).read_text())
     except (OSError, ValueError):  # no limit ("max")
@@ -72,7 +72,7 @@ def _left_in(folder: Path, limit: str, used: str, cache: str) -> int | None:
 
 
 def _left_of_address_space() -> list[int]:
-    """What ``ulimit -v`` leaves, if it is set."""
+    """Return what ``ulimit -v`` leaves, if it is set."""
     try:
         import resource
     except ImportError:  # Windows

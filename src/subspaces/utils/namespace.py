@@ -1,4 +1,4 @@
-"""Where arrays live: in NumPy, or in another library of the array API and on its device (PyTorch's tensors on a GPU).
+"""Find where arrays live: in NumPy, or in another library of the array API and on its device (PyTorch on a GPU).
 
 Scikit-learn's switch decides: without ``sklearn.set_config(array_api_dispatch=True)`` everything is NumPy.
 """
@@ -19,17 +19,17 @@ from subspaces.utils.types import Array
 
 
 class Place(NamedTuple):
-    """A library of the array API, and one of its devices."""
+    """Name a library of the array API, and one of its devices."""
 
     xp: Any
     device: Any
 
     def send(self, values: Array) -> Any:
-        """A NumPy array, brought there."""
+        """Copy a NumPy array there."""
         return self.xp.asarray(np.ascontiguousarray(values), device=self.device)
 
     def fetch(self, values: Any) -> Array:
-        """An array from there, as one of NumPy's."""
+        """Copy an array from there to NumPy."""
         return np.asarray(_convert_to_numpy(values, self.xp))
 
 
@@ -37,7 +37,7 @@ _PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
 
 
 def place_of(X: Any) -> Place | None:
-    """Where X lives, if that is to decide where is computed; None means NumPy."""
+    """Return where X lives, if computations are to follow it; None means NumPy."""
     if not get_config()["array_api_dispatch"] or isinstance(X, np.ndarray):
         return None
     if not array_api_compat.is_array_api_obj(X) or array_api_compat.is_lazy_array(X):
@@ -50,7 +50,7 @@ def place_of(X: Any) -> Place | None:
 
 @contextmanager
 def computing_at(place: Place | None) -> Iterator[None]:
-    """Plans made within compute there what can be computed there."""
+    """Let plans made within compute there what can be computed there."""
     token = _PLACE.set(place)
     try:
         yield
@@ -59,11 +59,11 @@ def computing_at(place: Place | None) -> Iterator[None]:
 
 
 def current_place() -> Place | None:
-    """What :func:`computing_at` says."""
+    """Return the place set by :func:`computing_at`."""
     return _PLACE.get()
 
 
 def like(X: Any, values: Array) -> Any:
-    """A result in the library and on the device of the points it belongs to."""
+    """Return a result in the library and on the device of the samples it belongs to."""
     place = place_of(X)
     return values if place is None else place.send(values)

@@ -1,4 +1,4 @@
-"""Reach up into the application when it is asked for, so that the library imports none of it."""
+"""Reach up into the application on demand, so that the library imports none of it."""
 
 from __future__ import annotations
 

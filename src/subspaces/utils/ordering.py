@@ -1,9 +1,9 @@
-"""Rows of X → an order that does not depend on the one they came in.
+"""Bring the rows of X into an order that does not depend on the one they came in.
 
 Every fit draws (starts of k-means, landmarks, Leiden's visits) and breaks ties by position. So that a shuffled table
-gives the same clusters, the points are first put into an order that is their own: by a symmetric function of their
+gives the same clusters, the samples are first brought into an order of their own: by a symmetric function of their
 values in units of the columns' ranges, rows that tie there by a linear one. Neither order, unit nor origin of the
-columns changes it, nor memory layout or sparse storage. Fingerprints find rows that are equal: copies count once.
+columns changes it, nor memory layout or sparse storage. Hashes find rows that are equal: copies count once.
 """
 
 from __future__ import annotations
@@ -17,17 +17,14 @@ from subspaces.utils.blocks import map_blocks, row_blocks
 from subspaces.utils.ties import levels
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
-_TIE = 1e-12
-"""Share of the largest key below which two keys are equal: sums of features in another order differ by less."""
-
-_ROUNDING = 1e-13
-"""Range of a column over its size, or over the largest range, below which it is constant but for rounding."""
+_TIE = 1e-12  # share of the largest key below which two keys are equal: sums in another order differ by less
+_ROUNDING = 1e-13  # range of a column over its size, or over the largest range, below which it is constant
 
 
 def canonical_order(X: Data, row_hashes: Array, *, pairwise: bool = False) -> Labels:
-    """Row numbers of X, dense or sparse, in canonical order; `row_hashes` are the hashes of its rows.
+    """Return row numbers of X, dense or sparse, in canonical order; `row_hashes` are the hashes of its rows.
 
-    With `pairwise` X is a matrix between the points, whose columns come in the order of its rows.
+    With `pairwise` X is a matrix between the samples, whose columns come in the order of its rows.
 
     Examples
     --------
@@ -47,14 +44,14 @@ def canonical_order(X: Data, row_hashes: Array, *, pairwise: bool = False) -> La
 
 
 class Units(NamedTuple):
-    """What takes each column to [0, 1]: its smallest value, and half of its range (infinite for a constant column)."""
+    """Map each column to [0, 1]: its smallest value, and half of its range (infinite for a constant column)."""
 
     low: Array
     half: Array
 
     @classmethod
     def of_columns(cls, X: Data) -> Units:
-        """Read them off the data."""
+        """Read the units off the data."""
         low, high = X.min(axis=0), X.max(axis=0)
         if sparse.issparse(low):
             low, high = low.toarray().ravel(), high.toarray().ravel()
@@ -62,7 +59,7 @@ class Units(NamedTuple):
 
     @classmethod
     def between(cls, low: Array, high: Array) -> Units:
-        """Make them of the smallest and the largest value of each column."""
+        """Make units of the smallest and the largest value of each column."""
         low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
         half = high / 2 - low / 2  # the whole range may overflow
         size = np.maximum(np.maximum(np.abs(low), np.abs(high)), half.max(initial=0))
@@ -117,21 +114,21 @@ def _cubic(t: Array) -> Array:
 
 
 def order_of_keys(keys: Array, row_hashes: Array) -> Labels:
-    """Ascending first keys; of those that are equal but for rounding ascending second keys, then hashes."""
+    """Sort by first keys, those equal up to rounding by second keys, then by hashes."""
     return np.lexsort((row_hashes, levels(keys[:, 1], _TIE), levels(keys[:, 0], _TIE)))
 
 
 def inverse_of(order: Labels) -> Labels:
-    """Where each row went: ``x[order][inverse_of(order)]`` is x."""
+    """Return the place of each row: ``x[order][inverse_of(order)]`` is x."""
     inverse: Labels = np.empty_like(order)
     inverse[order] = np.arange(len(order))
     return inverse
 
 
 def rows_of(X: Data, order: Labels, *, pairwise: bool = False) -> Data:
-    """Points (some, or all in another order), C-contiguous or with sorted indices; X itself where nothing changes.
+    """Take rows (some, or all in another order), C-contiguous or with sorted indices; X itself if nothing changes.
 
-    With `pairwise` X is a matrix between the points, whose columns are taken as well.
+    With `pairwise` X is a matrix between the samples, whose columns are taken as well.
     """
     if sparse.issparse(X):
         X = sparse.csr_array(X)[order]
@@ -144,7 +141,7 @@ def rows_of(X: Data, order: Labels, *, pairwise: bool = False) -> Data:
 
 
 def reordered(S: Sparse, order: Labels) -> Sparse:
-    """A square sparse matrix with rows and columns in another order, in its own format."""
+    """Reorder rows and columns of a square sparse matrix, in its own format."""
     place = inverse_of(order)
     S = S if S.format in ("csr", "csc") else S.tocsr()
     major = np.diff(S.indptr)[order]
@@ -157,7 +154,7 @@ def reordered(S: Sparse, order: Labels) -> Sparse:
 
 
 def hash_rows(X: Data) -> Array:
-    """A 64-bit number per row that depends on the values only: sparse and dense rows agree.
+    """Return a 64-bit hash per row that depends on the values only: sparse and dense rows agree.
 
     The mixed bits of each value times a fixed odd number per feature, summed modulo 2⁶⁴; exact integer arithmetic, so
     the number does not depend on how the rows are split into blocks. A zero has the bits 0 and adds nothing.
@@ -177,7 +174,7 @@ def hash_rows(X: Data) -> Array:
 
 
 def _bits(values: Array) -> Array:
-    """Bit patterns as uint64, mixed; 0.0 and −0.0 give 0.
+    """Return bit patterns as uint64, mixed; 0.0 and −0.0 give 0.
 
     Small whole numbers differ in their highest bits only, which a multiplication modulo 2⁶⁴ would push out: the mixing
     brings these down first (the finalizer of MurmurHash3).
@@ -189,13 +186,8 @@ def _bits(values: Array) -> Array:
     return bits
 
 
-def one_label_per_copy(labels: Labels, row_hashes: Array) -> Labels:
-    """Labels without gaps, where points with the same fingerprint all have the one most of them had."""
-    return np.unique(label_of_most_copies(labels, row_hashes), return_inverse=True)[1].astype(np.intp)
-
-
 def label_of_most_copies(labels: Labels, row_hashes: Array) -> Labels:
-    """Labels, −1 for noise among them, where points with the same fingerprint all have the one most of them had.
+    """Give samples with the same hash the label most of them had, −1 for noise among them.
 
     Of labels with equally many votes the smallest. No name changes, so that what predicts by name stays right.
     """
@@ -210,7 +202,7 @@ def label_of_most_copies(labels: Labels, row_hashes: Array) -> Labels:
 
 
 class Distinct(NamedTuple):
-    """One row of each kind, in the order given, and for every row the place among them of the one it equals."""
+    """Hold one row of each kind, in the order given, and for every row the place among them of the one it equals."""
 
     rows: Labels
     place: Labels

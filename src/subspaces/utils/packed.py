@@ -1,4 +1,4 @@
-"""Symmetric matrices in half the memory and at the full speed of LAPACK: its rectangular full packed format.
+"""Store symmetric matrices in half the memory, at LAPACK's full speed: its rectangular full packed format.
 
 Of n points the first k = ⌈n/2⌉ are one half, the others the second. Row j of the k × (n + e) array, e = 1 for even n
 and 0 for odd, is A[k+s, k..k+s] with s = j + e − 1, followed by A[j, j..n): the lower triangle of the second half's
@@ -27,37 +27,37 @@ _FORMAT = {"transr": "N", "uplo": "L"}
 
 @dataclass(frozen=True)
 class Packed:
-    """A symmetric n × n matrix A, ``half`` as the module says; ``fill`` makes its entries, also after a change."""
+    """Hold a symmetric n × n matrix A, ``half`` as in the module; ``fill`` writes its entries, also after a change."""
 
     half: Array
     n: int
     fill: Callable[[Packed], None]
 
     def refill(self) -> None:
-        """The entries as they were at first."""
+        """Restore the first entries."""
         self.fill(self)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the whole matrix."""
+        """Return the shape of the whole matrix."""
         return self.n, self.n
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of its entries."""
+        """Return the type of its entries."""
         return self.half.dtype
 
     @property
     def _places(self) -> tuple[int, int, int]:
-        """Points of the first half, columns by which its rows are moved, rows by which those of the second are."""
+        """Return the size of the first half, the column shift of its rows and the row shift of the second half."""
         return (self.n + 1) // 2, 1 - self.n % 2, self.n % 2
 
     def copy(self) -> Packed:
-        """The same in other memory."""
+        """Return the same in other memory."""
         return Packed(self.half.copy(), self.n, self.fill)
 
     def diagonal(self) -> Array:
-        """The diagonal, a copy."""
+        """Return a copy of the diagonal."""
         return np.concatenate(self._diagonals())
 
     def set_diagonal(self, values: Array | float) -> None:
@@ -67,14 +67,14 @@ class Packed:
         first[:], second[:] = values[: len(first)], values[len(first) :]
 
     def _diagonals(self) -> tuple[Array, Array]:
-        """Views of the diagonals of both halves."""
+        """Return views of the diagonals of both halves."""
         k, right, down = self._places
         step = self.half.shape[1] + 1
         flat = self.half.reshape(-1)
         return flat[right::step][:k], flat[down * self.half.shape[1] :: step][: self.n - k]
 
     def rows(self, start: int, stop: int) -> Array:
-        """Rows ``start:stop``, a fresh array."""
+        """Return rows ``start:stop`` as a new array."""
         k = self._places[0]
         out = np.empty((stop - start, self.n), dtype=self.dtype)
         if start < k:
@@ -99,7 +99,7 @@ class Packed:
         out[:, k + stop :] = self.half[down + stop :, start:stop].T
 
     def whole(self) -> Array:
-        """All of it, n × n."""
+        """Return all of it, n × n."""
         return self.rows(0, self.n)
 
     def transform(self, function: Callable[[Array, Array, Array], None]) -> None:
@@ -125,7 +125,7 @@ class Packed:
         map_blocks(strip, self._strips())
 
     def subtract(self, values: Callable[[Array, Array], Array]) -> None:
-        """A_ij − ``values(i, j)``, in place."""
+        """Subtract ``values(i, j)`` from A_ij, in place."""
 
         def change(block: Array, i: Array, j: Array) -> None:
             block -= values(i, j)
@@ -133,7 +133,7 @@ class Packed:
         self.transform(change)
 
     def times(self, V: Array) -> tuple[Array, Array]:
-        """A V for a few columns V, and the sums of magnitudes of the rows of A, both in double precision."""
+        """Return A V for a few columns V, and the sums of magnitudes of the rows of A, both in double precision."""
 
         def strip(start: int, stop: int) -> Array:
             found = np.zeros((self.n, V.shape[1] + 1))
@@ -155,7 +155,7 @@ class Packed:
         return row_blocks(len(self.half), 1, _SIDE)
 
     def _beside(self, start: int, stop: int) -> Iterator[tuple[Array, slice, slice]]:
-        """Of rows ``start:stop`` of the half: tiles off the diagonals, and the rows and columns of A that they are."""
+        """Yield tiles off the diagonals in rows ``start:stop`` of the half, with their rows and columns of A."""
         k, right, down = self._places
         for first, last in row_blocks(self.n - stop, 1, _SIDE):
             columns = slice(stop + first, stop + last)
@@ -166,7 +166,7 @@ class Packed:
             yield self.half[above:stop, first:last], rows, columns
 
     def _about(self, start: int, stop: int) -> Iterator[tuple[Array, slice]]:
-        """Of rows ``start:stop`` of the half: the tiles on the diagonals, whole, and the rows of A that they are."""
+        """Yield the tiles on the diagonals in rows ``start:stop`` of the half, whole, with their rows of A."""
         k, right, down = self._places
         upper = np.triu(self.half[start:stop, start + right : stop + right])
         yield upper + np.triu(upper, 1).T, slice(start, stop)
@@ -175,14 +175,14 @@ class Packed:
         yield lower + np.tril(lower, -1).T, slice(k + above - down, k + stop - down)
 
     def matvec(self, v: Array) -> Array:
-        """A v, in the precision of A."""
+        """Return A v, in the precision of A."""
         return self.times(v.reshape(self.n, -1))[0].astype(self.dtype).reshape(v.shape)
 
     def __matmul__(self, V: Array) -> Array:
         return self.matvec(V)
 
     def set_products(self, parts: Iterable[Array]) -> None:
-        """A becomes the sum of the products P Pᵀ of parts of n rows."""
+        """Set A to the sum of the products P Pᵀ of parts of n rows."""
         self.half[:] = 0
         (sfrk,) = get_lapack_funcs(("sfrk",), (self.half,))
         for part in parts:
@@ -191,27 +191,27 @@ class Packed:
             del part, columns  # before the next is made
 
     def factorise(self) -> bool:
-        """The Cholesky factor in place; False where A is not positive definite, and then nothing is left of it."""
+        """Compute the Cholesky factor in place; return False, with A lost, where A is not positive definite."""
         (pftrf,) = get_lapack_funcs(("pftrf",), (self.half,))
         _, info = pftrf(self.n, self.half.reshape(-1), overwrite_a=1, **_FORMAT)
         return bool(info == 0)
 
     def invert_factor(self) -> bool:
-        """A⁻¹ from its factor, in place; False where it is none."""
+        """Compute A⁻¹ from its factor, in place; return False where that fails."""
         (pftri,) = get_lapack_funcs(("pftri",), (self.half,))
         _, info = pftri(self.n, self.half.reshape(-1), overwrite_a=1, **_FORMAT)
         return bool(info == 0 and np.isfinite(self.diagonal()).all())
 
 
 def packed(n: int, dtype: Any, fill: Callable[[Packed], None]) -> Packed:
-    """The matrix that `fill` makes of an empty one."""
+    """Return the matrix that `fill` makes of an empty one."""
     found = Packed(np.empty(((n + 1) // 2, n + 1 - n % 2), dtype=dtype), n, fill)
     found.refill()
     return found
 
 
 def packed_copy(A: Array) -> Packed:
-    """A symmetric array of numbers, which is not changed and must not be while this is in use."""
+    """Pack a symmetric array, which is not changed and must not be while this is in use."""
     n = len(A)
     k, down, right = (n + 1) // 2, n % 2, 1 - n % 2
 
@@ -225,7 +225,7 @@ def packed_copy(A: Array) -> Packed:
 
 
 def packed_in_place(A: Array) -> Packed:
-    """A symmetric array in the first half of its memory; in the rest of it the entries are kept.
+    """Pack a symmetric array into the first half of its memory; the rest of it keeps the entries.
 
     The diagonal apart, these are the rows of the second half, and above their diagonal those of the first half's block.
     An even n takes one row of k numbers more: that is kept on the diagonal.

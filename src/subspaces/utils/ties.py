@@ -1,4 +1,4 @@
-"""Numbers that differ by less than their own error are equal: what then decides must not be rounding.
+"""Treat values that differ by less than their own error as equal, so that rounding decides nothing.
 
 The last bits of a sum depend on the processor, the number of threads and the order of the terms. Wherever computed
 numbers choose something (the largest coefficients, the best start, the next merge, the winner of a search), those
@@ -20,12 +20,12 @@ _TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
 
 
 def tolerance(dtype: Any) -> float:
-    """Relative difference below which computed numbers of this type tie."""
+    """Return the relative difference below which computed values of this type tie."""
     return _TOLERANCE[np.dtype(dtype)]
 
 
 def first_largest(values: Array, axis: int | None = None) -> Any:
-    """``argmax`` where numbers that tie with the largest count as equal to it: the first of them.
+    """Return ``argmax`` where values that tie with the largest count as equal to it: the first of them.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def first_largest(values: Array, axis: int | None = None) -> Any:
 
 
 def first_smallest(values: Array, k: int) -> Array:
-    """Places of the k smallest values of each row, in increasing order; of those that tie with the k-th the first.
+    """Return places of the k smallest values of each row, increasing; of those that tie with the k-th the first.
 
     Coefficients of copies, or of points on a grid, are equal but for rounding: which of them are kept must not depend
     on it. What ties is set equal, and the sort is stable.
@@ -69,13 +69,13 @@ def first_smallest(values: Array, k: int) -> Array:
 
 
 def tie_width(level: Array, largest: Array) -> Array:
-    """Differences from a level below which a number ties with it; small numbers beside a large one are less exact."""
+    """Return the difference from a level below which a value ties; small values beside a large one are less exact."""
     size: Array = tolerance(level.dtype) * np.maximum(np.abs(level), 1e-3 * np.abs(largest))
     return np.where(np.isfinite(size), size, 0).astype(level.dtype, copy=False)
 
 
 def levels(values: Array, share: float | None = None) -> Array:
-    """Rank of each value; values that tie, that is differ by less than a `share` of the largest, have the same."""
+    """Rank values; those that tie, that is differ by less than a `share` of the largest, have the same rank."""
     order = np.argsort(values, kind="stable")
     share = tolerance(values.dtype) if share is None else share
     steps = np.diff(values[order]) > share * np.abs(values).max(initial=0)
@@ -85,7 +85,7 @@ def levels(values: Array, share: float | None = None) -> Array:
 
 
 def largest_per_row(values: Array, keys: Array, k: int) -> tuple[Array, Array, Array]:
-    """The entries of each row whose keys are the k largest: counts per row, column indices, values.
+    """Return the entries of each row whose keys are the k largest: counts per row, column indices, values.
 
     Instead of a partial sort of every row: fold the row into g groups and take each group's maximum (one pass at
     memory speed). The k-th largest of these g maxima is at most the k-th largest key, so only the few entries not
@@ -103,7 +103,7 @@ def largest_per_row(values: Array, keys: Array, k: int) -> tuple[Array, Array, A
 
 
 def top_columns(keys: Array, k: int) -> Array:
-    """Columns of the k largest keys of each row, in increasing order, shape (n_rows, k); k at most the row's length."""
+    """Return columns of the k largest keys of each row, increasing, shape (n_rows, k); k at most the row length."""
     n_rows, n = keys.shape
     if k >= n:
         return np.tile(np.arange(n), (n_rows, 1))
@@ -111,7 +111,7 @@ def top_columns(keys: Array, k: int) -> Array:
 
 
 def top_places(keys: Array, k: int) -> Array:
-    """Flat indices of the k largest keys of each row, in increasing order; of keys that tie the first columns."""
+    """Return flat indices of the k largest keys of each row, increasing; of keys that tie the first columns."""
     n_rows, n = keys.shape
     n_groups = min(n, max(256, 16 * k))
     size = n // n_groups
@@ -130,7 +130,7 @@ def top_places(keys: Array, k: int) -> Array:
 
 
 def largest_of_few(columns: Array, values: Array, k: int) -> tuple[Array, Array, Array]:
-    """Counts per row, columns and values of the k largest non-zero magnitudes of each row; columns come in order."""
+    """Return counts per row, columns and values of the k largest non-zero magnitudes of each row, in order."""
     order = first_smallest(-np.abs(values), k)
     values, columns = (np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1))
     kept = values != 0

@@ -11,10 +11,10 @@ Array = npt.NDArray[Any]
 """A dense array of any dtype."""
 
 Labels = npt.NDArray[np.intp]
-"""One integer label per point."""
+"""One integer label per sample."""
 
 Sparse = Any
 """A SciPy sparse array (CSR or CSC)."""
 
 Data = Any
-"""Points as rows: a dense array or a sparse one."""
+"""Samples as rows: a dense array or a sparse one."""

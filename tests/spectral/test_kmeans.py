@@ -34,12 +34,6 @@ def test_not_worse_than_as_many_independent_starts(seed):
     assert ours <= theirs * (1 + 1e-6)
 
 
-def test_more_starts_end_lower():
-    rng = np.random.default_rng(1)
-    Y = rng.uniform(size=(400, 2))
-    assert inertia(Y, kmeans(Y, 30, n_init=200, seed=0)) <= inertia(Y, kmeans(Y, 30, n_init=1, seed=0))
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_seed_decides_and_the_input_stays(dtype):
     Y = np.random.default_rng(2).normal(size=(100, 4)).astype(dtype)
@@ -64,16 +58,6 @@ def test_fewer_distinct_points_than_clusters_is_said():
     with pytest.warns(ConvergenceWarning, match="distinct"):
         labels = kmeans(Y, 5, n_init=20, seed=0)
     assert len(np.unique(labels)) == 3
-
-
-def test_one_cluster_per_point():
-    Y = np.random.default_rng(5).normal(size=(6, 2))
-    assert len(np.unique(kmeans(Y, 6, n_init=20, seed=0))) == 6
-
-
-def test_equal_points_do_not_fail():
-    with pytest.warns(ConvergenceWarning, match="distinct"):
-        assert set(kmeans(np.ones((8, 2)), 2, n_init=20, seed=0)) == {0}
 
 
 def test_clusters_that_are_points_need_one_start(monkeypatch):

@@ -68,13 +68,6 @@ def test_perfect_blocks_are_recovered(sizes, method, dtype, rng):
     assert_array_equal(Y, before)
 
 
-@pytest.mark.parametrize("init", ["k-means++", "random"])
-def test_kmeans_starts(init, rng):
-    W, truth = blocks([15, 20, 25], rng)
-    Y = unit_rows(spectral_embedding(W, 3).vectors)
-    assert adjusted_rand_score(truth, cut_embedding(Y, 3, init=init, n_init=30, seed=0)) == 1
-
-
 @pytest.mark.parametrize("method", EMBEDDING_METHODS)
 def test_one_cluster(method, rng):
     assert_array_equal(cut_embedding(rng.standard_normal((7, 1)), 1, method=method), np.zeros(7))
@@ -91,13 +84,6 @@ def test_more_columns_than_clusters(method, rng):
     assert labels.max() < 3
 
 
-@pytest.mark.parametrize("method", EMBEDDING_METHODS)
-def test_cuts_are_determined_by_the_seed(method, rng):
-    Y = unit_rows(rng.standard_normal((80, 4)))
-    first = cut_embedding(Y, 4, method=method, n_init=2, seed=11)
-    assert_array_equal(first, cut_embedding(Y, 4, method=method, n_init=2, seed=11))
-
-
 # ------------------------------------------------------------------ modularity
 
 
@@ -109,31 +95,6 @@ def test_modularity_is_the_double_sum(resolution, rng):
         assert_allclose(modularity(convert(A), labels, resolution), double_sum(A, labels, resolution), atol=1e-12)
     assert_allclose(modularity(sparse.csr_array(A.astype(np.float32)), labels), double_sum(A, labels), atol=1e-6)
     assert_allclose(modularity(sparse.csr_array(A), np.zeros(25, dtype=int)), 0, atol=1e-12)
-
-
-def greedy_merge(A: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Try every pair at every step and recompute the modularity of the whole graph."""
-    labels = labels.copy()
-    while len(np.unique(labels)) > n_clusters:
-        best, choice = -np.inf, labels
-        for a, b in itertools.combinations(np.unique(labels), 2):
-            merged = np.where(labels == b, a, labels)
-            value = double_sum(A, merged)
-            if value > best:
-                best, choice = value, merged
-        labels = choice
-    return labels
-
-
-@pytest.mark.parametrize("n_clusters", [1, 2, 4, 7])
-def test_merging_is_greedy_and_exact_in_number(n_clusters, rng):
-    A = random_graph(28, rng, 0.2)
-    labels = rng.permutation(np.repeat(np.arange(7), 4))
-    before = labels.copy()
-    merged = merge_communities(sparse.csr_array(A), labels, n_clusters)
-    assert_array_equal(labels, before)
-    assert_array_equal(np.unique(merged), np.arange(n_clusters))
-    assert adjusted_rand_score(greedy_merge(A, labels, n_clusters), merged) == 1
 
 
 @given(st.integers(2, 8), st.sampled_from([0.25, 0.5, 1.0]), st.integers(0, 2**32 - 1))
@@ -176,34 +137,23 @@ def islands(sizes: list[int], bridges: list[tuple[int, int]], bridge: float) -> 
     return A, truth
 
 
-@pytest.mark.parametrize("n_crumbs", [1, 5])
+@pytest.mark.parametrize("n_tiny", [1, 5])
 @pytest.mark.parametrize("weight", [1e-3, 1.0, 1e3])
-def test_crumbs_do_not_take_the_place_of_clusters(n_crumbs, weight):
+def test_tiny_components_do_not_take_the_place_of_clusters(n_tiny, weight):
     """Pairs of points without an edge to the rest, beside three clusters that a few edges connect."""
-    A, truth = islands([200, 150, 120, *[2] * n_crumbs], [(0, 1), (1, 2)], 1)
+    A, truth = islands([200, 150, 120, *[2] * n_tiny], [(0, 1), (1, 2)], 1)
     A[470:] *= weight
     merged = merge_communities(sparse.csr_array(A), truth, 3)
     assert_array_equal(merged, np.where(truth < 3, truth, 0))  # they join the largest
-    assert_array_equal(merge_communities(sparse.csr_array(A), truth, 3 + n_crumbs), truth)
+    assert_array_equal(merge_communities(sparse.csr_array(A), truth, 3 + n_tiny), truth)
 
 
-def test_small_islands_are_no_crumbs():
+def test_small_islands_are_not_tiny():
     """A fiftieth of a typical cluster is enough to be one; a piece with an edge goes where the edge leads."""
     A, truth = islands([100, 100, 2], [(0, 1)], 1)
     assert_array_equal(merge_communities(sparse.csr_array(A), truth, 2), truth // 2)
     A, truth = islands([300, 200, 2], [(0, 1), (1, 2)], 1e-3)
     assert_array_equal(merge_communities(sparse.csr_array(A), truth, 2), np.minimum(truth, 1))
-
-
-@given(st.integers(2, 12), st.integers(1, 12), st.integers(0, 2**32 - 1))
-def test_merging_any_communities(n_found, n_clusters, seed):
-    rng = np.random.default_rng(seed)
-    A = random_graph(24, rng, 0.1)
-    labels = np.r_[np.arange(n_found), rng.integers(0, n_found, 24 - n_found)]
-    merged = merge_communities(sparse.csr_array(A), labels, n_clusters)
-    assert_array_equal(np.unique(merged), np.arange(min(n_found, n_clusters)))
-    for community in range(n_found):  # communities are only joined, never split
-        assert len(np.unique(merged[labels == community])) == 1
 
 
 def steps_over_all_pairs(A: np.ndarray, labels: np.ndarray, n_clusters: int) -> list[tuple[int, int]]:
@@ -292,12 +242,6 @@ def test_number_of_clusters_is_found(rng):
     assert adjusted_rand_score(truth, cut_by_modularity(W, None, seed=1)) == 1
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1e12])
-def test_modularity_cut_does_not_depend_on_the_scale_of_weights(scale, rng):
-    W, truth = blocks([15] * 6, rng)
-    assert adjusted_rand_score(truth, cut_by_modularity(W * scale, None, seed=1)) == 1
-
-
 @pytest.mark.parametrize("n_clusters", [1, 2, 4, 5, 9, 30, 60])
 def test_any_number_of_clusters_is_reached(n_clusters, rng):
     """Fewer than the communities: merged. More: the resolution is raised until there are enough."""
@@ -307,20 +251,6 @@ def test_any_number_of_clusters_is_reached(n_clusters, rng):
     if n_clusters >= 4:
         for label in range(n_clusters):
             assert len(np.unique(truth[labels == label])) == 1
-
-
-def test_leiden_is_at_least_as_good_as_the_truth(rng):
-    W, truth = blocks([20] * 5, rng)
-    noise = sparse.random_array((100, 100), density=0.02, rng=rng)
-    W = sparse.csr_array(W + noise + noise.T)
-    W.setdiag(0)
-    assert modularity(W, cut_by_modularity(W, None, seed=0)) >= modularity(W, truth) - 1e-9
-
-
-def test_modularity_cut_is_determined_by_the_seed(rng):
-    W = sparse.csr_array(random_graph(150, rng, 0.05))
-    for n_clusters in (None, 3, 20):
-        assert_array_equal(cut_by_modularity(W, n_clusters, seed=5), cut_by_modularity(W, n_clusters, seed=5))
 
 
 def test_points_without_edges_are_communities_of_their_own(rng):

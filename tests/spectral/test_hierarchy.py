@@ -10,9 +10,8 @@ from itertools import chain
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 
-from subspaces import EKTRR, KASP, KTRR, SC, TRR
+from subspaces import KTRR
 from subspaces.datasets import make_subspaces
 from subspaces.metrics import adjusted_rand
 from subspaces.spectral.hierarchy import ClusterTree, cluster_tree, merged
@@ -97,16 +96,6 @@ def test_the_level_of_the_labels_is_the_labels(rng):
 def test_levels_that_are_not_there(tree, k):
     with pytest.raises(ValueError, match=rf"n_clusters={k} must be from 1 to {tree.n_leaves}, the leaves of this tree"):
         tree.labels_at(k)
-
-
-def test_sizes_and_members(tree):
-    for piece in range(2 * tree.n_leaves - 1):
-        rows = tree.members(piece)
-        assert len(rows) == tree.sizes[piece]
-        if piece >= tree.n_leaves:
-            parts = [tree.members(child) for child in tree.merges[piece - tree.n_leaves]]
-            np.testing.assert_array_equal(np.sort(np.concatenate(parts)), rows)
-    assert tree.sizes[-1] == len(tree.leaves)
 
 
 def test_layers_are_levels_of_nested_blocks(rng):
@@ -298,19 +287,6 @@ def test_two_points():
     assert two.to_newick() == "(cluster0_piece0:0,cluster1_piece1:0);"
 
 
-def test_one_point_more_than_pieces(rng):
-    """All points but two are pieces of their own."""
-    W, _ = blocks(rng, [7], inside=0.9)
-    pieces = np.array([0, 1, 2, 3, 4, 5, 5])
-    found = merged([W], pieces)
-    assert len(found.merges) == 5
-    assert found.sizes[-1] == 7
-    tree = cluster_tree(W, pieces)
-    assert tree.n_clusters == 6
-    assert tree.n_leaves in (6, 7)
-    assert tree.labels_at(6).tolist() == pieces.tolist()
-
-
 def test_separate_components_are_cut_at_no_cost(rng):
     W, labels = blocks(rng, [15, 20, 25], between=0)
     tree = cluster_tree(W, labels)
@@ -331,23 +307,6 @@ def test_order_of_the_rows_changes_nothing(rng):
     np.testing.assert_allclose(again.cut, tree.cut)
 
 
-@pytest.mark.parametrize("estimator", [KTRR(4), TRR(4), SC(4), KTRR(4, assign_labels="modularity")])
-def test_order_of_the_points_changes_nothing(data, estimator, rng):
-    order = rng.permutation(len(data[0]))
-    one, other = clone(estimator).fit(data[0]), clone(estimator).fit(data[0][order])
-    for k in range(1, 13):
-        np.testing.assert_array_equal(in_order(one.labels_at(k)[order]), other.labels_at(k))
-
-
-def test_a_hundred_clusters(rng):
-    W, labels = blocks(rng, [12] * 100, between=0.001)
-    tree = cluster_tree(W, labels)
-    assert tree.n_clusters == 100
-    assert tree.labels_at(100).tolist() == labels.tolist()
-    assert tree.labels_at(7).max() == 6
-    assert 100 in tree.layers
-
-
 # ---------------------------------------------------------------- estimators
 
 
@@ -358,16 +317,3 @@ def test_estimators_hand_it_over(data):
     assert model.layers_ == model.tree_.layers
     old = model.tree_
     assert model.fit(data[0][:60]).tree_ is not old
-
-
-def test_clusters_smaller_than_their_number_can_be_tested():
-    """The two clusters beside a split have fewer points than there are clusters."""
-    X, _ = make_subspaces(20, 1, 30, 6, random_state=0)
-    tree = TRR(20).fit(X).tree_
-    assert tree.n_clusters == 20
-    assert tree.layers
-
-
-@pytest.mark.parametrize("cls", [EKTRR, KASP])
-def test_methods_without_a_graph_have_none(data, cls):
-    assert not hasattr(cls(4).fit(data[0]), "tree_")

@@ -78,12 +78,6 @@ def test_nothing_is_embedded_without_a_surplus(rng):
     assert asked == [(1.5, 7)]
 
 
-def test_fewer_parts_than_clusters_are_no_cut(rng):
-    W, box, _ = touching_boxes(rng, size=30)
-    labels = cut_to_number(W, np.arange(len(box)), 6, lambda resolution, rounds: box // 2)
-    assert_array_equal(labels, merge_communities(W, np.arange(len(box)), 6))
-
-
 def test_small_pieces_apart_take_no_place(rng):
     """Three pairs of points that no edge ties to the boxes: less than a two-hundredth each."""
     W, box, _ = touching_boxes(rng)
