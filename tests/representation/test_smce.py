@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from subspaces.representation.smce import smce, smce_path
 
 from solved import sparse_and_trace
 from subspaces.representation import smce as smce_module
-from subspaces.representation.smce import smce, smce_path
 
 
 @pytest.fixture

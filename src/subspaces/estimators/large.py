@@ -23,6 +23,7 @@ from subspaces.landmarks import bipartite, kernel_graph
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.spectral_embedded import sec
 from subspaces.utils import memory
+from subspaces.utils.choices import Bandwidth
 from subspaces.utils.listening import Listener
 from subspaces.utils.types import Array
 
@@ -121,7 +122,7 @@ class ByKernelGraph(ByLandmarks):
     """
 
     kernel: KernelLike = "rbf"
-    bandwidth: float | str = "rms"
+    bandwidth: float | Bandwidth = "rms"
 
     _constraints: ClassVar[dict[str, list[Any]]] = {"kernel": [StrOptions(set(AFFINITIES)), callable, Kernel]}
     _kernels = AFFINITIES

@@ -29,6 +29,7 @@ from subspaces.landmarks.collaborative import CollaborativeClassifier
 from subspaces.landmarks.points import Points
 from subspaces.landmarks.sample_cluster_classify import SampledModel, asked, sample_cluster_classify
 from subspaces.landmarks.samplers import SAMPLERS, Sampler
+from subspaces.utils.choices import AssignLabels, GraphName, Scaling
 from subspaces.utils.listening import Listener
 from subspaces.utils.types import Array
 
@@ -260,8 +261,8 @@ class EKTRR(WithKernel, Sampled):
     reg: float = 1.0
     affine: bool = False
     n_nonzero: int | None = 5
-    graph: str = "symmetric"
-    assign_labels: str = "kmeans"
+    graph: GraphName = "symmetric"
+    assign_labels: AssignLabels = "kmeans"
     n_init: int = 20
 
     _method = KTRR
@@ -281,8 +282,8 @@ class ByResiduals:
         The authors scale every sample to length 1.
     """
 
-    scaling: str | None = "unit"
-    assign_labels: str = "kmeans"
+    scaling: Scaling | None = "unit"
+    assign_labels: AssignLabels = "kmeans"
     n_init: int = 20
     classifier_reg: float = 1e-6
     normalize_residual: bool = False
