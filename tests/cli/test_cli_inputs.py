@@ -82,9 +82,8 @@ def test_decimal_commas(table, tmp_path):
     frame.to_csv(tmp_path / "komma.csv", index=False, sep=";", decimal=",")
     result = run("cluster", tmp_path / "komma.csv", "-k", 3, *COLUMNS)
     assert "note: numbers are written with decimal commas in this file" in result.stdout
-    said = labels_of(tmp_path / "komma.csv", "-k", 3, *COLUMNS, "--decimal", ",")
+    said = labels_of(tmp_path / "komma.csv", "-k", 3, *COLUMNS, "--set", "decimal=,")
     assert said["cluster"] == labels_of(table, "-k", 3, *COLUMNS)["cluster"]
-    assert "'--decimal': 'x' is not one of '.', ','" in fails("cluster", table, "--decimal", "x")
 
 
 def test_workbooks_in_and_out(table, tmp_path):
@@ -149,18 +148,6 @@ def test_panel_that_is_missing_is_no_fault_of_an_option(table, monkeypatch):
     assert "Invalid value" not in line
 
 
-def test_commands_are_repeated_with_what_is_asked_for(monkeypatch):
-    error = ValueError("x")
-    assert _common._try(error) == ""
-    error.remedy = {"label": "a b", "ignore": ["c", "d'e"]}
-    token = _common._typed.set(("subspaces", "cluster", "x y.csv"))
-    try:
-        words = shlex.split(_common._try(error).removeprefix("; try: "))
-    finally:
-        _common._typed.reset(token)
-    assert words == ["subspaces", "cluster", "x y.csv", "--label", "a b", "--ignore", "c", "--ignore", "d'e"]
-
-
 def test_the_program_is_named_as_the_shell_finds_it(monkeypatch):
     monkeypatch.setattr("sys.argv", [".venv/bin/subspaces", "demo"])
     monkeypatch.setattr("shutil.which", lambda name: None)
@@ -179,12 +166,6 @@ def test_one_is_one(photos, tmp_path):
     assert "x.csv: 20 points, 1 feature, clustered in " in result.stdout
 
 
-def test_help_names_the_new_commands():
-    result = run("--help")
-    assert "predict" in result.stdout
-    assert "compare" in result.stdout
-
-
 def test_equal_rows_are_said_to_be(tmp_path):
     """Nothing was chosen, so no "auto" is shown; nothing is known, so nothing fits nowhere."""
     (tmp_path / "x.csv").write_text("a,b\n" + "1,2\n" * 4)
@@ -195,10 +176,3 @@ def test_equal_rows_are_said_to_be(tmp_path):
     assert "nowhere" not in result.stdout
     assert pd.read_csv(tmp_path / "y.csv")["fits_nowhere"].sum() == 0
     assert (tmp_path / "y.csv").read_text().splitlines()[1].startswith("2,0,")  # line 2 of the file
-
-
-def test_sizes_stand_beside_their_clusters(tmp_path):
-    rng = np.random.default_rng(0)
-    rows = np.concatenate([rng.normal(size=(8, 2)), 50 + rng.normal(size=(12, 2))])
-    np.savetxt(tmp_path / "x.csv", rows, delimiter=",")
-    assert "points in each cluster: 1: 12, 0: 8\n" in run("cluster", tmp_path / "x.csv", "-k", 2).stdout

@@ -153,7 +153,19 @@ def test_one_new_image_is_enough(tmp_path):
             (tmp_path / "photos").mkdir(exist_ok=True)
             Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(tmp_path / "photos" / f"{kind}_{i}.png")
     model = tmp_path / "m.skops"
-    result = run("cluster", tmp_path / "photos", "-k", 2, "--color", "--image-size", "9x8", "--save", model, "--json")
+    result = run(
+        "cluster",
+        tmp_path / "photos",
+        "-k",
+        2,
+        "--set",
+        "color=true",
+        "--set",
+        "image_size=9x8",
+        "--save",
+        model,
+        "--json",
+    )
     assert result.exit_code == 0, result.output
     labels = json.loads(result.stdout)["cluster"]
     for name, expected in (("0_3.png", labels[3]), ("1_3.png", labels[11])):
@@ -228,11 +240,10 @@ def test_runs_against_the_truth(runs):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("dropped", [False, True])
-def test_all_formats_of_labels(tmp_path, suffix, dropped):
+def test_all_formats_of_labels(tmp_path, suffix):
     if suffix == ".xlsx":
         pytest.importorskip("openpyxl")
-    rows = {"rows": np.arange(8), "n_rows": 9} if dropped else {}
+    rows = {"rows": np.arange(8), "n_rows": 9}
     write_labels(tmp_path / "a.csv", LABELS, **rows)
     write_labels(tmp_path / f"b{suffix}", LABELS, **rows, force=True)
     if suffix != ".csv":
@@ -240,18 +251,6 @@ def test_all_formats_of_labels(tmp_path, suffix, dropped):
         assert document["pairs"] == [
             {"files": ["a.csv", f"b{suffix}"], "n_samples": 8, "accuracy": 1.0, "ari": 1.0, "nmi": 1.0}
         ]
-
-
-def test_files_of_earlier_versions_are_read(tmp_path):
-    """The column was called label, and rows counted from 0 where lines now count from 1."""
-    write_labels(tmp_path / "new.csv", LABELS, lines=np.arange(2, 10))
-    write_labels(tmp_path / "new.json", LABELS, ids=list("abcdefgh"))
-    assert (tmp_path / "new.csv").read_text().startswith("line,cluster\n2,0\n")
-    (tmp_path / "old.csv").write_text("row,label\n" + "".join(f"{i},{label}\n" for i, label in enumerate(LABELS)))
-    (tmp_path / "old.json").write_text(json.dumps({"labels": LABELS.tolist()[::-1], "ids": list("hgfedcba")}))
-    for a, b in (("new.csv", "old.csv"), ("new.json", "old.json")):
-        (pair,) = json.loads(run("compare", tmp_path / a, tmp_path / b, "--json").stdout)["pairs"]
-        assert (pair["n_samples"], pair["accuracy"]) == (8, 1.0)
 
 
 def test_label_files_that_cannot_be_compared(runs, tmp_path):

@@ -11,12 +11,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli_data import fails, run
+from cli_data import FIXED, fails, run
 from subspaces import KTRR
 from subspaces.app.files import FileError, read_table, write_labels
 
 # without a search: these tests are not about it
-FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--assign-labels", "kmeans"]
+FIXED = [
+    "--set",
+    "kernel=rbf",
+    "--set",
+    "reg=1",
+    "--set",
+    "n_nonzero=5",
+    "--scaling",
+    "none",
+    "--set",
+    "assign_labels=kmeans",
+]
 COLUMNS = ["cluster", "confidence", "second_cluster", "margin", "fits_nowhere"]
 
 
@@ -188,7 +199,7 @@ def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("jinja2")
     outputs = ("--sort-into", tmp_path / "sorted", "--report", tmp_path / "out.html", "-o", tmp_path / "labels.csv")
-    outputs = (*outputs, "--tables", tmp_path / "tables.md", "--features", "pixels")
+    outputs = (*outputs, "--report", tmp_path / "tables.md", "--features", "pixels")
     result = run("cluster", faces, "-k", 2, *FIXED, *outputs)
     assert result.exit_code == 0, result.output
     assert "24 images, 144 features" in result.stdout
@@ -205,7 +216,17 @@ def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
     assert "broken.png" in page
     assert "## Quality" in (tmp_path / "tables.md").read_text()
     again = run(
-        "cluster", faces, "-k", 2, "--sort-into", tmp_path / "sorted", "--link", "--image-size", "6x8", "--json"
+        "cluster",
+        faces,
+        "-k",
+        2,
+        "--sort-into",
+        tmp_path / "sorted",
+        "--set",
+        "link=true",
+        "--set",
+        "image_size=6x8",
+        "--json",
     )
     document = json.loads(again.stdout)
     assert document["n_features"] == 48
@@ -219,14 +240,13 @@ def test_outputs_are_refused_before_computing(faces, frame, tmp_path, monkeypatc
     (tmp_path / "old.html").write_text("precious")
     assert "--force" in fails("cluster", faces, "--report", tmp_path / "old.html")
     assert "report cannot be written to the suffix '.pdf'" in fails("cluster", faces, "--report", tmp_path / "x.pdf")
-    assert "choose one of .md, .tex" in fails("cluster", faces, "--tables", tmp_path / "x.doc")
     assert "sorts the images of a folder" in fails("cluster", table, "--sort-into", tmp_path / "s")
-    assert "only with --sort-into" in fails("cluster", faces, "--link")
+    assert "only with --sort-into" in fails("cluster", faces, "--set", "link=true")
     assert "the images themselves" in fails("cluster", faces, "--sort-into", faces)
     for size in ("0", "3000", "axb", "8x", "-3"):
-        assert "is not a size like 32 or 40x30" in fails("cluster", faces, f"--image-size={size}")
-    assert "--image-size has no meaning for a .csv file" in fails("cluster", table, "--image-size", "8")
-    assert "--color has no meaning" in fails("cluster", table, "--color")
+        assert "is not a size like 32 or 40x30" in fails("cluster", faces, "--set", f"image_size={size}")
+    assert "--set image_size has no meaning for a .csv file" in fails("cluster", table, "--set", "image_size=8")
+    assert "--set color has no meaning" in fails("cluster", table, "--set", "color=true")
     assert "--missing has no meaning for a folder" in fails("cluster", faces, "--missing", "drop")
     assert (tmp_path / "old.html").read_text() == "precious"
 

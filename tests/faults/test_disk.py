@@ -240,11 +240,11 @@ def test_case_61_commands_on_a_full_disk(option, name, room, photos, tiny_disk):
     assert [path.name for path in tiny_disk.iterdir()] == ["filling"]
 
 
-@pytest.mark.parametrize("option", ["-o", "--report", "--tables", "--sort-into"])
+@pytest.mark.parametrize("option", ["-o", "--report", "--sort-into"])
 def test_case_61_read_only_targets_are_refused_at_once(option, photos, read_only_disk, monkeypatch):
     """61: nobody computes for hours to find out that the result cannot be kept: exit code 2."""
     monkeypatch.setattr("subspaces.app.files.read_table", lambda *_, **__: pytest.fail("the work began"))
-    suffix = {"-o": ".csv", "--report": ".html", "--tables": ".md", "--sort-into": ""}[option]
+    suffix = {"-o": ".csv", "--report": ".html", "--sort-into": ""}[option]
     for folder in (read_only_disk, Path("/proc") if sys.platform == "linux" else read_only_disk):
         line = cluster(photos, option, folder / f"x{suffix}", code=2)
         assert line.startswith(f"error: {folder / 'x'}{suffix}: ")

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from io_data import refusal
 from subspaces import SubspaceClustering
 from subspaces.app.features import as_extractor, documents, featured, fit_extractor
-from subspaces.app.features.words import class_tfidf, cluster_words
+from subspaces.app.features.documents import class_tfidf, cluster_words
 from subspaces.app.files import FileError, load_model, read_table, save_model
 from subspaces.app.files.models import Reading
 
@@ -106,7 +106,7 @@ def test_word_vectors_are_those_of_the_package(corpus):
 
 
 def test_word_vectors_that_are_not_there(monkeypatch, tmp_path):
-    monkeypatch.setattr(documents, "PACKAGES", ("a_package_that_nobody_has",))
+    monkeypatch.setattr("subspaces.app.features.extractor.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"subspaces\[text\]"):
         as_extractor("sentences")(["a text"])
     with pytest.raises(FileError, match="is not where"):

@@ -14,6 +14,7 @@ from subspaces.app.features.extractor import Extractor
 from subspaces.app.features.pixels import Pixels, pictures
 from subspaces.app.files import FileError, load_model, read_table, save_model
 from subspaces.app.files.models import Reading
+from subspaces.utils.progress import progress_to
 
 CALLS = []
 
@@ -31,11 +32,9 @@ class Mean(Extractor):
     def content(self, item):
         return np.ascontiguousarray(item).tobytes()
 
-    def compute(self, items, progress=None):
+    def compute(self, items, step):
         CALLS.append(len(items))
-        for done in range(1, len(items) + 1):
-            if progress is not None:
-                progress(done, len(items))
+        step(len(items))
         return np.array([[item.mean(), item.std(), 1] for item in items], dtype=np.float32)
 
 
@@ -74,6 +73,15 @@ def test_what_is_no_spec_is_refused():
         as_extractor(3)
 
 
+def test_vectors_are_made_in_chunks_and_counted(images, monkeypatch):
+    monkeypatch.setattr("subspaces.app.features.extractor.CHUNK", 8)
+    told = []
+    with progress_to(lambda *now: told.append(now)):
+        vectors_of(images, Mean())
+    assert [now for now in told if now[0] == "Making vectors"] == [("Making vectors", n, 20) for n in (0, 8, 16, 20)]
+    assert CALLS == [8, 8, 4]
+
+
 def test_every_item_is_computed_once(images):
     twice = np.concatenate([images, images[:5]])
     first = vectors_of(twice, Mean())
@@ -83,14 +91,6 @@ def test_every_item_is_computed_once(images):
     assert CALLS == [20]
     vectors_of(np.concatenate([images, images[:1] / 2]), Mean())
     assert CALLS == [20, 1]
-
-
-def test_progress_counts_what_is_computed(images, monkeypatch):
-    monkeypatch.setattr("subspaces.app.features.extractor.CHUNK", 8)
-    told = []
-    vectors_of(images, Mean(), progress=lambda done, total: told.append((done, total)))
-    assert told == [(done, 20) for done in range(1, 21)]
-    assert CALLS == [8, 8, 4]
 
 
 @pytest.mark.parametrize("value", ["off", "", "0"])

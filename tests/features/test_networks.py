@@ -38,7 +38,7 @@ _KEPT = []
 
 
 def test_what_is_not_installed_is_said(photographs, monkeypatch):
-    monkeypatch.setattr(networks, "find_spec", lambda name: None)
+    monkeypatch.setattr("subspaces.app.features.extractor.find_spec", lambda name: None)
     for spec, words in (
         ("efficientnet", r'needs torch, .*pip install "subspaces\[images\]"'),
         ("timm:resnet18", "needs timm: pip install timm"),
@@ -80,7 +80,7 @@ def test_efficientnet(photographs, tmp_path):
     assert vectors.shape == (20, 1280)
     assert (vectors >= 0).all()
     assert vectors.std(axis=0).max() > 0.1
-    alone = EfficientNet(side=64).compute(list(photographs[:1]))  # not from the cache
+    alone = EfficientNet(side=64).compute(list(photographs[:1]), lambda n: None)  # not from the cache
     np.testing.assert_allclose(alone[0], vectors[0], atol=1e-5)
     files = [tmp_path / f"{i}.png" for i in range(2)]
     for file, photograph in zip(files, photographs, strict=False):

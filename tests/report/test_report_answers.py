@@ -12,6 +12,7 @@ import pytest
 from scipy import sparse
 from typer.testing import CliRunner
 
+from cli_data import FIXED
 from subspaces import KTRR, TRR
 from subspaces.app.cli.main import app
 from subspaces.app.report import Content, _page, _tree, render
@@ -128,9 +129,9 @@ def test_next_commands_only_where_they_make_sense(content):
     titles = set(steps_of(content, "subspaces cluster cube.hdr --image -o map.hdr -k 3"))
     assert not titles & {"Label new points", "Try it with your own hands", "Keep the result as a table"}
     folder = replace(content, files=["a/b.png"] * 48, ids=["a/b.png"] * 48, image_shape=(3, 4))
-    found = steps_of(folder, "subspaces cluster photos --color")
+    found = steps_of(folder, "subspaces cluster photos --set color=true")
     assert found["Sort the files into folders"].commands == (
-        "subspaces cluster photos --color --sort-into photos-sorted",
+        "subspaces cluster photos --set color=true --sort-into photos-sorted",
     )
     assert "--label folder" in found["Compare with your own folders"].commands[0]
 
@@ -148,12 +149,12 @@ def test_other_numbers_are_those_that_may_be_right(points, content):
 
 
 def test_parsed_understands_every_way_to_write_an_option():
-    assert parsed("subspaces cluster a b -k3 --clusters=4 --no-header --set a=b") == [
+    assert parsed("subspaces cluster a b -k3 --clusters=4 --motion --set a=b") == [
         ("", "a"),
         ("", "b"),
         ("-k", "3"),
         ("--clusters", "4"),
-        ("--no-header", None),
+        ("--motion", None),
         ("--set", "a=b"),
     ]
 
@@ -180,8 +181,7 @@ def test_commands_of_a_report_run(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.normal(size=(20, 3)), 9 + rng.normal(size=(20, 3))])
     np.savetxt("x y.csv", rows, delimiter=",", header="a,b,c", comments="")
-    fixed = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--assign-labels", "kmeans"]
-    first = CliRunner().invoke(app, ["cluster", "x y.csv", "-k", "2", *fixed, "--report", "r.html"])
+    first = CliRunner().invoke(app, ["cluster", "x y.csv", "-k", "2", *FIXED, "--report", "r.html"])
     assert first.exit_code == 0, first.output
     page = (tmp_path / "r.html").read_text()
     section = page.partition('<section id="next-steps">')[2].partition("</section>")[0]

@@ -85,7 +85,7 @@ def describe(
         for row in document["clusters"]:
             row["exemplars"] = [plain(i if names is None else names[i]) for i in row["exemplars"]]
         if texts is not None:
-            from subspaces.app.features.words import cluster_words
+            from subspaces.app.features.documents import cluster_words
 
             for row, words in zip(document["clusters"], cluster_words(texts, estimator.labels_), strict=True):
                 row["words"] = words

@@ -11,7 +11,7 @@ from subspaces.kernels import Kernel
 from subspaces.spectral.embedding import spectral_embedding, unit_rows
 from subspaces.spectral.partition import cut_embedding
 from subspaces.utils.centroids import centroids, nearest
-from subspaces.utils.listening import Listener, unwatched
+from subspaces.utils.progress import Listener, unwatched
 from subspaces.utils.types import Array, Labels, Sparse
 
 SQUARES = 6

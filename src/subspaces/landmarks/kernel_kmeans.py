@@ -10,8 +10,8 @@ from sklearn.cluster import KMeans
 from subspaces.kernels import Kernel
 from subspaces.landmarks.nystrom_features import KernelRows, kernel_blocks, row_bytes, whitening
 from subspaces.utils.centroids import sample_rows
-from subspaces.utils.listening import Listener, unwatched
 from subspaces.utils.process import one_thread
+from subspaces.utils.progress import Listener, unwatched
 from subspaces.utils.types import Array, Labels
 
 _START_SAMPLE = 10_000

@@ -12,7 +12,7 @@ from subspaces.spectral.embedding import unit_rows
 from subspaces.utils.blocks import row_blocks
 from subspaces.utils.centroids import cluster_rows, nearest, sample_rows
 from subspaces.utils.decompositions import eigh, largest_eigenpairs
-from subspaces.utils.listening import Listener, unwatched
+from subspaces.utils.progress import Listener, unwatched
 from subspaces.utils.types import Array, Labels
 
 SQUARES = 3.25

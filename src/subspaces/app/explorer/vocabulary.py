@@ -7,8 +7,7 @@ from typing import NamedTuple, Self
 
 from scipy import sparse
 
-from subspaces.app.features.documents import count_words
-from subspaces.app.features.words import leading_words
+from subspaces.app.features.documents import count_words, leading_words
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
 

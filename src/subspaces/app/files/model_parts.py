@@ -20,7 +20,7 @@ OURS = {
     "estimators.auto": "SubspaceClustering",
     "estimators.sampled": "SampledClusterer",
     "app.features.documents": "Sentences Tfidf",
-    "app.features.given": "FromFile",
+    "app.features.extractor": "FromFile",
     "app.features.networks": "EfficientNet OpenClip Timm",
     "app.features.pixels": "Pixels",
     "kernels.base": "Precomputed",
