@@ -174,11 +174,13 @@ atexit.register(peak)
 from subspaces.app.cli.__main__ import main
 main()
 """
+FIXED = ["--set", "reg=1", "--set", "n_nonzero=5"]
+RBF = ["--set", "kernel=rbf", *FIXED]
 COMMANDS = {
-    "ktrr, dense": (Route("ktrr", 4000), ["--set", "kernel=rbf", "--set", "reg=1", "--set", "n_nonzero=5"]),
-    "ktrr, two scales": (Route("ktrr", 12_000, dtype="float32"), ["--set", "kernel=rbf", "--set", "reg=1", "--set", "n_nonzero=5"]),
+    "ktrr, dense": (Route("ktrr", 4000), RBF),
+    "ktrr, two scales": (Route("ktrr", 12_000, dtype="float32"), RBF),
     "ktrr, automatic": (Route("ktrr", 2500, m=500), []),
-    "trr, low rank": (Route("trr", 10_000, m=600), ["--set", "reg=1", "--set", "n_nonzero=5"]),
+    "trr, low rank": (Route("trr", 10_000, m=600), FIXED),
     "ssc": (Route("ssc", 2500), []),
     "lsr1, all pairs": (Route("lsr1", 2500), []),
     "kasp": (Route("kasp", 20_000), []),

@@ -57,7 +57,7 @@ def test_markup_and_control_characters_do_nothing(tmp_path):
         (["--set", "decimal=x"], "--set decimal: 'x' is not one of '.', ','"),
         (
             ["--set", "error_weight=50"],
-            "--set: 'error_weight' is no parameter of the method ktrr, which has affine, assign_labels, bandwidth, by, connect",
+            "--set: 'error_weight' is no parameter of the method ktrr, which has affine, assign_labels,",
         ),
         (["--method", "ssc", "--set", "n_nonzero=5"], "--set: 'n_nonzero' is no parameter of the method ssc"),
         (["--set", "n_clusters=4"], "--set: the number of clusters is given with -k"),

@@ -80,11 +80,10 @@ def test_geotiff_map(scene, tmp_path):
         assert tuple(file.transform)[:6] == (10, 0, 500000, 0, -20, 4600000)
 
 
-@pytest.mark.parametrize("more", [FAST, ()])
-def test_report_with_map_and_spectra(scene, tmp_path, more):
+def test_report_with_map_and_spectra(scene, tmp_path):
     pytest.importorskip("jinja2", reason='a report needs Jinja2: pip install "subspaces[app]"')
     options = ("--image", "-k", 3, "-o", "map.png", "--report", "r.html", "--report", "t.md")
-    result = run("cluster", scene / "scene.hdr", *options, *more)
+    result = run("cluster", scene / "scene.hdr", *options)
     assert result.exit_code == 0, result.output
     assert names(tmp_path) == ["map.png", "r.html", "t.md"]
     page = (tmp_path / "r.html").read_text()

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from cli_data import COLUMNS, fails, run, write_rings
-from subspaces.app.cli import _common
 
 
 @pytest.fixture
@@ -77,9 +76,13 @@ def test_addresses_are_not_fetched():
     )
 
 
-def test_decimal_commas(table, tmp_path):
+def test_headers_and_decimal_commas(table, tmp_path):
     frame = pd.read_csv(table)
     frame.to_csv(tmp_path / "komma.csv", index=False, sep=";", decimal=",")
+    rows = [[1, 2, 3], *(np.arange(60).reshape(20, 3) ** 2 % 17).tolist()]
+    pd.DataFrame(rows).to_csv(tmp_path / "numbers.csv", index=False, header=False)
+    assert labels_of(tmp_path / "numbers.csv", "-k", 2, "--set", "header=false")["n_samples"] == 21
+    assert labels_of(tmp_path / "numbers.csv", "-k", 2, "--set", "header=true")["n_samples"] == 20
     result = run("cluster", tmp_path / "komma.csv", "-k", 3, *COLUMNS)
     assert "note: numbers are written with decimal commas in this file" in result.stdout
     said = labels_of(tmp_path / "komma.csv", "-k", 3, *COLUMNS, "--set", "decimal=,")
@@ -140,20 +143,6 @@ def test_two_images_get_a_remark(photos):
     result = run("cluster", photos / "dark" / "0.png", photos / "light" / "0.png")
     assert result.exit_code == 0, result.output
     assert "note: 2 points are too few to find clusters among them" in result.stdout
-
-
-def test_panel_that_is_missing_is_no_fault_of_an_option(table, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "subspaces.app.explorer.app", None)
-    line = fails("explore", table)
-    assert "Invalid value" not in line
-
-
-def test_the_program_is_named_as_the_shell_finds_it(monkeypatch):
-    monkeypatch.setattr("sys.argv", [".venv/bin/subspaces", "demo"])
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    assert _common.program() == ".venv/bin/subspaces"
-    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/subspaces")
-    assert _common.program() == "subspaces"
 
 
 def test_one_is_one(photos, tmp_path):

@@ -63,17 +63,6 @@ def test_assignments(text, value):
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize("text", ["error_weight", "", "=", "=1", "a b=1", "a.b=1", "1a=1", "--a=1"])
-def test_what_is_no_assignment(text):
-    with pytest.raises(typer.BadParameter, match="is not of the form NAME=VALUE"):
-        _options.assignments(["ok=1", text])
-
-
-def test_memory_that_is_no_size_is_refused(tmp_path):
-    (tmp_path / "x.csv").write_text("1,2\n3,4\n")
-    assert "'much' is not a size" in refusal("cluster", tmp_path / "x.csv", "--memory", "much")
-
-
 def test_arguments_are_spelled_as_options(tmp_path):
     spelled = [
         ("label", None),
@@ -124,7 +113,7 @@ def test_which_files_workers_read(tmp_path, monkeypatch):
     assert _stream.wanted(tmp_path / "x.npy", None)
 
 
-@pytest.mark.parametrize("suffix", [".npy", ".parquet", ".csv"])
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
 def test_a_file_too_large_is_read_here_piece_by_piece(tmp_path, rng, monkeypatch, suffix):
     pytest.importorskip("pyarrow")
     X = np.concatenate([rng.normal(size=(60, 3)), rng.normal(size=(60, 3)) + 20])

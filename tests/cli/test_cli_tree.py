@@ -15,19 +15,6 @@ from subspaces.app.cli._outputs import say
 from subspaces.app.cli._task import Run
 from subspaces.app.files import read_table
 
-FIXED = [
-    "--set",
-    "kernel=rbf",
-    "--set",
-    "reg=1",
-    "--set",
-    "n_nonzero=5",
-    "--scaling",
-    "none",
-    "--set",
-    "assign_labels=kmeans",
-]
-
 
 @pytest.fixture
 def rings(tmp_path):
@@ -96,21 +83,6 @@ def test_methods_without_a_graph_are_refused(rings, tmp_path):
     line = fails("cluster", rings, "-k", 3, "--method", "kasp", "--report", tmp_path / "tree.json")
     assert "the method kasp makes no graph between the points, so it has no tree; choose another --method" in line
     assert not (tmp_path / "tree.json").exists()
-
-
-def test_workers_make_no_tree(tmp_path):
-    np.save(tmp_path / "x.npy", np.ones((10, 3)))
-    given = ("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--report", tmp_path / "t.json")
-    assert "has no meaning for a file that workers read piece by piece" in fails(*given)
-
-
-def test_tree_of_an_image(tmp_path, rng, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    cube = np.repeat(np.repeat(rng.uniform(1, 2, size=(2, 2, 6)), 6, axis=0), 6, axis=1)
-    np.save(tmp_path / "cube.npy", cube + 0.01 * rng.normal(size=cube.shape))
-    result = run("cluster", "cube.npy", "--image", "-k", 4, "-o", "map.npy", "--report", "tree.json")
-    assert result.exit_code == 0, result.output
-    assert json.loads((tmp_path / "tree.json").read_text())["n_clusters"] == 4
 
 
 def test_verdict_is_the_first_line(rings, capsys):

@@ -91,7 +91,7 @@ def test_hidden_files_of_others_stay_in_the_checkpoint(X, tmp_path):
 
 
 @pytest.mark.usefixtures("nothing_computed")
-@pytest.mark.parametrize("option", ["--set=decimal=,", "--set=header=false", "--set=header=true", "--missing=mean", "--ignore=a"])
+@pytest.mark.parametrize("option", ["--set=decimal=,", "--set=header=false", "--missing=mean", "--ignore=a"])
 def test_options_of_reading_that_a_folder_does_not_heed(X, tmp_path, capsys, option):
     """1.234 with decimal=, is a thousand and more: not read otherwise without a word."""
     pd.DataFrame(X, columns=list("abc")).to_csv(tmp_path / "p.csv", index=False)

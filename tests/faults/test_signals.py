@@ -10,7 +10,6 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -50,14 +49,8 @@ def everything(photos: Path) -> list[str]:
     """A command that writes all that ``cluster`` can write."""
     places = {"-o": "labels.csv", "--report": "report.html", "--sort-into": "sorted"}
     written = [word for option, name in places.items() for word in (option, str(photos.parent / name))]
-    return [
-        "cluster",
-        str(photos),
-        "-k",
-        "2",
-        *["--set", "kernel=rbf", "--set", "reg=1", "--set", "n_nonzero=3", "-q"],
-        *written,
-    ]
+    fixed = ["--set", "kernel=rbf", "--set", "reg=1", "--set", "n_nonzero=3"]
+    return ["cluster", str(photos), "-k", "2", *fixed, "-q", *written]
 
 
 def left(folder: Path) -> set[str]:
@@ -293,21 +286,14 @@ def test_case_59_while_python_still_loads(tmp_path):
     assert (found.returncode, found.stdout, found.stderr) == (130, "", "")
 
 
-def exploring(tmp_path, rng, *arguments):
-    """A running explorer and its address."""
-    pytest.importorskip("panel", reason='the explorer is not installed: pip install "subspaces[explore]"')
-    np.save(tmp_path / "x.npy", rng.normal(size=(60, 3)))
-    child = start(sys.executable, "-m", "subspaces.app.cli", "explore", tmp_path / "x.npy", "--no-browser", *arguments)
-    address = urlsplit(child.stdout.readline().strip())
-    child.stdout.readline()
-    time.sleep(0.5)
-    return child, address
-
-
 def test_case_59_explore_ends_quietly(tmp_path, rng):
     """59: Ctrl-C is how one leaves the explorer: no traceback, and all is well."""
-    child, address = exploring(tmp_path, rng)
-    assert address.hostname == "127.0.0.1"
+    pytest.importorskip("panel", reason='the explorer is not installed: pip install "subspaces[explore]"')
+    np.save(tmp_path / "x.npy", rng.normal(size=(60, 3)))
+    child = start(sys.executable, "-m", "subspaces.app.cli", "explore", tmp_path / "x.npy", "--no-browser")
+    assert child.stdout.readline().startswith("http://127.0.0.1:")
+    child.stdout.readline()
+    time.sleep(0.5)
     os.killpg(child.pid, signal.SIGINT)
     _, err = child.communicate(timeout=120)
     assert child.returncode in (0, 130)  # the second: between the announcement and the server's own loop

@@ -87,13 +87,6 @@ def test_texts_without_words_are_refused():
         as_extractor("tfidf")(["a text"])
 
 
-def test_short_texts_are_for_word_vectors(monkeypatch):
-    for there, name in ((True, "sentences"), (False, "tfidf")):
-        monkeypatch.setattr(documents, "is_installed", lambda there=there: there)
-        assert documents.usual(["a few words"] * 9).name == name
-        assert documents.usual(["word " * 90] * 9).name == "tfidf"
-
-
 def test_word_vectors_are_those_of_the_package(corpus):
     wordllama = pytest.importorskip("wordllama")
     from pathlib import Path

@@ -59,6 +59,10 @@ DebugOption = Annotated[bool, output("--debug", None, "Show the traceback of an 
 # ------------------------------------------------------------------ how files are read
 
 
+DEFAULTS = {"ignore": (), "keep": (), "missing": "error", "color": False}
+"""Arguments of `read_table` whose default is not None."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """How files are read: arguments of `read_table`, what images and texts are compared by, other settings."""
@@ -69,12 +73,38 @@ class Reading:
 
     def given(self) -> dict[str, Any]:
         """Return the arguments that differ from their defaults."""
-        return {name: value for name, value in self.arguments.items() if value not in (None, False, (), "error")}
+        return {name: value for name, value in self.arguments.items() if value != DEFAULTS.get(name)}
 
     def no_settings(self) -> None:
         """Refuse settings that a command does not know."""
         for name in self.settings:
             raise refuse("--set", f"'{name}' is not one of header, decimal, image_size, color")
+
+
+FeaturesOption = Annotated[
+    str | None,
+    data(
+        "--features",
+        "HOW",
+        "What images are compared by: pixels (right for aligned ones), efficientnet (a network, with "
+        'pip install "subspaces[images]"), timm:NAME, open_clip:NAME, or a .npy with a vector for each image in '
+        "the order of their names. Left out, efficientnet for a folder of images if it is installed, else pixels. "
+        'Texts: tfidf (words), or sentences (word vectors for short texts, with pip install "subspaces[text]").',
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    data(
+        "--set",
+        "NAME=VALUE",
+        "Anything else, may be given several times. Reading: header=true or false (the first line of a text file "
+        "names its columns), decimal=, (decimal commas), image_size=40x30 (height and width that images are "
+        "brought to), color=true (images by colour). cluster: any parameter of the method, such as reg=0.5, "
+        "kernel=linear, n_nonzero=7, assign_labels=modularity or error_weight=50; link=true (links instead of "
+        "copies with --sort-into); mask=FILE (zero where pixels are left out with --image); checkpoint=FOLDER "
+        "(finished pieces of a run with --scheduler, from which the same command goes on).",
+    ),
+]
 
 
 def reading(
@@ -119,30 +149,8 @@ def reading(
     text: Annotated[
         str | None, data("--text", "COLUMN", "Cluster the texts of this column; the other columns are left out.")
     ] = None,
-    features: Annotated[
-        str | None,
-        data(
-            "--features",
-            "HOW",
-            "What images are compared by: pixels (right for aligned ones), efficientnet (a network, with "
-            'pip install "subspaces[images]"), timm:NAME, open_clip:NAME, or a .npy with a vector for each image in '
-            "the order of their names. Left out, efficientnet for a folder of images if it is installed, else pixels. "
-            'Texts: tfidf (words), or sentences (word vectors for short texts, with pip install "subspaces[text]").',
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        data(
-            "--set",
-            "NAME=VALUE",
-            "Anything else, may be given several times. Reading: header=true or false (the first line of a text file "
-            "names its columns), decimal=, (decimal commas), image_size=40x30 (height and width that images are "
-            "brought to), color=true (images by colour). cluster: any parameter of the method, such as reg=0.5, "
-            "kernel=linear, n_nonzero=7, assign_labels=modularity or error_weight=50; link=true (links instead of "
-            "copies with --sort-into); mask=FILE (zero where pixels are left out with --image); checkpoint=FOLDER "
-            "(finished pieces of a run with --scheduler, from which the same command goes on).",
-        ),
-    ] = None,
+    features: FeaturesOption = None,
+    set_: SetOption = None,
 ) -> Reading:
     """Return the options of reading, checked."""
     settings = assignments(set_ or [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +19,6 @@ FolderOption = Annotated[Path, options.output("-o --output", "FOLDER", "Folder f
 def demo(
     output: FolderOption = Path("demo"),
     seed: options.SeedOption = None,
-    as_json: options.JsonOption = False,
     debug: options.DebugOption = False,
 ) -> None:
     """Cluster handwritten digits with four methods and compare them.
@@ -32,7 +30,6 @@ def demo(
     from sklearn.datasets import load_digits
     from sklearn.preprocessing import normalize
 
-    from subspaces import __version__
     from subspaces.app.files import FileError
     from subspaces.metrics import score_table
     from subspaces.utils.atomic import write_atomically, write_text
@@ -41,8 +38,7 @@ def demo(
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(output, f"the folder cannot be made ({error.strerror}); choose another with -o") from None
-    if not as_json:
-        typer.echo("Clustering 1797 handwritten digits of 8 x 8 pixels into 10 groups takes a few seconds ...\n")
+    typer.echo("Clustering 1797 handwritten digits of 8 x 8 pixels into 10 groups takes a few seconds ...\n")
     digits = load_digits()
     models = _fitted(normalize(digits.data), seed or 0)
     labels = {name: model.labels_ for name, model in models.items()}
@@ -54,10 +50,6 @@ def demo(
         files.append(output / "digits.png")
         with write_atomically(files[-1]) as stream:
             draw(stream, digits.images, models[best], best)
-    if as_json:
-        document = {"version": __version__, "scores": table.rows, "pictured": best, "files": list(map(str, files))}
-        typer.echo(json.dumps(document, allow_nan=False))
-        return
     share = {name: f"{100 * scores['accuracy']:.0f} %" for name, scores in table.rows.items()}
     others = f"k-means {share['k-means']} and a constant label {share['constant label']}"
     typer.echo(f"{best}, puts {share[best]} of the images with their own digit; {others}.\n\n{table}\n")

@@ -77,10 +77,7 @@ class Tfidf(Texts):
     weights: Array | None = field(default=None, repr=False, compare=False)
     directions: Array | None = field(default=None, repr=False, compare=False)
 
-    @property
-    def name(self) -> str:
-        """Its spec."""
-        return "tfidf"
+    name = "tfidf"
 
     def fit(self, items: Sequence[str]) -> Self:
         """Settle words, weights and components."""
@@ -116,10 +113,7 @@ class Sentences(Texts):
     packages = ("wordllama", "safetensors", "tokenizers")
     install = f'{INSTALL} (or features="tfidf")'
 
-    @property
-    def name(self) -> str:
-        """Its spec."""
-        return "sentences"
+    name = "sentences"
 
     def compute(self, items: Sequence[str], step: Step) -> Array:
         """Return unit rows; an empty text is a row of zeros."""

@@ -90,15 +90,7 @@ class EfficientNet(Network):
     install = INSTALL
     side: int = 128
 
-    @property
-    def name(self) -> str:
-        """Its spec."""
-        return "efficientnet"
-
-    @property
-    def title(self) -> str:
-        """Its name for people."""
-        return "EfficientNet-Lite0"
+    name, title = "efficientnet", "EfficientNet-Lite0"
 
     @property
     def identity(self) -> str:

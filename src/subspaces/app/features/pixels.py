@@ -116,10 +116,7 @@ class Pixels(Extractor):
     kind: ClassVar[str] = "pixels"
     size: tuple[int, int] | None = None
 
-    @property
-    def name(self) -> str:
-        """Its spec."""
-        return "pixels"
+    name = "pixels"
 
     def items(self, X: Any, image_shape: Shape = None) -> Sequence[Item]:
         """Return the pictures; rows of numbers stay what they are."""
