@@ -139,12 +139,6 @@ def test_images_by_name(photos, tmp_path):
     assert len(list((tmp_path / "sorted").glob("cluster_*/*.png"))) == 16
 
 
-def test_two_images_get_a_remark(photos):
-    result = run("cluster", photos / "dark" / "0.png", photos / "light" / "0.png")
-    assert result.exit_code == 0, result.output
-    assert "note: 2 points are too few to find clusters among them" in result.stdout
-
-
 def test_one_is_one(photos, tmp_path):
     result = run("cluster", photos, "-k", 1, "--sort-into", tmp_path / "sorted")
     assert result.exit_code == 0, result.output

@@ -57,7 +57,7 @@ def test_nothing_set_is_the_front_door(tracks):
     assert json.loads(run(tracks, "--motion", "--json").stdout)["method"] == "auto"  # the number unknown
 
 
-@pytest.mark.parametrize("given", [["--set", "reg=0.1"], ["--scaling", "unit"], ["--set", "assign_labels=kmeans"]])
+@pytest.mark.parametrize("given", [["--scaling", "unit"], ["--set", "assign_labels=kmeans"]])
 def test_something_set_is_ktrr(tracks, given):
     assert json.loads(run(tracks, "--motion", "-k", 2, *given, "--json").stdout)["method"] == "ktrr"
 

@@ -218,18 +218,3 @@ def test_outputs_are_refused_before_computing(faces, frame, tmp_path, monkeypatc
     assert "--set color has no meaning" in fails("cluster", table, "--set", "color=true")
     assert "--missing has no meaning for a folder" in fails("cluster", faces, "--missing", "drop")
     assert (tmp_path / "old.html").read_text() == "precious"
-
-
-def test_two_answers_that_are_as_good_are_both_named(tmp_path):
-    """Iris: two of the species touch, and other settings part them elsewhere."""
-    pytest.importorskip("jinja2")
-    from sklearn.datasets import load_iris
-
-    np.save(tmp_path / "iris.npy", load_iris().data)
-    result = run("cluster", tmp_path / "iris.npy", "-k", 3, "--report", tmp_path / "iris.html", "--json")
-    document = json.loads(result.stdout)
-    assert document["runner_up"].startswith(("Nearly as good", "As good"))
-    page = (tmp_path / "iris.html").read_text(encoding="utf-8")
-    assert "Undecided:" in page
-    assert "its clusters differ" in page
-    assert "as good: " in run("cluster", tmp_path / "iris.npy", "-k", 3).stdout

@@ -261,16 +261,16 @@ def test_case_61_a_name_that_is_too_long(photos, tmp_path):
 def test_case_61_demo_on_a_full_disk(room, kept, tiny_disk, monkeypatch):
     """61: the demo names the file that does not fit, exit code 1; what did fit is whole."""
     pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+    from sklearn.cluster import KMeans
     from sklearn.datasets import load_digits
 
     from subspaces import KTRR
     from subspaces.app.cli import demo
 
     def quick(X, seed):
-        model = KTRR(10, random_state=seed).fit(X)
-        return {"KTRR": demo.Run(model.labels_, 0.1, model)}
+        return {"KTRR": KTRR(10, random_state=seed).fit(X), "k-means": KMeans(10, random_state=seed).fit(X)}
 
-    monkeypatch.setattr(demo, "run_methods", quick)
+    monkeypatch.setattr(demo, "_fitted", quick)
     (tiny_disk / "filling").write_bytes(bytes(1024 * (64 - room)))
     result = CliRunner().invoke(app, ["demo", "-o", str(tiny_disk)])
     refused = tiny_disk / ("digits.png" if kept else "labels.csv")
