@@ -81,8 +81,9 @@ def test_headers_and_decimal_commas(table, tmp_path):
     frame.to_csv(tmp_path / "komma.csv", index=False, sep=";", decimal=",")
     rows = [[1, 2, 3], *(np.arange(60).reshape(20, 3) ** 2 % 17).tolist()]
     pd.DataFrame(rows).to_csv(tmp_path / "numbers.csv", index=False, header=False)
-    assert labels_of(tmp_path / "numbers.csv", "-k", 2, "--set", "header=false")["n_samples"] == 21
+    assert labels_of(tmp_path / "numbers.csv", "-k", 2)["n_samples"] == 21
     assert labels_of(tmp_path / "numbers.csv", "-k", 2, "--set", "header=true")["n_samples"] == 20
+    assert "line 1" in fails("cluster", table, "-k", 3, *("--ignore", "1", "--ignore", "11"), "--set", "header=false")
     result = run("cluster", tmp_path / "komma.csv", "-k", 3, *COLUMNS)
     assert "note: numbers are written with decimal commas in this file" in result.stdout
     said = labels_of(tmp_path / "komma.csv", "-k", 3, *COLUMNS, "--set", "decimal=,")

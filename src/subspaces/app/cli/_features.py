@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from subspaces.app.features import Extractor
     from subspaces.app.files import Dataset
     from subspaces.app.files.models import Reading as ModelReading
-    from subspaces.estimators.auto import Chosen
 
 OPTION, PIXELS, USUAL = "--features", "pixels", "efficientnet"
 _CLEARER = 0.02  # nearly equal agreement says nothing: then the network, which knows photographs
@@ -84,7 +83,7 @@ class Features:
         how = f"{OPTION} {other} is another way" if is_installed() else f"{INSTALL} brings word vectors for short ones"
         return replace(made, notes=(f"{what}; {how}", *data.notes))
 
-    def better(self, read: Dataset, made: Dataset, choose: Callable[[Any], Chosen]) -> tuple[Dataset, Chosen | None]:
+    def better(self, read: Dataset, made: Dataset, choose: Callable[[Any], Any]) -> tuple[Dataset, Any]:
         """Return the images as they were read, where pixels have clearer clusters than vectors of the usual network.
 
         `choose` is that of `SubspaceClustering`. Where nothing was asked for, the search is done for both, and pixels

@@ -60,8 +60,7 @@ class Task:
         if isinstance(k, int) and not 1 <= k <= (n_samples or k):
             found = f"{counted(k, 'cluster')} of {counted(n_samples or 0, 'point')}"
             raise refuse("-k", f"{found}; ask for {'fewer' if k > 0 else 'more'}")
-        from subspaces.estimators.auto import SubspaceClustering
-        from subspaces.estimators.ktrr import KTRR, TRR
+        from subspaces import KTRR, TRR, SubspaceClustering
 
         cls = SubspaceClustering if method == AUTO else registry.load(method)
         known = cls().get_params()

@@ -78,7 +78,7 @@ def explore(
         from subspaces.app.explorer.server import serve
     except ImportError as error:
         raise Refusal(str(error)) from None
-    from subspaces.estimators.auto import SubspaceClustering
+    from subspaces import SubspaceClustering
 
     features, inputs, given = Features.checked(reading), Inputs.of(file), reading.given()
     with limited_threads(threads):
