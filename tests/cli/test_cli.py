@@ -139,10 +139,11 @@ def test_any_parameter_can_be_set(table, monkeypatch):
         "tol=1e-3",
         "graph=column",
         "graph_params={'n_nonzero': 4}",
-        "scaling=none",
     ]
     options = [word for text in assigned for word in ("--set", text)]
-    result = run("cluster", table, "-k", 3, *COLUMNS, "--method", "ssc", *options, "--seed", 2, "--json")
+    result = run(
+        "cluster", table, "-k", 3, *COLUMNS, "--method", "ssc", *options, "--scaling", "none", "--seed", 2, "--json"
+    )
     assert result.exit_code == 0, result.output
     values = {"error_weight": 50, "affine": True, "tol": 1e-3, "graph": "column", "graph_params": {"n_nonzero": 4}}
     assert seen == [SSC(3, **values, scaling=None, random_state=2).get_params()]
