@@ -168,13 +168,15 @@ def test_case_59_an_interruption_that_a_library_turns_into_its_own_error(photos,
     assert capfd.readouterr().err == "interrupted\n"
 
 
-def test_case_59_handlers_of_others_are_put_back_or_left_alone(photos, capsys):
+def test_case_59_handlers_of_others_are_put_back_or_left_alone(photos, monkeypatch):
     """59: a program that calls the command line keeps its signals."""
     heard: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
     mine = signal.getsignal(signal.SIGTERM)
+    raise_after(monkeypatch, Image, "open", signal.SIGTERM)
     with pytest.raises(SystemExit, match="0"):
         app(["cluster", str(photos), "-k", "2", "--method", "sscomp", "-q"])
+    assert heard == [signal.SIGTERM]
     assert signal.getsignal(signal.SIGTERM) is mine
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
