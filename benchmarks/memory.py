@@ -174,11 +174,13 @@ atexit.register(peak)
 from subspaces.app.cli.__main__ import main
 main()
 """
+FIXED = ["--set", "reg=1", "--set", "n_nonzero=5"]
+RBF = ["--set", "kernel=rbf", *FIXED]
 COMMANDS = {
-    "ktrr, dense": (Route("ktrr", 4000), ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5"]),
-    "ktrr, two scales": (Route("ktrr", 12_000, dtype="float32"), ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5"]),
+    "ktrr, dense": (Route("ktrr", 4000), RBF),
+    "ktrr, two scales": (Route("ktrr", 12_000, dtype="float32"), RBF),
     "ktrr, automatic": (Route("ktrr", 2500, m=500), []),
-    "trr, low rank": (Route("trr", 10_000, m=600), ["--reg", "1", "--n-nonzero", "5"]),
+    "trr, low rank": (Route("trr", 10_000, m=600), FIXED),
     "ssc": (Route("ssc", 2500), []),
     "lsr1, all pairs": (Route("lsr1", 2500), []),
     "kasp": (Route("kasp", 20_000), []),
@@ -200,7 +202,7 @@ def command(file: Path, route: Route, options: list[str], limit: float | None, p
         str(places / "labels.csv"),
     ]
     if route.method in ("ktrr", "trr") and options:
-        given += ["--scaling", "none", "--assign-labels", "kmeans"]
+        given += ["--scaling", "none", "--set", "assign_labels=kmeans"]
     if limit is not None:
         given += ["--memory", f"{limit:.0f}"]
     line = [sys.executable, "-c", REPORTING, str(places / "peak"), "cluster", str(file), *given]

@@ -60,7 +60,7 @@ def profile(n: int, cut: str, repeats: int) -> list[str]:
     least: dict[str, float] = {}
     for _ in range(repeats):
         model = KTRR(k, assign_labels=cut)
-        with mock.patch("subspaces.utils.listening.time.perf_counter", time.process_time):  # the stages in CPU seconds
+        with mock.patch("subspaces.utils.progress.time.perf_counter", time.process_time):  # the stages in CPU seconds
             total = seconds(lambda model=model: model.fit(X))
         legs = {leg: min(s, legs.get(leg, np.inf)) for leg, s in model.timings_.items()} | {
             "rest of fit": min(total - sum(model.timings_.values()), legs.get("rest of fit", np.inf))

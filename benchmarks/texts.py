@@ -33,8 +33,7 @@ from sklearn.preprocessing import normalize
 
 from subspaces import SubspaceClustering
 from subspaces.app.features import vectors_of
-from subspaces.app.features.documents import is_installed
-from subspaces.app.features.words import cluster_words
+from subspaces.app.features.documents import cluster_words, is_installed
 from subspaces.metrics import accuracy, adjusted_rand, normalized_mutual_info
 from subspaces.spectral.partition import cut_by_modularity
 

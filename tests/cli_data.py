@@ -13,6 +13,9 @@ import subspaces
 from subspaces.app.cli.main import app
 
 COLUMNS = ("--id", "name", "--label", "species")
+KTRR_OPTIONS = "--set kernel=rbf --set reg=1 --set n_nonzero=5 --scaling none --set assign_labels="
+FIXED = f"{KTRR_OPTIONS}kmeans".split()
+"""KTRR without a search, for tests that are not about it."""
 
 
 def run(*arguments, **options):

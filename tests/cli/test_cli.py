@@ -31,7 +31,7 @@ def table(tmp_path):
 # ------------------------------------------------------------------ help and version
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["cluster", "--help"], ["demo", "--help"]])
+@pytest.mark.parametrize("arguments", [[], ["--version"], ["cluster", "--help"]])
 def test_help_imports_nothing_heavy(arguments):
     program = (
         "import sys; sys.argv = ['subspaces', *sys.argv[1:]]\n"
@@ -60,20 +60,9 @@ def test_help_shows_brackets_as_they_are(rich):
     assert "\\[" not in words
 
 
-def test_no_arguments_show_help():
-    result = run()
-    assert result.exit_code == 0
-    assert "cluster" in result.stdout
-    assert "demo" in result.stdout
-
-
 def test_options_offer_what_the_library_has():
-    from subspaces.kernels import KERNELS
     from subspaces.kernels.scaling import SCALINGS
-    from subspaces.spectral.partition import PARTITIONS
 
-    assert set(get_args(_options.Kernel)) == {"auto", *KERNELS}
-    assert set(get_args(_options.Partition)) == {"auto", *PARTITIONS}
     assert set(get_args(_options.Scaling)) == {"auto", "none", *SCALINGS}
 
 
@@ -96,29 +85,8 @@ def test_cluster_writes_labels_and_says_so(table, tmp_path):
     assert f"labels written to {tmp_path / 'labels.csv'}" in result.stdout
 
 
-@pytest.mark.parametrize("suffix", [".tsv", ".parquet", ".json", ".npy"])
-def test_cluster_writes_every_format(table, tmp_path, suffix):
-    out = tmp_path / f"labels{suffix}"
-    result = run("cluster", table, "-k", 3, *COLUMNS, "-o", out, "--quiet")
-    assert (result.exit_code, result.output) == (0, "")
-    match suffix:
-        case ".npy":
-            labels = np.load(out, allow_pickle=False).tolist()
-        case ".json":
-            document = json.loads(out.read_text())
-            labels = document["cluster"]
-            assert document["id"][0] == "p0"
-            assert document["scores"].keys() >= {"accuracy", "nmi"}
-        case ".parquet":
-            labels = pd.read_parquet(out)["cluster"].tolist()
-        case _:
-            labels = pd.read_csv(out, sep="\t")["cluster"].tolist()
-    assert len(labels) == 90
-    assert set(labels) == {0, 1, 2}
-
-
 def test_json_is_one_document(table):
-    result = run("cluster", table, "-k", 3, *COLUMNS, "--json", "--seed", 4, "--reg", 0.5)
+    result = run("cluster", table, "-k", 3, *COLUMNS, "--json", "--seed", 4, "--set", "reg=0.5")
     assert result.exit_code == 0
     document = json.loads(result.stdout)
     assert document["version"] == subspaces.__version__
@@ -133,29 +101,7 @@ def test_json_is_one_document(table):
     assert result.stderr == ""
 
 
-def test_options_reach_the_estimator_and_others_are_automatic(table, monkeypatch):
-    seen = []
-    original = KTRR.fit
-    monkeypatch.setattr(KTRR, "fit", lambda self, X, y=None: seen.append(self.get_params()) or original(self, X))
-    options = ["--kernel", "exponential", "--bandwidth", "0.7", "--reg", 2, "--n-nonzero", 7, "--scaling", "none"]
-    result = run(
-        "cluster", table, "-k", 3, *COLUMNS, *options, "--assign-labels", "cluster_qr", "--seed", 9, "--threads", 1
-    )
-    assert result.exit_code == 0, result.output
-    run("cluster", table, "-k", 3, *COLUMNS, "--method", "ktrr")
-    run("cluster", table, "-k", 3, *COLUMNS, "--method", "trr", "--scaling", "unit", "--bandwidth", "mean")
-    changed = {
-        "kernel": "exponential",
-        "bandwidth": 0.7,
-        "reg": 2,
-        "n_nonzero": 7,
-        "assign_labels": "cluster_qr",
-        "random_state": 9,
-    }
-    assert seen == [KTRR(3, **changed).get_params(), KTRR(3).get_params()]
-
-
-@pytest.mark.parametrize("name", registry.names(*registry.SHALLOW))
+@pytest.mark.parametrize("name", ["ktrr", "trr", "ssc", "sc", "kasp"])
 def test_a_method_is_the_class_of_that_name(name, tmp_path, monkeypatch):
     """The parameters, and so the labels, are those of the class; nothing is chosen or scaled unasked."""
     cls = registry.load(name)
@@ -168,13 +114,6 @@ def test_a_method_is_the_class_of_that_name(name, tmp_path, monkeypatch):
     assert json.loads(result.stdout)["cluster"] == cls(3).fit(IRIS).labels_.tolist()
 
 
-def test_a_method_without_the_number_finds_it_by_modularity(table):
-    parameters = json.loads(run("cluster", table, *COLUMNS, "--method", "ktrr", "--json").stdout)["parameters"]
-    assert parameters == KTRR(None, assign_labels="modularity").get_params()
-    parameters = json.loads(run("cluster", table, *COLUMNS, "-k", "auto", "--method", "ktrr", "--json").stdout)
-    assert parameters["parameters"] == KTRR("auto").get_params()
-
-
 def test_nothing_given_is_the_front_door(table):
     """The same labels as in Python, to the last one; a parameter of KTRR means KTRR."""
     X = np.loadtxt(table, delimiter=",", skiprows=1, usecols=range(1, 10))
@@ -184,9 +123,10 @@ def test_nothing_given_is_the_front_door(table):
     fast = json.loads(run("cluster", table, *COLUMNS, "--effort", "fast", "--json").stdout)
     assert fast["cluster"] == SubspaceClustering(effort="fast").fit(X).labels_.tolist()
     assert (
-        "has no meaning for the method ktrr" in run("cluster", table, *COLUMNS, "--reg", 1, "--effort", "fast").stderr
+        "has no meaning for the method ktrr"
+        in run("cluster", table, *COLUMNS, "--set", "reg=1", "--effort", "fast").stderr
     )
-    assert json.loads(run("cluster", table, "-k", 3, *COLUMNS, "--reg", 1, "--json").stdout)["method"] == "ktrr"
+    assert json.loads(run("cluster", table, "-k", 3, *COLUMNS, "--set", "reg=1", "--json").stdout)["method"] == "ktrr"
 
 
 def test_any_parameter_can_be_set(table, monkeypatch):
@@ -199,25 +139,19 @@ def test_any_parameter_can_be_set(table, monkeypatch):
         "tol=1e-3",
         "graph=column",
         "graph_params={'n_nonzero': 4}",
-        "scaling=none",
     ]
     options = [word for text in assigned for word in ("--set", text)]
-    result = run("cluster", table, "-k", 3, *COLUMNS, "--method", "ssc", *options, "--seed", 2, "--json")
+    result = run(
+        "cluster", table, "-k", 3, *COLUMNS, "--method", "ssc", *options, "--scaling", "none", "--seed", 2, "--json"
+    )
     assert result.exit_code == 0, result.output
     values = {"error_weight": 50, "affine": True, "tol": 1e-3, "graph": "column", "graph_params": {"n_nonzero": 4}}
     assert seen == [SSC(3, **values, scaling=None, random_state=2).get_params()]
     assert json.loads(result.stdout)["parameters"]["graph_params"] == {"n_nonzero": 4}
 
 
-def test_what_is_set_is_not_chosen(table):
-    options = ["--set", "reg=0.5", "--set", "n_nonzero=4", "--set", "by=value", "--set", "assign_labels=auto"]
-    result = run("cluster", table, "-k", 3, *COLUMNS, *options, "--json")
-    expected = {**AUTOMATIC, "reg": 0.5, "n_nonzero": 4, "by": "value"}
-    assert json.loads(result.stdout)["parameters"] == KTRR(3, **expected).get_params()
-
-
 def test_the_choice_is_explained(table):
-    result = run("cluster", table, *COLUMNS, "-k", "auto", "--kernel", "auto", "--reg", "0.5")
+    result = run("cluster", table, *COLUMNS, "-k", "auto", "--set", "kernel=auto", "--set", "reg=0.5")
     assert result.exit_code == 0, result.output
     line = next(line for line in result.stdout.splitlines() if line.startswith("how this was chosen: "))
     assert "kernel" in line
@@ -225,12 +159,11 @@ def test_the_choice_is_explained(table):
     assert " auto" not in result.stdout  # the settled values are shown, not the word
 
 
-def test_other_methods_keep_their_defaults_and_refuse_auto(table):
-    result = run("cluster", table, *COLUMNS, "-k", 3, "--method", "lsr1", "--json")
-    assert json.loads(result.stdout)["parameters"]["assign_labels"] == "kmeans"
-    assert "no meaning for the method lsr1" in fails(
-        "cluster", table, *COLUMNS, "-k", 3, "--method", "lsr1", "--reg", "auto"
-    )
+def test_parameters_of_ktrr_are_chosen_unless_set(table):
+    options = ["--set", "reg=0.5", "--set", "n_nonzero=4", "--set", "by=value", "--set", "assign_labels=auto"]
+    result = run("cluster", table, "-k", 3, *COLUMNS, *options, "--scaling", "unit", "--json", "--threads", 1)
+    expected = {**AUTOMATIC, "reg": 0.5, "n_nonzero": 4, "by": "value", "scaling": "unit"}
+    assert json.loads(result.stdout)["parameters"] == KTRR(3, **expected).get_params()
 
 
 def test_number_of_clusters_is_found_if_not_given(table):
@@ -247,16 +180,6 @@ def test_number_of_clusters_is_found_if_not_given(table):
     assert "-o labels.csv saves the labels" in result.stdout
 
 
-def test_trr(table):
-    result = run("cluster", table, "-k", 3, *COLUMNS, "--method", "trr", "--json")
-    assert json.loads(result.stdout)["method"] == "trr"
-
-
-def test_seed_repeats(table):
-    first, second = (run("cluster", table, "-k", 3, *COLUMNS, "--json", "--seed", 3).stdout for _ in range(2))
-    assert json.loads(first)["cluster"] == json.loads(second)["cluster"]
-
-
 def test_notes_reach_the_reader(tmp_path):
     rng = np.random.default_rng(0)
     path = tmp_path / "x.npz"
@@ -270,9 +193,9 @@ def test_notes_reach_the_reader(tmp_path):
 def test_precomputed_kernel(tmp_path):
     X = np.random.default_rng(0).normal(size=(20, 3))
     np.save(tmp_path / "k.npy", X @ X.T)
-    assert run("cluster", tmp_path / "k.npy", "-k", 2, "--kernel", "precomputed").exit_code == 0
+    assert run("cluster", tmp_path / "k.npy", "-k", 2, "--set", "kernel=precomputed").exit_code == 0
     np.save(tmp_path / "x.npy", X)
-    fails("cluster", tmp_path / "x.npy", "-k", 2, "--kernel", "precomputed", code=1)
+    fails("cluster", tmp_path / "x.npy", "-k", 2, "--set", "kernel=precomputed", code=1)
 
 
 def test_threads_are_limited(table, monkeypatch):
@@ -295,26 +218,14 @@ def test_threads_are_limited(table, monkeypatch):
 # ------------------------------------------------------------------ demo
 
 
-@pytest.fixture(scope="module")
-def demonstration(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
-    return folder, run("demo", "--output", folder)
-
-
-def test_demo_prints_a_table_and_writes_files(demonstration):
-    folder, result = demonstration
-    assert result.exit_code == 0, result.output
-    assert result.stderr == ""
-    rows = {line[:35].strip(): line[35:].split() for line in result.stdout.splitlines()[4:10]}
-    assert result.stdout.splitlines()[2].startswith(
-        "KTRR, cut by modularity, puts 94 % of the images with their own digit; "
-    )
-    assert rows.pop("") == ["AC", "NMI", "ARI", "F", "seconds"]
+def test_demo_prints_a_table_and_writes_files(tmp_path):
+    folder = tmp_path / "new" / "folder"
+    result = run("demo", "--output", folder)
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    assert "\nKTRR, cut by modularity, puts 94 % of the images with their own digit; k-means " in result.stdout
     names = ["k-means", "spectral clustering (10 neighbours)", "KTRR, cut by k-means", "KTRR, cut by modularity"]
-    assert list(rows) == ["one label for all", *names]
-    assert rows["one label for all"][:3] == ["10.2", "0.0", "0.0"]
-    assert all(0 <= float(cell) <= 100 for cells in rows.values() for cell in cells[:4])
-    assert float(rows["KTRR, cut by modularity"][0]) > float(rows["k-means"][0])
+    for name in (*names, "constant label"):
+        assert f"\n{name} " in result.stdout
     labels = pd.read_csv(folder / "labels.csv")
     assert list(labels) == ["row", "digit", *names]
     assert len(labels) == 1797
@@ -322,24 +233,8 @@ def test_demo_prints_a_table_and_writes_files(demonstration):
     assert sorted(file.name for file in folder.iterdir()) == ["digits.png", "labels.csv"]
 
 
-def test_demo_again_without_matplotlib(demonstration, monkeypatch):
-    folder, first = demonstration
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = run("demo", "-o", folder)
-    assert result.exit_code == 0
-    assert 'pip install "subspaces[app]"' in result.stdout
-    result = run("demo", "-o", folder, "--json", "--seed", 0)
-    document = json.loads(result.stdout)
-    assert document["files"] == [str(folder / "labels.csv")]
-    assert f"{document['scores']['k-means']['AC']:.1f}" in first.stdout
-
-
 def test_demo_folder_must_be_one(table):
     assert "the folder cannot be made" in fails("demo", "-o", table)
-
-
-def test_every_estimator_has_a_name_in_lower_case():
-    assert all(name == name.lower() for name in METHODS)
 
 
 def test_methods_lists_every_estimator():
@@ -353,13 +248,3 @@ def test_methods_lists_every_estimator():
     assert set(document) == set(METHODS)
     assert "Parameters" in run("methods", "ssc").stdout
     assert run("methods", "nope").exit_code == 2
-
-
-@pytest.mark.parametrize("method", ["ssc", "lrr2", "tsc"])
-def test_cluster_runs_any_method(tmp_path, method):
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "X.npy", np.kron(np.eye(2), rng.normal(size=(15, 3))))
-    result = run("cluster", str(tmp_path / "X.npy"), "-k", "2", "--method", method, "--json")
-    assert result.exit_code == 0, result.stderr
-    labels = json.loads(result.stdout)["cluster"]
-    assert len(set(labels[:15])) == len(set(labels[15:])) == 1

@@ -43,11 +43,11 @@ def run(*words, code=0):
 
 
 def test_without_the_extra_pixels_are_compared_and_it_is_said(photos, monkeypatch):
-    monkeypatch.setattr(networks, "find_spec", lambda name: None)
+    monkeypatch.setattr("subspaces.app.features.extractor.find_spec", lambda name: None)
     out = run("cluster", photos, "-k", 2, "--effort", "fast")
     assert 'aligned images only (faces, digits, scans); pip install "subspaces[images]"' in out
     assert "aligned" not in run("cluster", photos, "-k", 2, "--effort", "fast", "--features", "pixels")
-    assert "aligned" not in run("cluster", photos, "-k", 2, "--effort", "fast", "--image-size", "8")
+    assert "aligned" not in run("cluster", photos, "-k", 2, "--effort", "fast", "--set", "image_size=8")
     error = run("cluster", photos, "--features", "efficientnet", code=2)
     assert 'pip install "subspaces[images]"' in error
 
@@ -79,7 +79,7 @@ def test_vectors_of_a_file_are_clustered_shown_and_predicted(photos, tmp_path):
     ("words", "told"),
     [
         (("--features", "vgg"), "features must be one of pixels, efficientnet, timm:NAME"),
-        (("--features", "v.npy", "--color"), "is for --features pixels"),
+        (("--features", "v.npy", "--set", "color=true"), "is for --features pixels"),
         (("--features", "v.npy", "--motion"), "has no meaning with --motion"),
     ],
 )

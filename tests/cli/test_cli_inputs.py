@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from cli_data import COLUMNS, fails, run, write_rings
-from subspaces.app.cli import _common
 
 
 @pytest.fixture
@@ -77,14 +76,18 @@ def test_addresses_are_not_fetched():
     )
 
 
-def test_decimal_commas(table, tmp_path):
+def test_headers_and_decimal_commas(table, tmp_path):
     frame = pd.read_csv(table)
     frame.to_csv(tmp_path / "komma.csv", index=False, sep=";", decimal=",")
+    rows = [[1, 2, 3], *(np.arange(60).reshape(20, 3) ** 2 % 17).tolist()]
+    pd.DataFrame(rows).to_csv(tmp_path / "numbers.csv", index=False, header=False)
+    assert labels_of(tmp_path / "numbers.csv", "-k", 2)["n_samples"] == 21
+    assert labels_of(tmp_path / "numbers.csv", "-k", 2, "--set", "header=true")["n_samples"] == 20
+    assert "line 1" in fails("cluster", table, "-k", 3, *("--ignore", "1", "--ignore", "11"), "--set", "header=false")
     result = run("cluster", tmp_path / "komma.csv", "-k", 3, *COLUMNS)
     assert "note: numbers are written with decimal commas in this file" in result.stdout
-    said = labels_of(tmp_path / "komma.csv", "-k", 3, *COLUMNS, "--decimal", ",")
+    said = labels_of(tmp_path / "komma.csv", "-k", 3, *COLUMNS, "--set", "decimal=,")
     assert said["cluster"] == labels_of(table, "-k", 3, *COLUMNS)["cluster"]
-    assert "'--decimal': 'x' is not one of '.', ','" in fails("cluster", table, "--decimal", "x")
 
 
 def test_workbooks_in_and_out(table, tmp_path):
@@ -137,38 +140,6 @@ def test_images_by_name(photos, tmp_path):
     assert len(list((tmp_path / "sorted").glob("cluster_*/*.png"))) == 16
 
 
-def test_two_images_get_a_remark(photos):
-    result = run("cluster", photos / "dark" / "0.png", photos / "light" / "0.png")
-    assert result.exit_code == 0, result.output
-    assert "note: 2 points are too few to find clusters among them" in result.stdout
-
-
-def test_panel_that_is_missing_is_no_fault_of_an_option(table, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "subspaces.app.explorer.app", None)
-    line = fails("explore", table)
-    assert "Invalid value" not in line
-
-
-def test_commands_are_repeated_with_what_is_asked_for(monkeypatch):
-    error = ValueError("x")
-    assert _common._try(error) == ""
-    error.remedy = {"label": "a b", "ignore": ["c", "d'e"]}
-    token = _common._typed.set(("subspaces", "cluster", "x y.csv"))
-    try:
-        words = shlex.split(_common._try(error).removeprefix("; try: "))
-    finally:
-        _common._typed.reset(token)
-    assert words == ["subspaces", "cluster", "x y.csv", "--label", "a b", "--ignore", "c", "--ignore", "d'e"]
-
-
-def test_the_program_is_named_as_the_shell_finds_it(monkeypatch):
-    monkeypatch.setattr("sys.argv", [".venv/bin/subspaces", "demo"])
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    assert _common.program() == ".venv/bin/subspaces"
-    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/subspaces")
-    assert _common.program() == "subspaces"
-
-
 def test_one_is_one(photos, tmp_path):
     result = run("cluster", photos, "-k", 1, "--sort-into", tmp_path / "sorted")
     assert result.exit_code == 0, result.output
@@ -177,12 +148,6 @@ def test_one_is_one(photos, tmp_path):
     np.savetxt(tmp_path / "x.csv", np.random.default_rng(0).normal(size=(20, 1)), delimiter=",")
     result = run("cluster", tmp_path / "x.csv", "-k", 2)
     assert "x.csv: 20 points, 1 feature, clustered in " in result.stdout
-
-
-def test_help_names_the_new_commands():
-    result = run("--help")
-    assert "predict" in result.stdout
-    assert "compare" in result.stdout
 
 
 def test_equal_rows_are_said_to_be(tmp_path):
@@ -195,10 +160,3 @@ def test_equal_rows_are_said_to_be(tmp_path):
     assert "nowhere" not in result.stdout
     assert pd.read_csv(tmp_path / "y.csv")["fits_nowhere"].sum() == 0
     assert (tmp_path / "y.csv").read_text().splitlines()[1].startswith("2,0,")  # line 2 of the file
-
-
-def test_sizes_stand_beside_their_clusters(tmp_path):
-    rng = np.random.default_rng(0)
-    rows = np.concatenate([rng.normal(size=(8, 2)), 50 + rng.normal(size=(12, 2))])
-    np.savetxt(tmp_path / "x.csv", rows, delimiter=",")
-    assert "points in each cluster: 1: 12, 0: 8\n" in run("cluster", tmp_path / "x.csv", "-k", 2).stdout

@@ -41,7 +41,9 @@ def test_labels(tracks, method, tmp_path):
 
 
 def test_what_is_given_stays(tracks):
-    document = json.loads(run(tracks, "--motion", "-k", 2, "--reg", 0.1, "--set", "affine=false", "--json").stdout)
+    document = json.loads(
+        run(tracks, "--motion", "-k", 2, "--set", "reg=0.1", "--set", "affine=false", "--json").stdout
+    )
     assert document["parameters"]["reg"] == 0.1
     assert document["parameters"]["affine"] is False
 
@@ -55,7 +57,7 @@ def test_nothing_set_is_the_front_door(tracks):
     assert json.loads(run(tracks, "--motion", "--json").stdout)["method"] == "auto"  # the number unknown
 
 
-@pytest.mark.parametrize("given", [["--reg", 0.1], ["--scaling", "unit"], ["--set", "assign_labels=kmeans"]])
+@pytest.mark.parametrize("given", [["--scaling", "unit"], ["--set", "assign_labels=kmeans"]])
 def test_something_set_is_ktrr(tracks, given):
     assert json.loads(run(tracks, "--motion", "-k", 2, *given, "--json").stdout)["method"] == "ktrr"
 
@@ -70,7 +72,7 @@ def test_tracks_that_do_not_look_like_it(tmp_path):
 @pytest.mark.parametrize(("suffix", "n_frames"), [(".png", 1), (".gif", 12)])
 def test_overlay(tracks, suffix, n_frames, tmp_path):
     target = tmp_path / f"o{suffix}"
-    found = run(tracks, "--motion", "-k", 2, "--overlay", target, "-o", tmp_path / "l.csv")
+    found = run(tracks, "--motion", "-k", 2, "--report", target, "-o", tmp_path / "l.csv")
     assert found.exit_code == 0, found.output
     assert f"tracks drawn in {target}" in " ".join(found.output.split())
     with Image.open(target) as picture:
@@ -78,7 +80,7 @@ def test_overlay(tracks, suffix, n_frames, tmp_path):
         colors = {tuple(c) for c in np.asarray(picture.convert("RGB")).reshape(-1, 3)}
         assert len(colors) > 10
     assert len((tmp_path / "l.csv").read_text().splitlines()) == 81
-    again = run(tracks, "--motion", "-k", 2, "--overlay", target)
+    again = run(tracks, "--motion", "-k", 2, "--report", target)
     assert again.exit_code != 0
     assert "the file exists" in " ".join(again.output.split())
 
@@ -86,10 +88,10 @@ def test_overlay(tracks, suffix, n_frames, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--overlay", "o.png"], "add --motion"),
-        (["--motion", "--overlay", "o.pdf"], "overlay cannot be written to the suffix"),
+        (["--report", "o.png"], "add --motion"),
+        (["--motion", "--report", "o.pdf"], "report cannot be written to the suffix"),
         (["--motion", "--missing", "drop"], "has no meaning for tracks"),
-        (["--motion", "--color"], "has no meaning for tracks"),
+        (["--motion", "--set", "color=true"], "has no meaning for tracks"),
     ],
 )
 def test_refusals(tracks, arguments, message, tmp_path, monkeypatch):

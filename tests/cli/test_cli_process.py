@@ -85,3 +85,13 @@ def test_closed_pipe_is_no_traceback():
     os.close(writer)
     assert result.returncode != 0
     assert result.stderr == b""
+
+
+@pytest.mark.parametrize("name", ["typer", "rich"])
+def test_without_the_app_the_command_says_what_to_install(name, monkeypatch):
+    from subspaces.app.cli.__main__ import main
+
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == f'error: {name} not installed; install with pip install "subspaces[app]"'

@@ -29,7 +29,7 @@ def labels_by(python):
     return space["labels"].tolist()
 
 
-@pytest.mark.parametrize("options", [[], ["-k", 3, "--reg", 0.5], ["-k", 3, "--method", "lsr1"]])
+@pytest.mark.parametrize("options", [[], ["-k", 3, "--set", "reg=0.5"], ["-k", 3, "--method", "lsr1"]])
 def test_tables(tmp_path, options):
     table, out = write_rings(tmp_path), tmp_path / "out.html"
     arguments = ["cluster", table, *COLUMNS, *options, "--report", out, "-o", tmp_path / "labels.json"]
@@ -53,7 +53,19 @@ def test_images_in_colour(tmp_path):
         pixels = (rng.uniform(size=3) * np.linspace(50, 200, 64).reshape(8, 8, 1)).astype(np.uint8)
         Image.fromarray(pixels).save(tmp_path / "it's photos" / f"{i}.png")
     out = tmp_path / "out.html"
-    result = run("cluster", tmp_path / "it's photos", "-k", 3, "--color", "--image-size", 6, "--report", out, "--json")
+    result = run(
+        "cluster",
+        tmp_path / "it's photos",
+        "-k",
+        3,
+        "--set",
+        "color=true",
+        "--set",
+        "image_size=6",
+        "--report",
+        out,
+        "--json",
+    )
     assert result.exit_code == 0, result.output
     assert labels_by(repeated(out)[1]) == json.loads(result.stdout)["cluster"]
 

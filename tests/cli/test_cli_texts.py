@@ -54,9 +54,3 @@ def test_a_column_is_clustered_shown_and_labelled_anew(table):
 def test_json_has_the_words(table):
     document = json.loads(invoke("cluster", table, "--text", "said", "-k", 2, "--features", "tfidf", "--json"))
     assert all(row["words"] for row in document["clusters"])
-
-
-def test_features_of_texts_only(tmp_path):
-    np.savetxt(tmp_path / "x.csv", np.random.default_rng(0).normal(size=(20, 3)), delimiter=",")
-    result = CliRunner().invoke(app, ["cluster", str(tmp_path / "x.csv"), "--features", "tfidf"])
-    assert result.exit_code != 0

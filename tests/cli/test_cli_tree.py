@@ -1,4 +1,4 @@
-"""``subspaces cluster --tree``, and the verdict that comes before all else."""
+"""``subspaces cluster --report tree.json``, and the verdict that comes before all else."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli_data import fails, run, write_rings
-from subspaces import KTRR, registry
+from cli_data import FIXED, fails, run, write_rings
+from subspaces import KTRR
 from subspaces.app.cli import cluster as command
-from subspaces.app.cli._outputs import Run, say
+from subspaces.app.cli._outputs import say
+from subspaces.app.cli._task import Run
 from subspaces.app.files import read_table
-
-FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--assign-labels", "kmeans"]
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def points_of(piece):
 
 def test_tree_as_json(rings, expected, tmp_path):
     out = tmp_path / "tree.json"
-    result = run("cluster", rings, "-k", 3, "--id", "name", "--label", "species", *FIXED, "--tree", out)
+    result = run("cluster", rings, "-k", 3, "--id", "name", "--label", "species", *FIXED, "--report", out)
     assert result.exit_code == 0, result.output
     assert f"tree written to {out}" in result.stdout
     assert "no file written" not in result.stdout
@@ -44,10 +43,10 @@ def test_tree_as_json(rings, expected, tmp_path):
     assert sorted(points_of(found["tree"])) == list(range(90))
 
 
-@pytest.mark.parametrize("suffix", [".nwk", ".newick", ".NWK"])
+@pytest.mark.parametrize("suffix", [".nwk", ".NEWICK"])
 def test_tree_as_newick(rings, expected, tmp_path, suffix):
     out = tmp_path / f"tree{suffix}"
-    result = run("cluster", rings, "-k", 3, "--ignore", "name", "--label", "species", *FIXED, "--tree", out)
+    result = run("cluster", rings, "-k", 3, "--ignore", "name", "--label", "species", *FIXED, "--report", out)
     assert result.exit_code == 0, result.output
     assert out.read_text() == expected.to_newick() + "\n"
 
@@ -58,7 +57,7 @@ def test_tree_names_the_rows_that_were_kept(rings, tmp_path):
     frame.to_csv(rings, index=False)
     out = tmp_path / "tree.json"
     options = ("--ignore", "name", "--label", "species", "--missing", "drop")
-    result = run("cluster", rings, "-k", 3, *options, *FIXED, "--tree", out)
+    result = run("cluster", rings, "-k", 3, *options, *FIXED, "--report", out)
     assert result.exit_code == 0, result.output
     found = json.loads(out.read_text())
     assert found["line"] == [i + 2 for i in range(90) if i not in (3, 40)]
@@ -68,43 +67,22 @@ def test_tree_names_the_rows_that_were_kept(rings, tmp_path):
 def test_wrong_trees_are_refused_before_the_work(rings, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "_run", lambda *_: pytest.fail("it began to work"))
     given = ("cluster", rings, "-k", 3)
-    assert "tree cannot be written to the suffix '.txt'; choose one of .json, .nwk, .newick" in fails(
-        *given, "--tree", tmp_path / "tree.txt"
+    assert "report cannot be written to the suffix '.txt'; choose one of .html" in fails(
+        *given, "--report", tmp_path / "tree.txt"
     )
-    assert "a name without a suffix" in fails(*given, "--tree", tmp_path / "tree")
-    assert "its folder does not exist" in fails(*given, "--tree", tmp_path / "none" / "tree.json")
+    assert "a name without a suffix" in fails(*given, "--report", tmp_path / "tree")
+    assert "its folder does not exist" in fails(*given, "--report", tmp_path / "none" / "tree.json")
     (tmp_path / "tree.json").write_text("old")
-    assert "the file exists" in fails(*given, "--tree", tmp_path / "tree.json")
-    same = fails(*given, "--tree", tmp_path / "new.json", "-o", tmp_path / "new.json")
+    assert "the file exists" in fails(*given, "--report", tmp_path / "tree.json")
+    same = fails(*given, "--report", tmp_path / "new.json", "-o", tmp_path / "new.json")
     assert "the labels go to this file (-o); choose another name" in same
     assert (tmp_path / "tree.json").read_text() == "old"
 
 
 def test_methods_without_a_graph_are_refused(rings, tmp_path):
-    line = fails("cluster", rings, "-k", 3, "--method", "kasp", "--tree", tmp_path / "tree.json")
-    assert "--tree" in line
+    line = fails("cluster", rings, "-k", 3, "--method", "kasp", "--report", tmp_path / "tree.json")
     assert "the method kasp makes no graph between the points, so it has no tree; choose another --method" in line
     assert not (tmp_path / "tree.json").exists()
-
-
-@pytest.mark.parametrize("name", registry.names(*registry.SHALLOW))
-def test_the_registry_knows_which_methods_have_a_tree(name):
-    assert hasattr(registry.load(name), "tree_") == (name not in registry.names("large"))
-
-
-def test_workers_make_no_tree(tmp_path):
-    np.save(tmp_path / "x.npy", np.ones((10, 3)))
-    given = ("cluster", tmp_path / "x.npy", "--scheduler", "local", "-k", "2", "--tree", tmp_path / "t.json")
-    assert "has no meaning for a file that workers read piece by piece" in fails(*given)
-
-
-def test_tree_of_an_image(tmp_path, rng, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    cube = np.repeat(np.repeat(rng.uniform(1, 2, size=(2, 2, 6)), 6, axis=0), 6, axis=1)
-    np.save(tmp_path / "cube.npy", cube + 0.01 * rng.normal(size=cube.shape))
-    result = run("cluster", "cube.npy", "--image", "-k", 4, "-o", "map.npy", "--tree", "tree.json")
-    assert result.exit_code == 0, result.output
-    assert json.loads((tmp_path / "tree.json").read_text())["n_clusters"] == 4
 
 
 def test_verdict_is_the_first_line(rings, capsys):

@@ -72,6 +72,16 @@ def test_what_cannot_be_written_is_refused_first(X, tmp_path, monkeypatch):
         cluster(X, tmp_path / "new.npy")
 
 
+@pytest.mark.usefixtures("nothing_computed")
+@pytest.mark.parametrize("option", ["--set=decimal=,", "--set=header=false", "--missing=mean", "--ignore=a"])
+def test_options_of_reading_that_a_folder_does_not_heed(X, tmp_path, capsys, option):
+    """1.234 with decimal=, is a thousand and more: not read otherwise without a word."""
+    pd.DataFrame(X, columns=list("abc")).to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(SystemExit, match="2"):
+        app(["cluster", str(tmp_path), "--method", "ektrr", "-k", "2", option])
+    assert "has no meaning for a file that" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_task_that_outlives_its_run_leaves_nothing(tmp_path, monkeypatch):
     """Ctrl-C cancels tasks, but one that a worker has begun goes on writing while the folder is removed."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

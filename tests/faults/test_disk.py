@@ -216,11 +216,11 @@ def test_case_61_commands_on_a_full_disk(option, name, room, photos, tiny_disk):
     assert [path.name for path in tiny_disk.iterdir()] == ["filling"]
 
 
-@pytest.mark.parametrize("option", ["-o", "--report", "--tables", "--sort-into"])
+@pytest.mark.parametrize("option", ["-o", "--report", "--sort-into"])
 def test_case_61_read_only_targets_are_refused_at_once(option, photos, read_only_disk, monkeypatch):
     """61: nobody computes for hours to find out that the result cannot be kept: exit code 2."""
     monkeypatch.setattr("subspaces.app.files.read_table", lambda *_, **__: pytest.fail("the work began"))
-    suffix = {"-o": ".csv", "--report": ".html", "--tables": ".md", "--sort-into": ""}[option]
+    suffix = {"-o": ".csv", "--report": ".html", "--sort-into": ""}[option]
     for folder in (read_only_disk, Path("/proc") if sys.platform == "linux" else read_only_disk):
         line = cluster(photos, option, folder / f"x{suffix}", code=2)
         assert line.startswith(f"error: {folder / 'x'}{suffix}: ")
@@ -237,16 +237,16 @@ def test_case_61_a_name_that_is_too_long(photos, tmp_path):
 def test_case_61_demo_on_a_full_disk(room, kept, tiny_disk, monkeypatch):
     """61: the demo names the file that does not fit, exit code 1; what did fit is whole."""
     pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+    from sklearn.cluster import KMeans
     from sklearn.datasets import load_digits
 
     from subspaces import KTRR
     from subspaces.app.cli import demo
 
     def quick(X, seed):
-        model = KTRR(10, random_state=seed).fit(X)
-        return {"KTRR": demo.Run(model.labels_, 0.1, model)}
+        return {"KTRR": KTRR(10, random_state=seed).fit(X), "k-means": KMeans(10, random_state=seed).fit(X)}
 
-    monkeypatch.setattr(demo, "run_methods", quick)
+    monkeypatch.setattr(demo, "_fitted", quick)
     (tiny_disk / "filling").write_bytes(bytes(1024 * (64 - room)))
     result = CliRunner().invoke(app, ["demo", "-o", str(tiny_disk)])
     refused = tiny_disk / ("digits.png" if kept else "labels.csv")

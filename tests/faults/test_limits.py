@@ -130,7 +130,18 @@ def command(folder: Path, *options: str, file: Path | None = None) -> tuple[int,
 def test_case_60_memory_is_honoured(tmp_path, rng):
     """60: the whole process stays within SIZE and 15 %; the route that fits is taken; what cannot fit is refused."""
     np.save(tmp_path / "x.npy", rng.standard_normal((4000, 20)))
-    ktrr = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--assign-labels", "modularity"]
+    ktrr = [
+        "--set",
+        "kernel=rbf",
+        "--set",
+        "reg=1",
+        "--set",
+        "n_nonzero=5",
+        "--scaling",
+        "none",
+        "--set",
+        "assign_labels=modularity",
+    ]
     for method, limit, code in (("ktrr", 600, 0), ("ktrr", 280, 0), ("lsr1", 600, 1)):
         found, peak, answer = command(
             tmp_path, "--method", method, "--memory", f"{limit}MiB", *(ktrr if method == "ktrr" else [])

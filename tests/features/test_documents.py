@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from io_data import refusal
 from subspaces import SubspaceClustering
 from subspaces.app.features import as_extractor, documents, featured, fit_extractor
-from subspaces.app.features.words import class_tfidf, cluster_words
+from subspaces.app.features.documents import class_tfidf, cluster_words
 from subspaces.app.files import FileError, load_model, read_table, save_model
 from subspaces.app.files.models import Reading
 
@@ -87,13 +87,6 @@ def test_texts_without_words_are_refused():
         as_extractor("tfidf")(["a text"])
 
 
-def test_short_texts_are_for_word_vectors(monkeypatch):
-    for there, name in ((True, "sentences"), (False, "tfidf")):
-        monkeypatch.setattr(documents, "is_installed", lambda there=there: there)
-        assert documents.usual(["a few words"] * 9).name == name
-        assert documents.usual(["word " * 90] * 9).name == "tfidf"
-
-
 def test_word_vectors_are_those_of_the_package(corpus):
     wordllama = pytest.importorskip("wordllama")
     from pathlib import Path
@@ -106,7 +99,7 @@ def test_word_vectors_are_those_of_the_package(corpus):
 
 
 def test_word_vectors_that_are_not_there(monkeypatch, tmp_path):
-    monkeypatch.setattr(documents, "PACKAGES", ("a_package_that_nobody_has",))
+    monkeypatch.setattr("subspaces.app.features.extractor.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"subspaces\[text\]"):
         as_extractor("sentences")(["a text"])
     with pytest.raises(FileError, match="is not where"):

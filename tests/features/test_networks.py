@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from subspaces.app.features import as_extractor, networks, vectors_of
-from subspaces.app.features.networks import EfficientNet, OpenClip, Timm, weights
+from subspaces.app.features.networks import EfficientNet, Timm, weights
 from subspaces.app.files import FileError
 
 
@@ -38,7 +38,7 @@ _KEPT = []
 
 
 def test_what_is_not_installed_is_said(photographs, monkeypatch):
-    monkeypatch.setattr(networks, "find_spec", lambda name: None)
+    monkeypatch.setattr("subspaces.app.features.extractor.find_spec", lambda name: None)
     for spec, words in (
         ("efficientnet", r'needs torch, .*pip install "subspaces\[images\]"'),
         ("timm:resnet18", "needs timm: pip install timm"),
@@ -80,7 +80,7 @@ def test_efficientnet(photographs, tmp_path):
     assert vectors.shape == (20, 1280)
     assert (vectors >= 0).all()
     assert vectors.std(axis=0).max() > 0.1
-    alone = EfficientNet(side=64).compute(list(photographs[:1]))  # not from the cache
+    alone = EfficientNet(side=64).compute(list(photographs[:1]), lambda n: None)  # not from the cache
     np.testing.assert_allclose(alone[0], vectors[0], atol=1e-5)
     files = [tmp_path / f"{i}.png" for i in range(2)]
     for file, photograph in zip(files, photographs, strict=False):
@@ -104,19 +104,3 @@ def test_timm_by_name(photographs, torchvision):
         RuntimeError, match=r"timm cannot give this network .*Check the name; the weights come from a hub"
     ):
         vectors_of(photographs, "timm:no_such_network")
-
-
-def test_open_clip_by_name(photographs, torchvision):
-    open_clip = pytest.importorskip("open_clip", exc_type=ImportError)
-    tiny = {
-        "embed_dim": 8,
-        "vision_cfg": {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16},
-        "text_cfg": {"context_length": 4, "vocab_size": 16, "width": 16, "heads": 2, "layers": 1},
-    }
-    open_clip.factory._MODEL_CONFIGS["tiny-of-this-test"] = tiny
-    options = (("pretrained", None), ("require_pretrained", False))
-    vectors = vectors_of(photographs, OpenClip("tiny-of-this-test", options))
-    assert vectors.shape == (20, 8)
-    assert vectors.std(axis=0).min() > 0
-    with pytest.raises(RuntimeError, match="open_clip cannot give this network"):
-        vectors_of(photographs, "open_clip:tiny-of-this-test")

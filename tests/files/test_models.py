@@ -12,7 +12,6 @@ import os
 import zipfile
 from contextlib import suppress
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -20,12 +19,12 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from subspaces import EKTRR, KTRR, SampledClusterer, SubspaceClustering, registry
-from subspaces.app.cli._options import Kernel
-from subspaces.app.features.given import FromFile
+from subspaces.app.features.extractor import FromFile
 from subspaces.app.features.networks import EfficientNet, OpenClip, Timm
 from subspaces.app.files import FileError
 from subspaces.app.files.models import KIND, Reading, load_model, save_model
 from subspaces.datasets import make_subspaces
+from subspaces.kernels import KERNELS
 
 skops_io = pytest.importorskip("skops.io")
 
@@ -65,7 +64,7 @@ def test_every_method_comes_back(tmp_path, name):
 @pytest.mark.parametrize(
     "fitted",
     [
-        *(KTRR(3, kernel=name) for name in get_args(Kernel) if name not in ("auto", "precomputed")),
+        *(KTRR(3, kernel=name) for name in KERNELS if name != "precomputed"),
         KTRR(3, solver="two_scale"),
         KTRR(3, out_of_sample="network", random_state=np.random.RandomState(0)),
         EKTRR(3, n_landmarks=30),
@@ -134,7 +133,7 @@ def test_nothing_is_called_while_a_model_is_loaded(tmp_path, model, monkeypatch)
     (tmp_path / "spying" / "__init__.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
     monkeypatch.syspath_prepend(tmp_path)
     opened = []
-    monkeypatch.setattr("subspaces.app.features.given.read_table", lambda path: opened.append(path))
+    monkeypatch.setattr("subspaces.app.features.extractor.read_table", lambda path: opened.append(path))
     spy = Timm("x")
     object.__setattr__(spy, "module", "spying.deep")
     for number, thing in enumerate([FromFile("/etc/passwd.npy"), spy]):

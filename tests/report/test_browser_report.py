@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from cli_data import FIXED
 from subspaces.app.cli.main import app
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
@@ -21,7 +22,6 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium on the path: apt-get install chromium")
 
 HOSTILE = "<img src=x onerror=alert(1)>.png"
-FIXED = ["--kernel", "rbf", "--reg", "1", "--n-nonzero", "5", "--scaling", "none", "--assign-labels", "kmeans"]
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What a fit did, as one document ready for JSON: command line, label files and reports say the same of a run."""
+"""Description of a fit as one document ready for JSON, shared by command line, label files and reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def describe(
     skipped: Iterable[tuple[str, str]] = (),
     texts: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Describe a run: everything but what is said of each point.
+    """Return a description of a run, without the labels and scores of single points.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def describe(
         for row in document["clusters"]:
             row["exemplars"] = [plain(i if names is None else names[i]) for i in row["exemplars"]]
         if texts is not None:
-            from subspaces.app.features.words import cluster_words
+            from subspaces.app.features.documents import cluster_words
 
             for row, words in zip(document["clusters"], cluster_words(texts, estimator.labels_), strict=True):
                 row["words"] = words
@@ -93,7 +93,7 @@ def describe(
 
 
 def plain(value: Any) -> Any:
-    """Turn a parameter or result into what JSON can say.
+    """Return a parameter or result as JSON can hold it.
 
     Examples
     --------

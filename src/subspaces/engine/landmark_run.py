@@ -13,9 +13,9 @@ from subspaces.engine.predict import ByModel
 from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels.scaling import Scaling, fit_scaling
 from subspaces.landmarks.points import BLOCK_BYTES, Points
-from subspaces.utils.listening import Listener, Timer
 from subspaces.utils.ordering import canonical_order, hash_rows, label_of_most_copies
 from subspaces.utils.process import warn_caller
+from subspaces.utils.progress import Listener, Timer
 from subspaces.utils.types import Array, Labels
 
 

@@ -21,7 +21,6 @@ from subspaces.kernels import as_kernel
 from subspaces.kernels.scaling import Scaling
 from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors
 from subspaces.spectral.partition import in_order
-from subspaces.utils.listening import Listener, Timer
 from subspaces.utils.ordering import (
     Distinct,
     canonical_order,
@@ -32,7 +31,7 @@ from subspaces.utils.ordering import (
     rows_of,
 )
 from subspaces.utils.process import warn_caller
-from subspaces.utils.progress import phase
+from subspaces.utils.progress import Listener, Timer, phase
 from subspaces.utils.types import Array, Data, Labels, Sparse
 
 

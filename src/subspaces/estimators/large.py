@@ -24,7 +24,7 @@ from subspaces.landmarks.points import Points
 from subspaces.landmarks.spectral_embedded import sec
 from subspaces.utils import memory
 from subspaces.utils.choices import Bandwidth
-from subspaces.utils.listening import Listener
+from subspaces.utils.progress import Listener
 from subspaces.utils.types import Array
 
 AFFINITIES = tuple(name for name, kind in KERNELS.items() if kind.of_distances)

@@ -30,7 +30,7 @@ from subspaces.landmarks.points import Points
 from subspaces.landmarks.sample_cluster_classify import SampledModel, asked, sample_cluster_classify
 from subspaces.landmarks.samplers import SAMPLERS, Sampler
 from subspaces.utils.choices import AssignLabels, GraphName, Scaling
-from subspaces.utils.listening import Listener
+from subspaces.utils.progress import Listener
 from subspaces.utils.types import Array
 
 FRAMEWORK = "Peng, Tang, Zhang, Yi, Xiao: A unified framework for representation-based subspace, TNNLS 27 (2016)"

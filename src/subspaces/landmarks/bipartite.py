@@ -18,7 +18,7 @@ from subspaces.representation.coefficients import from_dense
 from subspaces.spectral.embedding import FULL_GRAPH_SIZE, spectral_embedding, unit_rows
 from subspaces.utils.centroids import centroids, cluster_rows, nearest, sample_rows
 from subspaces.utils.distances import resolve_bandwidth
-from subspaces.utils.listening import Listener, unwatched
+from subspaces.utils.progress import Listener, unwatched
 from subspaces.utils.types import Array, Labels, Sparse
 
 SQUARES = 5

@@ -22,8 +22,8 @@ from subspaces.landmarks.points import Points
 from subspaces.landmarks.samplers import SAMPLERS, Sampler
 from subspaces.metrics import adjusted_rand
 from subspaces.representation.new_samples import fit_network
-from subspaces.utils.listening import Listener, unwatched
 from subspaces.utils.process import warn_caller
+from subspaces.utils.progress import Listener, unwatched
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
 

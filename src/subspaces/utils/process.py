@@ -1,4 +1,4 @@
-"""What belongs to the whole process and is changed for a while: threads of BLAS and OpenMP, filters of warnings.
+"""State of the whole process that is changed for a while: threads of BLAS and OpenMP, filters of warnings, signals.
 
 ``threadpool_limits`` and ``warnings.catch_warnings`` put back what they found. Where two threads use them at once, the
 one that came second found what the first had changed, and leaves it so for good if it goes last.
@@ -6,10 +6,13 @@ one that came second found what the first had changed, and leaves it so for good
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
+import time
 import warnings
-from collections.abc import Iterator
+from _thread import interrupt_main
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
@@ -104,3 +107,80 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INSIDE:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level - 1)
+
+
+# ------------------------------------------------------------------ signals
+
+STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Ctrl-C, ``kill``, and a closed terminal."""
+
+_installed: list[Any] = [signal.SIG_DFL, signal.default_int_handler]  # handlers that may be replaced: others are left
+
+
+@contextmanager
+def on_stop_signals(handle: Callable[[int], None]) -> Iterator[None]:
+    """Call `handle` with the number of a signal that asks this process to end.
+
+    Calls may be nested; ignored signals and handlers of the calling program stay. Only the main thread gets signals.
+    """
+
+    def handler(number: int, frame: Any) -> None:
+        handle(number)
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {n: signal.signal(n, handler) for n in STOP_SIGNALS if signal.getsignal(n) in _installed}
+    _installed.append(handler)
+    try:
+        yield
+    finally:
+        _installed.remove(handler)
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[list[int]]:
+    """Raise KeyboardInterrupt on every signal that asks this process to end, so that all clean up alike.
+
+    Yields the signals that came. For a second after one, others are ignored: whoever presses Ctrl-C twice, or is sent
+    a signal by two programs, must not interrupt the cleaning. Where the exception came up in a place in which Python
+    ignores exceptions (a callback of a weak reference, a finalizer), it is raised again a moment later.
+    """
+    came: list[int] = []
+    quiet_until = 0.0
+
+    def stop(number: int) -> None:
+        nonlocal quiet_until
+        if time.monotonic() < quiet_until:
+            return
+        came.append(number)
+        quiet_until = time.monotonic() + 1
+        raise KeyboardInterrupt
+
+    def ignored(unraisable: Any) -> None:
+        nonlocal quiet_until
+        if came and issubclass(unraisable.exc_type, KeyboardInterrupt):
+            quiet_until = 0.0
+            again = threading.Timer(0.05, _interrupt_main, [came.pop()])
+            again.daemon = True
+            again.start()
+        else:
+            hook(unraisable)
+
+    hook = sys.unraisablehook
+    with on_stop_signals(stop):
+        if threading.current_thread() is threading.main_thread():
+            sys.unraisablehook = ignored
+        try:
+            yield came
+        finally:
+            sys.unraisablehook = hook
+
+
+def _interrupt_main(number: int) -> None:
+    """Send the main thread a signal, which also ends a wait of that thread where the system can do that."""
+    if hasattr(signal, "pthread_kill") and (ident := threading.main_thread().ident) is not None:
+        signal.pthread_kill(ident, number)
+    else:
+        interrupt_main(signal.Signals(number))

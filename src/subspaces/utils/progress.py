@@ -1,7 +1,11 @@
-"""How far long work is: one channel to which loops report, and two ways to show it, a bar or lines.
+"""Progress of long work: the one protocol of the package.
 
-A loop says ``with phase("Reading the images", len(files)) as step:`` and calls ``step()`` after each. Nobody listens
-unless :func:`progress_to` or :func:`shown` says so, and otherwise it costs next to nothing.
+- A loop reports: ``with phase("Reading the images", len(files)) as step:``, and ``step()`` after each item.
+- A fit reports its stages: ``with timer.stage("graph"):`` of a :class:`Timer` opens a phase, adds up the seconds and
+  calls the `listen` of whoever runs the fit (scikit-learn's callbacks).
+- A program listens: ``with progress_to(listener):``; :func:`shown` is the listener for people, a bar or lines.
+
+Without a listener a phase costs next to nothing.
 """
 
 from __future__ import annotations
@@ -10,29 +14,39 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
-Listener: TypeAlias = Callable[[str, int, int | None], None]
-"""Called with the plain name of a phase, how much of it is done, and of how much (None where nobody knows)."""
+Watcher: TypeAlias = Callable[[str, int, int | None], None]
+"""Called with the name of a phase for people, the steps done, and the steps in all (None or 0 if unknown)."""
+
+Listener: TypeAlias = Callable[[str], AbstractContextManager[None]]
+"""Called with the name of a stage of a fit; returns a context in which it runs."""
 
 EVERY = 10.0
 """Seconds after which a line is written again while a phase lasts."""
 
 
+class Step(Protocol):
+    """Counts steps of a phase, one if none is given; `of` gives a total that becomes known on the way."""
+
+    def __call__(self, n: int = 1, of: int | None = None) -> None:
+        """Count."""
+
+
 class _Channel(NamedTuple):
-    listener: Listener
+    listener: Watcher
     name: str = "Working"
-    is_counted: bool = False  # whoever is inside a phase that counts is not heard: its steps are what people see
+    is_counted: bool = False  # phases inside one that counts are not reported: its steps are what people see
 
 
 _channel: ContextVar[_Channel | None] = ContextVar("_channel", default=None)
 
 
 @contextmanager
-def progress_to(listener: Listener) -> Iterator[None]:
-    """Tell a listener of the phases of all work that is done meanwhile, here and on threads of :mod:`subspaces`.
+def progress_to(listener: Watcher) -> Iterator[None]:
+    """Report the phases of all work in this context to a listener, also from threads of :mod:`subspaces`.
 
     Examples
     --------
@@ -52,11 +66,11 @@ def progress_to(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def phase(name: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """A phase of long work, by the name that people read; gives a function to call with the steps done, one if none.
+def phase(name: str, total: int | None = None) -> Iterator[Step]:
+    """Report a phase of long work, by the name that people read; yields the function that counts its steps.
 
-    Where the total becomes known only on the way, that function takes it as ``of``. Phases inside one with a total are
-    not told, so that a search does not show each of its fits. Of several threads any may count.
+    A phase with a total (0 if it becomes known on the way) hides the phases inside it, so that a search does not show
+    each of its fits. Several threads may count.
     """
     channel = _channel.get()
     if channel is None or channel.is_counted:
@@ -78,29 +92,63 @@ def phase(name: str, total: int | None = None) -> Iterator[Callable[..., None]]:
         _channel.reset(token)
 
 
-def counting(total: int) -> Any:
-    """The steps of the phase that is going on, unless it counts already."""
+def counting(total: int) -> AbstractContextManager[Step]:
+    """Count the steps of the current phase, unless it counts already."""
     channel = _channel.get()
     return phase("" if channel is None else channel.name, total)
-
-
-def is_watched() -> bool:
-    """Whether anybody listens."""
-    return _channel.get() is not None
 
 
 def _nobody(n: int = 1, of: int | None = None) -> None:
     pass
 
 
+PLAIN = {
+    "kernel": "Comparing the points",
+    "coefficients": "Representing each point by others",
+    "graph": "Making the graph",
+    "embedding": "Embedding the graph",
+    "cut": "Cutting the graph",
+    "landmarks": "Choosing landmarks",
+    "codes": "Placing the points among landmarks",
+    "assign_labels": "Grouping the points",
+    "eigenvectors": "Comparing the landmarks",
+    "sample": "Taking a sample",
+    "cluster": "Clustering the sample",
+    "train": "Training on the sample",
+    "classify": "Labelling the other points",
+    "extension": "Labelling the other points",
+    "start": "Making a start",
+    "passes": "Moving points between clusters",
+}
+"""Names of the stages of a fit for people."""
+
+
+def unwatched(stage: str) -> AbstractContextManager[None]:
+    """Run a stage that is reported to nobody."""
+    return nullcontext()
+
+
+class Timer:
+    """Report the stages of a fit and add up the seconds of each."""
+
+    def __init__(self, listen: Listener | None = None) -> None:
+        self.listen = listen or unwatched
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Run a stage, which may come in several parts."""
+        start = time.perf_counter()
+        with self.listen(name), phase(PLAIN.get(name, name.capitalize())):
+            yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
 @contextmanager
 def shown(wanted: bool = True, *, lines: bool = False) -> Iterator[None]:
-    """Show on standard error how far the work is: a bar on a terminal; elsewhere `lines`, or nothing.
-
-    Where somebody listens already, that is left to them.
-    """
+    """Show progress on standard error: a bar on a terminal, elsewhere `lines` or nothing; an outer listener stays."""
     on_terminal = sys.stderr.isatty()
-    if not wanted or is_watched() or not (on_terminal or lines):
+    if not wanted or _channel.get() is not None or not (on_terminal or lines):
         yield
         return
     with _bar() if on_terminal else _lines() as listener, progress_to(listener):
@@ -108,8 +156,8 @@ def shown(wanted: bool = True, *, lines: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def _bar() -> Iterator[Listener]:
-    """The phase, a bar, counts, the time it took and the time left; gone at the end."""
+def _bar() -> Iterator[Watcher]:
+    """Show phase, bar, counts, time taken and time left; gone at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -130,8 +178,7 @@ def _bar() -> Iterator[Listener]:
         def listener(name: str, done: int, total: int | None) -> None:
             nonlocal now, before
             if (name, total) != now or done < before:
-                left = "" if total is None else "left"
-                bar.reset(task, description=name, total=total, left=left, count="")
+                bar.reset(task, description=name, total=total or None, left="left" if total else "", count="")
                 now = name, total
             before = done
             bar.update(task, completed=done, count=count_text(done, total))
@@ -140,8 +187,8 @@ def _bar() -> Iterator[Listener]:
 
 
 @contextmanager
-def _lines() -> Iterator[Listener]:
-    """A line for each phase when it is over, and now and then while it lasts: for notebooks and logs."""
+def _lines() -> Iterator[Watcher]:
+    """Write a line for each phase at its end, and every `EVERY` seconds while it lasts: for notebooks and logs."""
     now, start, told = "", 0.0, 0.0
     text = ""
 
@@ -169,13 +216,13 @@ def _lines() -> Iterator[Listener]:
 
 
 def count_text(done: int, total: int | None) -> str:
-    """How much is done, in words.
+    """Return how much is done, in words.
 
     Examples
     --------
     >>> count_text(1200, 20000), count_text(1200, None), count_text(0, None)
     ('1,200 of 20,000', '1,200', '')
     """
-    if total is None:
+    if not total:
         return f"{done:,}" if done else ""
     return f"{done:,} of {total:,}"

@@ -1,4 +1,4 @@
-"""Arguments in messages, as the caller writes them: in Python, unless a program (the command line) says otherwise."""
+"""Wording of messages: arguments as the caller writes them (in Python, or as options of the command line), counts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def in_python(name: str, value: Value = None) -> str:
 
 
 def counted(n: int, noun: str, many: str | None = None) -> str:
-    """A number and what it counts, in the singular for one.
+    """Return a number and what it counts, in the singular for one.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def counted(n: int, noun: str, many: str | None = None) -> str:
 
 
 def first_line(text: str, length: int = 120) -> str:
-    """The first line of a text that is not empty, shortened.
+    """Return the first line of a text that is not empty, shortened.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def spelled(name: str, value: Value = None) -> str:
 
 @contextmanager
 def arguments_spelled(spelling: Spelling) -> Iterator[None]:
-    """Let messages name arguments in the words of the program that calls the library."""
+    """Spell arguments in messages as the program that calls the library does."""
     token = _spelling.set(spelling)
     try:
         yield

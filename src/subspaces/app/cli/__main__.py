@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 
 def main() -> None:
     """Run the command line; Ctrl-C while Python still loads it ends it as silently as later."""
     try:
+        if missing := [name for name in ("typer", "rich") if find_spec(name) is None]:
+            sys.exit(f'error: {" and ".join(missing)} not installed; install with pip install "subspaces[app]"')
         from subspaces.app.cli.main import app
 
         app(prog_name="subspaces")

@@ -1,6 +1,6 @@
-"""What every command shares: errors in one line, exit codes, warnings, progress, threads.
+"""Shared by all commands: errors in one line, exit codes, warnings, threads.
 
-Exit codes: 0 all is well, 1 the computation failed, 2 the command or the input file is wrong, 130 interrupted (Ctrl-C),
+Exit codes: 0 done, 1 the computation failed, 2 the command or the input file is wrong, 130 interrupted (Ctrl-C),
 143 terminated (``kill``), 129 the terminal was closed.
 Nothing heavy is imported here: ``subspaces --help`` must answer at once.
 """
@@ -10,13 +10,9 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import signal
 import sys
-import threading
-import time
 import traceback
 import warnings
-from _thread import interrupt_main
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,30 +22,33 @@ from typing import Any
 import typer
 from typer.core import HAS_RICH, TyperCommand, TyperGroup
 
+from subspaces.utils.process import stopped_by_signals
 from subspaces.utils.spelling import arguments_spelled
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 STOPPED = {INTERRUPTED: "interrupted", 143: "terminated", 129: "the terminal was closed"}
 """Exit codes of commands that a signal ended, 128 and its number, as shells count."""
 
+BY_SET = ("header", "decimal", "image_size", "color", "mask", "link", "checkpoint")
+"""Settings of the commands that have no option of their own: ``--set NAME=VALUE`` takes them."""
 
 _typed: ContextVar[tuple[str, ...]] = ContextVar("_typed", default=("subspaces",))
 
 
 def repeated_command() -> str:
-    """The command as it was typed, quoted for a shell, and allowed to replace what it wrote the first time."""
+    """Return the command as it was typed, quoted for a shell, and allowed to replace what it wrote the first time."""
     typed = _typed.get()
     return shlex.join(typed if "--force" in typed else (*typed, "--force"))
 
 
 def program() -> str:
-    """What to type to run this program again: its name, or its path where the shell would not find the name."""
+    """Return the name of this program, or its path where the shell would not find the name."""
     typed = sys.argv[0]
     return typed if Path(typed).stem == "subspaces" and shutil.which("subspaces") is None else "subspaces"
 
 
 class Refusal(Exception):
-    """What a command cannot do here, in one line; the fault of no option."""
+    """Something a command cannot do here, in one line; not the fault of an option."""
 
 
 class PlainCommand(TyperCommand):
@@ -73,10 +72,13 @@ class Commands(TyperGroup):
         """Run a command and leave with its exit code; errors become one line, never a traceback."""
         arguments = list(sys.argv[1:] if args is None else args) or ["--help"]
         _typed.set(("subspaces", *arguments))
-        _accept_any_text()
+        for stream in (sys.stdout, sys.stderr):  # a terminal without Unicode shows an escape instead of failing
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
         with stopped_by_signals() as signals:
             try:
-                with one_line_warnings(), arguments_spelled(as_option):
+                with warnings.catch_warnings(), arguments_spelled(as_option):
+                    warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
                     code = super().main(arguments, *rest, **{**options, "standalone_mode": False})
             except Exception as error:
                 if "--debug" in arguments or os.environ.get("SUBSPACES_DEBUG", "0") not in ("", "0"):
@@ -89,67 +91,24 @@ class Commands(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-@contextmanager
-def stopped_by_signals() -> Iterator[list[int]]:
-    """Let Ctrl-C, ``kill`` and a closed terminal end a command alike: as KeyboardInterrupt, which cleans up on its way.
-
-    Yields the signals that came. For a second after one, others are not heard: whoever presses Ctrl-C twice, or is sent
-    a signal by two programs, must not interrupt the cleaning. Where the exception came up in a place in which Python
-    ignores exceptions (a callback of a weak reference, a finalizer), it is raised again a moment later.
-    """
-    came: list[int] = []
-    quiet_until = 0.0
-
-    def stop(number: int, frame: Any) -> None:
-        nonlocal quiet_until
-        if time.monotonic() < quiet_until:
-            return
-        came.append(number)
-        quiet_until = time.monotonic() + 1
-        raise KeyboardInterrupt
-
-    def ignored(unraisable: Any) -> None:
-        nonlocal quiet_until
-        if came and issubclass(unraisable.exc_type, KeyboardInterrupt):
-            quiet_until = 0.0
-            again = threading.Timer(0.05, _interrupt_main, [came.pop()])
-            again.daemon = True
-            again.start()
-        else:
-            hook(unraisable)
-
-    hook = sys.unraisablehook
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        for number in {code - 128 for code in STOPPED} & signal.valid_signals():
-            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # else someone has plans
-                before[number] = signal.signal(number, stop)
-        sys.unraisablehook = ignored
-    try:
-        yield came
-    finally:
-        sys.unraisablehook = hook
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _interrupt_main(number: int) -> None:
-    """Send the main thread a signal, which ends a wait of its as well where the system can do that."""
-    if hasattr(signal, "pthread_kill") and (ident := threading.main_thread().ident) is not None:
-        signal.pthread_kill(ident, number)
-    else:
-        interrupt_main(signal.Signals(number))
-
-
 def as_option(name: str, value: Any = None) -> str:
-    """Spell an argument of the library as the option of the command line."""
+    """Spell an argument of the library as an option of the command line."""
+    if name in BY_SET:
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        return f"--set {name}" if value is None else f"--set {shlex.quote(f'{name}={text}')}"
     values = [] if value is None or isinstance(value, bool) else [value] if isinstance(value, str) else value
     option = "--" + name.replace("_", "-")
     return " ".join(f"{option} {shlex.quote(item)}" for item in values) or option
 
 
+def refuse(option: str, problem: str) -> typer.BadParameter:
+    """Return the error for a wrong use of an option, which is named as it is typed or by its argument."""
+    named = option.startswith("-") or option.isupper()
+    return typer.BadParameter(problem, param_hint=option if named else as_option(option))
+
+
 def _report(error: Exception) -> int:
-    """Say in one line what went wrong; return the exit code."""
+    """Print in one line what went wrong; return the exit code."""
     if isinstance(error, typer.Abort):
         return INTERRUPTED
     if hasattr(error, "format_message"):  # a usage error; typer's class for it moved between versions
@@ -175,16 +134,16 @@ def _report(error: Exception) -> int:
 
 
 def _try(error: Exception) -> str:
-    """The command that was typed with what an error asks for, ready to be typed."""
+    """Return the command that was typed with the options that an error asks for, ready to be typed."""
     remedy = getattr(error, "remedy", None)
-    if not remedy or _typed.get()[1:2] not in (("cluster",), ("explore",)):  # which have these options
+    if not remedy or _typed.get()[1:2] not in (("cluster",), ("explore",)):  # the model decides for predict
         return ""
     words = [word for name, value in remedy.items() for word in shlex.split(as_option(name, value))]
     return f"; try: {shlex.join([program(), *_typed.get()[1:], *words])}"
 
 
 def one_line(text: object) -> str:
-    """Text of unknown origin, safe for a terminal: one line, control characters escaped."""
+    """Return text of unknown origin safe for a terminal: one line, control characters escaped."""
     joined = " ".join(str(text).split())
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
 
@@ -192,21 +151,6 @@ def one_line(text: object) -> str:
 def complain(text: object) -> None:
     """Print one line to standard error; plain text, so brackets from a file are never read as markup."""
     typer.echo(one_line(text), err=True)
-
-
-@contextmanager
-def one_line_warnings() -> Iterator[None]:
-    """Show warnings as one line each, without the place in the source that raised them."""
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
-        yield
-
-
-def _accept_any_text() -> None:
-    """Let terminals without Unicode show an escape instead of failing on a name."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a command reads: one file or folder, several, a pattern, or a pipe; and how Python would read the same."""
+"""Inputs of a command: one file or folder, several, a pattern, or a pipe; and how Python would read the same."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import typer
-
+from subspaces.app.cli._common import refuse
 from subspaces.utils.spelling import counted
-
-PIPE = "-"
 
 
 @dataclass(frozen=True)
@@ -23,27 +20,26 @@ class Inputs:
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Self:
-        """Find the files that are meant; refuse what is none, such as addresses."""
-        if PIPE not in names:
+        """Find the files that are meant; refuse addresses and a pipe among files."""
+        if "-" not in names:
             from subspaces.app.files.several import expand
 
             return cls(tuple(expand(names)))
         if len(names) > 1:
-            raise typer.BadParameter("- (a table from a pipe) cannot be joined with files", param_hint="FILE")
+            raise refuse("FILE", "- (a table from a pipe) cannot be joined with files")
         if sys.stdin.isatty():
             problem = "- reads a table from a pipe, and there is none; try: other-program | subspaces cluster -"
-            raise typer.BadParameter(problem, param_hint="FILE")
+            raise refuse("FILE", problem)
         return cls(())
 
     @property
     def main(self) -> Path:
         """The file, the folder that holds all images, or the first of several tables."""
-        from subspaces.app.files.several import PIPE as NAME
-        from subspaces.app.files.several import are_images, common_folder
+        from subspaces.app.files.several import PIPE, are_images, common_folder
 
         if len(self.files) > 1 and all(file.exists() for file in self.files) and are_images(self.files):
             return common_folder(self.files)
-        return self.files[0] if self.files else NAME
+        return self.files[0] if self.files else PIPE
 
     @property
     def tables(self) -> tuple[Path, ...]:
@@ -54,26 +50,23 @@ class Inputs:
 
     @property
     def source(self) -> Any:
-        """What `read_table` is given."""
+        """The first argument of `read_table`."""
         return sys.stdin.buffer if not self.files else self.files[0] if len(self.files) == 1 else list(self.files)
 
     @property
     def title(self) -> str:
-        """What they are called."""
+        """A name for messages."""
         more = len(self.tables) - 1
         return str(self.main) + (f" and {counted(more, 'more file')}" if more > 0 else "")
 
-    def only(self, option: str) -> None:
-        """Refuse an option that is for one file."""
-        if len(self.files) != 1:
-            given = counted(len(self.files), "file") if self.files else "a pipe"
-            raise typer.BadParameter(f"takes one file; got {given}", param_hint=option)
-
-    def in_python(self, reading: dict[str, Any]) -> str:
-        """Lines of Python that read the same points."""
-        given = {name: value for name, value in reading.items() if value not in (None, False, (), [], "error")}
-        arguments = "".join(f", {name}={value!r}" for name, value in given.items())
+    def in_python(self, arguments: dict[str, Any]) -> str:
+        """Return lines of Python that read the same points."""
         names = [str(file) for file in self.files]
         what = "sys.stdin.buffer" if not names else repr(names[0] if len(names) == 1 else names)
         before = "" if names else "import sys\n\n"
-        return f"{before}from subspaces.app.files import read_table\n\nX = read_table({what}{arguments}).X"
+        return f"{before}from subspaces.app.files import read_table\n\nX = read_table({what}{keywords(arguments)}).X"
+
+
+def keywords(arguments: dict[str, Any]) -> str:
+    """Return arguments as they follow the first one in a call."""
+    return "".join(f", {name}={value!r}" for name, value in arguments.items())

@@ -1,7 +1,8 @@
-"""What ``subspaces cluster`` leaves behind: files, checked before the work begins, and what it tells a person."""
+"""Outputs of ``subspaces cluster``: files, checked before the work begins, and what it tells a person."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -10,15 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from subspaces.app.cli._common import one_line, repeated_command
+from subspaces import registry
+from subspaces.app.cli._common import one_line, refuse, repeated_command
+from subspaces.app.cli._image import check_map, image_content, write_map
+from subspaces.app.cli._motion import draw_tracks
 from subspaces.app.cli._options import AUTO
 from subspaces.app.cli._stream import LEFT
+from subspaces.app.cli._task import Run, Task
 from subspaces.utils.progress import phase
 from subspaces.utils.spelling import counted
 
 if TYPE_CHECKING:
-    from subspaces.app.files import Dataset
-    from subspaces.engine.confidence import Summary
+    from subspaces.app.report import Content
+
+PAGE, TABLES, TREE, TRACKS = (".html", ".htm"), (".md", ".tex"), (".json", ".nwk", ".newick"), (".png", ".gif")
+"""Kinds of ``--report``."""
 
 SHOWN = ("kernel", "bandwidth", "scaling", "reg", "n_nonzero", "assign_labels")
 """Parameters worth a word."""
@@ -28,96 +35,153 @@ N_WORDS, MOST_LINES = 5, 20
 
 
 @dataclass(frozen=True)
-class Run:
-    """A finished run; files that workers read piece by piece have neither `data` nor `summary`."""
-
-    document: dict[str, Any]
-    estimator: Any
-    data: Dataset | None = None
-    summary: Summary | None = None
-    reading: str = ""  # lines of Python that read the points
-
-
-@dataclass(frozen=True)
 class Outputs:
     """Where results go; None is nowhere."""
 
     labels: Path | None
-    report: Path | None
-    tables: Path | None
+    reports: tuple[Path, ...]
     folder: Path | None
+    model: Path | None
     link: bool
     force: bool
 
-    def check(self, source: Path) -> None:
+    def check(self, task: Task) -> None:
         """Refuse what could not be written, before hours are spent computing it."""
         from subspaces.app.files import check_output
 
-        if self.labels is not None:
-            check_output(self.labels, force=self.force, source=source)
-        self.check_pages(source)
         if self.link and self.folder is None:
-            raise typer.BadParameter("has a meaning only with --sort-into", param_hint="--link")
+            raise refuse("link", "has a meaning only with --sort-into")
+        main, force = task.inputs.main, self.force
+        for source in (main, *task.inputs.tables[1:]):
+            if task.is_image:
+                check_map(self.labels, source, force)
+            elif self.labels is not None:
+                check_output(self.labels, force=force, source=source)
+            for path in self.reports:
+                kinds = (*PAGE, *TABLES, *TREE, *TRACKS)
+                check_output(path, force=force, source=source, suffixes=kinds, what="report")
+                self._check_report(path, task)
         if self.folder is not None:
             from subspaces.app.files.sorting import check_target
 
-            if source.exists() and not source.is_dir():
-                raise typer.BadParameter("sorts the images of a folder; this is a file", param_hint="--sort-into")
-            check_target(self.folder, source=source, force=self.force)
+            if task.is_image or (main.exists() and not main.is_dir()):
+                this = "not the pixels of one" if task.is_image else "this is a file"
+                raise refuse("--sort-into", f"sorts the images of a folder, {this}")
+            check_target(self.folder, source=main, force=force)
+        if self.model is not None:
+            from subspaces.app.files.models import SUFFIX, check_features, check_model_library
 
-    def check_pages(self, source: Path) -> None:
-        """Refuse a report or tables that could not be written."""
-        from subspaces.app.files import FileError, check_output
+            check_output(self.model, force=force, source=main, suffixes=(SUFFIX,), what="model")
+            check_model_library(self.model)
+            if task.features.extractor is not None:
+                check_features(self.model, task.features.extractor)
 
-        if self.report is not None:
-            check_output(self.report, force=self.force, source=source, suffixes=(".html", ".htm"), what="report")
-        if self.tables is not None:
-            check_output(self.tables, force=self.force, source=source, suffixes=(".md", ".tex"), what="tables")
-        if self.report is not None:
-            for name in ("matplotlib", "jinja2"):
-                if find_spec(name) is None:
-                    raise FileError(self.report, f'a report needs {name}: pip install "subspaces[app]"')
+    def _check_report(self, path: Path, task: Task) -> None:
+        from subspaces.app.files import FileError
+
+        suffix = path.suffix.lower()
+        if self.labels is not None and path.resolve() == self.labels.resolve():
+            raise refuse("--report", "the labels go to this file (-o); choose another name")
+        if suffix in TREE and task.method in registry.names("large"):
+            problem = f"the method {task.method} makes no graph between the points, so it has no tree"
+            raise refuse("--report", f"{problem}; choose another --method")
+        if suffix in TRACKS and not task.is_motion:
+            raise refuse("--report", f"{suffix} draws tracks; add --motion")
+        for name in ("matplotlib", "jinja2") if suffix in PAGE else ("matplotlib",) if suffix in TRACKS else ():
+            if find_spec(name) is None:
+                raise FileError(path, f'a report needs {name}: pip install "subspaces[app]"')
 
     def write(self, run: Run) -> list[str]:
-        """Write everything that was asked for; one line each for people. Labels of a stream may be there already."""
-        from subspaces.app.files import write_labels
-
-        written, data, summary = [], run.data, run.summary
-        if self.labels is not None:
-            table: dict[str, Any] = {} if data is None else data.table
-            labels, columns = run.estimator.labels_, {} if summary is None else summary.columns()
-            if data is not None or self.labels.suffix not in LEFT:
-                with phase("Writing the labels"):
-                    write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
-            written.append(f"labels written to {self.labels}")
-        if data is None or summary is None:
-            return written
-        if self.folder is not None:
+        """Write everything that was asked for; return one line each for people."""
+        written = write_map(self.labels, run) if run.image is not None else self._write_labels(run)
+        if self.folder is not None and run.data is not None and run.summary is not None:
             from subspaces.app.files.sorting import sort_into
 
-            sort_into(self.folder, data.source, [str(name) for name in data.ids or ()], summary, link=self.link)
-            folders, how = counted(len(summary.clusters), "folder"), "linked" if self.link else "copied"
+            data = run.data
+            sort_into(self.folder, data.source, [str(name) for name in data.ids or ()], run.summary, link=self.link)
+            folders, how = counted(len(run.summary.clusters), "folder"), "linked" if self.link else "copied"
             written.append(f"{counted(data.n_samples, 'image')} {how} into {folders} in {self.folder}")
-        if self.report is None and self.tables is None:
-            return written
-        from subspaces.app.report import Content, write_report, write_tables
+        written += self._write_reports(run)
+        if self.model is not None and run.data is not None:
+            from subspaces.app.files.models import Reading, save_model
 
-        with phase("Preparing the report"):
-            content = Content.from_dataset(
-                run.estimator, data, summary, run.document, command=repeated_command(), reading=run.reading
-            )
-        if self.report is not None:
+            save_model(self.model, run.estimator, Reading.of(run.data))
+            written.append(f"model written to {self.model}; subspaces predict {self.model} NEW labels new points")
+        return written
+
+    def _write_labels(self, run: Run) -> list[str]:
+        """Write the labels; those of a stream may be there already."""
+        from subspaces.app.files import write_labels
+
+        if self.labels is None:
+            return []
+        if run.data is not None or self.labels.suffix not in LEFT:
+            table: dict[str, Any] = {} if run.data is None else run.data.table
+            columns = {} if run.summary is None else run.summary.columns()
+            labels = run.estimator.labels_
+            with phase("Writing the labels"):
+                write_labels(self.labels, labels, columns=columns, extra=run.document, force=self.force, **table)
+        return [f"labels written to {self.labels}"]
+
+    def _write_reports(self, run: Run) -> list[str]:
+        written: list[str] = []
+        content: Any = None
+        if any(_kind(path) in (PAGE, TABLES) for path in self.reports):
+            with phase("Preparing the report"):
+                content = _content(run)
+        for path in self.reports:
             with phase("Writing the report"):
-                write_report(self.report, content)
-            written.append(f"report written to {self.report}; open it in a browser")
-        if self.tables is not None:
-            write_tables(self.tables, content)
-            written.append(f"tables written to {self.tables}")
+                if _kind(path) is TREE:
+                    _write_tree(path, run)
+                    written.append(f"tree written to {path}")
+                elif _kind(path) is TRACKS:
+                    draw_tracks(path, run.tracks, run.estimator.labels_)
+                    written.append(f"tracks drawn in {path}")
+                else:
+                    from subspaces.app.report import write_report, write_tables
+
+                    is_page = _kind(path) is PAGE
+                    write_report(path, content) if is_page else write_tables(path, content)
+                    written.append(
+                        f"report written to {path}; open it in a browser" if is_page else f"tables written to {path}"
+                    )
         return written
 
 
+def _kind(path: Path) -> tuple[str, ...]:
+    return next(kind for kind in (PAGE, TABLES, TREE, TRACKS) if path.suffix.lower() in kind)
+
+
+def _content(run: Run) -> Content:
+    if run.image is not None:
+        return image_content(run)
+    from subspaces.app.report import Content
+
+    assert run.data is not None
+    assert run.summary is not None
+    return Content.from_dataset(
+        run.estimator, run.data, run.summary, run.document, command=repeated_command(), reading=run.reading
+    )
+
+
+def _write_tree(path: Path, run: Run) -> None:
+    """Write the clusters from coarse to fine; JSON names the points by their names, lines or rows."""
+    from subspaces.utils.atomic import write_text
+
+    tree = run.estimator.tree_
+    if path.suffix.lower() == ".json":
+        places = {} if run.data is None else run.data.places
+        text = json.dumps({**json.loads(tree.to_json()), **places}, default=str)
+    else:
+        text = tree.to_newick()
+    write_text(path, f"{text}\n")
+
+
+# ------------------------------------------------------------------ what a person or a program is told
+
+
 def as_document(run: Run) -> dict[str, Any]:
-    """Everything about a run, ready for JSON; rows of the file that were dropped are not among the points."""
+    """Return everything about a run, ready for JSON; rows of the file that were dropped are not among the points."""
     places = {} if run.data is None else run.data.places
     columns = {} if run.summary is None else run.summary.columns()
     return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **columns}
@@ -147,21 +211,19 @@ def say(run: Run, written: list[str], found: bool) -> None:
         typer.echo(line)
     for note in document["notes"]:
         typer.echo(f"note: {one_line(note)}")
-    for line in written:
+    for line in written or ["no file written; -o labels.csv saves the labels, --report out.html a page to look at"]:
         typer.echo(one_line(line))
-    if not written:
-        typer.echo("no file written; -o labels.csv saves the labels, --report out.html a page to look at")
 
 
 def _words(document: dict[str, Any]) -> list[str]:
-    """The first words that make each cluster of texts, largest cluster first."""
+    """Return the first words that make each cluster of texts, largest cluster first."""
     rows = sorted((row for row in document.get("clusters", ()) if row.get("words")), key=lambda row: -row["size"])
     lines = [f"cluster {row['cluster']}: {', '.join(row['words'][:N_WORDS])}" for row in rows[:MOST_LINES]]
     return [*lines, *([f"and {len(rows) - MOST_LINES} more clusters"] if len(rows) > MOST_LINES else [])]
 
 
 def _how(document: dict[str, Any], name: str) -> list[str]:
-    """How the answer came about, for those who want to know: a reason, a second answer, the method's parameters."""
+    """Return how the answer came about: the reason, a second answer, the method's parameters."""
     lines = []
     for title, key in (("how this was chosen: ", "reason"), ("", "runner_up")):
         if text := document.get(key):
@@ -173,20 +235,19 @@ def _how(document: dict[str, Any], name: str) -> list[str]:
 
 
 def _confidence(summary: Any) -> str:
-    """How probable it is that labels are right."""
+    """Return how probable it is that labels are right."""
     from numpy import median
 
     from subspaces.engine.confidence import UNSURE
 
     unsure, nowhere = int((summary.confidence < UNSURE).sum()), int(summary.fits_nowhere.sum())
     text = f"confidence of the labels: median {median(summary.confidence):.2f} of 1"
-    return (
-        f"{text}; {counted(unsure, 'point is', 'points are')} below {UNSURE}; {counted(nowhere, 'fits', 'fit')} nowhere"
-    )
+    below = f"{counted(unsure, 'point is', 'points are')} below {UNSURE}"
+    return f"{text}; {below}; {counted(nowhere, 'fits', 'fit')} nowhere"
 
 
 def sizes_of(labels: list[int], limit: int = 40) -> str:
-    """Numbers of the clusters with their points, the largest first.
+    """Return the numbers of the clusters with their sizes, the largest first.
 
     Examples
     --------

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
-import typer
+from subspaces.app.cli._common import refuse
+from subspaces.utils.progress import phase
 
 STREAMED = (".npy", ".parquet", ".zarr")
 WORKER_BYTES, OWN_BYTES = 450 * 2**20, 64 * 2**20
-"""What a worker needs at least, for its libraries and some pieces of the file; and this process beside workers."""
+"""Bytes that a worker needs at least, for its libraries and some pieces of the file; and this process beside them."""
 LEFT = (".npy", ".parquet")
 """Labels that are written piece by piece and never are in memory as a table."""
 
 
 def wanted(file: Path, scheduler: str | None) -> bool:
-    """Whether a file is too large to be read whole, or a scheduler was given."""
+    """Return True if a file is too large to be read whole, or a scheduler was given."""
     from subspaces.utils.memory import available_bytes
 
     is_streamed = file.name.endswith(STREAMED) or _holds_tables(file)
     if scheduler is not None and not is_streamed:
         problem = f"needs a file of {', '.join(STREAMED)}, or a folder of .parquet or .csv files; got {file.name}"
-        raise typer.BadParameter(problem, param_hint="--scheduler")
+        raise refuse("--scheduler", problem)
     if scheduler is not None or file.is_dir() or not is_streamed:
         return is_streamed
     limit, size = available_bytes(), file.stat().st_size
@@ -34,7 +34,6 @@ def wanted(file: Path, scheduler: str | None) -> bool:
 
 
 def _holds_tables(folder: Path) -> bool:
-    """Whether a folder holds Parquet or CSV files and nothing else."""
     if not folder.is_dir():
         return False
     suffixes = {path.suffix for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".", "_"))}
@@ -48,12 +47,9 @@ def cluster_stream(
     checkpoint: Path | None,
     threads: int | None,
     memory: int | None,
-    show: bool,
-    output: Path | None = None,
+    output: Path | None,
 ) -> dict[str, Any]:
-    """Cluster a file piece by piece; return what ``describe`` has to know beside the estimator."""
-    from time import perf_counter
-
+    """Cluster a file piece by piece; return arguments of `describe`."""
     from subspaces.app.files import FileError
     from subspaces.distributed import connect, fit_predict
     from subspaces.utils.memory import limited
@@ -69,11 +65,14 @@ def cluster_stream(
             local = {} if address else _workers(threads, memory)
             client = stack.enter_context(connect(address, **local))
             stack.enter_context(limited(None if memory is None else memory - local.get("memory", 0)))
-        progress = stack.enter_context(_bar(show))
-        fit_predict(estimator, str(file), client=client, checkpoint=checkpoint, progress=progress, output=left)
+        step = stack.enter_context(phase("Clustering piece by piece", 0))
+        told: Any = lambda done, total: step(of=total)  # noqa: E731
+        fit_predict(estimator, str(file), client=client, checkpoint=checkpoint, progress=told, output=left)
         who = {None: "this process", "local": "workers on this machine"}.get(scheduler, f"the workers of {scheduler}")
-    if not hasattr(estimator, "labels_"):
-        estimator.labels_ = _read(left)
+    if not hasattr(estimator, "labels_"):  # they were left in a Parquet file
+        import pyarrow.parquet
+
+        estimator.labels_ = pyarrow.parquet.read_table(left, columns=["cluster"]).column("cluster").to_numpy()
     return {
         "source": str(file),
         "shape": (len(estimator.labels_), estimator.n_features_in_),
@@ -82,15 +81,8 @@ def cluster_stream(
     }
 
 
-def _read(path: Path | None) -> Any:
-    """Labels that were left in a Parquet file."""
-    import pyarrow.parquet
-
-    return pyarrow.parquet.read_table(path, columns=["cluster"]).column("cluster").to_numpy()
-
-
 def _workers(threads: int | None, memory: int | None) -> dict[str, Any]:
-    """How many workers to start here and what they may take together, so that all processes stay within --memory."""
+    """Return how many workers to start here and what they may take together, so that all stay within --memory."""
     if memory is None:
         return {"n_workers": threads}
     from subspaces.utils.memory import available_bytes, require
@@ -100,17 +92,3 @@ def _workers(threads: int | None, memory: int | None) -> dict[str, Any]:
     require(WORKER_BYTES + OWN_BYTES, "reading the file piece by piece, by one worker at least,", remedy)
     n_workers = min(threads or os.cpu_count() or 1, (free - OWN_BYTES) // WORKER_BYTES)
     return {"n_workers": n_workers, "memory": max(n_workers * WORKER_BYTES, free // 2)}
-
-
-@contextmanager
-def _bar(show: bool) -> Iterator[Any]:
-    """Progress of the workers with the time left, if a person is watching."""
-    if not (show and sys.stderr.isatty()):
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-
-    with Progress(BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

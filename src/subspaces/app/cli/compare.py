@@ -1,4 +1,4 @@
-"""``subspaces compare``: how far label files agree, and with the known classes."""
+"""``subspaces compare``: agreement of label files with each other and with the known classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subspaces.app.cli import _options as options
-from subspaces.app.cli._common import one_line
+from subspaces.app.cli._common import one_line, refuse
 from subspaces.utils.spelling import counted
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def compare(
     read = [read_labels(path, label) for path in file]
     truth, found = _truth(read, label), [labels for labels in read if not labels.is_truth]
     if len(found) < 2 and truth is None:
-        raise typer.BadParameter(f"needs two or more label files; got {len(found)}", param_hint="FILE")
+        raise refuse("FILE", f"needs two or more label files; got {len(found)}")
     names = _short([labels.source for labels in found])
     pairs = [(i, j, *_scores(found[i], found[j])) for i, j in combinations(range(len(found)), 2)]
     known = [] if truth is None else [(i, *_scores(truth, labels)) for i, labels in enumerate(found)]
@@ -76,7 +76,7 @@ def compare(
 
 
 def _sentence(names: list[str], pairs: list[Any], known: list[Any], label: str | None) -> str:
-    """What the tables say, in one line; of several files the least and the largest agreement."""
+    """Summarise the tables in one line; of several files by the least and the largest agreement."""
 
     def share(rows: list[Any]) -> str:
         found = sorted(100 * row[-1]["accuracy"] for row in rows)
@@ -99,19 +99,19 @@ def _short(files: Sequence[Path]) -> list[str]:
 
 
 def _truth(found: list[LabelFile], label: str | None) -> LabelFile | None:
-    """The known classes, as if they were labels."""
+    """Return the known classes, as if they were labels."""
     if label is None:
         return None
     from subspaces.app.files.label_files import LabelFile
 
     known = next((file for file in found if file.truth is not None), None)
     if known is None or known.truth is None:
-        raise typer.BadParameter(f"no file has a column '{one_line(label)}'", param_hint="--label")
+        raise refuse("--label", f"no file has a column '{one_line(label)}'")
     return LabelFile(known.source, known.truth, known.ids, known.named_by, is_truth=True)
 
 
 def _scores(a: LabelFile, b: LabelFile) -> tuple[int, dict[str, float]]:
-    """Number of points that both files have, and how far their labels agree."""
+    """Return the number of points that both files have, and how far their labels agree."""
     from subspaces.app.files import FileError
     from subspaces.metrics import clustering_scores
 

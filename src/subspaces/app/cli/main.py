@@ -1,4 +1,4 @@
-"""``subspaces``: the commands are listed here, each lives in its own file."""
+"""``subspaces``: the group of all commands."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Annotated
 import typer
 
 from subspaces.app.cli._common import Commands, PlainCommand
-from subspaces.app.cli.cite import cite
 from subspaces.app.cli.cluster import cluster
 from subspaces.app.cli.compare import compare
 from subspaces.app.cli.demo import demo
 from subspaces.app.cli.explore import explore
-from subspaces.app.cli.label_new import predict
-from subspaces.app.cli.methods import methods
+from subspaces.app.cli.methods import cite, methods
+from subspaces.app.cli.predict import predict
 
 app = typer.Typer(
     name="subspaces",

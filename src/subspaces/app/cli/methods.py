@@ -1,4 +1,4 @@
-"""``subspaces methods``: what there is to choose from."""
+"""``subspaces methods`` and ``subspaces cite``: what there is to choose from, and what to put into a bibliography."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from subspaces import registry
 from subspaces.app.cli import _options as options
+from subspaces.app.cli._common import refuse
 from subspaces.app.description import plain
 
 
@@ -26,28 +27,29 @@ def methods(
     """
     known = registry.names(*registry.SHALLOW)
     if name is not None and name not in known:
-        raise typer.BadParameter(f"'{name}' is not one of {', '.join(known)}", param_hint="NAME")
-    if as_json:
-        chosen = known if name is None else (name,)
-        typer.echo(json.dumps({key: describe(registry.load(key)) for key in chosen}))
-    elif name is not None:
+        raise refuse("NAME", f"'{name}' is not one of {', '.join(known)}")
+    if name is not None and not as_json:
         typer.echo(inspect.getdoc(registry.load(name)))
-    else:
-        for key in known:
-            method = describe(registry.load(key))
-            typer.echo(f"{key}: {method['summary']}")
-            typer.echo(f"    parameters  {_settings(method['parameters'])}")
-            typer.echo(f"    cost        {method['cost']}")
-            typer.echo(f"    reference   {method['reference']}\n")
-        typer.echo(f"all methods: {_settings(shared_parameters())}")
-        typer.echo(
-            "\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it, --set changes it."
-        )
+        return
+    from subspaces.estimators.base import SubspaceClusterer
+
+    shared = plain(SubspaceClusterer().get_params())
+    found = {key: _described(registry.load(key), shared) for key in (known if name is None else (name,))}
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    for key, method in found.items():
+        typer.echo(f"{key}: {method['summary']}")
+        typer.echo(f"    parameters  {_listed(method['parameters'])}")
+        typer.echo(f"    cost        {method['cost']}")
+        typer.echo(f"    reference   {method['reference']}\n")
+    typer.echo(f"all methods: {_listed(shared)}")
+    typer.echo(
+        "\nsubspaces methods NAME describes one; subspaces cluster FILE --method NAME runs it, --set changes it."
+    )
 
 
-def describe(cls: Any) -> dict[str, Any]:
-    """Summary, own parameters with defaults, cost and reference of one estimator."""
-    shared = shared_parameters()
+def _described(cls: Any, shared: dict[str, Any]) -> dict[str, Any]:
     parameters = plain(cls().get_params())
     own = {key: value for key, value in parameters.items() if key not in shared or shared[key] != value}
     own.pop("n_clusters", None)
@@ -60,12 +62,23 @@ def describe(cls: Any) -> dict[str, Any]:
     }
 
 
-def shared_parameters() -> dict[str, Any]:
-    """Parameters that every estimator has, with their usual defaults."""
-    from subspaces.estimators.base import SubspaceClusterer
-
-    return plain(SubspaceClusterer().get_params())
-
-
-def _settings(parameters: dict[str, Any]) -> str:
+def _listed(parameters: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in parameters.items())
+
+
+def cite(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Methods; left out, the package itself.")
+    ] = None,
+    debug: options.DebugOption = False,
+) -> None:
+    """Print the BibTeX entries of methods' papers.
+
+    Example: subspaces cite ktrr ssc >> references.bib
+    """
+    from subspaces.inspection.citations import cite as entries_of
+
+    try:
+        typer.echo(entries_of(*(names or [])))
+    except ValueError as error:
+        raise refuse("NAME", str(error)) from None

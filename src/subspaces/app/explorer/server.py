@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
-import signal
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
 
 from subspaces.app.explorer.app import Explorer
 from subspaces.app.explorer.pictures import Pictures
 from subspaces.app.explorer.session import Session
+from subspaces.utils.process import on_stop_signals
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 5.0
@@ -66,8 +65,17 @@ def serve(
     if open_browser:
         server.io_loop.add_callback(webbrowser.open, address)
     server.start()
+
+    def stop(number: int) -> None:
+        # no exception: it could come up where Python ignores exceptions (a callback of a weak reference), and the
+        # server would go on; a loop that stays busy is not waited for, as only answers to a browser are written here
+        server.io_loop.add_callback(server.io_loop.stop)
+        impatient = threading.Timer(PATIENCE, os._exit, [0])
+        impatient.daemon = True
+        impatient.start()
+
     try:
-        with _ended_by_signals(server.io_loop):
+        with on_stop_signals(stop):
             server.io_loop.start()
     except KeyboardInterrupt:
         pass
@@ -98,33 +106,6 @@ def _is_number(name: str) -> bool:
         return bool(ip_address(name.strip("[]")))
     except ValueError:
         return False
-
-
-@contextmanager
-def _ended_by_signals(loop: Any) -> Iterator[None]:
-    """Let Ctrl-C, ``kill`` and a closed terminal end the loop, whatever it is doing.
-
-    An exception raised by a signal can come up in a place where Python ignores exceptions (a callback of a weak
-    reference, say), and the server would go on. So the signal only asks the loop to end, and a loop that is still busy
-    after a while is not waited for: nothing is written here but answers to a browser.
-    """
-
-    def stop(number: int, frame: Any) -> None:
-        loop.add_callback(loop.stop)
-        impatient = threading.Timer(PATIENCE, os._exit, [0])
-        impatient.daemon = True
-        impatient.start()
-
-    before: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        numbers = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")} & signal.valid_signals()
-        before = {number: signal.getsignal(number) for number in numbers if number is not None}
-        before = {number: signal.signal(number, stop) for number, old in before.items() if old is not signal.SIG_IGN}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _free_port(host: str) -> int:

@@ -92,16 +92,16 @@ class Settings:
         options = [
             f"-k {self.n_clusters}",
             f"--scaling {self.scaling or 'none'}",
-            f"--assign-labels {self.assign_labels}",
+            f"--set assign_labels={self.assign_labels}",
         ]
         if self.kernel == NEIGHBORS:
             options += ["--method sc", f"--set n_neighbors={self.n_nonzero}", "--set bandwidth=local"]
         else:
             options += [
                 "--method ktrr",
-                f"--kernel {self.kernel}",
-                f"--reg {self.reg}",
-                f"--n-nonzero {self.n_nonzero}",
+                f"--set kernel={self.kernel}",
+                f"--set reg={self.reg}",
+                f"--set n_nonzero={self.n_nonzero}",
             ]
             options += ["--set affine=true"] * self.affine
         return f"{' '.join(options)} --set n_init={n_init} "

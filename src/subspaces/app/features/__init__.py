@@ -1,8 +1,8 @@
-"""From things to vectors: pictures (and texts) become rows of numbers before anything else.
+"""Vectors of pictures and texts, made before anything else.
 
-A *spec* says how: ``"pixels"``, ``"efficientnet"``, ``"timm:NAME"``, ``"open_clip:NAME"``, a path to a ``.npy`` of
-vectors, or a function. :func:`as_extractor` makes an object of it, :func:`vectors_of` applies it, and vectors that take
-a network are kept in the user's cache folder.
+A *spec* says how: ``"pixels"``, ``"efficientnet"``, ``"timm:NAME"``, ``"open_clip:NAME"``, ``"tfidf"``,
+``"sentences"``, a path to a ``.npy`` of vectors, or a function. :func:`as_extractor` makes an object of it,
+:func:`vectors_of` applies it, and vectors that take a network are kept in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -13,29 +13,28 @@ from importlib import import_module
 from os import PathLike, fspath
 from typing import Any
 
-from subspaces.app.features.extractor import Extractor, Progress, Shape
-from subspaces.app.features.given import FromFile, Function
+from subspaces.app.features.extractor import Extractor, FromFile, Function, Shape
 from subspaces.app.files.dataset import Dataset
 from subspaces.utils.types import Array
 
 __all__ = ["EXTRACTORS", "Extractor", "Features", "as_extractor", "featured", "fit_extractor", "vectors_of"]
 
 Features = str | PathLike[str] | Callable[[Any], Any] | Extractor
-"""What may be given as ``features=``."""
+"""Values of ``features=``."""
 
 EXTRACTORS: dict[str, tuple[str, str]] = {
-    "pixels": ("subspaces.app.features.pixels", "Pixels"),
-    "efficientnet": ("subspaces.app.features.networks", "EfficientNet"),
-    "timm:": ("subspaces.app.features.networks", "Timm"),
-    "tfidf": ("subspaces.app.features.documents", "Tfidf"),
-    "sentences": ("subspaces.app.features.documents", "Sentences"),
-    "open_clip:": ("subspaces.app.features.networks", "OpenClip"),
+    "pixels": ("pixels", "Pixels"),
+    "efficientnet": ("networks", "EfficientNet"),
+    "timm:": ("networks", "Timm"),
+    "tfidf": ("documents", "Tfidf"),
+    "sentences": ("documents", "Sentences"),
+    "open_clip:": ("networks", "OpenClip"),
 }
 """Module and class of each spec; after a colon comes the name of a network, which the class is given."""
 
 
 def as_extractor(features: Features) -> Extractor:
-    """The extractor that a spec means.
+    """Return the extractor that a spec means.
 
     Examples
     --------
@@ -56,53 +55,44 @@ def as_extractor(features: Features) -> Extractor:
         known = ", ".join(name + "NAME" if name.endswith(":") else name for name in EXTRACTORS)
         raise ValueError(f"features must be one of {known}, a .npy file of vectors or a function; got {spec!r}.")
     module, name = EXTRACTORS[start + colon]
-    made: Extractor = getattr(import_module(module), name)(*([rest] if rest else []))
+    made: Extractor = getattr(import_module(f"{__name__}.{module}"), name)(*([rest] if rest else []))
     return made
 
 
-def fit_extractor(
-    features: Features, X: Any, image_shape: Shape = None, progress: Progress = None
-) -> tuple[Extractor, Array]:
-    """The extractor with everything settled that X decides, and the vectors of X, shape (n, m)."""
+def fit_extractor(features: Features, X: Any, image_shape: Shape = None) -> tuple[Extractor, Array]:
+    """Return the extractor with everything settled that X decides, and the vectors of X, shape (n, m)."""
     extractor = as_extractor(features)
     items = extractor.items(X, image_shape)
     extractor = extractor.fit(items)
-    return extractor, extractor(items, progress=progress)
+    return extractor, extractor(items)
 
 
-def vectors_of(X: Any, features: Features, image_shape: Shape = None, progress: Progress = None) -> Array:
-    """Vectors of pictures (or of whatever the extractor takes), shape (n, m).
+def vectors_of(X: Any, features: Features, image_shape: Shape = None) -> Array:
+    """Return vectors of pictures (or of whatever the extractor takes), shape (n, m).
 
     Parameters
     ----------
     X : list of paths, array (n, height, width) or (n, height, width, 3), or rows of pixels with `image_shape`
-    features : how, see :mod:`subspaces.app.features`
+    features : see :mod:`subspaces.app.features`
     image_shape : height and width (and 3) of rows of pixels
-    progress : told how many pictures are done, and of how many
     """
-    return fit_extractor(features, X, image_shape, progress)[1]
+    return fit_extractor(features, X, image_shape)[1]
 
 
-def featured(data: Dataset, features: Features, progress: Progress = None, is_fitted: bool = False) -> Dataset:
-    """A dataset of images or texts with vectors as its points; pixels and texts stay beside them, to be shown.
+def featured(data: Dataset, features: Features, is_fitted: bool = False) -> Dataset:
+    """Return a dataset of images or texts with vectors as its points; pixels and texts stay beside them, to be shown.
 
-    Pictures of a folder are read again, in colour and at the size that the extractor wants. `is_fitted`: the extractor
-    has seen other images, and makes of these what it made of those.
+    Pictures of a folder are read again, in colour and at the size that the extractor wants. An extractor that
+    `is_fitted` treats these items as those it was fitted to.
     """
-    if data.texts is not None:
-        return _of_texts(data, as_extractor(features), progress, is_fitted)
-    if data.image_shape is None:
-        raise ValueError(f"features are made of images, and {data.source} holds none.")
-    paths = [data.source / str(name) for name in data.ids or ()] if data.is_image_folder else None
-    X: Any = data.X if paths is None else paths
-    extractor = as_extractor(features)
-    items = extractor.items(X, None if paths is not None else data.image_shape)
+    extractor, shape, pixels = as_extractor(features), None, None
+    X: Any = data.texts
+    if X is None:
+        if data.image_shape is None:
+            raise ValueError(f"features are made of images, and {data.source} holds none.")
+        X, shape, pixels = data.X, data.image_shape, data.X
+        if data.is_image_folder:
+            X, shape = [data.source / str(name) for name in data.ids or ()], None
+    items = extractor.items(X, shape)
     extractor = extractor if is_fitted else extractor.fit(items)
-    vectors = extractor(items, progress=progress)
-    return replace(data, X=vectors, pixels=data.X, features=extractor)
-
-
-def _of_texts(data: Dataset, extractor: Extractor, progress: Progress, is_fitted: bool) -> Dataset:
-    items = extractor.items(data.texts)
-    extractor = extractor if is_fitted else extractor.fit(items)
-    return replace(data, X=extractor(items, progress=progress), features=extractor)
+    return replace(data, X=extractor(items), pixels=pixels, features=extractor)

@@ -12,8 +12,8 @@ import sqlite3
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +23,10 @@ from subspaces.utils.types import Array
 VARIABLE = "SUBSPACES_CACHE"
 FILE = "features-1.sqlite"
 MAX_BYTES = 2**30
-"""Vectors that are kept at most; beyond, those not used for longest go."""
+"""Bytes of vectors that are kept at most; beyond, those not used for longest go."""
 
 _AT_ONCE = 500  # keys in one question; SQLite's own limit is 999 in old versions
 _WAIT = 5.0  # seconds for another process that writes
-_PAGES = ("page_count", "freelist_count", "page_size")
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS vectors (extractor BLOB, item BLOB, used REAL, vector BLOB, "
     "PRIMARY KEY (extractor, item)) WITHOUT ROWID"
@@ -35,7 +34,7 @@ _TABLE = (
 
 
 def folder() -> Path | None:
-    """Where vectors are kept; None if they are not."""
+    """Return the folder of the cache; None if it is switched off."""
     given = os.environ.get(VARIABLE)
     if given is not None:
         return None if given.strip().lower() in ("", "0", "off", "no", "none") else Path(given)
@@ -54,82 +53,70 @@ class Cache:
         self.database, self.extractor = database, hashlib.sha256(identity.encode()).digest()
 
     def get(self, items: Sequence[bytes]) -> dict[bytes, Array]:
-        """The vectors that are known and whole."""
+        """Return the vectors that are known and whole."""
         found: dict[bytes, Array] = {}
-        for start in range(0, len(items), _AT_ONCE):
-            some = items[start : start + _AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            where = f"extractor = ? AND item IN ({marks})"
-            rows = self._asked(f"SELECT item, vector FROM vectors WHERE {where}", (self.extractor, *some))
-            for item, stored in rows:
-                vector = _unpacked(stored)
-                if vector is not None:
-                    found[bytes(item)] = vector
-            self._asked(f"UPDATE vectors SET used = ? WHERE {where}", (time.time(), self.extractor, *some))
+
+        def ask(database: sqlite3.Connection) -> None:
+            for start in range(0, len(items), _AT_ONCE):
+                some = items[start : start + _AT_ONCE]
+                where = f"extractor = ? AND item IN ({', '.join('?' * len(some))})"
+                question = f"SELECT item, vector FROM vectors WHERE {where}"
+                rows = database.execute(question, (self.extractor, *some)).fetchall()
+                found.update({item: vector for item, stored in rows if (vector := _unpacked(stored)) is not None})
+                database.execute(f"UPDATE vectors SET used = ? WHERE {where}", (time.time(), self.extractor, *some))
+
+        self._try(ask)
         return found
 
     def put(self, vectors: dict[bytes, Array]) -> None:
         """Keep vectors, all of them or none."""
+        rows = [(self.extractor, item, time.time(), _packed(vector)) for item, vector in vectors.items()]
+
+        def keep(database: sqlite3.Connection) -> None:
+            database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
+            names = ("page_count", "freelist_count", "page_size")
+            n_pages, n_free, size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+            total = (n_pages - n_free) * size
+            if total > MAX_BYTES:  # forget a quarter more than must go, so that it is not done every time
+                running = "SUM(LENGTH(vector)) OVER (ORDER BY used, extractor, item)"
+                upto = f"SELECT extractor, item, {running} AS upto FROM vectors"
+                old = f"SELECT extractor, item FROM ({upto}) WHERE upto <= ?"
+                must_go = total - MAX_BYTES * 3 // 4
+                database.execute(f"DELETE FROM vectors WHERE (extractor, item) IN ({old})", (must_go,))
+
+        self._try(keep)
+
+    def _try(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Work in one transaction; after an error go on without the cache."""
         if self.database is None:
             return
-        now = time.time()
-        rows = [(self.extractor, item, now, _packed(vector)) for item, vector in vectors.items()]
         try:
             with self.database:
-                self.database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
-                self._make_room()
+                work(self.database)
         except sqlite3.Error:
-            self._give_up()
-
-    def _make_room(self) -> None:
-        """Forget what was not used for longest, a quarter more than must go, so that it is not done every time."""
-        assert self.database is not None
-        pages = {name: self.database.execute(f"PRAGMA {name}").fetchone()[0] for name in _PAGES}
-        total = (pages["page_count"] - pages["freelist_count"]) * pages["page_size"]
-        if total <= MAX_BYTES:
-            return
-        running = "SUM(LENGTH(vector)) OVER (ORDER BY used, extractor, item)"
-        old = f"SELECT extractor, item FROM (SELECT extractor, item, {running} AS upto FROM vectors) WHERE upto <= ?"
-        must_go = total - MAX_BYTES * 3 // 4
-        self.database.execute(f"DELETE FROM vectors WHERE (extractor, item) IN ({old})", (must_go,))
-
-    def _asked(self, question: str, values: tuple[object, ...]) -> list[tuple[bytes, bytes]]:
-        if self.database is None:
-            return []
-        try:
-            with self.database:
-                return self.database.execute(question, values).fetchall()
-        except sqlite3.Error:
-            self._give_up()
-            return []
-
-    def _give_up(self) -> None:
-        """Go on without the cache."""
-        if self.database is not None:
             with suppress(sqlite3.Error):
                 self.database.close()
-        self.database = None
+            self.database = None
 
 
 @contextmanager
 def opened(identity: str) -> Iterator[Cache]:
-    """The cache for an extractor of this identity."""
+    """Open the cache for an extractor of this identity."""
     place = folder()
-    database = None if place is None else _database(place)
-    if database is None:
-        yield Cache(None, identity)
-        return
-    with closing(database):
-        yield Cache(database, identity)
+    cache = Cache(None if place is None else _database(place), identity)
+    try:
+        yield cache
+    finally:
+        if cache.database is not None:
+            cache.database.close()
 
 
 def _database(place: Path) -> sqlite3.Connection | None:
-    """The database; a damaged one is replaced by an empty one, and one that cannot be had is None."""
-    file = place / FILE
-    for is_second_try in (False, True):
+    """Open the database; a damaged one is replaced by an empty one, and one that cannot be had is None."""
+    for _ in range(2):
         try:
             place.mkdir(parents=True, exist_ok=True)
-            database = sqlite3.connect(file, timeout=_WAIT)
+            database = sqlite3.connect(place / FILE, timeout=_WAIT)
         except (OSError, sqlite3.Error):
             return None
         try:
@@ -137,16 +124,13 @@ def _database(place: Path) -> sqlite3.Connection | None:
                 database.execute(_TABLE)
                 database.execute("SELECT extractor, item, used, vector FROM vectors LIMIT 1").fetchall()
             return database
-        except sqlite3.OperationalError as error:  # locked, read-only, full; a table of another shape
+        except sqlite3.DatabaseError as error:
             database.close()
-            if "no such column" not in str(error) or is_second_try:
-                return None
-        except sqlite3.DatabaseError:  # not a database, or its pages are damaged
-            database.close()
-            if is_second_try:
+            # locked, read-only, full: leave it; else not a database, damaged pages, or a table of another shape
+            if isinstance(error, sqlite3.OperationalError) and "no such column" not in str(error):
                 return None
         with suppress(OSError):
-            file.unlink()
+            (place / FILE).unlink()
     return None
 
 
@@ -156,7 +140,7 @@ def _packed(vector: Array) -> bytes:
 
 
 def _unpacked(stored: object) -> Array | None:
-    """The vector, unless its bytes changed since it was stored."""
+    """Return the vector, unless its bytes changed since it was stored."""
     if not isinstance(stored, bytes) or len(stored) < 8 or len(stored) % 4:
         return None
     if zlib.crc32(stored[4:]) != int.from_bytes(stored[:4], "little"):

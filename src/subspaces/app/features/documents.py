@@ -1,4 +1,4 @@
-"""Vectors of texts: TF-IDF seen by its leading components, or the mean of word vectors that others trained."""
+"""Vectors of texts: leading components of TF-IDF, or the mean of trained word vectors; words that make a cluster."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-from subspaces.app.features.extractor import Extractor, Progress, Shape
+from subspaces.app.features.extractor import Extractor, Shape
 from subspaces.utils.components import N_COMPONENTS, leading_directions
 from subspaces.utils.files import FileError
-from subspaces.utils.types import Array, Sparse
+from subspaces.utils.progress import Step
+from subspaces.utils.types import Array, Labels, Sparse
 
 INSTALL = 'pip install "subspaces[text]"'
-PACKAGES = ("wordllama", "safetensors", "tokenizers")
 FILES = {
     "weights/l2_supercat_256.safetensors": "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
     "tokenizers/l2_supercat_tokenizer_config.json": "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
 }
-"""What is read of wordllama 0.4.0, with SHA-256: no other bytes are loaded, and nothing is ever downloaded."""
+"""Files of wordllama 0.4.0 with SHA-256: no other bytes are loaded, and nothing is ever downloaded."""
 
 SHORT = 40
 """Words of the median text below which word vectors are the better choice (docs/texts.md)."""
@@ -34,15 +34,16 @@ SHORT = 40
 _MANY, _FEW = 100_000, 50
 _MOST_WORDS = 50_000
 _COMMON = 0.5  # share of the texts from which on a word says nothing
+N_WORDS = 10
 
 
 def is_installed() -> bool:
-    """Whether ``features="sentences"`` can be computed here."""
-    return all(find_spec(name) is not None for name in PACKAGES)
+    """Return True if ``features="sentences"`` can be computed here."""
+    return not Sentences().missing()
 
 
 def usual(texts: Sequence[str]) -> Extractor:
-    """What suits texts: word vectors for short ones, where they are installed, TF-IDF for the others."""
+    """Return the extractor for texts: word vectors for short ones, where they are installed, TF-IDF for the others."""
     lengths = [len(text.split()) for text in texts]
     return Sentences() if is_installed() and float(np.median(lengths)) < SHORT else Tfidf()
 
@@ -54,7 +55,7 @@ class Texts(Extractor):
     kind: ClassVar[str] = "numbers of its words"
 
     def items(self, X: Any, image_shape: Shape = None) -> Sequence[str]:
-        """The texts; refuses what is none."""
+        """Return the texts; refuse anything else."""
         if isinstance(X, str):
             raise ValueError("X must be a list of texts; got one text.")
         found = list(X)
@@ -63,14 +64,10 @@ class Texts(Extractor):
                 raise ValueError(f"X must be a list of texts; item {i} is {type(text).__name__}.")
         return found
 
-    def content(self, item: str) -> bytes:
-        """The text in UTF-8."""
-        return item.encode("utf-8", errors="surrogatepass")
-
 
 @dataclass(frozen=True)
 class Tfidf(Texts):
-    """TF-IDF with 1 + log(count), seen by its 100 leading components as unit rows (latent semantic analysis).
+    """The 100 leading components of TF-IDF with 1 + log(count), as unit rows (latent semantic analysis).
 
     Words of two letters and more; English stop words, words of one text alone and of more than half of all texts are
     left out. What the texts decide (words, their weights, the components) is kept for new texts.
@@ -80,10 +77,7 @@ class Tfidf(Texts):
     weights: Array | None = field(default=None, repr=False, compare=False)
     directions: Array | None = field(default=None, repr=False, compare=False)
 
-    @property
-    def name(self) -> str:
-        """As it is asked for."""
-        return "tfidf"
+    name = "tfidf"
 
     def fit(self, items: Sequence[str]) -> Self:
         """Settle words, weights and components."""
@@ -93,8 +87,8 @@ class Tfidf(Texts):
         found = replace(self, words=words, weights=weights)
         return replace(found, directions=leading_directions(found._weighted(counts), N_COMPONENTS))
 
-    def compute(self, items: Sequence[str], progress: Progress = None) -> Array:
-        """Unit rows; a text without any known word is a row of zeros."""
+    def compute(self, items: Sequence[str], step: Step) -> Array:
+        """Return unit rows; a text without any known word is a row of zeros."""
         if self.words is None or self.directions is None:
             raise ValueError('features="tfidf" must be fitted to texts before it can be applied to others.')
         counts = CountVectorizer(vocabulary=self.words.tolist()).fit_transform(items)
@@ -116,20 +110,13 @@ class Sentences(Texts):
     """
 
     kind: ClassVar[str] = "numbers of word vectors"
+    packages = ("wordllama", "safetensors", "tokenizers")
+    install = f'{INSTALL} (or features="tfidf")'
 
-    @property
-    def name(self) -> str:
-        """As it is asked for."""
-        return "sentences"
+    name = "sentences"
 
-    def check(self) -> None:
-        """Name the packages that are missing."""
-        missing = [name for name in PACKAGES if find_spec(name) is None]
-        if missing:
-            raise ImportError(f'features="sentences" needs {", ".join(missing)}: {INSTALL} (or features="tfidf")')
-
-    def compute(self, items: Sequence[str], progress: Progress = None) -> Array:
-        """Unit rows; an empty text is a row of zeros."""
+    def compute(self, items: Sequence[str], step: Step) -> Array:
+        """Return unit rows; an empty text is a row of zeros."""
         self.check()
         tokenizer, vectors = _wordllama()
         found = np.zeros((len(items), vectors.shape[1]), dtype=np.float32)
@@ -137,14 +124,13 @@ class Sentences(Texts):
             pieces = np.minimum(tokenizer.encode(text, add_special_tokens=False).ids, len(vectors) - 1)
             if len(pieces):
                 found[i] = vectors[pieces.astype(np.intp)].mean(axis=0, dtype=np.float32)
-            if progress is not None and (i + 1) % 1000 == 0:
-                progress(i + 1, len(items))
+            step()
         return np.asarray(normalize(found))
 
 
 @lru_cache(maxsize=1)
 def _wordllama() -> tuple[Any, Array]:
-    """Tokenizer and vectors, straight from the package's files: its own loader may ask the network."""
+    """Load tokenizer and vectors straight from the package's files: its own loader may ask the network."""
     import safetensors.numpy
     from tokenizers import Tokenizer
 
@@ -160,7 +146,7 @@ def _wordllama() -> tuple[Any, Array]:
 
 
 def known_bytes(path: Path, sha256: str) -> bytes:
-    """The content of a file, if it is the known one."""
+    """Return the content of a file, if it is the known one."""
     if not path.is_file():
         raise FileError(path, f"is not where wordllama puts it; {INSTALL} --force-reinstall brings it back")
     content = path.read_bytes()
@@ -170,7 +156,7 @@ def known_bytes(path: Path, sha256: str) -> bytes:
 
 
 def count_words(texts: Sequence[str]) -> tuple[Sparse, Array]:
-    """Counts of words, shape (n, m), and the words; those that all or hardly any texts have are left out."""
+    """Return counts of words, shape (n, m), and the words; those that most or hardly any texts have are left out."""
     n = len(texts)
     least = 1 if n < _FEW else 2 if n < _MANY else 5
     for options in (
@@ -184,3 +170,43 @@ def count_words(texts: Sequence[str]) -> tuple[Sparse, Array]:
         except ValueError:  # nothing is left: of texts that are all stop words, say
             continue
     raise ValueError("the texts hold no word of two letters or more; is this the right column or folder?")
+
+
+# ------------------------------------------------------------------ the words that make a cluster
+
+
+def class_tfidf(counts: Sparse, labels: Labels) -> Array:
+    """Return the weight of each word for each cluster, shape (k, m): tf(t, c) · log(1 + A / f(t)).
+
+    tf is the share of word t among the words of cluster c, f its count in all, A the mean number of words of a cluster
+    (class-based TF-IDF of BERTopic, Grootendorst 2022). Clusters are those of ``np.unique(labels)``.
+    """
+    codes = np.unique(labels, return_inverse=True)[1]
+    n, k = len(codes), int(codes.max()) + 1
+    indicator = sparse.csr_array((np.ones(n), (codes, np.arange(n))), shape=(k, n))
+    of_cluster = (indicator @ sparse.csr_array(counts)).toarray()
+    totals, frequency = of_cluster.sum(axis=1), of_cluster.sum(axis=0)
+    share = of_cluster / np.maximum(totals, 1)[:, None]
+    found: Array = share * np.log1p(totals.mean() / np.maximum(frequency, 1))
+    return found
+
+
+def cluster_words(texts: Sequence[str], labels: Labels, n_words: int = N_WORDS) -> list[list[str]]:
+    """Return the words that set each cluster apart, strongest first, in the order of ``np.unique(labels)``.
+
+    Examples
+    --------
+    >>> texts = ["red apples", "green apples", "old trains", "fast trains"]
+    >>> [words[0] for words in cluster_words(texts, np.array([0, 0, 1, 1]))]
+    ['apples', 'trains']
+    """
+    return leading_words(*count_words(texts), labels, n_words)
+
+
+def leading_words(
+    counts: Sparse, words: Sequence[str] | Array, labels: Labels, n_words: int = N_WORDS
+) -> list[list[str]]:
+    """Return the same from counts, shape (n, m), and the m words (or genes) that they are of."""
+    weights = class_tfidf(counts, labels)
+    order = np.argsort(-weights, axis=1, kind="stable")[:, :n_words]
+    return [[str(words[j]) for j in row if weights[c, j] > 0] for c, row in enumerate(order)]

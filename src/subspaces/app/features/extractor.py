@@ -1,21 +1,22 @@
-"""What makes vectors of things: pictures now, texts beside them. One small contract, and the way through the cache."""
+"""The contract of extractors, which make vectors of pictures or texts, and their way through the cache."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from subspaces.app.features.cache import opened
+from subspaces.app.files.reading import read_table
+from subspaces.utils.files import FileError
 from subspaces.utils.memory import require
-from subspaces.utils.progress import phase
+from subspaces.utils.progress import Step, phase
+from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array
-
-Progress = Callable[[int, int], None] | None
-"""Told how many items are done, and of how many."""
 
 Shape = Sequence[int] | None
 """Height and width (and 3 for colour) of pictures that come as flat rows."""
@@ -35,9 +36,13 @@ class Extractor:
     kind: ClassVar[str] = "numbers"
     """What the numbers are, for a sentence: "1280 numbers of a network"."""
 
+    packages: ClassVar[tuple[str, ...]] = ()
+    install: ClassVar[str] = ""
+    """Modules that are needed, and the command that brings them."""
+
     @property
     def name(self) -> str:
-        """What it is called: the text that :func:`subspaces.app.features.as_extractor` makes it from."""
+        """The text that :func:`subspaces.app.features.as_extractor` makes it from."""
         raise NotImplementedError
 
     @property
@@ -45,8 +50,14 @@ class Extractor:
         """Its name for people."""
         return self.name
 
+    def missing(self) -> list[str]:
+        """Return the modules that are not installed."""
+        return [name for name in self.packages if find_spec(name) is None]
+
     def check(self) -> None:
         """Raise ImportError, with what to install, where it cannot be computed on this machine."""
+        if missing := self.missing():
+            raise ImportError(f'features="{self.name}" needs {", ".join(missing)}: {self.install}')
 
     @property
     def identity(self) -> str:
@@ -54,66 +65,91 @@ class Extractor:
         return ""
 
     def items(self, X: Any, image_shape: Shape = None) -> Sequence[Any]:
-        """What vectors are made of, one by one."""
-        return list(X)
+        """Return what vectors are made of, one by one."""
+        found: Sequence[Any] = X
+        return found
 
     def fit(self, items: Sequence[Any]) -> Self:
-        """A copy with everything settled that the items decide."""
+        """Return a copy with everything settled that the items decide."""
         return self
 
     def content(self, item: Any) -> bytes:
-        """What the cache knows an item by."""
+        """Return the bytes by which the cache knows an item."""
         raise NotImplementedError
 
-    def compute(self, items: Sequence[Any], progress: Progress = None) -> Array:
-        """The vectors of all items, shape (n, m)."""
+    def compute(self, items: Sequence[Any], step: Step) -> Array:
+        """Return the vectors of all items, shape (n, m); `step` counts items that are done."""
         raise NotImplementedError
 
-    def __call__(self, items: Sequence[Any], *, progress: Progress = None) -> Array:
-        """The vectors of all items, shape (n, m), each computed once and taken from the cache where it is known."""
-        with phase("Making vectors") as step:
-            told = 0
-
-            def tell(done: int, total: int) -> None:
-                nonlocal told
-                step(done - told, of=total)
-                told = done
-                if progress is not None:
-                    progress(done, total)
-
-            if not self.identity or not len(items):
-                return self.compute(items, tell)
-            return through_cache(self, items, tell)
-
-
-def through_cache(extractor: Extractor, items: Sequence[Any], progress: Progress) -> Array:
-    """Vectors from the cache, and for unknown items from the extractor; copies of an item are computed once."""
-    keys = [hashlib.sha256(extractor.content(item)).digest() for item in items]
-    with opened(extractor.identity) as cache:
-        known = cache.get(keys)
-        unknown = {key: item for key, item in zip(keys, items, strict=True) if key not in known}
-        total = len(unknown)
-        for start in range(0, total, CHUNK):
-            some = list(unknown)[start : start + CHUNK]
-
-            def tell(done: int, _: int, before: int = start) -> None:
-                if progress is not None:
-                    progress(before + done, total)
-
-            vectors = extractor.compute([unknown[key] for key in some], tell)
-            found = dict(zip(some, vectors, strict=True))
-            cache.put(found)
-            known |= found
-    return _stacked(known, keys)
+    def __call__(self, items: Sequence[Any]) -> Array:
+        """Return the vectors of all items, shape (n, m), each computed once and taken from the cache where known."""
+        n = n_items(items)
+        if not self.identity or not n:
+            with phase("Making vectors", n) as step:
+                return self.compute(items, step)
+        keys = [hashlib.sha256(self.content(item)).digest() for item in items]
+        with opened(self.identity) as cache:
+            known = cache.get(keys)
+            unknown = {key: item for key, item in zip(keys, items, strict=True) if key not in known}
+            with phase("Making vectors", len(unknown)) as step:
+                for start in range(0, len(unknown), CHUNK):
+                    some = list(unknown)[start : start + CHUNK]
+                    vectors = self.compute([unknown[key] for key in some], step)
+                    found = dict(zip(some, vectors, strict=True))
+                    cache.put(found)
+                    known |= found
+        lengths = {len(vector) for vector in known.values()}
+        if len(lengths) != 1:
+            raise ValueError(f"The vectors of the items have different lengths: {sorted(lengths)}.")
+        (m,) = lengths
+        require(4 * m * n, f"the {m} numbers of each of {n} items", "Use fewer items.")
+        return np.array([known[key] for key in keys], dtype=np.float32)
 
 
-def _stacked(known: dict[bytes, Array], keys: list[bytes]) -> Array:
-    lengths = {len(vector) for vector in known.values()}
-    if len(lengths) != 1:
-        raise ValueError(f"The vectors of the items have different lengths: {sorted(lengths)}.")
-    (m,) = lengths
-    require(4 * m * len(keys), f"the {m} numbers of each of {len(keys)} items", "Use fewer items.")
-    vectors = np.empty((len(keys), m), dtype=np.float32)
-    for row, key in enumerate(keys):
-        vectors[row] = known[key]
-    return vectors
+@dataclass(frozen=True)
+class Function(Extractor):
+    """A function of the user, called with X as it was given; it returns an array of shape (n, m)."""
+
+    kind: ClassVar[str] = "numbers of a function"
+    function: Callable[[Any], Any]
+
+    @property
+    def name(self) -> str:
+        """The function's own name."""
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def compute(self, items: Sequence[Any], step: Step) -> Array:
+        """Call the function; refuse a result that is not one row for each item."""
+        vectors, n = np.asarray(self.function(items)), n_items(items)
+        if vectors.ndim != 2 or len(vectors) != n:
+            raise ValueError(f"features must return an array of shape ({n}, m); {self.name} gave {vectors.shape}.")
+        return vectors
+
+
+@dataclass(frozen=True)
+class FromFile(Extractor):
+    """Vectors of a ``.npy`` file, row by row those of the items."""
+
+    kind: ClassVar[str] = "numbers of a file"
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The file."""
+        return self.path
+
+    def compute(self, items: Sequence[Any], step: Step) -> Array:
+        """Read the file; refuse one with another number of rows."""
+        vectors, n = read_table(self.path).X, n_items(items)
+        if len(vectors) != n:
+            problem = (
+                f"holds {counted(len(vectors), 'vector')}, and there {'is 1 item' if n == 1 else f'are {n} items'}"
+            )
+            raise FileError(self.path, f"{problem}; write one row for each, in their order")
+        return vectors
+
+
+def n_items(items: Any) -> int:
+    """Return the number of items, of lists and arrays."""
+    shape = getattr(items, "shape", None)
+    return int(shape[0]) if shape else len(items)

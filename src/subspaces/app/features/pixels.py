@@ -1,27 +1,30 @@
-"""Pictures as items: files, arrays of pixels, or rows with a shape; and their pixels as vectors."""
+"""Pictures as items of an extractor: files, arrays of pixels, or rows with a shape; pixels as vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from subspaces.app.features.extractor import Extractor, Progress, Shape
+from subspaces.app.features.extractor import Extractor, Shape
 from subspaces.app.files.image_files import common_size, load_image, shown_size
 from subspaces.utils.files import FileError, check_regular, printable
 from subspaces.utils.memory import require
+from subspaces.utils.progress import Step
 from subspaces.utils.types import Array
 
+Result = TypeVar("Result")
 Item = Path | Array
 """A picture: its file, or its pixels (height, width) or (height, width, 3) as whole numbers to 255 or from 0 to 1."""
 
 
 def pictures(X: Any, image_shape: Shape = None) -> Sequence[Item]:
-    """What is meant by X, picture by picture.
+    """Return the pictures of X one by one.
 
     Parameters
     ----------
@@ -62,7 +65,7 @@ def _shaped(rows: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _bounded(images: Array) -> Array:
-    """Pixels from 0 to 255 in uint8 or 0 to 1 in float32; refuses values that are neither."""
+    """Return pixels from 0 to 255 in uint8 or 0 to 1 in float32; refuse values that are neither."""
     if images.dtype == np.uint8 or not images.size:
         return images
     low, high = float(images.min()), float(images.max())
@@ -72,7 +75,7 @@ def _bounded(images: Array) -> Array:
 
 
 def identified(item: Item) -> bytes:
-    """What tells a picture from others: the bytes of its file, or its pixels and their shape."""
+    """Return the bytes that identify a picture: of its file, or its pixels with their shape."""
     if isinstance(item, Path):
         try:
             return item.read_bytes()
@@ -82,9 +85,9 @@ def identified(item: Item) -> bytes:
 
 
 def as_rgb(item: Item, size: tuple[int, int] | None) -> Array:
-    """A picture in colour as float32 from 0 to 1, of this height and width (None: its own), cut to the middle."""
+    """Return a picture in colour as float32 from 0 to 1, of this height and width (None: its own), centre-cropped."""
     if isinstance(item, Path):
-        return _from_file(item, size, True)
+        return _decoded(item, partial(load_image, item, size, True))
     from PIL import Image, ImageOps
 
     if size is not None:
@@ -97,9 +100,9 @@ def as_rgb(item: Item, size: tuple[int, int] | None) -> Array:
     return np.clip(values if values.ndim == 3 else np.dstack([values] * 3), 0, 1)
 
 
-def _from_file(path: Path, size: tuple[int, int] | None, color: bool) -> Array:
+def _decoded(path: Path, read: Callable[[], Result]) -> Result:
     try:
-        return load_image(path, size, color)
+        return read()
     except FileNotFoundError:
         raise FileError(path, "no such file; check the name and the folder") from None
     except Exception as error:  # decoders meet damaged bytes in too many ways to list
@@ -113,23 +116,21 @@ class Pixels(Extractor):
     kind: ClassVar[str] = "pixels"
     size: tuple[int, int] | None = None
 
-    @property
-    def name(self) -> str:
-        """As it is asked for."""
-        return "pixels"
+    name = "pixels"
 
     def items(self, X: Any, image_shape: Shape = None) -> Sequence[Item]:
-        """The pictures; rows of numbers stay what they are."""
+        """Return the pictures; rows of numbers stay what they are."""
         return list(X) if getattr(X, "ndim", 0) == 2 else pictures(X, image_shape)
 
     def fit(self, items: Sequence[Item]) -> Self:
         """Settle the size that files are brought to, by the rule of the reader."""
         if not len(items) or not isinstance(items[0], Path):
             return self
-        return replace(self, size=common_size([_size_of(Path(str(item))) for item in items]))
+        paths = [Path(str(item)) for item in items]
+        return replace(self, size=common_size([_decoded(path, partial(shown_size, path)) for path in paths]))
 
-    def compute(self, items: Sequence[Item], progress: Progress = None) -> Array:
-        """Pixels, row by row."""
+    def compute(self, items: Sequence[Item], step: Step) -> Array:
+        """Return the pixels, row by row."""
         if not len(items) or not isinstance(items[0], Path):
             array = np.asarray(items)
             return array.reshape(len(array), -1)
@@ -137,14 +138,7 @@ class Pixels(Extractor):
         require(4 * size[0] * size[1] * len(items), f"the pixels of {len(items)} images", "Use fewer images.")
         rows = np.empty((len(items), size[0] * size[1]), dtype=np.float32)
         for i, item in enumerate(items):
-            rows[i] = _from_file(Path(str(item)), size, False).reshape(-1)
-            if progress is not None:
-                progress(i + 1, len(items))
+            path = Path(str(item))
+            rows[i] = _decoded(path, partial(load_image, path, size, False)).reshape(-1)
+            step()
         return rows
-
-
-def _size_of(path: Path) -> tuple[int, int]:
-    try:
-        return shown_size(path)
-    except Exception as error:
-        raise FileError(path, f"cannot be decoded ({printable(' '.join(str(error).split()), 100)})") from error

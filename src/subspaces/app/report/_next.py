@@ -17,13 +17,23 @@ MOST_NUMBERS = 3
 Option = tuple[str, str | None]
 """An option with its value, None for a switch; a file is the value of the option "" (nothing)."""
 
-SWITCHES = {"--color", "--grey", "--image", "--motion", "--header", "--no-header"}
-OUTPUTS = {"-o", "--output", "--report", "--tables", "--tree", "--overlay", "--sort-into", "--save"}
-OUTPUT_SWITCHES = {"--force", "--json", "-q", "--quiet", "--link", "--debug"}
+SWITCHES = {"--image", "--motion"}
+OUTPUTS = {"-o", "--output", "--report", "--sort-into", "--save"}
+OUTPUT_SWITCHES = {"--force", "--json", "-q", "--quiet", "--debug"}
 NUMBER = {"-k", "--clusters"}
 TRUTH = {"--label", "--truth"}
-READING = TRUTH | {"", "--id", "--ignore", "--array", "--sheet", "--header", "--no-header", "--decimal"}
-READING |= {"--text", "--features"}
+READING = {
+    "",
+    *TRUTH,
+    "--id",
+    "--ignore",
+    "--array",
+    "--sheet",
+    "--keep",
+    "--missing",
+    "--text",
+    "--features",
+}
 """Options that say how files are read, which ``subspaces explore`` has too."""
 
 
@@ -130,8 +140,8 @@ def parsed(text: str) -> list[Option]:
 
     Examples
     --------
-    >>> parsed("subspaces cluster 'my photos' -k 3 --color --report=a.html")
-    [('', 'my photos'), ('-k', '3'), ('--color', None), ('--report', 'a.html')]
+    >>> parsed("subspaces cluster 'my photos' -k 3 --image --report=a.html")
+    [('', 'my photos'), ('-k', '3'), ('--image', None), ('--report', 'a.html')]
     """
     words = iter(shlex.split(text)[2:])
     found: list[Option] = []
@@ -153,8 +163,8 @@ def command(options: Iterable[Option], added: Sequence[str], name: str = "cluste
 
     Examples
     --------
-    >>> command([("", "my photos"), ("--color", None)], ["-k", "3"])
-    "subspaces cluster 'my photos' --color -k 3"
+    >>> command([("", "my photos"), ("--image", None)], ["-k", "3"])
+    "subspaces cluster 'my photos' --image -k 3"
     """
     words = [word for option, value in options for word in (option, value) if word]
     return shlex.join(["subspaces", name, *words, *added])

@@ -1,0 +1,110 @@
+"""A task of ``subspaces cluster``, checked before a file is read; the estimator for it; its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import typer
+
+from subspaces import registry
+from subspaces.app.cli._common import refuse
+from subspaces.app.cli._features import Features
+from subspaces.app.cli._inputs import Inputs
+from subspaces.app.cli._options import AUTO, Reading
+from subspaces.utils.spelling import counted
+
+if TYPE_CHECKING:
+    from subspaces.app.files import Dataset
+    from subspaces.applications.hyperspectral import ImageClusters
+    from subspaces.engine.confidence import Summary
+
+CHOSEN = ("kernel", "reg", "n_nonzero", "scaling", "assign_labels")
+"""Parameters of KTRR that are chosen from the points when no method was named and others of them are given."""
+
+POINT_BYTES = 1000
+"""Bytes that describing and writing the result takes for each point, measured."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Files, how they are read, and the method with its parameters."""
+
+    inputs: Inputs
+    reading: Reading
+    features: Features
+    method: str
+    n_clusters: int | str | None
+    parameters: dict[str, Any]
+    is_image: bool = False
+    is_motion: bool = False
+    mask: Path | None = None
+    chooses: bool = False
+
+    def with_parameters(self, method: str, parameters: dict[str, Any]) -> Self:
+        """Return the same task for another method or with other parameters."""
+        return replace(self, method=method, parameters=parameters)
+
+    def estimator(self, n_samples: int | None) -> Any:
+        """Return the estimator, unfitted; check that its parameters go together. `n_samples` is None for streams.
+
+        Where the task `chooses`, KTRR chooses the parameters that are not given from the points; else they are the
+        defaults of the class, as in Python.
+        """
+        method, given = self.method, dict(self.parameters)
+        k: Any = self.n_clusters
+        methods = (AUTO, *registry.names(*registry.SHALLOW))
+        if method not in methods:
+            raise refuse("--method", f"'{method}' is not one of {', '.join(methods)}")
+        if isinstance(k, int) and not 1 <= k <= (n_samples or k):
+            found = f"{counted(k, 'cluster')} of {counted(n_samples or 0, 'point')}"
+            raise refuse("-k", f"{found}; ask for {'fewer' if k > 0 else 'more'}")
+        from subspaces import KTRR, TRR, SubspaceClustering
+
+        cls = SubspaceClustering if method == AUTO else registry.load(method)
+        known = cls().get_params()
+        for name in given:
+            if name in ("effort", "scaling", "random_state") and name not in known:
+                raise refuse("--seed" if name == "random_state" else name, f"has no meaning for the method {method}")
+            if name not in known:
+                names = ", ".join(key for key in known if key != "n_clusters")
+                raise refuse("--set", f"'{name}' is no parameter of the method {method}, which has {names}")
+        if given.get("scaling") == "none":
+            given["scaling"] = None
+        if cls is SubspaceClustering:
+            return cls(n_clusters=None if k == AUTO else k, **given)
+        can_choose = n_samples is not None and issubclass(cls, KTRR | TRR)  # that needs all points in memory
+        if self.chooses and can_choose:
+            k = AUTO if k is None else k
+            given = {**{name: AUTO for name in CHOSEN if name in known}, **given}
+        elif AUTO in (k, *given.values()) and not can_choose:
+            raise refuse("--method", f"auto has no meaning for the method {method} here")
+        if k is None and "assign_labels" not in known:
+            raise refuse("-k", f"the method {method} needs the number of clusters")
+        if k is None and given.setdefault("assign_labels", "modularity") != "modularity":
+            raise refuse("-k", f"assign_labels={given['assign_labels']} needs the number of clusters; add -k")
+        return cls(n_clusters=k, **given)
+
+
+def fit(estimator: Any, X: Any) -> None:
+    """Fit; a parameter out of its range is the fault of the command."""
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    try:
+        estimator.fit(X)
+    except InvalidParameterError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run; files that are read piece by piece have neither `data` nor `summary`."""
+
+    document: dict[str, Any]
+    estimator: Any
+    data: Dataset | None = None
+    summary: Summary | None = None
+    reading: str = ""  # lines of Python that read the points
+    image: ImageClusters | None = None
+    tracks: Any = None  # with their gaps
