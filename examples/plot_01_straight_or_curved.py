@@ -43,4 +43,4 @@ for row, (name, (X, y)) in zip(axes, data.items(), strict=True):
 # %%
 # The linear method is the right one for lines, the kernel for curves and rings, and k-means, which looks for balls,
 # for neither. Real data are rarely as clear: on faces under changing light, a linear subspace by physics, TRR is
-# ahead of KTRR; on objects seen from all sides it is behind (:doc:`/which_method`).
+# ahead of KTRR; on objects seen from all sides it is behind (:doc:`/choosing`).

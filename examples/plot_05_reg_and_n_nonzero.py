@@ -46,4 +46,4 @@ for ax, (name, (X, y)) in zip(axes, data.items(), strict=True):
 # Read along the rows, then along the columns. Two coefficients are too few anywhere: the graph falls to pieces. On
 # digits, from five on, neither number matters much. On the subspaces λ decides: while it is small the coefficients of
 # other subspaces are zero and η may be anything; when it is large they are not, and only an η near the dimension, 5,
-# keeps them out. That is the robustness that truncation buys, and its limit (:doc:`/parameters`).
+# keeps them out. That is the robustness that truncation buys, and its limit (:doc:`/choosing`).

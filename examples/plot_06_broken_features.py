@@ -52,7 +52,7 @@ display = NoiseDisplay.from_estimator(
 # With a width that the damage cannot reach, a twentieth of all entries may be garbage at little loss.
 #
 # The other kind of damage, pixels that turn black or white but stay within the range of the rest, is no case for it:
-# on these small pictures the Gaussian kernel is as good. (On 1024 pixels it is not: :doc:`/methods/ktrr`.)
+# on these small pictures the Gaussian kernel is as good. (On 1024 pixels it is not: :doc:`/methods/ridge`.)
 models.pop("k-means")
 display = NoiseDisplay.from_estimator(
     models, X, y_true=y, corrupt=salt_and_pepper, levels=[0, 0.1, 0.2], level_name="share of black or white pixels"

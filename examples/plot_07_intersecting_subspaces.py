@@ -13,8 +13,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from subspaces import KTRR, SC, TRR, EnSC
 from subspaces.datasets import make_subspaces
-from subspaces.metrics import accuracy
 from subspaces.inspection.plots import AffinityDisplay
+from subspaces.metrics import accuracy
 
 X, y = make_subspaces(5, dimension=6, ambient=9, n_samples=200, random_state=0)
 nearest = NearestNeighbors(n_neighbors=5).fit(X).kneighbors(return_distance=False)

@@ -12,8 +12,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from subspaces import KTRR
-from subspaces.metrics import score_table
 from subspaces.inspection.plots import EmbeddingDisplay
+from subspaces.metrics import score_table
 
 X, y = load_digits(return_X_y=True)
 old, new, y_old, y_new = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)

@@ -54,4 +54,4 @@ ax.legend()
 
 # %%
 # ``solver_`` says which route was taken and ``solver_reason_`` why; the labels of 581,012 and of a million points, and
-# what they cost, are in :doc:`/scale`. Data that do not fit one machine go to Dask: :doc:`/distributed`.
+# what they cost, are in :doc:`/large`. Data that do not fit one machine go to Dask: :doc:`/distributed`.

@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from subspaces import KTRR, show
-from subspaces.metrics import accuracy, score_table
 from subspaces.inspection.scorers import separation, whole
+from subspaces.metrics import accuracy, score_table
 
 X, y = load_wine(return_X_y=True)
 
@@ -46,4 +46,4 @@ for name, search in {"without labels": blind, "with labels": cheating}.items():
 # %%
 # Note what the unlabelled search does: with more coefficients clusters look less separate, so *separation* alone
 # favours a small ``n_nonzero``. Compare settings of one ``n_nonzero`` with it, or use ``"auto"``, whose rule was made
-# for this (:doc:`/parameters`).
+# for this (:doc:`/choosing`).

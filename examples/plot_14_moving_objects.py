@@ -13,9 +13,9 @@ from sklearn.cluster import KMeans
 
 from subspaces import TRR
 from subspaces.datasets import make_motions
-from subspaces.metrics import score_table
 from subspaces.datasets.completion import complete
 from subspaces.inspection.plots import TracksDisplay
+from subspaces.metrics import score_table
 
 n_objects = 4
 X, y = make_motions(n_objects, n_tracks=60, n_frames=20, noise=0.003, missing=0.1, random_state=1)

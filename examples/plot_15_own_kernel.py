@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.cluster import SpectralClustering
 
 from subspaces import KTRR
-from subspaces.metrics import score_table
 from subspaces.inspection.plots import AffinityDisplay
+from subspaces.metrics import score_table
 
 # %%
 # Sequences of four letters from three sources that use each letter equally often; they differ in which letter follows
