@@ -2,7 +2,7 @@ r"""
 What do ``reg`` and ``n_nonzero`` do?
 =====================================
 
-The two numbers of KTRR: ``reg`` (λ) says how hard coefficients are held down while a point is represented,
+The two numbers of KTRR: ``reg`` (λ) says how hard coefficients are held down while a sample is represented,
 ``n_nonzero`` (η) how many of them are kept for the graph. The paper's advice, η about the dimension of the subspaces
 and λ anywhere reasonable, can be looked at: accuracy over a grid, for two kinds of data.
 """

@@ -34,7 +34,7 @@ inside
 figure = show(pipe, X)
 
 # %%
-# A search without labels. A clustering is judged on the points it was made from, so the only split is ``whole(X)``.
+# A search without labels. A clustering is judged on the samples it was made from, so the only split is ``whole(X)``.
 # The criterion prefers what the data separate; with the labels at hand we can see how far that carries.
 grid = {"ktrr__reg": [0.1, 1, 10], "ktrr__n_nonzero": [3, 5, 8, 12]}
 blind = GridSearchCV(pipe, grid, scoring=separation, cv=whole(X)).fit(X)

@@ -101,7 +101,8 @@ def test_links_resolve(page):
 def test_the_checks_can_fail(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
-        "# A title (`x=`)\n[fine](#a-title-x) [gone](gone.md) [no such](#b) `[code](c.md)`\n{doc}`nowhere` {doc}`x <start>`\n"
+        "# A title (`x=`)\n[fine](#a-title-x) [gone](gone.md) [no such](#b) `[code](c.md)`\n"
+        "{doc}`nowhere` {doc}`x <start>`\n"
         "```\n[block](d.md)\n```\n```python\n>>> 1 + 1\n2\n```\n```python\n>>> 1 + 1\n3\n```\n",
         encoding="utf-8",
     )
