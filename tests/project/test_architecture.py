@@ -1,4 +1,4 @@
-"""The package is built as docs/architecture.md says: layers, private names, sizes, depth of classes."""
+"""The package is built as docs/architecture.md says: layers, private names, sizes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from subspaces import registry
-from subspaces.estimators.base import SubspaceClusterer
-
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 MAX_FILE, MAX_FUNCTION = 620, 70
@@ -21,7 +18,6 @@ LONG_FUNCTIONS = {  # mostly docstrings and lists of options
     "subspaces.app.description.describe",
     "subspaces.selection.search.choose",
 }
-MAX_DEPTH = {"graph": 3, "large": 3, "deep": 4}
 
 pytestmark = pytest.mark.skipif(not SOURCE.is_dir(), reason="no source beside the tests")
 
@@ -91,20 +87,6 @@ def test_files_and_functions_are_short():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno >= MAX_FUNCTION
     }
     assert not {name: n for name, n in long.items() if name not in LONG_FUNCTIONS}
-
-
-def depth(cls: type) -> int:
-    """Classes from one of ours up to the base of all estimators, both counted; mixins stand beside that line."""
-    if cls is SubspaceClusterer:
-        return 1
-    return 1 + max((depth(base) for base in cls.__bases__ if issubclass(base, SubspaceClusterer)), default=-1)
-
-
-@pytest.mark.parametrize("entry", registry.METHODS, ids=lambda entry: entry.name)
-def test_classes_are_shallow(entry):
-    if entry.needs:
-        pytest.importorskip("torch", reason="PyTorch is not installed: pip install subspaces[deep]")
-    assert depth(registry.load(entry.name)) <= MAX_DEPTH[entry.kind]
 
 
 def test_every_file_that_the_page_names_exists():

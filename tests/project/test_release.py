@@ -75,7 +75,6 @@ def built(tmp_path_factory):
 def wheel(built):
     """Bytes of each file of the wheel."""
     (path,) = built.glob("*.whl")
-    assert path.name == f"subspaces-{PROJECT['version']}-py3-none-any.whl"
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
@@ -87,7 +86,6 @@ def sdist(built):
     assert path.stat().st_size < 5_000_000
     with tarfile.open(path) as archive:
         members = archive.getmembers()
-    assert all(member.isfile() for member in members)
     return {member.name.split("/", 1)[1]: member.size for member in members}
 
 
