@@ -125,6 +125,7 @@ def test_readme_has_two_commands_and_names_every_extra():
     assert [name for name, _ in marked] == ["demo", "tests"]
     assert text.count("```sh") == 2, "a fresh machine needs two commands; others are said in a sentence"
     assert all(command.startswith("python3 -m venv .venv && .venv/bin/pip install") for _, command in marked)
+    assert [re.search(r"\"(\..*)\"", command)[1] for _, command in marked] == [".[app]", ".[test]"]
     assert ".venv\\Scripts\\subspaces demo" in text, "Windows"
     assert len(text.splitlines()) <= 110
     extras = re.findall(
@@ -237,7 +238,7 @@ def listed_names() -> set[str]:
         for line in LISTED.expanded(read(page)).splitlines():
             if found := re.match(r"\.\. (?:automodule|currentmodule):: ([\w.]+)", line):
                 module = found[1]
-            elif found := re.fullmatch(r"   (\w+)", line):
+            elif module and (found := re.fullmatch(r"   (\w+)", line)):
                 names.add(f"{module}.{found[1]}")
     return names
 
