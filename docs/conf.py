@@ -67,8 +67,8 @@ nitpick_ignore = [
     ("py:func", "data_weight"),
     ("py:func", "outlier_weight"),
     ("py:mod", "subspaces.inspection.plots.style"),
-    ("py:obj", "coefficients_"),  # numpydoc links attributes that are properties, by their bare names
 ]
+nitpick_ignore_regex = [("py:obj", r"\w+_")]  # numpydoc links attributes that are properties, by their bare names
 
 # ---------------------------------------------------------------- gallery
 warnings.filterwarnings("ignore", message=".*non-interactive.*")
