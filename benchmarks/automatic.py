@@ -7,7 +7,7 @@
     python benchmarks/automatic.py --seeds 5                           # every seed of five on the sets of the paper
     python benchmarks/automatic.py --large                             # MNIST, all 60,000, and Covtype, all 581,012
 
-Prints Markdown and draws docs/selection/*.png. The number of clusters is given to everybody. Rows are kept in
+Prints Markdown and writes docs/measured/automatic.json. The number of clusters is given to everybody. Rows are kept in
 benchmarks/results/automatic and not computed again.
 """
 
@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+import measured
 from _automatic import peers, rule
 from _automatic.sets import Set, all_sets
 from subspaces import KTRR, SubspaceClustering, datasets
@@ -34,7 +35,6 @@ HERE = Path(__file__).resolve()
 BESIDE = HERE.parents[2] / "shared" / "data"
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", BESIDE))
 STORE = HERE.parent / "results" / "automatic"
-PICTURES = HERE.parents[1] / "docs" / "selection"
 Row = dict[str, Any]
 
 
@@ -140,29 +140,6 @@ def gagolews_table(rows: list[Row]) -> None:
     )
 
 
-def pictures(rows: list[Row]) -> None:
-    """A plot per kind of data: the front door, plain KTRR and the best rival on each set."""
-    import matplotlib.pyplot as plt
-
-    PICTURES.mkdir(exist_ok=True)
-    for kind in dict.fromkeys(r["kind"] for r in rows):
-        part = sorted((r for r in rows if r["kind"] == kind), key=lambda r: r["ac"])
-        figure, ax = plt.subplots(figsize=(6.4, 1.2 + 0.2 * len(part)), layout="constrained")
-        places = np.arange(len(part))
-        plain = [100 * r["rivals"]["KTRR, defaults"][0] for r in part]
-        rival = [100 * best_rival(r) for r in part]
-        ax.hlines(places, rival, [100 * r["ac"] for r in part], color="0.8", zorder=0)
-        ax.plot(rival, places, "s", color="#d55e00", markersize=4, label="best of ten rivals, by labels")
-        ax.plot(plain, places, "o", markerfacecolor="none", color="0.4", markersize=5, label="KTRR, defaults")
-        ax.plot([100 * r["ac"] for r in part], places, "o", color="#0072b2", markersize=6, label="SubspaceClustering")
-        ax.set(xlabel="accuracy in %", title=kind, xlim=(0, 102), ylim=(-1, len(part)))
-        names = [r["name"].removeprefix("gagolews/") for r in part]
-        ax.set_yticks(places, [f"{n}, k = {r['k']}" for n, r in zip(names, part, strict=True)], fontsize=7)
-        ax.legend(fontsize=7, loc="upper left")
-        figure.savefig(PICTURES / f"{kind.split(',')[0]}.png", dpi=110)
-        plt.close(figure)
-
-
 def cost() -> None:
     """The front door over a plain fit, each the fastest of three, in one run."""
     X = np.asarray(
@@ -248,10 +225,10 @@ def main() -> None:
         if i % parts == number and (arguments.sets is None or data.name.startswith(tuple(arguments.sets))):
             rows += [row_of(data, k) for k in data.numbers]
     if parts == 1:
-        main_table(rows)
+        with measured.kept("automatic", folders=measured.SEARCH):
+            main_table(rows)
         constants_table(rows)
         gagolews_table(rows)
-        pictures(rows)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 A threshold is judged by the share of sets whose number comes within 10 % of the number of classes, then by the mean
 adjusted Rand index; "left out" is what the threshold scores that all other families of sets ask for. The tables go to
-docs/number/communities.md.
+docs/measured/communities.json.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
+import measured
 from _automatic.sets import Set, all_sets
 from _number.fit import family_of
 from subspaces import KTRR
@@ -24,7 +25,6 @@ from subspaces.spectral.partition import cut_by_modularity, distinct_communities
 
 HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))
-PAGE = HERE.parents[1] / "docs" / "number" / "communities.md"
 SHARES = (0.0, 0.7, 0.6, 0.5, 0.45, 0.4, 0.3, 0.2)
 """Of chance's edges, from which two communities are one; 0 stands for communities as they are."""
 HEAD = "| within 10 %, within 30 %, ARI | sets | as found | half of chance | left out |\n|---|---:|---:|---:|---:|"
@@ -68,7 +68,7 @@ def main() -> None:
     chosen = np.array([best(table[family != one]) for one in family])
     left_out = table[np.arange(len(table)), chosen]
     half = SHARES.index(0.5)
-    lines = ["# Communities that are distinct", "", "Written by `python benchmarks/communities.py`.", "", HEAD]
+    lines = [HEAD]
     for name in [*dict.fromkeys(kinds), "all"]:
         part = np.full(len(kind), True) if name == "all" else kind == name
         cells = (cell(table[part, 0]), cell(table[part, half]), cell(left_out[part]))
@@ -76,8 +76,8 @@ def main() -> None:
     asked = ", ".join(f"{SHARES[i]:g} ({int((chosen == i).sum())} sets)" for i in np.unique(chosen))
     lines += ["", f"What the others ask for: {asked}.", "", "| share of chance | all sets |", "|---:|---:|"]
     lines += [f"| {share:g} | {cell(table[:, i])} |" for i, share in enumerate(SHARES)]
-    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(*lines, sep="\n")
+    with measured.kept("communities"):
+        print(*lines, sep="\n")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+import measured
 from _automatic.sets import Set, all_sets
 from _number import fit, nulls
 from subspaces import SubspaceClustering
@@ -30,7 +31,6 @@ HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))
 STORE = HERE.parent / "results" / "confidence"
 FITTED = HERE.parents[1] / "src" / "subspaces" / "calibrated.py"
-PICTURE = HERE.parents[1] / "docs" / "number" / "reliability.png"
 MOST = 400
 """Points of a set that count, so that large sets do not decide alone."""
 
@@ -112,8 +112,7 @@ def calibration_error(p: np.ndarray, right: np.ndarray, w: np.ndarray) -> float:
     return sum(abs(np.sum(w[place == b] * (p - right)[place == b])) for b in range(10)) / w.sum()
 
 
-def print_table(rows: list[dict[str, Any]], picture: bool) -> None:
-    curves = {}
+def print_table(rows: list[dict[str, Any]]) -> None:
     real = [i for i, row in enumerate(rows) if row["kind"] not in ("null", "doubtful")]
     none = [i for i, row in enumerate(rows) if row["kind"] == "null"]
     right = [row["right"].astype(float) for row in rows]
@@ -123,39 +122,12 @@ def print_table(rows: list[dict[str, Any]], picture: bool) -> None:
         p = left_out(rows, n_columns)
         P, R = np.concatenate([p[i] for i in real]), np.concatenate([right[i] for i in real])
         W = np.concatenate([np.full(len(p[i]), 1 / len(p[i])) for i in real])
-        curves[title] = P, R, W
         chance = np.mean([p[i].mean() for i in none]), np.mean([right[i].mean() for i in none])
         means = f"{np.average(P, weights=W):.2f} | {np.average(R, weights=W):.2f} | {chance[0]:.2f}, {chance[1]:.2f}"
         print(f"| {title} | {calibration_error(P, R, W):.3f} | {means} |")
         far = sorted(real, key=lambda i: -abs(p[i].mean() - right[i].mean()))[:8]
         told = "; ".join(f"{rows[i]['name']} {p[i].mean():.2f} of {right[i].mean():.2f}" for i in far)
         print(f"<!-- farthest: {told} -->")
-    if picture:
-        draw(curves)
-
-
-def draw(curves: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]) -> None:
-    import matplotlib.pyplot as plt
-
-    PICTURE.parent.mkdir(exist_ok=True)
-    figure, ax = plt.subplots(figsize=(4.8, 4.4), layout="constrained")
-    ax.plot([0, 1], [0, 1], color="0.7", linewidth=1)
-    for (title, (p, right, w)), color in zip(curves.items(), ("#d55e00", "#0072b2"), strict=True):
-        place = np.minimum((10 * p).astype(int), 9)
-        full = [b for b in range(10) if w[place == b].sum() > 0.002 * w.sum()]
-        x = [np.average(p[place == b], weights=w[place == b]) for b in full]
-        y = [np.average(right[place == b], weights=w[place == b]) for b in full]
-        ax.plot(x, y, "o-", color=color, label=f"{title} (error {calibration_error(p, right, w):.3f})")
-    ax.set(
-        xlabel="confidence",
-        ylabel="share of labels that are right",
-        title="families of data sets left out",
-        xlim=(0, 1),
-        ylim=(0, 1),
-    )
-    ax.legend(loc="upper left", fontsize=8)
-    figure.savefig(PICTURE, dpi=120)
-    plt.close(figure)
 
 
 def as_module(by_graph: np.ndarray, by_search: np.ndarray) -> str:
@@ -187,7 +159,8 @@ def main() -> None:
     found = [features_of(one, i) for i, one in data if i % parts == number]
     rows = [row for row in found if row is not None]
     if parts == 1:
-        print_table(rows, picture=True)
+        with measured.kept("confidence", folders=measured.SEARCH):
+            print_table(rows)
         if arguments.write:
             FITTED.write_text(as_module(weights_of(rows, 5), weights_of(rows, 8)))
 

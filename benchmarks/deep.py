@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+import measured
 from subspaces import KTRR, SSC, TRR, EnSC
 from subspaces.engine.plan import Plan
 from subspaces.engine.run import FitResult, run
@@ -236,7 +237,8 @@ def main() -> None:
     parser.add_argument("--cell", action="store_true", help="run one cell here and print it")
     arguments = parser.parse_args()
     if arguments.table:
-        print(table())
+        with measured.kept("deep", folders=(*measured.LIBRARY, "deep")):
+            print(table())
         return
     if arguments.cell:
         print(json.dumps(cell(arguments.data[0], arguments.methods[0], arguments.seeds[0])))

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from _peers.measure import in_child, measured, with_threads
+from child import in_child, measured, with_threads
 from subspaces import registry
 from subspaces.datasets import make_subspaces
 from subspaces.utils import memory

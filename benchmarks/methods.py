@@ -2,12 +2,12 @@
 
     SUBSPACES_DATA=folder python benchmarks/methods.py                 # everything, resumes where it stopped
     python benchmarks/methods.py --data yaleb10 --methods ktrr ssc     # a part
-    python benchmarks/methods.py --table > docs/methods_measured.md    # the table from what has been run
+    python benchmarks/methods.py --table                               # docs/measured/methods.json of what has been run
+    python benchmarks/methods.py --small                               # docs/measured/small.json: a minute, no download
 
 The grid is chosen by accuracy, as the paper did, which favours methods with larger grids: the result of the defaults
 stands beside it. Each finished cell is a line of ``results/methods.jsonl``; seconds are CPU time of one fit: run it
-with ``OMP_NUM_THREADS=1``. Lines without ``"clock": "cpu"`` are from before that, in wall time, and only compared among
-themselves.
+with ``OMP_NUM_THREADS=1``. Then ``python benchmarks/measured.py`` copies the tables into the pages.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, load_iris, load_wine
 
+import measured
 from subspaces import registry
+from subspaces.datasets import make_spheres, make_subspaces
 from subspaces.metrics import clustering_scores
 
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -107,50 +110,42 @@ def run(data: str, X: np.ndarray, y: np.ndarray, method: str, parameters: dict[s
         "parameters": parameters,
         **{name: scores[name] for name in ("accuracy", "nmi", "ari", "f_score")},
         "seconds": round(seconds, 3),
-        "clock": "cpu",
         "timings": {stage: round(value, 3) for stage, value in getattr(model, "timings_", {}).items()},
         "warnings": sorted({str(w.message)[:120] for w in caught}),
     }
 
 
 def finished() -> dict[str, dict[str, Any]]:
-    if not RESULTS.exists():
-        return {}
-    rows = [renamed(json.loads(line)) for line in RESULTS.read_text().splitlines()]
-    return {key(row["data"], row["method"], row["parameters"], row.get("clock", "wall")): row for row in rows}
+    rows = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+    return {key(row["data"], row["method"], row["parameters"]): row for row in rows}
 
 
-RENAMED = {**dict.fromkeys(("lrr1", "lrr2", "latlrr", "klrr"), "error_weight"), "smce": "reg"}
+def key(data: str, method: str, parameters: dict[str, Any]) -> str:
+    return json.dumps([data, method, parameters], sort_keys=True)
 
 
-def renamed(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with the names that parameters have now; SC's bandwidth was σ of exp(−d²/(2σ²))."""
-    parameters = dict(row["parameters"])
-    if row["method"] in RENAMED and "reg" in parameters:
-        parameters = {RENAMED[row["method"]] if name == "reg" else name: value for name, value in parameters.items()}
-    if row["method"] == "sc" and parameters.get("bandwidth") in (0.1, 0.2, 0.4, 0.8):
-        parameters["bandwidth"] = round(float(parameters["bandwidth"] * np.sqrt(2)), 2)
-    return {**row, "parameters": parameters}
+COLUMNS = (
+    "data",
+    "method",
+    "best AC / NMI / ARI / F",
+    "paper AC",
+    "setting",
+    "defaults AC / NMI",
+    "s",
+    "× KTRR",
+    "paper ×",
+)
 
 
-def key(data: str, method: str, parameters: dict[str, Any], clock: str = "cpu") -> str:
-    return json.dumps([data, method, parameters, clock], sort_keys=True)
-
-
-def table(rows: list[dict[str, Any]]) -> str:
-    header = (
-        "| data | method | best AC / NMI / ARI / F | paper AC | setting | defaults AC / NMI | s | × KTRR | paper × |"
-    )
-    lines = [header, "|---" * 9 + "|"]
+def table(rows: list[dict[str, Any]]) -> list[list[str]]:
+    found = []
     for data in DATA:
         of_data = [row for row in rows if row["data"] == data]
+        ktrr = [row["seconds"] for row in of_data if row["method"] == "ktrr"]
         for method in ["k-means", *GRID]:
             of_method = [row for row in of_data if row["method"] == method]
             if not of_method:
                 continue
-            clock = "cpu" if any("clock" in row for row in of_method) else None
-            of_method = [row for row in of_method if row.get("clock") == clock]
-            ktrr = [row["seconds"] for row in of_data if row["method"] == "ktrr" and row.get("clock") == clock]
             best = max(of_method, key=lambda row: row["accuracy"])
             default = next((row for row in of_method if not row["parameters"]), None)
             setting = ", ".join(f"{name} {value}" for name, value in best["parameters"].items()) or "defaults"
@@ -160,9 +155,32 @@ def table(rows: list[dict[str, Any]]) -> str:
             paper = PAPER.get(method, {}).get(data)
             paper_ac = f"{paper[0]:.1f}" if paper else ""
             paper_ratio = f"{paper[1] / PAPER['ktrr'][data][1]:.1f}" if paper else ""
-            cells = [data, method, scores, paper_ac, setting, plain, f"{best['seconds']:.2f}", ratio, paper_ratio]
-            lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            found.append([data, method, scores, paper_ac, setting, plain, f"{best['seconds']:.2f}", ratio, paper_ratio])
+    return found
+
+
+def small_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    digits = load_digits(return_X_y=True)
+    return {
+        "iris": load_iris(return_X_y=True),
+        "wine": load_wine(return_X_y=True),
+        "digits": (digits[0][::3], digits[1][::3]),
+        "unions": make_subspaces(5, dimension=4, ambient=30, n_samples=60, noise=0.02, random_state=0),
+        "crossing": make_subspaces(3, dimension=4, ambient=6, n_samples=100, random_state=0),
+        "spheres": make_spheres(2, dimension=2, n_samples=150, random_state=0),
+    }
+
+
+def small() -> None:
+    """Write the accuracy of every method with its defaults on sets that need no download."""
+    sets = small_sets()
+    constant = ["one label for all", *(f"{100 * np.bincount(y).max() / len(y):.1f}" for _, y in sets.values())]
+    rows = [constant]
+    for method in ("k-means", *registry.names(*registry.SHALLOW)):
+        name = method if method == "k-means" else registry.entry_of(method).class_name
+        rows.append([name, *(f"{run(data, X, y, method, {})['accuracy']:.1f}" for data, (X, y) in sets.items())])
+        print(*rows[-1], flush=True)
+    measured.save("small", ["accuracy, %", *sets], rows, folders=(*measured.LIBRARY, "datasets", "metrics"))
 
 
 def main() -> None:
@@ -171,10 +189,13 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", default=["k-means", *GRID])
     parser.add_argument("--defaults", action="store_true", help="leave the grid out")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--small", action="store_true")
     arguments = parser.parse_args()
+    if arguments.small:
+        return small()
     done = finished()
     if arguments.table:
-        print(table(list(done.values())))
+        measured.save("methods", COLUMNS, table(list(done.values())))
         return
     RESULTS.parent.mkdir(exist_ok=True)
     for data in arguments.data:

@@ -1,6 +1,6 @@
 """Motion segmentation: error of every method on the sequences of Hopkins155 that are at hand.
 
-    SUBSPACES_DATA=folder OMP_NUM_THREADS=1 python benchmarks/motion.py        # prints the tables of docs/motion.md
+    SUBSPACES_DATA=folder OMP_NUM_THREADS=1 python benchmarks/motion.py        # and docs/measured/motion.json
 
 One setting for all sequences and each method; the number of motions is given. Seconds are those of one processor. The
 second table is the evidence for the setting of TRR: each of two halves of the films (sequences that are parts of one
@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 
+import measured
 from subspaces import KTRR, LRR2, LSA, LSR1, LSR2, SC, SMCE, SSC, SSCOMP, TRR, EnSC, SubspaceClustering
 from subspaces.metrics import accuracy
 from subspaces.selection.criteria import support
@@ -101,8 +102,8 @@ def main() -> None:
         names = sorted(name[:-2] for name in found.files if name.endswith("_X"))
         films = [Film(name, found[f"{name}_X"].astype(np.float64), found[f"{name}_y"]) for name in names]
     print(f"{sum(are_tracks(film.X) for film in films)} of {len(films)} films are recognised.\n")
-    print(table(films))
-    print()
+    with measured.kept("motion", folders=measured.SEARCH):
+        print(table(films))
     found = {setting: labels_of(films, partial(trr, *setting)) for setting in product(DIMENSIONS, REGS, POWERS)}
     print(judged(films, found))
     print()

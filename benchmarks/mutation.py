@@ -5,7 +5,7 @@
 
 Runs in a copy of the checkout (``--folder``, one per module), because mutmut writes there. mutmut chooses the tests
 that reach the mutated function, among those of the module; texts of errors and warnings are not mutated. Needs
-``pip install mutmut`` (3.8). What kinds of change survive, and why they may, is in docs/mutation.md.
+``pip install mutmut`` (3.8).
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+import measured
 from _automatic.sets import Set, all_sets
 from _number import drills, fit, nulls, rivals
 from subspaces.selection import count
@@ -77,15 +78,18 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="*", default=(), help="of the drills: these only")
     arguments = parser.parse_args()
     if arguments.drills:
-        return drills.print_table(arguments.drills, arguments.kinds, lambda line: print(line, flush=True))
+        with measured.kept("number_drills", folders=measured.SEARCH):
+            return drills.print_table(arguments.drills, arguments.kinds, print)
     warnings.simplefilter("ignore")
     data = [*all_sets(FOLDER, arguments.more), *nulls.draws()]
     fit.read_index(arguments.more)
     rows = [features_of(one) for one in data]
     left_out = fit.left_out(rows)
-    fit.print_table(left_out)
+    with measured.kept("number", folders=measured.SEARCH):
+        fit.print_table(left_out)
     if arguments.rivals:
-        rivals.print_table(data, left_out, STORE)
+        with measured.kept("number_rivals", folders=measured.SEARCH):
+            rivals.print_table(data, left_out, STORE)
     if arguments.write:
         FITTED.write_text(fit.as_module(*fit.fitted(rows), fit.mass_for(left_out)))
 

@@ -1,22 +1,15 @@
 """Photographs: pixels against the vectors of a network, ours beside k-means and plain neighbours on the same vectors.
 
-    SUBSPACES_DATA=folder OMP_NUM_THREADS=1 python benchmarks/photographs.py tables docs/photographs.md
-    SUBSPACES_DATA=folder python benchmarks/photographs.py folder docs/photographs.md
+    SUBSPACES_DATA=folder OMP_NUM_THREADS=1 python benchmarks/photographs.py        # or names of some sets
 
-Each writes its part of the page between the marks ``<!-- NAME -->`` and ``<!-- end NAME -->``. Results of the first
-are kept in ``build/photographs.json``, so that it can be interrupted; names of sets after the page do only these. The
-second makes 2,000 PNG files of COIL100, enlarged to 256 pixels, and runs the command on them: with an empty cache,
-then again.
+Results are kept in ``build/photographs.json``, so that it can be interrupted.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +23,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import normalize
 
+import measured
 from subspaces import KTRR, SubspaceClustering
 from subspaces.app.features import vectors_of
 from subspaces.metrics import accuracy, normalized_mutual_info
@@ -173,7 +167,7 @@ def rows() -> Iterator[tuple[str, str, str, bool]]:
                         yield name, features, method, known
 
 
-def measured(only: list[str]) -> dict[str, Any]:
+def scores(only: list[str]) -> dict[str, Any]:
     """Everything that was measured, now or before."""
     found: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     KEPT.parent.mkdir(exist_ok=True)
@@ -253,57 +247,13 @@ def rules(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def timed_folder() -> str:
-    """From the command to the report for 2,000 photographs."""
-    from PIL import Image
-
-    images, y = stored("coil100_32x32")
-    chosen = np.sort(np.random.default_rng(0).choice(len(images), 2000, replace=False))
-    lines = ["| run | seconds | processor seconds | peak memory |", "|---|---|---|---|"]
-    with tempfile.TemporaryDirectory() as place:
-        photos, cache = Path(place, "photos"), Path(place, "cache")
-        photos.mkdir()
-        for i in chosen:
-            picture = Image.fromarray(np.rint(255 * images[i]).astype(np.uint8)).resize((256, 256))
-            picture.save(photos / f"{y[i]:03d}_{i:04d}.png")
-        command = [sys.executable, "-m", "subspaces.app.cli", "cluster", str(photos), "--force"]
-        command += ["--report", str(Path(place, "out.html")), "-o", str(Path(place, "labels.csv"))]
-        for run, more in (("first", []), ("again", []), ("pixels", ["--features", "pixels"])):
-            before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-            code = (
-                "import resource, runpy, sys; sys.argv = sys.argv[1:]\n"
-                "try: runpy.run_module('subspaces.app.cli', run_name='__main__')\n"
-                "finally: print('PEAK', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
-            )
-            words = [sys.executable, "-c", code, *command[2:], *more]
-            done = subprocess.run(
-                words, env={**os.environ, "SUBSPACES_CACHE": str(cache)}, capture_output=True, text=True, check=True
-            )
-            seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-            used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            peak = int(done.stderr.split("PEAK")[1]) / 1e6
-            print(done.stdout, flush=True)
-            name = {"first": "network, first time", "again": "network, again", "pixels": "pixels"}[run]
-            lines.append(f"| {name} | {seconds:.0f} | {used:.0f} | {peak:.2f} GB |")
-    return "\n".join(lines)
-
-
-def put(page: Path, parts: dict[str, str]) -> None:
-    text = page.read_text()
-    for name, part in parts.items():
-        start, end = f"<!-- {name} -->\n", f"<!-- end {name} -->"
-        before, _, rest = text.partition(start)
-        text = before + start + part + "\n" + end + rest.partition(end)[2]
-    page.write_text(text)
-
-
 def main() -> None:
-    what, page, *only = sys.argv[1:]
-    if what == "tables":
-        found = measured(only)
-        put(Path(page), {"scores": table(found), "rules": rules(found)})
-    else:
-        put(Path(page), {"folder": timed_folder()})
+    found = scores(sys.argv[1:])
+    folders = (*measured.SEARCH, "app/features")
+    with measured.kept("photographs", folders=folders):
+        print(table(found))
+    with measured.kept("photographs_rules", folders=folders):
+        print(rules(found))
 
 
 if __name__ == "__main__":

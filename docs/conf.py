@@ -30,7 +30,6 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "paper_maths",
-    "measured",
     "listed",
     "commands",
 ]
@@ -68,8 +67,8 @@ nitpick_ignore = [
     ("py:func", "data_weight"),
     ("py:func", "outlier_weight"),
     ("py:mod", "subspaces.inspection.plots.style"),
-    ("py:obj", "coefficients_"),  # numpydoc links attributes that are properties, by their bare names
 ]
+nitpick_ignore_regex = [("py:obj", r"\w+_")]  # numpydoc links attributes that are properties, by their bare names
 
 # ---------------------------------------------------------------- gallery
 warnings.filterwarnings("ignore", message=".*non-interactive.*")
@@ -100,7 +99,7 @@ html_css_files = ["manual.css"]
 html_context = {"default_mode": "auto"}  # light or dark as the reader's system
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {name: [] for name in ("index", "start", "commands", "architecture")}  # no pages below them
+html_sidebars = {name: [] for name in ("index", "start", "commands", "architecture")}
 html_theme_options = {
     "logo": {"text": "subspaces"},
     "show_prev_next": True,
@@ -126,26 +125,6 @@ def escape_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: l
             lines[i] = "".join(part if part.startswith("``") else part.replace("|", r"\|") for part in parts)
 
 
-TOPICS = ("index", "your_data", "choosing", "large", "more")  # pages that list others
-
-
-def list_pages(app: Any, docname: str, source: list[str]) -> None:
-    """List pages that no table of contents names: those of the methods, and any that is added to this folder.
-
-    They are read on GitHub too, where a table of contents of Sphinx would be in the way.
-    """
-    if docname == "methods/index":
-        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
-    if docname == "more":
-        named = "\n".join((DOCS / f"{name}.md").read_text("utf-8") for name in TOPICS)
-        pages = sorted(page.stem for page in DOCS.glob("*.md"))
-        others = [page for page in pages if page != "index" and not re.search(rf"^{page}$", named, flags=re.M)]
-        folders = sorted({page.parent.name for page in DOCS.glob("*/*.md")} - {"methods", "guide"})
-        listed = ["limits", *others, *(f"{folder}/*" for folder in folders)]
-        source[0] = source[0].replace("\nlimits\n", "\n" + "\n".join(listed) + "\n")
-
-
 def setup(app: Any) -> None:
     """Register what this file adds."""
     app.connect("autodoc-process-docstring", escape_bars)
-    app.connect("source-read", list_pages)

@@ -2,7 +2,7 @@
 Are my clusters straight or curved?
 ===================================
 
-A linear method writes each point as a combination of others. That tells clusters apart when they lie on different
+A linear method writes each sample as a combination of others. That tells clusters apart when they lie on different
 lines or planes through the origin, and fails when they are curves that span the same space. A kernel bends the space
 so that curves become straight (the idea of the paper's Fig. 1). If you do not know which case you have, run
 :class:`~subspaces.TRR` and :class:`~subspaces.KTRR` side by side: the difference is the answer.
@@ -42,5 +42,4 @@ for row, (name, (X, y)) in zip(axes, data.items(), strict=True):
 
 # %%
 # The linear method is the right one for lines, the kernel for curves and rings, and k-means, which looks for balls,
-# for neither. Real data are rarely as clear: on faces under changing light, a linear subspace by physics, TRR is
-# ahead of KTRR; on objects seen from all sides it is behind (:doc:`/which_method`).
+# for neither. Real data are rarely as clear: run both (:doc:`/choosing`).

@@ -12,15 +12,15 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
 from subspaces import KTRR
-from subspaces.metrics import score_table
 from subspaces.inspection.plots import ConfusionDisplay, GalleryDisplay
+from subspaces.metrics import score_table
 
 X, y = load_digits(return_X_y=True)
 
 # %%
 # Pictures of the same digit lie on a curved surface: slant and width of the stroke bend it. That is what the Gaussian
 # kernel, KTRR's default, is for. Rows of length 1 take the thickness of the pen away; the cut by modularity suits
-# clusters of similar size (:doc:`/guide/partition`).
+# clusters of similar size (:doc:`/pipeline`).
 model = KTRR(n_clusters=10, scaling="unit", assign_labels="modularity").fit(X)
 
 unit = normalize(X)  # the same input for everyone

@@ -2,16 +2,16 @@
 What if I do not want to set anything?
 ======================================
 
-Every parameter of KTRR and TRR may be ``"auto"``. Then a few dozen settings are tried on the points alone; no label is
+Every parameter of KTRR and TRR may be ``"auto"``. Then a few dozen settings are tried on the samples alone; no label is
 looked at. The winner is the setting whose clusters are confirmed by other settings and well separated in its graph
-(:doc:`/selection` has the rule and how well it does).
+(:doc:`/automatic` has the rule).
 """
 
 from sklearn.datasets import load_digits
 
 from subspaces import KTRR
-from subspaces.metrics import score_table
 from subspaces.inspection.plots import SelectionDisplay
+from subspaces.metrics import score_table
 
 X, y = load_digits(return_X_y=True)
 X, y = X[::3], y[::3]

@@ -2,7 +2,7 @@ r"""
 What do ``reg`` and ``n_nonzero`` do?
 =====================================
 
-The two numbers of KTRR: ``reg`` (λ) says how hard coefficients are held down while a point is represented,
+The two numbers of KTRR: ``reg`` (λ) says how hard coefficients are held down while a sample is represented,
 ``n_nonzero`` (η) how many of them are kept for the graph. The paper's advice, η about the dimension of the subspaces
 and λ anywhere reasonable, can be looked at: accuracy over a grid, for two kinds of data.
 """
@@ -46,4 +46,4 @@ for ax, (name, (X, y)) in zip(axes, data.items(), strict=True):
 # Read along the rows, then along the columns. Two coefficients are too few anywhere: the graph falls to pieces. On
 # digits, from five on, neither number matters much. On the subspaces λ decides: while it is small the coefficients of
 # other subspaces are zero and η may be anything; when it is large they are not, and only an η near the dimension, 5,
-# keeps them out. That is the robustness that truncation buys, and its limit (:doc:`/parameters`).
+# keeps them out. That is the robustness that truncation buys, and its limit (:doc:`/choosing`).

@@ -2,7 +2,7 @@
 What if single features are broken?
 ===================================
 
-Dead pixels, dropped readings written as -99, a sensor that spikes: a few entries of every point are garbage. The
+Dead pixels, dropped readings written as -99, a sensor that spikes: a few entries of every sample are garbage. The
 Gaussian kernel squares the distance, so one wild entry outweighs all others. The correntropy kernel judges each
 feature on its own: a wild entry counts as "different" once, and no more.
 """
@@ -36,7 +36,7 @@ for name, points in {"clean": X, "damaged": damaged}.items():
     print(f"{name:<8} mean width of a feature {width:.1f}, standard deviation {points.std(axis=0).mean():.1f}")
 
 # %%
-# Accuracy as the damage grows, all methods on the same damaged points.
+# Accuracy as the damage grows, all methods on the same damaged samples.
 models = {
     "KTRR, Gaussian": KTRR(10, assign_labels="modularity"),
     "KTRR, correntropy": KTRR(10, kernel="correntropy", assign_labels="modularity"),
@@ -52,7 +52,7 @@ display = NoiseDisplay.from_estimator(
 # With a width that the damage cannot reach, a twentieth of all entries may be garbage at little loss.
 #
 # The other kind of damage, pixels that turn black or white but stay within the range of the rest, is no case for it:
-# on these small pictures the Gaussian kernel is as good. (On 1024 pixels it is not: :doc:`/methods/ktrr`.)
+# on these small pictures the Gaussian kernel is as good.
 models.pop("k-means")
 display = NoiseDisplay.from_estimator(
     models, X, y_true=y, corrupt=salt_and_pepper, levels=[0, 0.1, 0.2], level_name="share of black or white pixels"

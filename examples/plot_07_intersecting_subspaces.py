@@ -2,8 +2,8 @@
 What if the subspaces cross?
 ============================
 
-Where two subspaces meet, near points belong to different clusters. Everything that trusts distances (k-means, spectral
-clustering, the Gaussian kernel) is lost there; coefficients that ask "which points *explain* this one?" are not. The
+Where two subspaces meet, near samples belong to different clusters. Everything that trusts distances (k-means, spectral
+clustering, the Gaussian kernel) is lost there; coefficients that ask "which samples *explain* this one?" are not. The
 hardest common test: five subspaces of dimension 6 in only 9 dimensions, any two of which share at least 3.
 """
 
@@ -13,8 +13,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from subspaces import KTRR, SC, TRR, EnSC
 from subspaces.datasets import make_subspaces
-from subspaces.metrics import accuracy
 from subspaces.inspection.plots import AffinityDisplay
+from subspaces.metrics import accuracy
 
 X, y = make_subspaces(5, dimension=6, ambient=9, n_samples=200, random_state=0)
 nearest = NearestNeighbors(n_neighbors=5).fit(X).kneighbors(return_distance=False)
@@ -22,7 +22,7 @@ print(f"nearest neighbours in the same subspace: {100 * np.mean(y[nearest] == y[
 
 # %%
 # Two ways out. Coefficients that are sparse *and* exact (EnSC), or a polynomial kernel, which compares products of
-# features: points of one 6-dimensional subspace span 21 of the 45 products of pairs, so there is room again to tell
+# features: samples of one 6-dimensional subspace span 21 of the 45 products of pairs, so there is room again to tell
 # subspaces apart. The kernel needs a small ``reg`` (nothing is noise here) and enough coefficients.
 models = {
     "SC, 10 neighbours": SC(5, n_neighbors=10),

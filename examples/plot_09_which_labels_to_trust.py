@@ -1,10 +1,9 @@
 """
-Which labels can I trust, and why is this point here?
-=====================================================
+Which labels can I trust, and why is this sample here?
+======================================================
 
-A clustering gives every point a label, the doubtful ones too. :func:`subspaces.engine.confidence.summarize` gives each label
-a number between 0 and 1 from the graph that was cut, and ``explain`` shows the points that a point was put together
-from.
+Every sample gets a label, the doubtful ones too. :func:`subspaces.engine.confidence.summarize` gives each label a
+number between 0 and 1 from the graph that was cut, and ``explain`` shows the samples that represent a sample.
 """
 
 import matplotlib.pyplot as plt
@@ -35,7 +34,7 @@ medians = [np.median(summary.confidence[some]) for some in (right, ~right)]
 print("median confidence of right and of wrong labels: {:.2f}, {:.2f}".format(*medians))
 
 # %%
-# The surest labels are right. The step in the middle is a warning: a group of points that sits wholly in the wrong
+# The surest labels are right. The step in the middle is a warning: a group of samples that sits wholly in the wrong
 # cluster is sure of itself, since its walks do not leave that cluster. Confidence sees doubt, not common error.
 #
 # The clusters in a table: how tight they are, which one is nearest.
@@ -45,7 +44,7 @@ for row in summary.as_rows():
     print(numbers, *row["exemplars"][:4])
 
 # %%
-# One doubtful point in detail: the least sure one, and the points that represent it.
+# One doubtful sample in detail: the least sure one, and the samples that represent it.
 doubtful = int(np.argmin(summary.confidence))
 why = model.explain(doubtful)
 why

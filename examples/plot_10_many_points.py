@@ -1,8 +1,8 @@
 """
-What about many points?
-=======================
+What about many samples?
+========================
 
-Dense methods need n² numbers and n³ operations: 3 GB and minutes at 20,000 points. Above 10,000 points KTRR takes a
+Dense methods need n² numbers and n³ operations: 3 GB and minutes at 20,000 samples. Above 10,000 samples KTRR takes a
 route without an n × n matrix by itself. EKTRR, the paper's way, clusters a sample and lets a small network label the
 rest: faster still, and rougher.
 """
@@ -49,9 +49,9 @@ for n in sizes:
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for (name, values), marker in zip(seconds.items(), "sov", strict=True):
     ax.loglog(sizes, values, marker=marker, label=name)
-ax.set(xlabel="points", ylabel="seconds")
+ax.set(xlabel="samples", ylabel="seconds")
 ax.legend()
 
 # %%
-# ``solver_`` says which route was taken and ``solver_reason_`` why; the labels of 581,012 and of a million points, and
-# what they cost, are in :doc:`/scale`. Data that do not fit one machine go to Dask: :doc:`/distributed`.
+# ``solver_`` says which route was taken and ``solver_reason_`` why; the routes are explained in
+# :doc:`/large`. Data that do not fit one machine go to Dask: :doc:`/distributed`.

@@ -2,8 +2,8 @@
 What happens between data and labels?
 =====================================
 
-Every method is the same journey, and every stage of it is a plain function on arrays. This is KTRR's ``fit`` without the
-class, one call per line, with a picture at each stop; at the end it has the same labels, number for number. The numbers
+Every method takes the same stages, and every stage is a plain function on arrays. This is KTRR's ``fit`` without the
+class, one call per line, with a picture at each stage; at the end it has the same labels. The numbers
 in brackets are the equations of the paper (:doc:`/maths`).
 """
 
@@ -16,22 +16,22 @@ from subspaces.engine import stages
 from subspaces.engine.plan import Context
 from subspaces.engine.run import run
 from subspaces.engine.stages import Evidence
-from subspaces.metrics import accuracy
-from subspaces.utils.ordering import canonical_order, hash_rows, inverse_of
-from subspaces.spectral.partition import in_order
 from subspaces.inspection.plots import AffinityDisplay, CoefficientsDisplay, EmbeddingDisplay
+from subspaces.metrics import accuracy
+from subspaces.spectral.partition import in_order
+from subspaces.utils.ordering import canonical_order, hash_rows, inverse_of
 
 X, y = make_three_curves(100, noise=0.003, random_state=0)
 
 # %%
-# The plan: parameters and the shape of the points decide everything, and nothing is computed yet.
+# The plan: parameters and the shape of the samples decide everything, and nothing is computed yet.
 plan = KTRR(3, n_nonzero=8).plan(X)
 print(plan.kernel, plan.graph, plan.cut, sep="\n")
 print(f"solver {plan.solver}: {plan.solver_reason}")
 
 # %%
-# The stages. They see the points in an order that depends on the points alone, so that the order of the rows decides
-# nothing; at the end labels go back to their rows, and clusters are numbered by their first points.
+# The stages. They see the samples in an order that depends on the samples alone, so that the order of the rows decides
+# nothing; at the end labels go back to their rows, and clusters are numbered by their first samples.
 order = canonical_order(X, hash_rows(X))
 points, scaling = stages.scaled(X[order], plan)
 seen = stages.see(points, scaling, plan)  # bandwidth settled, half of the kernel matrix K (3.8)
@@ -48,7 +48,7 @@ print("the labels of the engine's run:", np.array_equal(labels, run(plan, X).lab
 print("the labels of the estimator:   ", np.array_equal(labels, KTRR(3, n_nonzero=8).fit_predict(X)))
 
 # %%
-# Data and kernel matrix. In the picture the points are ordered by curve, so that blocks can be seen; no stage is told.
+# Data and kernel matrix. In the picture the samples are ordered by curve, so that blocks can be seen; no stage is told.
 place = inverse_of(order)
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 axes[0].scatter(*X.T, c=y, cmap="cividis", s=8)
@@ -65,7 +65,7 @@ CoefficientsDisplay.from_predictions(graph.coefficients, y[order], ax=axes[1])
 axes[1].set_title("8 kept per point")
 
 # %%
-# The graph, and the points in the coordinates that are cut.
+# The graph, and the samples in the coordinates that are cut.
 fig, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
 AffinityDisplay.from_predictions(graph.W, y[order], ax=axes[0])
 EmbeddingDisplay.from_predictions(embedding.rows, labels[order], ax=axes[1])

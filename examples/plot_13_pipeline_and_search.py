@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from subspaces import KTRR, show
-from subspaces.metrics import accuracy, score_table
 from subspaces.inspection.scorers import separation, whole
+from subspaces.metrics import accuracy, score_table
 
 X, y = load_wine(return_X_y=True)
 
@@ -34,7 +34,7 @@ inside
 figure = show(pipe, X)
 
 # %%
-# A search without labels. A clustering is judged on the points it was made from, so the only split is ``whole(X)``.
+# A search without labels. A clustering is judged on the samples it was made from, so the only split is ``whole(X)``.
 # The criterion prefers what the data separate; with the labels at hand we can see how far that carries.
 grid = {"ktrr__reg": [0.1, 1, 10], "ktrr__n_nonzero": [3, 5, 8, 12]}
 blind = GridSearchCV(pipe, grid, scoring=separation, cv=whole(X)).fit(X)
@@ -46,4 +46,4 @@ for name, search in {"without labels": blind, "with labels": cheating}.items():
 # %%
 # Note what the unlabelled search does: with more coefficients clusters look less separate, so *separation* alone
 # favours a small ``n_nonzero``. Compare settings of one ``n_nonzero`` with it, or use ``"auto"``, whose rule was made
-# for this (:doc:`/parameters`).
+# for this (:doc:`/choosing`).

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.cluster import SpectralClustering
 
 from subspaces import KTRR
-from subspaces.metrics import score_table
 from subspaces.inspection.plots import AffinityDisplay
+from subspaces.metrics import score_table
 
 # %%
 # Sequences of four letters from three sources that use each letter equally often; they differ in which letter follows
@@ -53,8 +53,8 @@ AffinityDisplay.from_estimator(model)
 
 # %%
 # A trap worth knowing: had we centred the counts and given their products as the kernel, KTRR would fail (spectral
-# clustering would not). Around a common centre clusters are directions, points of *other* clusters get negative
+# clustering would not). Around a common centre clusters are directions, samples of *other* clusters get negative
 # coefficients, and the graph keeps magnitudes. Kernels of distances have no such centre.
 #
 # New sequences need their kernel values with the old ones: ``model.predict(K_new)`` with one row per new sequence.
-# Where points are rows of numbers, a function ``kernel(X, Y)`` instead of a matrix saves you from computing them.
+# Where samples are rows of numbers, a function ``kernel(X, Y)`` instead of a matrix saves you from computing them.

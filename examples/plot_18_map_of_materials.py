@@ -11,8 +11,8 @@ import numpy as np
 
 from subspaces import cluster_image
 from subspaces.datasets import make_cube
-from subspaces.metrics import accuracy, best_matching
 from subspaces.inspection.plots import LabelMapDisplay, SpectraDisplay
+from subspaces.metrics import accuracy, best_matching
 
 values, truth, wavelengths = make_cube((60, 60), n_bands=100, n_materials=5, random_state=1)
 print("rows, columns, bands:", values.shape)

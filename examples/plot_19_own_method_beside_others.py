@@ -4,7 +4,7 @@ My method beside others
 
 A new method is worth a paper if it is better than others on several data sets, by more than chance.
 :func:`~subspaces.compare` runs everything, with k-means and a constant labelling beside, and
-:class:`~subspaces.inspection.plots.CriticalDifferenceDisplay` shows which methods can be told apart (:doc:`/guide/own`).
+:class:`~subspaces.inspection.plots.CriticalDifferenceDisplay` shows which methods can be told apart (:doc:`/own`).
 """
 
 from sklearn.cluster import SpectralClustering

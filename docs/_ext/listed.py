@@ -18,6 +18,7 @@ from typing import Any
 from subspaces import registry, representation
 
 API = Path(__file__).resolve().parents[1] / "api"
+METHODS = API.parent / "methods"
 MARK = re.compile(r"^(?:\.\. listed: (\w+)|<!-- listed: (\w+) -->)$", flags=re.M)
 
 
@@ -43,10 +44,17 @@ def table() -> str:
         cls = registry.load(name)
         summary = (inspect.getdoc(cls) or "").splitlines()[0].rstrip(".")
         line = summary.partition(": ")[2] or summary
-        sees = "a kernel" if hasattr(cls, "kernel") else "points"
+        sees = "a kernel" if hasattr(cls, "kernel") else "samples"
         cost = cls.cost.replace("|", r"\|")
-        rows.append(f"| [{cls.__name__}]({name}.md) | {line} | {sees} | {cost} | {short_reference(cls.reference)} |")
+        rows.append(f"| {link(name)} | {line} | {sees} | {cost} | {short_reference(cls.reference)} |")
     return "\n".join(rows)
+
+
+def link(name: str, folder: str = "") -> str:
+    """Return a link to the section of a method, on the page of its family."""
+    title = registry.entry_of(name).class_name
+    pages = [page for page in METHODS.glob("*.md") if f"\n## {title}\n" in page.read_text(encoding="utf-8")]
+    return f"[{title}]({folder}{pages[0].name}#{title.lower()})"
 
 
 def short_reference(reference: str) -> str:
@@ -80,8 +88,8 @@ def bibtex() -> str:
 
     blocks = []
     for text, names in entries().values():
-        pages = ", ".join(f"[{registry.entry_of(name).class_name}](methods/{name}.md)" for name in names)
-        blocks.append(f"{pages}\n\n```bibtex\n{text}\n```")
+        methods = ", ".join(link(name, "methods/") for name in names)
+        blocks.append(f"{methods}\n\n```bibtex\n{text}\n```")
     return "\n\n".join(blocks)
 
 

@@ -19,8 +19,8 @@ from subspaces.spectral.partition import cut_embedding
 from subspaces.utils.blocks import row_blocks
 from subspaces.utils.centroids import centroids, cluster_rows, nearest, sample_rows
 from subspaces.utils.decompositions import eigh, largest_eigenpairs
-from subspaces.utils.progress import Listener, unwatched
 from subspaces.utils.process import one_thread
+from subspaces.utils.progress import Listener, unwatched
 from subspaces.utils.types import Array, Labels, Sparse
 
 KASP_SQUARES = 6

@@ -13,8 +13,8 @@ from subspaces.graphs.local import self_tuned_graph
 from subspaces.spectral.embedding import FULL_GRAPH_SIZE
 from subspaces.utils.centroids import cluster_rows, nearest, sample_rows
 from subspaces.utils.decompositions import block_pairs, cholesky, lanczos, largest_eigenpairs
-from subspaces.utils.progress import Listener, unwatched
 from subspaces.utils.ordering import hash_rows, label_of_most_copies
+from subspaces.utils.progress import Listener, unwatched
 from subspaces.utils.types import Array, Labels, Sparse
 
 _DENSE_SIZE = 2000  # up to so many samples the eigenvectors come from LAPACK

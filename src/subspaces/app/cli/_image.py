@@ -88,8 +88,7 @@ def run_image(task: Task) -> Run:
     file, named = task.inputs.main, given if task.mask is None else {"mask": str(task.mask), **given}
     cube = read_cube(file, **named)
     # late: a wrong file name should not wait seconds for its answer
-    from subspaces.applications.hyperspectral import ImageClusters, image_features
-    from subspaces.applications.hyperspectral import label_map
+    from subspaces.applications.hyperspectral import ImageClusters, image_features, label_map
     from subspaces.engine.confidence import summarize
     from subspaces.utils.memory import require
 
