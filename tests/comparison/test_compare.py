@@ -62,8 +62,10 @@ def test_every_method_is_run_and_scored(data):
 def test_pipelines_get_clusters_and_seeds(data):
     Noted.calls.clear()
     compare({"pipe": make_pipeline(StandardScaler(), Noted())}, {"large": data["large"]}, n_runs=1, random_state=9)
-    compare({"pipe": Noted(7)}, {"large": data["large"]}, n_runs=1, n_clusters=None)
+    found = compare({"pipe": Noted(7)}, {"large": data["large"]}, n_runs=1, n_clusters=None)
     assert Noted.calls == [(3, 9), (7, 0)]
+    X, y = data["large"]  # k-means still knows the number of classes
+    assert found.mean("AC")[1, 0] == accuracy(y, KMeans(3, n_init=10, random_state=0).fit_predict(X))
 
 
 class Failing:
