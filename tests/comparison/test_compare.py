@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -114,6 +116,8 @@ def test_the_best_is_bold_and_the_dagger_names_its_test():
     assert str(same).count("90.5 ± 0.3*\n") == 0
     assert "90.5 ± 0.3*" in str(same)
     assert "†" not in str(same)
+    repeated = replace(exact, repeated=np.broadcast_to(np.arange(10) > 0, (3, 1, 10)))  # of times every run counts
+    assert ("†" in repeated.to_markdown("seconds"), "†" in repeated.to_markdown("AC")) == (True, False)
 
 
 def test_single_runs_have_no_spread():
