@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -62,8 +64,10 @@ def test_every_method_is_run_and_scored(data):
 def test_pipelines_get_clusters_and_seeds(data):
     Noted.calls.clear()
     compare({"pipe": make_pipeline(StandardScaler(), Noted())}, {"large": data["large"]}, n_runs=1, random_state=9)
-    compare({"pipe": Noted(7)}, {"large": data["large"]}, n_runs=1, n_clusters=None)
+    found = compare({"pipe": Noted(7)}, {"large": data["large"]}, n_runs=1, n_clusters=None)
     assert Noted.calls == [(3, 9), (7, 0)]
+    X, y = data["large"]  # k-means still knows the number of classes
+    assert found.mean("AC")[1, 0] == accuracy(y, KMeans(3, n_init=10, random_state=0).fit_predict(X))
 
 
 class Failing:
@@ -112,6 +116,8 @@ def test_the_best_is_bold_and_the_dagger_names_its_test():
     assert str(same).count("90.5 ± 0.3*\n") == 0
     assert "90.5 ± 0.3*" in str(same)
     assert "†" not in str(same)
+    repeated = replace(exact, repeated=np.broadcast_to(np.arange(10) > 0, (3, 1, 10)))  # of times every run counts
+    assert ("†" in repeated.to_markdown("seconds"), "†" in repeated.to_markdown("AC")) == (True, False)
 
 
 def test_single_runs_have_no_spread():
