@@ -24,8 +24,7 @@ import measured
 from _automatic.sets import Set, all_sets
 from _number import fit, nulls
 from subspaces import SubspaceClustering
-from subspaces.engine.confidence import graph_features, probability_right, search_features
-from subspaces.engine.confidence import memberships
+from subspaces.engine.confidence import graph_features, memberships, probability_right, search_features
 
 HERE = Path(__file__).resolve()
 FOLDER = Path(os.environ.get("SUBSPACES_DATA", HERE.parents[2] / "shared" / "data"))

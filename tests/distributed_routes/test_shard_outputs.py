@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from subspaces import EKTRR
+from subspaces.app.cli.main import app
 from subspaces.distributed import _files, _sampled, _temporary_folder, fit_predict
 
 

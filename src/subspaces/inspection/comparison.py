@@ -19,7 +19,7 @@ from subspaces.metrics import CONSTANT, PAPER_SCORES, clustering_scores
 from subspaces.metrics.significance import LEVEL, Outcome, Ranking, friedman, holm, rank_sum, signed_rank
 from subspaces.metrics.tables import Cell, Table, import_pandas
 from subspaces.spectral.partition import in_order
-from subspaces.utils.progress import Listener, phase, progress_to, shown
+from subspaces.utils.progress import Watcher, phase, progress_to, shown
 from subspaces.utils.types import Array, Labels
 
 SECONDS = "seconds"
@@ -39,7 +39,7 @@ def compare(
     n_runs: int = 10,
     n_clusters: Literal["classes"] | int | None = "classes",
     random_state: int = 0,
-    progress: bool | Listener | None = None,
+    progress: bool | Watcher | None = None,
 ) -> Comparison:
     """Run methods on data sets several times and score every run, with k-means and a constant labelling beside.
 

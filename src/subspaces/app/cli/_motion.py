@@ -84,7 +84,7 @@ def for_motion(task: Task, X: Any) -> Task:
 
 def draw_tracks(path: Path, tracks: Any, labels: Any) -> None:
     """Draw trajectories by cluster, with their gaps: all frames as lines, or a film."""
-    from subspaces.inspection.plots.overlay import TracksDisplay
+    from subspaces.inspection.plots.images import TracksDisplay
     from subspaces.utils.atomic import write_atomically
 
     display = TracksDisplay.of(tracks, labels)

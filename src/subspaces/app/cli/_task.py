@@ -40,7 +40,7 @@ class Task:
     is_image: bool = False
     is_motion: bool = False
     mask: Path | None = None
-    chooses: bool = False
+    finds_number: bool = False
 
     def with_parameters(self, method: str, parameters: dict[str, Any]) -> Self:
         """Return the same task for another method or with other parameters."""
@@ -49,8 +49,8 @@ class Task:
     def estimator(self, n_samples: int | None) -> Any:
         """Return the estimator, unfitted; check that its parameters go together. `n_samples` is None for streams.
 
-        Where the task `chooses`, KTRR chooses the parameters that are not given from the points; else they are the
-        defaults of the class, as in Python.
+        Parameters that are not given are the defaults of the class, as in Python; without a number of clusters, an
+        image or trajectories have theirs found by the front door.
         """
         method, given = self.method, dict(self.parameters)
         k: Any = self.n_clusters
@@ -60,9 +60,12 @@ class Task:
         if isinstance(k, int) and not 1 <= k <= (n_samples or k):
             found = f"{counted(k, 'cluster')} of {counted(n_samples or 0, 'point')}"
             raise refuse("-k", f"{found}; ask for {'fewer' if k > 0 else 'more'}")
-        from subspaces import KTRR, TRR, SubspaceClustering
+        from subspaces import KTRR, SubspaceClustering
 
         cls = SubspaceClustering if method == AUTO else registry.load(method)
+        if self.finds_number and cls is KTRR and k in (None, AUTO):
+            cls = SubspaceClustering
+            given = {name: value for name, value in given.items() if name in cls().get_params()}
         known = cls().get_params()
         for name in given:
             if name in ("effort", "scaling", "random_state") and name not in known:
@@ -74,11 +77,7 @@ class Task:
             given["scaling"] = None
         if cls is SubspaceClustering:
             return cls(n_clusters=None if k == AUTO else k, **given)
-        can_choose = n_samples is not None and issubclass(cls, KTRR | TRR)  # that needs all points in memory
-        if self.chooses and can_choose:
-            k = AUTO if k is None else k
-            given = {**{name: AUTO for name in CHOSEN if name in known}, **given}
-        elif AUTO in (k, *given.values()) and not can_choose:
+        if AUTO in (k, *(given[name] for name in CHOSEN if name in given)):
             raise refuse("--method", f"auto has no meaning for the method {method} here")
         if k is None and "assign_labels" not in known:
             raise refuse("-k", f"the method {method} needs the number of clusters")

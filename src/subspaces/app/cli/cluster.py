@@ -150,9 +150,8 @@ def cluster(
         streamed = _stream.wanted(inputs.main, scheduler)
     if motion and streamed:
         raise refuse("--motion", "has no meaning for a file that workers read piece by piece")
-    chooses = method == AUTO or image or motion
     chosen = _method(method, parameters, image or streamed, motion)
-    task = Task(inputs, reading, features, chosen, k, parameters, image, motion, mask, chooses)
+    task = Task(inputs, reading, features, chosen, k, parameters, image, motion, mask, image or motion)
     outputs.check(task)
     with shown(not (quiet or as_json)), limited_threads(threads), _limited(most):
         if image:
@@ -203,11 +202,11 @@ def _parameters(typed: dict[str, Any], assigned: dict[str, Any]) -> dict[str, An
 
 
 def _method(name: str, given: dict[str, Any], special: bool, motion: bool) -> str:
-    """Return the method: auto, unless a parameter of KTRR is given, or data of a kind of its own.
+    """Return the method: auto, unless the data are of a kind of their own.
 
     The automatic choice has a scaling and a cut of its own for trajectories.
     """
-    own = set(given) - {"random_state", "effort", "out_of_sample"} - (set() if motion else {"scaling", "assign_labels"})
+    own = set(given) - {"random_state", "effort", "out_of_sample"} if motion else set()
     other_cut = given.get("assign_labels", AUTO) not in (AUTO, "kmeans", "modularity")
     return "ktrr" if name == AUTO and (special or own or other_cut) else name
 

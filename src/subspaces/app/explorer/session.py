@@ -22,8 +22,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from subspaces.app.description import describe
-from subspaces.app.features.documents import count_words
-from subspaces.app.features.words import leading_words
+from subspaces.app.features.documents import count_words, leading_words
 from subspaces.app.files import write_labels
 from subspaces.engine.confidence import UNSURE, summarize
 from subspaces.engine.run import Cache, reusing

@@ -29,7 +29,7 @@ OURS = {
     "selection.auto": "SubspaceClustering",
     "estimators.sampled": "SampledClusterer",
     "app.features.documents": "Sentences Tfidf",
-    "app.features.given": "FromFile",
+    "app.features.extractor": "FromFile",
     "app.features.networks": "EfficientNet OpenClip Timm",
     "app.features.pixels": "Pixels",
     "kernels.base": "Precomputed",
