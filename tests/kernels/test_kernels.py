@@ -511,7 +511,10 @@ def test_callable_faults_name_the_callable(rng):
     def not_a_number(X, Y):
         return np.full((8, 8), np.nan)
 
-    for function in (wrong_shape, returns_nothing, raising, lopsided, not_a_number):
+    def imaginary(X, Y):
+        return np.full((8, 8), 1j)
+
+    for function in (wrong_shape, returns_nothing, raising, lopsided, not_a_number, imaginary):
         with pytest.raises(ValueError, match=function.__name__) as caught:
             as_kernel(function).fit(X).gram(X)
         if function is raising:

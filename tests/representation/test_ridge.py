@@ -113,16 +113,6 @@ def test_closed_form_is_least_squares_in_the_feature_space(reg, rng):
         assert_allclose(whole(ridge_low_rank(Z, reg=reg)), expected, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["linear", "rbf", "quadratic"])
-def test_float32_follows_float64(name, rng):
-    K = kernel_matrix(name, rng.standard_normal((60, 5))).astype(np.float32)
-    C = whole(ridge(K, reg=0.5))
-    assert C.dtype == np.float32
-    K = K.astype(np.float64)
-    expected = separate_problems(K, 0.5 * np.trace(K) / 60)
-    assert_allclose(C, expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
-
-
 @pytest.mark.parametrize("reg", [1e-4, 0.1, 10.0])
 @pytest.mark.parametrize(("n", "r"), [(50, 4), (50, 49), (20, 40), (2, 1)])
 def test_low_rank_form_is_the_dense_form(n, r, reg, rng):
@@ -194,17 +184,6 @@ def test_large_reg_gives_the_kernel_itself(rng):
     assert np.isfinite(whole(ridge(K, reg=1e300))).all()
     single = ridge(K.astype(np.float32), reg=1e5)
     assert_allclose(whole(single) * single.penalty, off, rtol=1e-5, atol=2 * 30 / 1e5)
-
-
-def test_scale_and_order_of_samples_do_not_matter(rng):
-    K = kernel_matrix("rbf", rng.standard_normal((40, 3)))
-    C = whole(ridge(K, reg=0.2))
-    for power in (-200, -100, 100, 200):
-        assert_array_equal(whole(ridge(K * 2.0**power, reg=0.2)), C)
-    order = rng.permutation(40)
-    assert_allclose(whole(ridge(K[np.ix_(order, order)], reg=0.2)), C[np.ix_(order, order)], rtol=1e-8, atol=1e-12)
-    assert_allclose(whole(ridge(np.asfortranarray(K), reg=0.2)), C, rtol=1e-12)
-    assert_allclose(whole(ridge(np.asfortranarray(K), reg=0.2, overwrite=True)), C, rtol=1e-12)
 
 
 def test_integer_kernel_matrix():
@@ -356,15 +335,6 @@ def test_condition_number_is_that_of_the_system(rng):
         K = with_eigenvalues(np.linspace(0, 1, 25), rng)
         system = K + ridge(K, reg=lam).penalty * np.eye(25)
         assert_allclose(ridge(K, reg=lam).condition, np.linalg.cond(system, 1), rtol=0.5)
-
-
-def test_low_rank_condition_number_is_that_of_the_system(rng):
-    Z = rng.standard_normal((40, 3))
-    for reg in (1e-8, 1e-3, 1.0):
-        found = ridge_low_rank(Z, reg=reg)
-        values = np.linalg.eigvalsh(Z.T @ Z)
-        assert_allclose(found.condition, (values[-1] + found.penalty) / found.penalty, rtol=1e-4)
-        assert found.residual < 100 * np.finfo(np.float64).eps * found.condition
 
 
 def test_condition_number_stays_positive_where_rounding_is_all():

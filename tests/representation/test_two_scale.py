@@ -137,15 +137,6 @@ def test_some_cells_at_a_time_give_the_same(seed, monkeypatch):
     np.testing.assert_allclose(at_once.data, in_parts.data, rtol=1e-9, atol=1e-12)
 
 
-def test_float32_samples_are_computed_in_double(seed):
-    X = np.random.default_rng(seed).standard_normal((800, 6)).astype(np.float32)
-    kernel = as_kernel("rbf").fit(X.astype(np.float64))
-
-    single, double = (two_scale(points, kernel=kernel, n_landmarks=50).matrix for points in (X, X.astype(np.float64)))
-    assert single.dtype == np.float64
-    assert (single != double).nnz == 0
-
-
 @pytest.mark.parametrize("n_landmarks", [20, 300])
 def test_new_samples_get_their_ridge_code(n_landmarks, seed):
     rng = np.random.default_rng(seed)
