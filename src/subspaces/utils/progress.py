@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from importlib.util import find_spec
 from typing import NamedTuple, Protocol, TypeAlias
 
 Watcher: TypeAlias = Callable[[str, int, int | None], None]
@@ -147,7 +148,7 @@ class Timer:
 @contextmanager
 def shown(wanted: bool = True, *, lines: bool = False) -> Iterator[None]:
     """Show progress on standard error: a bar on a terminal, elsewhere `lines` or nothing; an outer listener stays."""
-    on_terminal = sys.stderr.isatty()
+    on_terminal = sys.stderr.isatty() and find_spec("rich") is not None
     if not wanted or _channel.get() is not None or not (on_terminal or lines):
         yield
         return
