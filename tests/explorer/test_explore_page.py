@@ -29,7 +29,7 @@ def explorer(data):
     pytest.importorskip("panel", reason=NO_PANEL)
     from subspaces.app.explorer.app import Explorer
 
-    ids = ["<img src=x onerror=alert(1)>", *(f"p{i}" for i in range(119))]
+    ids = [f"<img src=x onerror=alert({i})>" for i in range(120)]
     return Explorer(Session(*data, ids=ids, image_shape=(3, 4), settings=Settings(4)))
 
 

@@ -281,6 +281,7 @@ def test_failing_plot_is_left_out(content, monkeypatch):
 
 def test_the_surest_members_find_room(content, monkeypatch):
     monkeypatch.setattr(_sections, "MAX_PROFILES", 30)
+    content = changed(content, confidence={i: 0.6 + 0.005 * i for i in range(48)})
     for view in _sections.gallery(content):
         typical = {item.index for item in view.typical}
         own = np.flatnonzero(content.summary.labels == view.row["cluster"])
