@@ -3,13 +3,13 @@ How many clusters are there?
 ============================
 
 Nobody tells you. Two ways to find out: the cut by modularity stops by itself (``n_clusters=None``, one fit), and the
-automatic choice looks for the number on which many different settings agree (``n_clusters="auto"``, many fits).
+automatic choice looks for the number on which many different settings agree (``SubspaceClustering()``, many fits).
 """
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 
-from subspaces import KTRR, TRR
+from subspaces import KTRR, TRR, SubspaceClustering
 from subspaces.datasets import make_helices, make_subspaces
 from subspaces.inspection.plots import NumberOfClustersDisplay, SpectrumDisplay
 
@@ -25,7 +25,7 @@ SpectrumDisplay.from_estimator(TRR(6, n_nonzero=20).fit(X))
 # Real data have no such gap. On a third of the digits the automatic choice compares the partitions of several settings
 # for every number, and trusts the number where they agree.
 digits = load_digits().data[::3]
-chosen = KTRR("auto", scaling="unit", kernel="auto", random_state=0).fit(digits)
+chosen = SubspaceClustering(scaling="unit", random_state=0).fit(digits)
 print("digits:", chosen.n_clusters_)
 NumberOfClustersDisplay.from_estimator(chosen)
 

@@ -2,21 +2,21 @@
 What if I do not want to set anything?
 ======================================
 
-Every parameter of KTRR and TRR may be ``"auto"``. Then a few dozen settings are tried on the samples alone; no label is
+``SubspaceClustering`` needs none. A few dozen settings are tried on the samples alone; no label is
 looked at. The winner is the setting whose clusters are confirmed by other settings and well separated in its graph
 (:doc:`/automatic` has the rule).
 """
 
 from sklearn.datasets import load_digits
 
-from subspaces import KTRR
+from subspaces import KTRR, SubspaceClustering
 from subspaces.inspection.plots import SelectionDisplay
 from subspaces.metrics import score_table
 
 X, y = load_digits(return_X_y=True)
 X, y = X[::3], y[::3]
 
-model = KTRR(10, kernel="auto", scaling="auto", reg="auto", n_nonzero="auto", assign_labels="auto").fit(X)
+model = SubspaceClustering(10).fit(X)
 print(model.selection_.reason)
 
 # %%

@@ -33,7 +33,7 @@ CORRUPTION = ("corruption", "level", "noise_seed")
 N_FACES = 16
 """Images beside the matrices of Fig. 2."""
 
-# ------------------------------------------------------------------ points
+# ------------------------------------------------------------------ samples
 
 
 def data_needed(experiment: Experiment) -> dict[str, str]:
@@ -92,7 +92,7 @@ def load_sequences(points: Mapping[str, Any], home: Path | None = None) -> list[
 
 
 def prepared(X: Array, points: Mapping[str, Any]) -> Array:
-    """Return points as the programs of some authors prepare them.
+    """Return samples as the programs of some authors prepare them.
 
     With ``axes``, a number: by their coordinates along so many principal axes, not centred (LSR's programs); those of
     ``unit`` length have it before axes are left out. With ``constant``: with a further feature that is 1 everywhere.
@@ -107,7 +107,7 @@ def prepared(X: Array, points: Mapping[str, Any]) -> Array:
 
 
 def load_points(points: Mapping[str, Any], home: Path | None = None) -> tuple[Array, Labels]:
-    """Load the points that a cell describes.
+    """Load the samples that a cell describes.
 
     They have the ``name`` of a data set; optionally ``image_shape`` (of faces), ``first`` (so many classes),
     ``persons`` and ``group`` (so many classes each), ``per_class`` and ``draw`` (a random subset and its seed),
@@ -209,7 +209,7 @@ def _by_engine(cell: Cell, X: Array, k: int, seconds: dict[str, float]) -> tuple
 
 
 def _without_graph(cell: Cell, X: Array, k: int) -> Cut:
-    """Return what stands beside the methods: one label for all points, and k-means on the points themselves."""
+    """Return what stands beside the methods: one label for all samples, and k-means on the samples themselves."""
     if cell["method"] == "constant":
         return lambda how, seed: np.zeros(len(X), dtype=np.intp)
     points = apply_scaling(X, fit_scaling(X, parameters(cell).get("scaling")))
@@ -289,14 +289,14 @@ def _samples(cell: Cell, X: Array, clean: Array) -> Result:
 
 
 def _pixels(cell: Cell, row: Array, white: float) -> list[list[int]]:
-    """Return an image in 256 greys, upright; empty where the points are no images."""
+    """Return an image in 256 greys, upright; empty where the samples are no images."""
     shape = IMAGE_SHAPES.get(cell["points"]["name"])
     grey = np.clip(np.rint(255 * row / white), 0, 255).astype(int)
     return [] if shape is None else grey.reshape(shape).tolist()
 
 
 def _picture(cell: Cell, X: Array, y: Labels) -> Result:
-    """Return points and labels, few enough to be kept."""
+    """Return samples and labels, few enough to be kept."""
     model = registry.load(cell["method"])(n_clusters=len(np.unique(y)), **parameters(cell)).fit(X)
     return {**_fit_often(cell, X, y), "X": _rounded(X), "y": y.tolist(), "labels": model.labels_.tolist()}
 

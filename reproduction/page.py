@@ -211,7 +211,7 @@ def _rows_below(page: Page) -> Iterator[tuple[str, ...]]:
 
 
 def _below_paper(records: Sequence[Record]) -> list[Record]:
-    """List accuracies that are more than a point below the printed ones."""
+    """List accuracies that are more than a sample below the printed ones."""
     return [r for r in records if r.metric == "AC" and r.difference is not None and r.difference < -BELOW]
 
 

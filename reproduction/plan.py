@@ -200,7 +200,7 @@ def _row(experiment: Experiment, panel: Mapping[str, Any], name: str, rows: Rows
 def _places(
     panel: Mapping[str, Any], row: Mapping[str, Any]
 ) -> Iterator[tuple[str, float | None, dict[str, Any], dict[str, Any]]]:
-    """Yield label, x, points and parameters of every place of a row: one, or those of a curve, a surface or a grid."""
+    """Yield label, x, samples and parameters of every place of a row: one, or those of a curve, a surface or a grid."""
     points, vary = dict(panel["data"]), panel.get("vary")
     if panel.get("grid"):
         for setting in grid(row):
@@ -242,7 +242,7 @@ def chosen(row: Mapping[str, Any], points: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def names_of(points: Mapping[str, Any]) -> list[str]:
-    """List what settings may be kept under for such points, the most special name first: with noise, a part, all."""
+    """List what settings may be kept under for such samples, the most special name first: with noise, a part, all."""
     part = f"{points['name']}-{points['first']}" if "first" in points else points["name"]
     noisy = [f"{part}-{points['corruption']}"] if "corruption" in points else []
     return list(dict.fromkeys([*noisy, part, points["name"]]))

@@ -34,7 +34,10 @@ def _tables(experiment: Experiment, records: Sequence[Record]) -> Iterator[Table
 
 
 def _by_metric(experiment: Experiment, records: Sequence[Record]) -> list[list[str | Cell]]:
-    """Rows are methods; a column for each metric, and for the paper's number and the difference where it has any."""
+    """Return a table whose rows are methods.
+
+    A column for each metric, and for the paper's number and the difference where it has any.
+    """
     header: list[str | Cell] = [""]
     lines: list[list[str | Cell]] = [[label] for label, _ in _rows(records)]
     for metric in (metric for metric in experiment.metrics if any(record.metric == metric for record in records)):

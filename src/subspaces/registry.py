@@ -17,7 +17,7 @@ class Entry(NamedTuple):
     ----------
     name : on the command line
     class_name, module : where its class is
-    kind : ``"graph"`` cuts a graph between all points, ``"large"`` costs O(n), ``"deep"`` learns codes
+    kind : ``"graph"`` cuts a graph between all samples, ``"large"`` costs O(n), ``"deep"`` learns codes
     needs : the extra of the package it needs (``pip install subspaces[needs]``), or None
     """
 
@@ -73,19 +73,19 @@ _LIBRARIES = {"deep": ("PyTorch", "torch")}
 
 
 def names(*kinds: str) -> tuple[str, ...]:
-    """Names of the methods of these kinds, or of all."""
+    """Return names of the methods of these kinds, or of all."""
     return tuple(entry.name for entry in METHODS if not kinds or entry.kind in kinds)
 
 
 def entry_of(name: str) -> Entry:
-    """What is known of a method without importing it."""
+    """Return what is known of a method without importing it."""
     if name not in _BY_NAME:
         raise KeyError(f"{name!r} is no method; there are {', '.join(_BY_NAME)}.")
     return _BY_NAME[name]
 
 
 def load(name: str) -> Any:
-    """Class of a method, with the way out where what it needs is missing."""
+    """Return the class of a method, with the way out where what it needs is missing."""
     entry = entry_of(name)
     if entry.needs is not None:
         title, library = _LIBRARIES[entry.needs]

@@ -90,7 +90,7 @@ def test_case_32_nan_rank_one_constant_and_zero(cls, K, seed):
 
 @pytest.mark.parametrize("name", ["inverse_square", "inverse_distance"])
 def test_case_33_inverse_distances(name, seed):
-    """33: the diagonal and copies have the finite value 1 (the bounded forms of docs/guide)."""
+    """33: the diagonal and copies have the finite value 1 (the bounded forms of docs/methods/ridge.md)."""
     X, y = blobs(seed)
     X = np.vstack([X, X[:3]])
     K = as_kernel(name).fit(X).gram(X)

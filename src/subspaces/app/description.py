@@ -20,21 +20,21 @@ def describe(
     skipped: Iterable[tuple[str, str]] = (),
     texts: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Return a description of a run, without the labels and scores of single points.
+    """Return a description of a run, without the labels and scores of single samples.
 
     Parameters
     ----------
     estimator : fitted clusterer
-    source : where the points came from
-    shape : numbers of points and features
+    source : where the samples came from
+    shape : numbers of samples and features
     method : name of the method; left out, the estimator's class
     seconds : time of the fit; left out, the sum of the estimator's own timings
     notes : remarks on the data
-    y : known classes of the points, to score the labels with
+    y : known classes of the samples, to score the labels with
     summary : result of `subspaces.engine.confidence.summarize`, for an entry per cluster
-    names : of the points, for the typical ones of each cluster; left out, their rows
+    names : of the samples, for the typical ones of each cluster; left out, their rows
     skipped : files that were left out, with the reason
-    texts : of the points, for the words that make each cluster
+    texts : of the samples, for the words that make each cluster
 
     Examples
     --------

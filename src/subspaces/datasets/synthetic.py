@@ -57,7 +57,7 @@ def make_subspaces(
         All principal angles between any two subspaces, in degrees from 0 (they coincide, excluded) to 90; needs
         ``ambient >= n_subspaces * max(dimension)``. By default the subspaces are random and independent.
     on_sphere : bool, default=True
-        Draw uniformly from the unit sphere of each subspace (of a line: two points); otherwise from a Gaussian with
+        Draw uniformly from the unit sphere of each subspace (of a line: two samples); otherwise from a Gaussian with
         mean 0 and variance 1 in each of its directions.
     random_state : int, RandomState instance or None, default=None
         Seed.

@@ -64,7 +64,7 @@ class DeepClusterer(WithGraph, GraphClusterer):
     progress : callable, optional
         Called as ``progress(stage, epoch, epochs, loss)`` after every epoch.
     n_nonzero : int or None, default=5
-        η, coefficients kept per point; None keeps all.
+        η, coefficients kept per sample; None keeps all.
     by : {"magnitude", "value"}, default="magnitude"
         What "largest" means.
 
@@ -147,7 +147,7 @@ class DeepClusterer(WithGraph, GraphClusterer):
             coefficients = self._train(training, rows, network)
         self.losses_ = {**alone.losses, **training.losses}
         last = next(reversed(self.losses_.values()), [])
-        # λ belongs to the codes; new points are compared by their pixels
+        # λ belongs to the codes; new samples are compared by their pixels
         return replace(coefficients, trace=Trace(True, len(last), objective=last), penalty=None)
 
     def _network(self, autoencoder: Autoencoder, rows: Tensor) -> Any:

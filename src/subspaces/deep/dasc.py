@@ -28,7 +28,7 @@ from subspaces.utils.types import Labels
 
 
 class AdversarialAutoencoder(SelfExpressiveAutoencoder):
-    """DSC-Net plus what the adversary knows: the clusters of the points and an orthonormal basis of each.
+    """DSC-Net plus what the adversary knows: the clusters of the samples and an orthonormal basis of each.
 
     ``shape`` is that of the bases: number of clusters, length of a code, dimension.
     """
@@ -223,6 +223,6 @@ def cluster_bases(codes: Tensor, labels: Tensor, old: Tensor) -> Tensor:
         right = torch.from_numpy(svd(codes[labels == cluster].numpy(force=True))[2]).to(codes)
         found = right[:rank].T
         bases[cluster, :, : found.shape[1]] = found
-        # fewer points than dimensions: any further directions, made orthonormal with the rest
+        # fewer samples than dimensions: any further directions, made orthonormal with the rest
         bases[cluster, :, found.shape[1] :] = torch.eye(len(found), rank - found.shape[1]).to(found)
     return torch.linalg.qr(bases)[0]

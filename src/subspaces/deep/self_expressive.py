@@ -1,7 +1,7 @@
 """DSC-Net and KTRRNet: an autoencoder with a layer between its halves that represents each code by the others.
 
-The layer is a free matrix C (DSC-Net) or KTRR's closed form. Codes Z are rows, column i of C represents point i, so the
-rebuilt codes are CᵀZ.
+The layer is a free matrix C (DSC-Net) or KTRR's closed form. Codes Z are rows, column i of C represents sample i, so
+the rebuilt codes are CᵀZ.
 """
 
 from __future__ import annotations

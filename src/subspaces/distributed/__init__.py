@@ -48,16 +48,16 @@ def fit_predict(
     Parameters
     ----------
     estimator : KTRR, EKTRR, SSSC, SLSR, SLRR or SampledClusterer
-        Is fitted, as by its own ``fit``. KTRR's graph is computed in shards from 200,000 points on where its solver is
+        Is fitted, as by its own ``fit``. KTRR's graph is computed in shards from 200,000 samples on where its solver is
         the two-scale one; the other solvers, for few features, run in this process.
     X : dask array, Dask DataFrame, Zarr array, array, or path
-        Points as rows, chunked in any way; unknown chunk sizes are counted first. A path is that of a ``.npy``,
+        Samples as rows, chunked in any way; unknown chunk sizes are counted first. A path is that of a ``.npy``,
         ``.zarr`` or ``.parquet`` file, or of a folder of ``.parquet`` or ``.csv`` files.
     client : distributed.Client, "here" or None
         What :func:`connect` gives. None takes the client that is in use, or starts workers on this machine;
         ``"here"`` computes in this process, piece by piece and without Dask: X is a path or an array.
     checkpoint : path of a folder or None
-        Where finished pieces are kept; a second call with the same points and parameters goes on from there. Workers
+        Where finished pieces are kept; a second call with the same samples and parameters goes on from there. Workers
         on other machines must see it under the same path. None is a temporary folder.
     progress : callable or None
         Called as ``progress(done, total)`` after each task of the stage that takes longest.

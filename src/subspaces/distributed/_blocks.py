@@ -1,7 +1,7 @@
 """Blocks of the graph: coefficients of the samples of a block, and the edges that the graph keeps of them.
 
-A task reads its points and, mapped from the shards around, those of the cells that its own cells probe. Coefficients
-that other blocks need are left for them in files, sorted by block. No task holds many more points than
+A task reads its samples and, mapped from the shards around, those of the cells that its own cells probe. Coefficients
+that other blocks need are left for them in files, sorted by block. No task holds many more samples than
 :data:`~subspaces.representation.two_scale.AROUND`.
 """
 
@@ -38,8 +38,8 @@ class Work:
     layout : file of the layout
     folder : of the coefficients
     kernel : settled
-    n_candidates : of each point
-    around : points, its own and those around, whose features a task holds at a time, about
+    n_candidates : of each sample
+    around : samples, its own and those around, whose features a task holds at a time, about
     """
 
     layout: str

@@ -31,7 +31,7 @@ MICRO_CLUSTERS = 2000
 RESOLUTION = 16.0
 """Of a block's own communities: finer than any that the whole graph can have."""
 _BLOCKS = 64  # above, the resolution falls
-_SMALLEST = 32  # points of such a group, about
+_SMALLEST = 32  # samples of such a group, about
 _ROUNDS, _CUT_ROUNDS = 2, 10  # of Leiden within a block, and between all groups
 _TOGETHER = 16  # blocks whose edges between groups are added up at a time
 
@@ -196,7 +196,7 @@ def with_pendants(W: Sparse) -> Sparse:
     return both
 
 
-# ---------------------------------------------------------------- labels of points
+# ---------------------------------------------------------------- labels of samples
 
 
 def smooth(work: Work, folder: str, name: str, number: int) -> None:

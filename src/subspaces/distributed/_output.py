@@ -24,7 +24,7 @@ class Output:
     Parameters
     ----------
     path : of a ``.npy``, ``.parquet`` or ``.zarr`` file to write; None keeps the labels in memory
-    X : the points, which are never replaced
+    X : the samples, which are never replaced
     """
 
     def __init__(self, path: Path | None, X: Any = None) -> None:

@@ -34,8 +34,8 @@ class Rows(Points):
 
     Parameters
     ----------
-    source : where the points are
-    block_bytes : of points that are scaled and labelled at a time
+    source : where the samples are
+    block_bytes : of samples that are scaled and labelled at a time
     workers : who has the chunks
     folder : where labels of blocks are kept, or None
     """

@@ -2,7 +2,7 @@
 
 Everything between the phases is in files, named by what they depend on, so that a run goes on where another ended. In
 the checkpoint there are ``points-<name>`` (chunks sorted by shard, shards), ``graph-<name>`` (coefficients of blocks of
-points) and ``cut-<name>`` (the graph, groups, labels).
+samples) and ``cut-<name>`` (the graph, groups, labels).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ memory of a machine."""
 _NEAR = 64  # shards around one whose cells are looked at
 _DELIVERED = 2**22  # rows whose labels are brought back into the order given by one task
 _GRAPHS = ("symmetric", "column", "mass")
-_BESIDE = 230  # numbers that a task holds for each point beside its features, measured at 10⁷ points
+_BESIDE = 230  # numbers that a task holds for each sample beside its features, measured at 10⁷ samples
 _REMEDY = "Allow more, with fewer workers on a machine for instance, or let EKTRR cluster a sample and label the rest."
 
 

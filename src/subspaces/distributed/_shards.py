@@ -102,8 +102,8 @@ class Layout:
     Attributes
     ----------
     folder : of the shards
-    shards : numbers of those that hold points
-    offsets : position of the first point of each of these, and the number of points
+    shards : numbers of those that hold samples
+    offsets : position of the first sample of each of these, and the number of samples
     near : for each of these the nearest ones, by their place in `shards`
     tasks : place of the shard, first and last cell, first and last position of each block of the graph
     """

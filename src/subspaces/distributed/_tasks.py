@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from subspaces.utils import memory
 
 Progress = Callable[[int, int], None]
-_LIBRARIES = 150 * 2**20  # bytes of a worker without any points, measured
+_LIBRARIES = 150 * 2**20  # bytes of a worker without any samples, measured
 
 
 class Workers(Protocol):

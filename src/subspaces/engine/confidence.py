@@ -182,7 +182,7 @@ def summarize(estimator: Any, X: Data | None = None, *, n_exemplars: int = 5) ->
 def graph_confidence(
     W: Sparse, codes: Labels, found: Memberships, tree: ClusterTree | None = None, search: Agreement | None = None
 ) -> Array:
-    """Return probability that each label is right, from the graph and, where there was one, from a search.
+    """Return the probability that each label is right, from the graph and, where there was one, from a search.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def _other(profiles: Array, own: Labels, centres: Array, lengths: Array, tiny: f
 
 
 def walk_ends(W: Sparse, codes: Labels) -> Array:
-    """Return share of the walks from each sample that end in each cluster, shape (n, k)."""
+    """Return the share of the walks from each sample that end in each cluster, shape (n, k)."""
     n, k = len(codes), int(codes.max()) + 1
     degree = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     with np.errstate(divide="ignore"):
@@ -373,7 +373,7 @@ def _points(estimator: Any, X: Data | None) -> Data | None:
 
 
 def _weights(W: Sparse, codes: Labels) -> tuple[Array, Array]:
-    """Return weight of each sample's edges to its own cluster, and to all."""
+    """Return the weight of each sample's edges to its own cluster, and to all."""
     edges = sparse.coo_array(W)
     same = codes[edges.row] == codes[edges.col]
     n = len(codes)
@@ -438,7 +438,7 @@ def search_features(by_graph: Array, search: Agreement) -> Array:
 
 
 def probability_right(features: Array, sizes_of_own: Array) -> Array:
-    """Return probability that each label is right.
+    """Return the probability that each label is right.
 
     Parameters
     ----------
@@ -469,7 +469,9 @@ def confidence_in_one(p_value: float) -> float:
 
 
 def soft_memberships(walks: Array, codes: Labels, confidence: Array) -> Array:
-    """Return probability of every cluster for every sample: the own one its confidence, the rest as walks end there.
+    """Return the probability of every cluster for every sample.
+
+    The own one its confidence, the rest as walks end there.
 
     Parameters
     ----------

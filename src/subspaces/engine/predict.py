@@ -116,7 +116,7 @@ class ByTrainingPoints:
         return self._of_points(X, Y, by_codes)
 
     def mean(self, X: Data, values: Array) -> Array:
-        """Return mean of what training samples have, weighted by how much of a new sample they represent."""
+        """Return the mean of what training samples have, weighted by how much of a new sample they represent."""
 
         def by_codes(points: Data) -> tuple[Array, Array]:
             codes = abs(self.codes(points))

@@ -187,7 +187,10 @@ def _warn_if_uneven(size: Array, spread: Array) -> None:
 
 
 def _halves(values: Any) -> Array:
-    """Return half of a vector, dense and in float64: halves of finite numbers can be subtracted without overflow."""
+    """Return the half of a vector, dense and in float64.
+
+    Halves of finite numbers can be subtracted without overflow.
+    """
     dense = values.toarray().ravel() if sparse.issparse(values) else values
     return np.asarray(dense, dtype=np.float64) / 2
 

@@ -193,7 +193,7 @@ class Answers:
         return soft_memberships(walk_ends(W, codes), codes, self.confidence_)
 
     def predict_membership(self, X: Any) -> Array:
-        """Return probability of every cluster for new samples, shape (n_new, k).
+        """Return the probability of every cluster for new samples, shape (n_new, k).
 
         The mean of the samples that represent them.
 

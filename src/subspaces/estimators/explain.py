@@ -104,7 +104,7 @@ def explained(i: int, n: int, coefficients: Sparse, labels: Labels, names: Label
 
 
 def _place_of(i: int, names: Labels | None, n: int) -> int:
-    """Return column of sample i."""
+    """Return the column of sample i."""
     if names is None:
         if not isinstance(i, int | np.integer) or not 0 <= i < n:
             raise ValueError(f"i must be the row number of a fitted point, from 0 to {n - 1}; got {i!r}.")

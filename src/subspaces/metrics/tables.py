@@ -39,7 +39,7 @@ _LATEX = {
 
 
 def escape_latex(text: str) -> str:
-    r"""Return text that LaTeX prints and does not run.
+    r"""Return the text that LaTeX prints and does not run.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def escape_latex(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    r"""Return text that no Markdown program takes for markup; underscores inside words are none.
+    r"""Return the text that no Markdown program takes for markup; underscores inside words are none.
 
     Examples
     --------

@@ -25,7 +25,7 @@ RELAXATION = 1.6
 def smce(
     X: Array, *, reg: float = 10.0, n_neighbors: int = 20, tol: float = 1e-6, max_iter: int = 10_000
 ) -> Coefficients:
-    r"""Sparse manifold clustering and embedding: choose few close neighbours whose directions cancel.
+    r"""Choose few close neighbours whose directions cancel.
 
     Sample i chooses among its nearest neighbours j, at distances d_j = ‖x_j − x_i‖, by
 
@@ -212,7 +212,7 @@ def strongest_cosines(points: Array, n_neighbors: int) -> tuple[Array, Array]:
         best = top_columns(cosines, n_neighbors)
         return best, np.take_along_axis(cosines, best, axis=1)
 
-    # Larger blocks than for elementwise work: each one streams all points through a matrix product.
+    # Larger blocks than for elementwise work: each one streams all samples through a matrix product.
     blocks = row_blocks(n_samples, n_samples * points.itemsize, 8 * BLOCK_BYTES)
     indices, values = zip(*map_blocks(search, blocks), strict=True)
     return np.concatenate(indices), np.concatenate(values)

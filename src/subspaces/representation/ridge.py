@@ -110,7 +110,7 @@ def ridge_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = False) -> Coeffi
     """
     H, lam = whitened(Z, reg, affine)
     condition, residual = low_rank_evidence(Z, H, lam, affine)
-    # 1 − ‖h‖² is the share of a point that the others cannot explain; rounding must not make it zero
+    # 1 − ‖h‖² is the share of a sample that the others cannot explain; rounding must not make it zero
     unexplained = np.maximum(1 - np.einsum("ij,ij->i", H, H), np.finfo(H.dtype).eps)
     core, draft = _hollow_products(H), None
     if H.dtype != np.float32:

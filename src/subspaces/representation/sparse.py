@@ -42,7 +42,7 @@ def ssc(
     tol: float = 1e-4,
     max_iter: int = 200,
 ) -> Coefficients:
-    """Sparse subspace clustering: solve min ‖C‖₁ (+ λ_e‖E‖₁) + λ/2 ‖X − XC − E‖² with zero diagonal.
+    """Solve sparse subspace clustering: min ‖C‖₁ (+ λ_e‖E‖₁) + λ/2 ‖X − XC − E‖² with zero diagonal.
 
     This solves the problem stated by E. Elhamifar and R. Vidal, "Sparse subspace clustering: algorithm, theory,
     and applications", TPAMI 2013. Their program does not: it zeroes the diagonal of the wrong ADMM variable
@@ -90,7 +90,7 @@ def ssc(
 def kssc(
     K: Array, *, error_weight: float = 20.0, affine: bool = False, tol: float = 1e-4, max_iter: int = 200
 ) -> Coefficients:
-    """Kernel SSC: solve min ‖C‖₁ + λ/2 tr((I − C)ᵀ K (I − C)) with zero diagonal, from K alone.
+    """Solve kernel SSC: min ‖C‖₁ + λ/2 tr((I − C)ᵀ K (I − C)) with zero diagonal, from K alone.
 
     `K` (n × n) is symmetric positive semidefinite; the other parameters and the result are those of
     :func:`ssc`, which this is for K = XXᵀ. V. M. Patel, R. Vidal, "Kernel sparse subspace clustering", 2014.
@@ -377,7 +377,7 @@ def _descend(
     atoms regular; as we solve for the step, not for the values, it does not bias the result.
     """
     busy = np.arange(len(values))
-    while len(busy):  # each turn finishes a point or drops an atom from its support
+    while len(busy):  # each turn finishes a sample or drops an atom from its support
         inside, sign, old, hessian = member[busy], signs[busy], values[busy], curvature[busy]
         system = hessian * (inside[:, :, None] & inside[:, None, :])
         np.einsum("bii->bi", system)[:] += np.where(inside, ridge[busy], 1.0)

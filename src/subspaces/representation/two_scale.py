@@ -53,7 +53,7 @@ LEADING = 128
 
 
 def candidates_for(n_nonzero: int | None) -> int:
-    """Return the number of candidates of a sample of which `n_nonzero` are kept."""
+    """Return the number of candidates of a subset of which `n_nonzero` are kept."""
     return max(N_CANDIDATES, 2 * (n_nonzero or 0))
 
 
@@ -67,7 +67,7 @@ class TwoScale:
     def represent(self, X: Array, train: Array, k: int) -> tuple[Array, Array]:
         """Return the nearest training samples of new samples and the coefficients over them, both (n_new, k)."""
         cells = self.cells
-        k = min(k, len(cells.order))  # copies of training points are in no cell
+        k = min(k, len(cells.order))  # copies of training samples are in no cell
         candidates, values = np.empty((len(X), k), dtype=np.intp), np.empty((len(X), k), dtype=X.dtype)
         cell = nearest_cell(X, cells.centroids)
         for c in np.unique(cell):
@@ -313,7 +313,7 @@ def pair_scores(prepared: Prepared) -> Pairs:
         values = np.einsum("bcj,bcj->bc", apart, apart)
         kernel.profile(values)
         values -= np.einsum("bcj,bj->bc", features[columns], features[rows] * weights)
-        values[columns == rows[:, None]] = -np.inf  # no point represents itself
+        values[columns == rows[:, None]] = -np.inf  # no sample represents itself
         return values
 
     return pairs

@@ -1,6 +1,6 @@
 """Small functions that judge a graph, a partition or a whole family of partitions without any label.
 
-None of them finds the best setting alone (``docs/selection.md`` has the figures); :mod:`subspaces.selection.search`
+None of them finds the best setting alone (``docs/automatic.md`` has the figures); :mod:`subspaces.selection.search`
 combines two: the agreement between settings and how well subspaces fit the clusters.
 """
 

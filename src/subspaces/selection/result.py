@@ -63,7 +63,7 @@ class ClusterCount:
     Attributes
     ----------
     estimate, low, high : the number, and a range that holds the number of classes in 85 % of the data sets that were
-        left out when it was made (``docs/number.md``)
+        left out when it was made (``docs/automatic.md``)
     p_value : of "all samples are one piece" (:func:`subspaces.spectral.splits.one_piece`); above 0.03 the estimate is
         1, unless the settings agree; NaN where it was not asked
     candidates : numbers looked at, two and more
@@ -205,7 +205,7 @@ class Selection:
 
 
 def name_of(kernel: KernelLike) -> str:
-    """Return name of a kernel for tables."""
+    """Return the name of a kernel for tables."""
     if isinstance(kernel, Kernel):
         return kernel.name
     return kernel if isinstance(kernel, str) else str(getattr(kernel, "__name__", "callable"))

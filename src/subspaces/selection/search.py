@@ -9,7 +9,7 @@ Every setting that makes sense for the data gives a graph, every graph a partiti
    what they leave over what those of the best partition leave;
 3. the largest agreement − 0.3 × excess wins.
 
-No label is looked at. The constants were chosen on data sets with labels, and ``docs/selection.md`` says how well the
+No label is looked at. The constants were chosen on data sets with labels, and ``docs/automatic.md`` says how well the
 rule does on sets that were left out of that.
 """
 

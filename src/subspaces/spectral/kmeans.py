@@ -42,7 +42,7 @@ def kmeans(Y: Array, n_clusters: int, *, n_init: int, seed: int) -> Labels:
     if n_init == 1 or len(Y) == n_clusters:
         return _refine(Y, n_clusters, "k-means++", seed)
     points = Y - Y.mean(axis=0)
-    longest = 1.01 * np.sqrt(np.einsum("ij,ij->i", points, points).max())  # on the grid a point may be a little longer
+    longest = 1.01 * np.sqrt(np.einsum("ij,ij->i", points, points).max())  # on the grid a sample may be a little longer
     if longest == 0:
         return _refine(Y, n_clusters, "k-means++", seed)
     points = _on_grid((points / longest).astype(np.float32))
@@ -87,7 +87,7 @@ def _good(population: list[tuple[float, Array]], rng: np.random.Generator) -> Ar
 
 
 class _Search:
-    """Make the moves of the search; they share the points, their squared lengths and the indicator matrix."""
+    """Make the moves of the search; they share the samples, their squared lengths and the indicator matrix."""
 
     def __init__(self, points: Array, n_clusters: int, rng: np.random.Generator) -> None:
         self.points, self.n_clusters, self.rng = points, n_clusters, rng
@@ -95,7 +95,7 @@ class _Search:
         self.total = float(self.squares.sum(dtype=np.float64))
         self.n_draws = 2 + int(np.log(n_clusters))  # scikit-learn's number of k-means++ candidates
         n = len(points)
-        # a point's cluster is its row index here: written in place, for a new matrix costs more than its product
+        # a sample's cluster is its row index here: written in place, for a new matrix costs more than its product
         self.indicator = sparse.csc_array(
             (np.ones(n, points.dtype), np.zeros(n, np.int32), np.arange(n + 1, dtype=np.int32)), shape=(n_clusters, n)
         )

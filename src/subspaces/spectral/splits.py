@@ -1,9 +1,9 @@
-"""Is a split real? Each one is held against a null model drawn from the very points that it divides.
+"""Is a split real? Each one is held against a null model drawn from the very samples that it divides.
 
-The null model says that the points are one piece: a Gaussian with their mean and covariance, so that dimension, noise
+The null model says that the samples are one piece: a Gaussian with their mean and covariance, so that dimension, noise
 and unequal directions are those of the data, in which columns of two values, such as answers yes or no, keep these; and
-where they lie on a piece of few dimensions, near a point and over all, a flat one of as many that is filled evenly. As
-many points are drawn from it, the same graphs are made of them, and the best splits of those graphs are what chance
+where they lie on a piece of few dimensions, near a sample and over all, a flat one of as many that is filled evenly. As
+many samples are drawn from it, the same graphs are made of them, and the best splits of those graphs are what chance
 alone can do. Two numbers of a split are compared with theirs
 (:mod:`subspaces.spectral.hierarchy`): the logarithm of the *cut* and the *return*. The cut of a curved sheet is smaller
 than that of a Gaussian, its return is not; so both must be smaller than chance (of the flat piece only the return, for
@@ -13,7 +13,7 @@ about the draws, whose spread is not believed to be below `SPREAD`: the return o
 A split of the tree is tested where its two sides are nearest: between the two clusters that are tied most strongly.
 
 P-values of several splits are corrected from the root downwards (Meinshausen 2008): multiplied by the share of
-the points that the divided piece leaves out, and no split is more significant than the one above it.
+the samples that the divided piece leaves out, and no split is more significant than the one above it.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ _FIRST_LOOK, _HOPELESS = 5, 0.2  # after so many draws no more are made where th
 _LEAST_POINTS = 8  # of a piece that is tested
 _LOWEST = 1e-3  # a cut below is as good as none
 _FEW_DIMENSIONS = 5.5
-_SHARE = 0.03  # of the points: a smaller piece that comes off is an outlier, not a cluster
+_SHARE = 0.03  # of the samples: a smaller piece that comes off is an outlier, not a cluster
 
 
 def gaussian_like(points: Array, rng: np.random.Generator) -> Array:
-    """As many points of a Gaussian with the mean and the covariance of these; columns of two values keep theirs.
+    """As many samples of a Gaussian with the mean and the covariance of these; columns of two values keep theirs.
 
-    Mixtures of the centred points with independent normal weights have exactly their covariance on average, without
+    Mixtures of the centred samples with independent normal weights have exactly their covariance on average, without
     an m × m matrix. Answers yes or no are no Gaussian, and each of their combinations is a crowd that no Gaussian has:
-    such columns get the values of the points in the order of the draw (a Gaussian copula). Columns of
+    such columns get the values of the samples in the order of the draw (a Gaussian copula). Columns of
     which exactly one is high in every row, the levels of one category, stay so.
     """
     centre, n = points.mean(axis=0), len(points)
@@ -81,7 +81,7 @@ def gaussian_like(points: Array, rng: np.random.Generator) -> Array:
 
 
 def _categories(high: Array, columns: Labels) -> list[Labels]:
-    """Columns that are the levels of one category: in every row exactly one of them is high."""
+    """Return columns that are the levels of one category: in every row exactly one of them is high."""
     counts = high[:, columns].T.astype(np.float64) @ high[:, columns]
     label = connected_components(counts == 0, directed=False)[1]
     groups = [columns[label == group] for group in range(label.max(initial=-1) + 1)]
@@ -89,10 +89,10 @@ def _categories(high: Array, columns: Labels) -> list[Labels]:
 
 
 def box_like(points: Array, dimension: int, rng: np.random.Generator) -> Array:
-    """As many points spread evenly over a box along the first principal directions, with the deviations of these."""
+    """As many samples spread evenly over a box along the first principal directions, with the deviations of these."""
     centre = points.mean(axis=0)
     along, values, directions = svd(points - centre)
-    # signs by the points, not by the columns, whose order must not matter
+    # signs by the samples, not by the columns, whose order must not matter
     signs = np.sign(np.take_along_axis(along, first_largest(np.abs(along), axis=0)[np.newaxis], axis=0)[0])
     directions *= signs[: len(directions), np.newaxis]
     sides = values[:dimension] * np.sqrt(12 / len(points))
@@ -101,9 +101,9 @@ def box_like(points: Array, dimension: int, rng: np.random.Generator) -> Array:
 
 
 def intrinsic_dimension(points: Array, n_neighbors: int = 10) -> float:
-    """Dimension of the piece that the points lie on, from how their distances to neighbours grow.
+    """Dimension of the piece that the samples lie on, from how their distances to neighbours grow.
 
-    Maximum likelihood (Levina and Bickel 2004), the harmonic mean over the points (MacKay and Ghahramani 2005).
+    Maximum likelihood (Levina and Bickel 2004), the harmonic mean over the samples (MacKay and Ghahramani 2005).
     """
     k = min(n_neighbors, len(points) - 1)
     distance = np.sort(cdist(points, points), axis=1)[:, 1 : k + 1]
@@ -115,13 +115,13 @@ def intrinsic_dimension(points: Array, n_neighbors: int = 10) -> float:
 
 
 def one_piece(X: Data, rows: Labels, graphs_of: Graphs, *, seed: int = 0) -> float:
-    """P-value of "all points are one piece": small where a split of them is better than chance.
+    """P-value of "all samples are one piece": small where a split of them is better than chance.
 
     Parameters
     ----------
-    X : array of shape (n, m), the points as the graphs see them
-    rows : of X, each as often as the point occurs
-    graphs_of : function that makes the graphs of points
+    X : array of shape (n, m), the samples as the graphs see them
+    rows : of X, each as often as the sample occurs
+    graphs_of : function that makes the graphs of samples
     seed : of the draws
     """
     rng = np.random.default_rng(seed)
@@ -136,12 +136,14 @@ class Border(NamedTuple):
     """Where the two sides of a split are nearest: a cluster on each side, or two pieces of one cluster."""
 
     split: int  # row of the tree's merges
-    one: Labels  # points of the cluster on the first side
+    one: Labels  # samples of the cluster on the first side
     other: Labels
 
 
 def borders(tree: ClusterTree, W: Sparse, most: int = 40) -> list[Border]:
-    """The nearest clusters across every split down to the labels, and the two pieces of the next split; coarsest first.
+    """Return the nearest clusters across every split down to the labels, and the two pieces of the next split.
+
+    Coarsest first.
 
     If the two clusters that are tied most strongly across a split are apart, the whole sides are.
     """
@@ -165,13 +167,13 @@ def borders(tree: ClusterTree, W: Sparse, most: int = 40) -> list[Border]:
 def with_p_values(
     tree: ClusterTree, W: Sparse, X: Data, graphs_of: Graphs, *, order: Labels | None = None, seed: int = 0
 ) -> ClusterTree:
-    """The tree with p-values of its splits, down to the level of its labels and one further.
+    """Return the tree with p-values of its splits, down to the level of its labels and one further.
 
     Parameters
     ----------
     tree : of the graph W
     X, graphs_of, seed : as in :func:`one_piece`
-    order : of the points, so that draws do not depend on that of the rows
+    order : of the samples, so that draws do not depend on that of the rows
     """
     p_value = np.full(len(tree.merges), np.nan)
     n = len(tree.leaves)
@@ -204,7 +206,7 @@ def _not_below_parents(tree: ClusterTree, p_value: Array) -> Array:
 
 
 def with_stability(tree: ClusterTree, W: Sparse, *, n_draws: int = 4, seed: int = 0) -> ClusterTree:
-    """The tree with the stability of the splits down to the level of its labels.
+    """Return the tree with the stability of the splits down to the level of its labels.
 
     Random 80 % of the two clusters at the border, cut in two by modularity: the adjusted Rand index of that with the
     clusters, mean of the draws, 0 where it is negative.
@@ -258,10 +260,12 @@ def _largest_p_value(
 
 
 def null_models(points: Array, rng: np.random.Generator) -> list[tuple[Callable[[], Array], slice]]:
-    """What draws one piece like these points, and which numbers of its splits are compared: a Gaussian, or also a box.
+    """Return what draws one piece like these samples, and which numbers of its splits are compared.
+
+    A Gaussian, or also a box.
 
     The box is for a piece of few dimensions, and such a piece has few at every scale, be it bent. Clusters of few
-    dimensions each, in many directions (topics, objects, subspaces), have few only near a point; of these no flat box
+    dimensions each, in many directions (topics, objects, subspaces), have few only near a sample; of these no flat box
     is a likeness.
     """
     models: list[tuple[Callable[[], Array], slice]] = [(lambda: gaussian_like(points, rng), slice(2))]
@@ -294,7 +298,7 @@ def _best_split(graphs: Sequence[Sparse], n_splits: int) -> Array:
 
 
 def _sides(merges: Labels, pieces: Labels, splits: Labels) -> list[tuple[Labels, Labels]]:
-    """Points on the two sides of some splits."""
+    """Return samples on the two sides of some splits."""
     m = len(merges) + 1
     leaves: list[list[int]] = [[leaf] for leaf in range(m)]
     for one, other in merges:
@@ -304,11 +308,11 @@ def _sides(merges: Labels, pieces: Labels, splits: Labels) -> list[tuple[Labels,
 
 
 def lasting_return(W: Sparse, one: Labels, other: Labels, n_steps: int = N_STEPS) -> float:
-    """Probability that a walker who has just crossed from one side to the other is back some steps later.
+    """Return the probability that a walker who has just crossed from one side to the other is back some steps later.
 
-    After one step that is the return of :mod:`subspaces.spectral.hierarchy`, which a single point between two clusters
-    makes as large as a continuous piece does. After a few steps the walker has left such a point behind him. Edges to
-    points on neither side do not count.
+    After one step that is the return of :mod:`subspaces.spectral.hierarchy`, which a single sample between two clusters
+    makes as large as a continuous piece does. After a few steps the walker has left such a sample behind him. Edges to
+    samples on neither side do not count.
 
     Examples
     --------
@@ -345,7 +349,7 @@ def _given_split(graphs: Sequence[Sparse], side: Array) -> Array:
 
 
 def _p_value(observed: Array, drawn: Sequence[Array], numbers: slice) -> float:
-    """The larger of the p-values of the two numbers, or that of the return alone."""
+    """Return the larger of the p-values of the two numbers, or that of the return alone."""
     if len(drawn) < 3:
         return 1.0
     null = np.array(drawn)

@@ -62,7 +62,7 @@ def mirror_lower(matrix: Array, transform: Callable[[Array, slice, slice], None]
     """Copy the lower triangle of a square matrix to its upper one, in place, tile by tile.
 
     `transform(block, rows, columns)` may first change each tile of the lower triangle in place; it is
-    called once per unordered pair of points, which halves the cost of the elementwise kernels.
+    called once per unordered pair of samples, which halves the cost of the elementwise kernels.
     """
     n, tile = matrix.shape[0], TILE
     starts = range(0, n, tile)

@@ -25,7 +25,7 @@ def leading_directions(X: Sparse, n_components: int = N_COMPONENTS, seed: int = 
 
     Subspace iteration with XᵀX (Halko, Martinsson and Tropp 2011, algorithm 4.4) from random directions. X is read
     in blocks of rows, so that besides X there is memory for three m × r arrays only. r is `n_components`, or as many
-    as there are features or points.
+    as there are features or samples.
 
     Examples
     --------

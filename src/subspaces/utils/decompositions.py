@@ -1,7 +1,7 @@
 """Decompose matrices, guarded: the fast driver first, a robust one where it fails or returns a wrong answer.
 
 LAPACK's fast driver for some eigenpairs (`evr`) raises "Internal Error." or returns too few pairs where eigenvalues
-repeat, that is for cliques, grids, copies of points and one-hot rows; whether it does depends on the CPU. ARPACK may
+repeat, that is for cliques, grids, copies of samples and one-hot rows; whether it does depends on the CPU. ARPACK may
 not converge, `gesdd` neither, and a Cholesky factorisation may fail by rounding alone. In each case there is an answer,
 so nobody should see these errors:
 

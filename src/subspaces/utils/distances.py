@@ -18,8 +18,8 @@ from subspaces.utils.types import Array, Data, Sparse
 
 BANDWIDTHS = ("rms", "mean", "median")
 
-_MEDIAN_SAMPLE = 2048  # points whose pairwise distances give the median; 2 million pairs
-_BLIND_SAMPLE = 64  # points that show whether a bandwidth tells points apart
+_MEDIAN_SAMPLE = 2048  # samples whose pairwise distances give the median; 2 million pairs
+_BLIND_SAMPLE = 64  # samples that show whether a bandwidth tells samples apart
 _BLIND = 1e3  # times the rounding of 1: closer to 1 a kernel value has fewer than three digits left
 
 
@@ -138,8 +138,8 @@ def unknown_name(argument: str, value: str, known: tuple[str, ...]) -> str:
 def nearest_neighbors(X: Array, k: int) -> tuple[Array, Array]:
     """Return distances and indices of the k nearest other samples of each, nearest first, both of shape (n, k).
 
-    All pairs, block by block: scikit-learn's search takes those of equally far points that rounding prefers. Found by
-    ‖x‖² − 2xᵀy + ‖y‖², the distances themselves come from differences, which lose no digits of near points.
+    All pairs, block by block: scikit-learn's search takes those of equally far samples that rounding prefers. Found by
+    ‖x‖² − 2xᵀy + ‖y‖², the distances themselves come from differences, which lose no digits of near samples.
     """
     centred = X - X.mean(axis=0)
     squares = np.einsum("ij,ij->i", centred, centred)
@@ -164,7 +164,7 @@ def nearest_neighbors(X: Array, k: int) -> tuple[Array, Array]:
 def check_points(X: Array, n_neighbors: int | None) -> Array:
     """Return X as floats, float32 kept; refuse more neighbours than there are other samples."""
     points: Array = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-    largest = len(points) - 1  # a point is never its own neighbour
+    largest = len(points) - 1  # a sample is never its own neighbour
     if n_neighbors is not None and not 1 <= n_neighbors <= largest:
         raise ValueError(f"n_neighbors must be from 1 to n_samples - 1 = {largest}, got {n_neighbors}.")
     return points

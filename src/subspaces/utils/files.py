@@ -18,7 +18,8 @@ MAX_HEADER = 10_000
 
 
 def printable(text: object, limit: int = 60) -> str:
-    r"""Return text from a file, safe for a terminal: one line, control characters as ``\x1b``, at most `limit` long.
+    r"""Return the text from a file, safe for a terminal: one line, control characters as ``\x1b``, at most `limit`
+    long.
 
     Examples
     --------
@@ -37,7 +38,7 @@ def quoted(names: Sequence[str], limit: int = 12) -> str:
 
 
 def argument(name: str, value: Value = None) -> str:
-    r"""Name an argument of `read_table` for a message, with what to pass if a `value` (maybe from a file) is given.
+    r"""Return the name of an argument of `read_table` for a message, with what to pass if a `value` is given.
 
     Examples
     --------

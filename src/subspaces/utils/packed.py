@@ -1,6 +1,6 @@
 """Store symmetric matrices in half the memory, at LAPACK's full speed: its rectangular full packed format.
 
-Of n points the first k = ⌈n/2⌉ are one half, the others the second. Row j of the k × (n + e) array, e = 1 for even n
+Of n samples the first k = ⌈n/2⌉ are one half, the others the second. Row j of the k × (n + e) array, e = 1 for even n
 and 0 for odd, is A[k+s, k..k+s] with s = j + e − 1, followed by A[j, j..n): the lower triangle of the second half's
 block, the upper triangle of the first half's, and all that is between the halves. LAPACK adds products to it (`sfrk`),
 factorises (`pftrf`) and inverts (`pftri`) it in place.

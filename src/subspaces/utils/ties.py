@@ -2,7 +2,7 @@
 
 The last bits of a sum depend on the processor, the number of threads and the order of the terms. Wherever computed
 numbers choose something (the largest coefficients, the best start, the next merge, the winner of a search), those
-within the tolerance below of the best tie, and the first of them is taken: the points stand in a canonical order
+within the tolerance below of the best tie, and the first of them is taken: the samples stand in a canonical order
 (:mod:`subspaces.utils.ordering`), settings in their order of preference. The second half finds the largest entries
 of rows in this sense, in one pass at memory speed.
 """
@@ -44,7 +44,7 @@ def first_largest(values: Array, axis: int | None = None) -> Any:
 def first_smallest(values: Array, k: int) -> Array:
     """Return places of the k smallest values of each row, increasing; of those that tie with the k-th the first.
 
-    Coefficients of copies, or of points on a grid, are equal but for rounding: which of them are kept must not depend
+    Coefficients of copies, or of samples on a grid, are equal but for rounding: which of them are kept must not depend
     on it. What ties is set equal, and the sort is stable.
 
     Examples

@@ -143,7 +143,7 @@ def _try(error: Exception) -> str:
 
 
 def one_line(text: object) -> str:
-    """Return text of unknown origin safe for a terminal: one line, control characters escaped."""
+    """Return the text of unknown origin safe for a terminal: one line, control characters escaped."""
     joined = " ".join(str(text).split())
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
 

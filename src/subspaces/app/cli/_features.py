@@ -53,7 +53,10 @@ class Features:
         return cls(spec, extractor)
 
     def of(self, data: Dataset) -> Dataset:
-        """Return the points as they are clustered: images and texts become vectors where that is asked for or usual."""
+        """Return the samples as they are clustered.
+
+        Images and texts become vectors where that is asked for or usual.
+        """
         if data.texts is not None:
             return self._of_texts(data)
         if data.image_shape is None:
@@ -88,7 +91,7 @@ class Features:
 
         `choose` is that of `SubspaceClustering`. Where nothing was asked for, the search is done for both, and pixels
         (faces, digits, scans) are taken if their settings agree more: by `_CLEARER` of an adjusted Rand index. The
-        choice for the points that are taken comes with them, so that nobody searches again; None if nothing was tried.
+        choice for the samples that are taken comes with them, so that nobody searches again; None if nothing was tried.
         """
         if self.spec is not None or read.image_shape is None or made.features is None:
             return made, None
@@ -102,7 +105,7 @@ class Features:
 
 
 def features_in_python(lines: str, data: Dataset) -> str:
-    """Return lines of Python that make the same points, from those that read the file."""
+    """Return lines of Python that make the same samples, from those that read the file."""
     if data.features is None:
         return lines
     imports, _, reading = lines.rpartition("\n\n")

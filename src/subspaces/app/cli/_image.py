@@ -156,7 +156,7 @@ def _document(found: ImageClusters, method: str, seconds: float, summary: Any) -
 
 
 def _names(found: ImageClusters) -> list[str]:
-    """Return names of the points: row and column, or the number of the superpixel."""
+    """Return names of the samples: row and column, or the number of the superpixel."""
     if found.segments is not None:
         return [f"superpixel {i}" for i in range(len(found.X))]
     import numpy as np

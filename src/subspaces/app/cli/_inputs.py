@@ -60,7 +60,7 @@ class Inputs:
         return str(self.main) + (f" and {counted(more, 'more file')}" if more > 0 else "")
 
     def in_python(self, arguments: dict[str, Any]) -> str:
-        """Return lines of Python that read the same points."""
+        """Return lines of Python that read the same samples."""
         names = [str(file) for file in self.files]
         what = "sys.stdin.buffer" if not names else repr(names[0] if len(names) == 1 else names)
         before = "" if names else "import sys\n\n"

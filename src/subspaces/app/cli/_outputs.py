@@ -165,7 +165,7 @@ def _content(run: Run) -> Content:
 
 
 def _write_tree(path: Path, run: Run) -> None:
-    """Write the clusters from coarse to fine; JSON names the points by their names, lines or rows."""
+    """Write the clusters from coarse to fine; JSON names the samples by their names, lines or rows."""
     from subspaces.utils.atomic import write_text
 
     tree = run.estimator.tree_
@@ -181,7 +181,7 @@ def _write_tree(path: Path, run: Run) -> None:
 
 
 def as_document(run: Run) -> dict[str, Any]:
-    """Return everything about a run, ready for JSON; rows of the file that were dropped are not among the points."""
+    """Return everything about a run, ready for JSON; rows of the file that were dropped are not among the samples."""
     places = {} if run.data is None else run.data.places
     columns = {} if run.summary is None else run.summary.columns()
     return {**run.document, **places, "cluster": run.estimator.labels_.tolist(), **columns}

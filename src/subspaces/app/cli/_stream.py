@@ -29,7 +29,7 @@ def wanted(file: Path, scheduler: str | None) -> bool:
     if scheduler is not None or file.is_dir() or not is_streamed:
         return is_streamed
     limit, size = available_bytes(), file.stat().st_size
-    # the points, a scaled copy, the work; where pieces have no room either, whatever can be read is
+    # the samples, a scaled copy, the work; where pieces have no room either, whatever can be read is
     return size > limit or (size > limit / 3 and limit > WORKER_BYTES + OWN_BYTES)
 
 

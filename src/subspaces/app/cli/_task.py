@@ -104,6 +104,6 @@ class Run:
     estimator: Any
     data: Dataset | None = None
     summary: Summary | None = None
-    reading: str = ""  # lines of Python that read the points
+    reading: str = ""  # lines of Python that read the samples
     image: ImageClusters | None = None
     tracks: Any = None  # with their gaps

@@ -1,4 +1,4 @@
-"""``subspaces cluster``: points from a file or images from a folder; labels, a report, a sorted folder."""
+"""``subspaces cluster``: samples from a file or images from a folder; labels, a report, a sorted folder."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ def cluster(
     quiet: options.QuietOption = False,
     debug: options.DebugOption = False,
 ) -> None:
-    """Cluster the points of FILE, or the images in the folder FILE.
+    """Cluster the samples of FILE, or the images in the folder FILE.
 
-    What is not given is chosen from the points, unless --method names one: that has its own defaults, as in Python.
+    What is not given is chosen from the samples, unless --method names one: that has its own defaults, as in Python.
     The columns of a text file without a header are named 1, 2, 3 and so on.
 
     Examples: subspaces cluster faces.npz -k 38 --label y -o labels.csv;
@@ -259,7 +259,7 @@ def _run(task: Task, labels: Path | None) -> Run:
 
 
 def _remarks(labels: Any) -> list[str]:
-    """Return a warning where there are too few points for any result."""
+    """Return a warning where there are too few samples for any result."""
     from subspaces.selection.result import TOO_FEW
 
     n, n_clusters = len(labels), len(set(labels.tolist()))
@@ -277,7 +277,7 @@ def _streamed(
     threads: int | None,
     memory: int | None,
 ) -> Run:
-    """Cluster a file that is read piece by piece; nothing is known of its points but their labels."""
+    """Cluster a file that is read piece by piece; nothing is known of its samples but their labels."""
     given = task.reading.given().keys() - {"text", "image_size", "color"}
     written = {"--report": outputs.reports, "--sort-into": outputs.folder}
     for name in (*given, *(option for option, value in written.items() if value)):

@@ -41,8 +41,8 @@ def compare(
 ) -> None:
     """Compare two or more files of labels.
 
-    Points are matched by the column id (or line, or row), or by their order where files have none. The numbers of
-    clusters mean nothing: clusters are matched so that as many points as possible agree.
+    Samples are matched by the column id (or line, or row), or by their order where files have none. The numbers of
+    clusters mean nothing: clusters are matched so that as many samples as possible agree.
 
     Example: subspaces compare monday.csv tuesday.csv
     """
@@ -111,7 +111,7 @@ def _truth(found: list[LabelFile], label: str | None) -> LabelFile | None:
 
 
 def _scores(a: LabelFile, b: LabelFile) -> tuple[int, dict[str, float]]:
-    """Return the number of points that both files have, and how far their labels agree."""
+    """Return the number of samples that both files have, and how far their labels agree."""
     from subspaces.app.files import FileError
     from subspaces.metrics import clustering_scores
 

@@ -63,7 +63,7 @@ def explore(
     quiet: options.QuietOption = False,
     debug: options.DebugOption = False,
 ) -> None:
-    """Explore the points of FILE in the browser: move a slider, watch the clusters, name and merge them.
+    """Explore the samples of FILE in the browser: move a slider, watch the clusters, name and merge them.
 
     It starts with what subspaces cluster FILE finds, runs on this machine only and sends nothing. Ctrl-C ends it.
 

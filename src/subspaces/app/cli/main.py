@@ -36,7 +36,7 @@ def _main(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Cluster points that lie on several low-dimensional, possibly curved, subspaces.
+    """Cluster samples that lie on several low-dimensional, possibly curved, subspaces.
 
     Start with "subspaces demo", then "subspaces cluster FILE -k NUMBER"; "subspaces methods" lists what there is.
     """

@@ -1,4 +1,4 @@
-"""``subspaces predict``: labels for new points, by a model that ``subspaces cluster --save`` wrote."""
+"""``subspaces predict``: labels for new samples, by a model that ``subspaces cluster --save`` wrote."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def predict(
     quiet: options.QuietOption = False,
     debug: options.DebugOption = False,
 ) -> None:
-    """Label the points of FILE with the clusters of MODEL.
+    """Label the samples of FILE with the clusters of MODEL.
 
-    New points are read as those of the model were: images in its size and colours, of a table the columns that it had,
+    New samples are read as those of the model were: images in its size and colours, of a table the columns that it had,
     by their names where there are names. --features is only for a model of vectors of a file: those of the new images.
 
     Example: subspaces predict model.skops new/ -o labels.csv
@@ -78,7 +78,7 @@ def predict(
 
 
 def _read(inputs: Inputs, known: ModelReading, given: dict[str, Any]) -> Dataset:
-    """Return new points, read as those of the model were."""
+    """Return new samples, read as those of the model were."""
     from subspaces.app.files import read_table
     from subspaces.app.files.reading import has_columns
 

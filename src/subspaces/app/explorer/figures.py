@@ -123,7 +123,7 @@ class MapFigure:
         self.text.glyph.update(text_color=INK[dark], background_fill_color=GROUND[dark])
 
     def on_click(self, clicked: Callable[[int], None]) -> None:
-        """Call `clicked` with the number of the point that was clicked."""
+        """Call `clicked` with the number of the sample that was clicked."""
 
         def changed(attr: str, old: Any, new: list[int]) -> None:
             if new:
@@ -132,7 +132,7 @@ class MapFigure:
         self.points.selected.on_change("indices", changed)
 
     def update(self, view: View) -> None:
-        """Move and colour the points; names and pictures of the points stay where they are, in the browser."""
+        """Move and colour the samples; names and pictures of the samples stay where they are, in the browser."""
         colors, palette = colors_of(view), map_colors(view.centres)
         new: dict[str, Any] = {
             "x": view.points[:, 0],
@@ -152,7 +152,7 @@ class MapFigure:
         self.links.data = {"x0": [], "y0": [], "x1": [], "y1": [], "width": []}
 
     def link(self, view: View, point: int, others: Labels, weights: Array) -> None:
-        """Draw lines from a point to those that represent it, the wider the stronger."""
+        """Draw lines from a sample to those that represent it, the wider the stronger."""
         x, y = view.points[point]
         strength = np.abs(weights) / (float(np.abs(weights).max(initial=0)) or 1.0)
         here = {"x0": np.full(len(others), x), "y0": np.full(len(others), y)}

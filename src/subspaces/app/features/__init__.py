@@ -80,7 +80,7 @@ def vectors_of(X: Any, features: Features, image_shape: Shape = None) -> Array:
 
 
 def featured(data: Dataset, features: Features, is_fitted: bool = False) -> Dataset:
-    """Return a dataset of images or texts with vectors as its points; pixels and texts stay beside them, to be shown.
+    """Return a dataset of images or texts with vectors as its samples; pixels and texts stay beside them, to be shown.
 
     Pictures of a folder are read again, in colour and at the size that the extractor wants. An extractor that
     `is_fitted` treats these items as those it was fitted to.

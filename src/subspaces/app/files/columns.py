@@ -160,7 +160,10 @@ def text_remedy(found: Mapping[str, Sequence[str]], request: Request) -> dict[st
 def text_trouble(
     path: Path, found: Mapping[str, Sequence[str]], request: Request, first: str, line: int | None = None
 ) -> FileError:
-    """Name all columns of text among the features in one error; `first` is the first text of the first of them."""
+    """Name all columns of text among the features in one error.
+
+    `first` is the first text of the first of them.
+    """
     remedy = {} if request.columns is not None else text_remedy(found, request)
     names = list(found)
     if len(names) == 1:

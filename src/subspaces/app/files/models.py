@@ -232,7 +232,7 @@ def _digest(value: Any) -> int:
 
 
 def _check_sparse(content: bytes) -> None:
-    """Raise ValueError if a sparse matrix points outside of itself, which SciPy's programs in C would follow."""
+    """Raise ValueError if a sparse matrix samples outside of itself, which SciPy's programs in C would follow."""
     from scipy import sparse
 
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -278,7 +278,7 @@ def _strings_or_numbers(path: Path, item: Any, max_bytes: int) -> Array:
     check_size(path, largest * item.dtype.itemsize, max_bytes, "its names need")
     names: list[str] = []
     used = 0
-    # many entries may point at one text as long as the file: four copies of each, in half of the memory
+    # many entries may sample at one text as long as the file: four copies of each, in half of the memory
     at_once = max(1, min(_NAMES_AT_ONCE, max_bytes // (8 * path.stat().st_size)))
     for start in range(0, item.shape[0], at_once):
         names += [_text(value) for value in item[start : start + at_once]]

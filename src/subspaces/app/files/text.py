@@ -213,7 +213,7 @@ def number_of(cell: str, decimal: str = ".") -> float:
 
 
 def with_point(cell: str) -> str:
-    """Rewrite a number with a decimal comma (and maybe points between thousands) as Python writes it.
+    """Rewrite a number with a decimal comma (and maybe samples between thousands) as Python writes it.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def with_point(cell: str) -> str:
 
 
 def find_decimal(rows: Sequence[Sequence[str]]) -> str:
-    """Return the decimal sign: a comma if some number needs one and none needs a point.
+    """Return the decimal sign: a comma if some number needs one and none needs a sample.
 
     ``1,234`` alone decides nothing: it is one and a bit in Berlin and a thousand and more in Boston.
 

@@ -324,7 +324,7 @@ class EmbeddingDisplay(style.Display):
             marker = style.MARKERS[palette[cluster] % len(style.MARKERS)]
             own = {"color": self.colors_[cluster], "marker": marker, "rasterized": n > 5000, **look, **keywords}
             ax.scatter(*self.points[self.labels == cluster].T, **own)
-        rim = withStroke(linewidth=2.5, foreground=ax.get_facecolor())  # readable on points
+        rim = withStroke(linewidth=2.5, foreground=ax.get_facecolor())  # readable on samples
         look = {"path_effects": [rim], "zorder": 3, "fontweight": "bold", "fontsize": 7 if k > 40 else 9}
         for (x, y), name in zip(self.centres, self.names, strict=True):
             ax.text(x, y, name, ha="center", va="center", **look)

@@ -1,4 +1,4 @@
-"""Displays of places: maps of labelled pixels, mean spectra of clusters, tracks of moving points."""
+"""Displays of places: maps of labelled pixels, mean spectra of clusters, tracks of moving samples."""
 
 from __future__ import annotations
 
@@ -133,11 +133,11 @@ class SpectraDisplay(style.Display):
 
 
 class TracksDisplay(style.Display):
-    """Tracks of moving points, one colour for each cluster; frames in which a point was not seen are gaps.
+    """Tracks of moving samples, one colour for each cluster; frames in which a sample was not seen are gaps.
 
     Parameters
     ----------
-    tracks : array of shape (n, n_frames, 2), NaN where a point was not seen
+    tracks : array of shape (n, n_frames, 2), NaN where a sample was not seen
     labels : codes 0 ... k − 1
     names : name of each cluster
     """
@@ -162,7 +162,7 @@ class TracksDisplay(style.Display):
         return cls(rows.reshape(len(rows), -1, 2), codes, names)
 
     def film(self, *, seconds: float = 0.1) -> bytes:
-        """Return an animated GIF: in each frame the points and their last few places."""
+        """Return an animated GIF: in each frame the samples and their last few places."""
         style.pyplot()  # says how to get Matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

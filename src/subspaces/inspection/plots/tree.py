@@ -16,7 +16,7 @@ MANY = 12
 """Levels above which p-values are not written beside their dots."""
 
 _LEAST_CUT = 1e-3  # as in subspaces.spectral.hierarchy: a smaller one is as good as none
-_WIDEST = 5.0  # of a branch that holds all points
+_WIDEST = 5.0  # of a branch that holds all samples
 
 
 class TreeDisplay(style.Display):
