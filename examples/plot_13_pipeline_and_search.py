@@ -45,5 +45,5 @@ for name, search in {"without labels": blind, "with labels": cheating}.items():
 
 # %%
 # Note what the unlabelled search does: with more coefficients clusters look less separate, so *separation* alone
-# favours a small ``n_nonzero``. Compare settings of one ``n_nonzero`` with it, or use ``SubspaceClustering``, whose rule was made
-# for this (:doc:`/choosing`).
+# favours a small ``n_nonzero``. Compare settings of one ``n_nonzero`` with it, or use ``SubspaceClustering``, whose
+# rule was made for this (:doc:`/choosing`).

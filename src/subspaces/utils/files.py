@@ -18,8 +18,7 @@ MAX_HEADER = 10_000
 
 
 def printable(text: object, limit: int = 60) -> str:
-    r"""Return the text from a file, safe for a terminal: one line, control characters as ``\x1b``, at most `limit`
-    long.
+    r"""Return text of a file safe for a terminal: one line, control characters as ``\x1b``, at most `limit` long.
 
     Examples
     --------
