@@ -20,7 +20,7 @@ model = KTRR(10, scaling="unit", assign_labels="modularity").fit(X)
 # Read it from the top. The longer the way from one level to the next, the clearer the number of clusters there: the
 # next split would cut many more edges than those above. Branches are as wide as they have samples.
 TreeDisplay.from_estimator(model)
-print("numbers of clusters that stand out:", *model.layers_)
+print("numbers of clusters that stand out:", *model.tree_.layers)
 
 # %%
 # Every level is there without another fit, and levels nest: a finer one splits one cluster of the coarser one and

@@ -17,7 +17,7 @@ import numpy as np
 
 from reproduction.cells import Cell, Result
 from reproduction.plan import Experiment, load_method
-from subspaces import datasets, registry
+from subspaces import SubspaceClustering, datasets, registry
 from subspaces.datasets.loaders import NAMED
 from subspaces.engine.run import Cache, run
 from subspaces.kernels.scaling import apply_scaling, fit_scaling
@@ -239,6 +239,9 @@ def _fit_often(cell: Cell, X: Array, y: Labels) -> Result:
 def make_model(name: str, settings: Mapping[str, Any], *, n_clusters: int, seed: int) -> Any:
     """Make an estimator for so many clusters; one's own need not have the parameters n_clusters and random_state."""
     cls = load_method(name)
+    if "auto" in settings.values():  # the automatic row, in the words of its kept runs
+        cls, settings = SubspaceClustering, {"affine": False, **settings}
+        settings["assign_labels"] = settings.pop("partition", "auto")
     known = inspect.signature(cls).parameters.values()
     any_name = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known)
     given = {"n_clusters": n_clusters, "random_state": seed}

@@ -16,11 +16,10 @@ from sklearn.datasets import load_iris
 import subspaces
 from cli_data import COLUMNS, environment, fails, run, write_rings
 from method_data import METHODS
-from subspaces import KTRR, SSC, SubspaceClustering, registry
+from subspaces import SSC, SubspaceClustering, registry
 from subspaces.app.cli import _options
 
 IRIS = load_iris().data[::3]
-AUTOMATIC = dict.fromkeys(("kernel", "reg", "n_nonzero", "scaling", "assign_labels"), "auto")
 
 
 @pytest.fixture
@@ -77,7 +76,7 @@ def test_cluster_writes_labels_and_says_so(table, tmp_path):
     assert list(written) == ["id", "cluster", "confidence", "second_cluster", "margin", "fits_nowhere"]
     assert written["id"].tolist() == [f"p{i}" for i in range(90)]
     frame = pd.read_csv(table)
-    expected = KTRR(3, **AUTOMATIC).fit_predict(frame.drop(columns=["name", "species"]).to_numpy())
+    expected = SubspaceClustering(3).fit_predict(frame.drop(columns=["name", "species"]).to_numpy())
     assert written["cluster"].tolist() == expected.tolist()
     assert "90 points, 9 features" in result.stdout
     assert "3 clusters; points in each cluster: " in result.stdout
@@ -93,8 +92,8 @@ def test_json_is_one_document(table):
     assert document["source"] == str(table)
     assert (document["n_samples"], document["n_features"], document["n_clusters"]) == (90, 9, 3)
     assert len(document["cluster"]) == len(document["id"]) == 90
-    assert document["parameters"] == KTRR(3, **{**AUTOMATIC, "random_state": 4, "reg": 0.5}).get_params()
-    assert set(document["chosen"]) == set(AUTOMATIC) - {"reg"}
+    assert document["parameters"] == SubspaceClustering(3, random_state=4, reg=0.5).get_params()
+    assert {"kernel", "n_nonzero", "scaling", "assign_labels"} <= set(document["chosen"])
     assert document["chosen"]["kernel"] in document["reason"]
     assert set(document["timings"]) >= {"selection", "kernel", "coefficients", "graph", "cut"}
     assert 0 <= document["scores"]["accuracy"] <= 1
@@ -115,18 +114,15 @@ def test_a_method_is_the_class_of_that_name(name, tmp_path, monkeypatch):
 
 
 def test_nothing_given_is_the_front_door(table):
-    """The same labels as in Python, to the last one; a parameter of KTRR means KTRR."""
+    """The same labels as in Python, to the last one; what is given stays."""
     X = np.loadtxt(table, delimiter=",", skiprows=1, usecols=range(1, 10))
     document = json.loads(run("cluster", table, "-k", 3, *COLUMNS, "--json").stdout)
     assert document["cluster"] == SubspaceClustering(3).fit(X).labels_.tolist()
     assert document["winner"] in ("KTRR", "SC")
     fast = json.loads(run("cluster", table, *COLUMNS, "--effort", "fast", "--json").stdout)
     assert fast["cluster"] == SubspaceClustering(effort="fast").fit(X).labels_.tolist()
-    assert (
-        "has no meaning for the method ktrr"
-        in run("cluster", table, *COLUMNS, "--set", "reg=1", "--effort", "fast").stderr
-    )
-    assert json.loads(run("cluster", table, "-k", 3, *COLUMNS, "--set", "reg=1", "--json").stdout)["method"] == "ktrr"
+    given = json.loads(run("cluster", table, *COLUMNS, "--set", "reg=1", "--effort", "fast", "--json").stdout)
+    assert given["cluster"] == SubspaceClustering(effort="fast", reg=1).fit(X).labels_.tolist()
 
 
 def test_any_parameter_can_be_set(table, monkeypatch):
@@ -159,11 +155,11 @@ def test_the_choice_is_explained(table):
     assert " auto" not in result.stdout  # the settled values are shown, not the word
 
 
-def test_parameters_of_ktrr_are_chosen_unless_set(table):
-    options = ["--set", "reg=0.5", "--set", "n_nonzero=4", "--set", "by=value", "--set", "assign_labels=auto"]
+def test_parameters_are_chosen_unless_set(table):
+    options = ["--set", "reg=0.5", "--set", "n_nonzero=4", "--set", "assign_labels=auto"]
     result = run("cluster", table, "-k", 3, *COLUMNS, *options, "--scaling", "unit", "--json", "--threads", 1)
-    expected = {**AUTOMATIC, "reg": 0.5, "n_nonzero": 4, "by": "value", "scaling": "unit"}
-    assert json.loads(result.stdout)["parameters"] == KTRR(3, **expected).get_params()
+    expected = SubspaceClustering(3, reg=0.5, n_nonzero=4, scaling="unit").get_params()
+    assert json.loads(result.stdout)["parameters"] == expected
 
 
 def test_number_of_clusters_is_found_if_not_given(table):

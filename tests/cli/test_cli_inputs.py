@@ -155,7 +155,7 @@ def test_equal_rows_are_said_to_be(tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n" + "1,2\n" * 4)
     result = run("cluster", tmp_path / "x.csv", "-o", tmp_path / "y.csv")
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("No groups: nothing tells the points apart.\n")
+    assert result.stdout.startswith("No groups: nothing tells the samples apart.\n")
     assert "auto" not in result.stdout
     assert "nowhere" not in result.stdout
     assert pd.read_csv(tmp_path / "y.csv")["fits_nowhere"].sum() == 0

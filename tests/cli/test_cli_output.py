@@ -183,7 +183,7 @@ def test_from_a_folder_to_sorted_images_and_a_report(faces, tmp_path):
     page = (tmp_path / "out.html").read_text()
     assert "subspaces cluster" in page
     assert "broken.png" in page
-    assert "## Quality" in (tmp_path / "tables.md").read_text()
+    assert "**Quality**" in (tmp_path / "tables.md").read_text()
     again = run(
         "cluster",
         faces,

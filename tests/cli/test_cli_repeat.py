@@ -29,6 +29,7 @@ def labels_by(python):
     return space["labels"].tolist()
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 @pytest.mark.parametrize("options", [[], ["-k", 3, "--set", "reg=0.5"], ["-k", 3, "--method", "lsr1"]])
 def test_tables(tmp_path, options):
     table, out = write_rings(tmp_path), tmp_path / "out.html"

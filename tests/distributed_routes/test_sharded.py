@@ -176,14 +176,6 @@ def test_what_is_kept(rings):
         _ = estimator.coefficients_
 
 
-def test_what_is_chosen_is_chosen_from_the_sample(rings, monkeypatch):
-    monkeypatch.setattr(_sample, "SAMPLE", 600)
-    estimator = KTRR("auto", solver="two_scale")
-    labels = fit_predict(estimator, rings, client="here")
-    assert estimator.selection_ is not None
-    assert len(labels) == len(rings)
-
-
 def test_what_must_see_all_points_does(rings):
     expected = KTRR(3, kernel="linear").fit(rings)
     estimator = KTRR(3, kernel="linear")

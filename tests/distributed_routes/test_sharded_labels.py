@@ -13,7 +13,7 @@ from subspaces import KTRR
 from subspaces.distributed import _cut, _files, _sample, _sharded, _shards, fit_predict
 from subspaces.distributed._input import Source, as_source
 from subspaces.distributed._tasks import DaskWorkers, ThisProcess
-from subspaces.estimators import ridge
+from subspaces.engine import ridge_routes as ridge
 
 
 @pytest.fixture(autouse=True)

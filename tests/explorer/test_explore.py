@@ -25,8 +25,8 @@ from subspaces.app.explorer.session import (
     image_shape_of,
 )
 from subspaces.app.features import vectors_of
+from subspaces.engine import ridge_routes as routes
 from subspaces.engine import stages
-from subspaces.estimators import ridge as routes
 from subspaces.inspection.plots.graph import cells_of
 from subspaces.inspection.scorers import modularity, separation
 from subspaces.spectral.partition import PARTITIONS

@@ -258,6 +258,7 @@ def test_case_61_demo_on_a_full_disk(room, kept, tiny_disk, monkeypatch):
         assert len((tiny_disk / name).read_text().splitlines()) == 1 + len(load_digits().target)
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_case_61_reproduce_on_a_full_disk(jobs, tiny_disk, tmp_path, capsys):
     """61: a reproduction whose results do not fit ends with one line and the exit code 1; then it goes on."""

@@ -91,6 +91,7 @@ ROUTES = {
 }
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 @linux
 def test_case_60_what_is_said_is_what_is_taken():
     """60: before it allocates, every route asks for what it will take: within a fifth, or 8 MB of blocks and chance."""
@@ -126,6 +127,7 @@ def command(folder: Path, *options: str, file: Path | None = None) -> tuple[int,
     return run.returncode, int((folder / "peak").read_text()) / 1024, answer
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 @linux
 def test_case_60_memory_is_honoured(tmp_path, rng):
     """60: the whole process stays within SIZE and 15 %; the route that fits is taken; what cannot fit is refused."""
@@ -155,6 +157,7 @@ def test_case_60_memory_is_honoured(tmp_path, rng):
             assert len(answer.splitlines()) == 1
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 @linux
 def test_case_60_memory_is_honoured_with_text_and_report(tmp_path, rng):
     """60: reading a table and drawing the report count as well."""

@@ -331,7 +331,7 @@ def test_case_59_interrupted_fit(cls, moment, error, seed, monkeypatch):
 
 
 @pytest.mark.parametrize("cls", LARGE)
-@pytest.mark.parametrize("moment", ["canonical_order", "run_points", "label_of_most_copies", "moved"])
+@pytest.mark.parametrize("moment", ["canonical_order", "run_points", "label_of_most_copies"])
 def test_case_59_interrupted_fit_of_many_points(cls, moment, seed, monkeypatch):
     """59: the same for the methods for many points; the command line ends with 130 (cli/test_cli_process.py)."""
     X, _ = planes(seed)

@@ -78,6 +78,7 @@ FETCHING = """
 """
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 def test_case_64_one_data_cache(tmp_path):
     """63, 64: two processes fetch the same data sets: both get them, the cache holds each once and nothing else."""
     first, second = at_once(FETCHING, tmp_path)
@@ -138,6 +139,7 @@ OUTPUT = """
 """
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 def test_case_64_one_output(tmp_path, seed):
     """61, 64: two commands write the same file: it is the whole result of one of them."""
     X, _ = planes(seed)

@@ -221,6 +221,7 @@ app(sys.argv[2:])
 """
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 @pytest.mark.parametrize("moment", ["aside", "removing"])
 def test_a_killed_run_leaves_nothing_for_ever(moment, photos):
     """64: ``kill -9`` while images are sorted; the next run finds the old folder or the new one, and nothing hidden."""

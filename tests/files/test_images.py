@@ -318,3 +318,15 @@ def test_old_folder_comes_back_if_the_new_one_cannot_take_its_place(photos, tmp_
         sorting.sort_into(target, photos, NAMES, summary_of([0, 0, 0, 1, 1, 1]))
     assert sorted(path.relative_to(target) for path in target.rglob("*")) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["photos", "sorted"]
+
+
+def test_bombs_are_never_decoded(photos, monkeypatch):
+    from PIL import ImageFile
+
+    decoded = []
+    original = ImageFile.ImageFile.load
+    monkeypatch.setattr(ImageFile.ImageFile, "load", lambda self: decoded.append(self.size) or original(self))
+    bomb(photos / "large.png", 10_000)
+    read_table(photos)
+    assert decoded
+    assert max(decoded) == (8, 8)

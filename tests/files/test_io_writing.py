@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from subspaces.app.files import WRITERS, FileError, check_output, write_labels
+from subspaces.utils.atomic import write_atomically
 
 pytest.importorskip("pyarrow")
 
@@ -83,3 +84,16 @@ def test_ids_must_match_labels(tmp_path):
     with pytest.raises(ValueError, match="one id per label"):
         write_labels(tmp_path / "x.csv", np.array([1, 2]), ids=["a"])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, OSError])
+def test_failed_writing_leaves_nothing_and_keeps_the_old(tmp_path, error):
+    path = tmp_path / "x.csv"
+    for old in (None, "old"):
+        if old is not None:
+            path.write_text(old)
+        with pytest.raises(error), write_atomically(path) as stream:  # noqa: PT012
+            stream.write(b"half")
+            raise error
+        assert [file.name for file in tmp_path.iterdir()] == ([] if old is None else ["x.csv"])
+        assert old is None or path.read_text() == old

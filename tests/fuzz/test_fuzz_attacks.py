@@ -93,6 +93,7 @@ def test_archives_and_pickles_are_no_tables(tmp_path, suffix):
     assert not trace.exists()
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 def test_blank_lines_without_end_are_refused(tmp_path, monkeypatch):
     """Two megabytes of a packed file unpack to two thousand million of them: minutes, and not one point."""
     path = tmp_path / "x.csv.gz"

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from subspaces import EKTRR, KASP, KTRR, SC, TRR, cluster_image, compare
+from subspaces import EKTRR, KASP, KTRR, SC, TRR, SubspaceClustering, cluster_image, compare
 from subspaces.datasets import make_cube, make_motions, make_subspaces, salt_and_pepper
 from subspaces.inspection import plots
 from subspaces.inspection.plots import layout, parts, style
@@ -43,7 +43,7 @@ def landmarks(data):
 
 @pytest.fixture(scope="module")
 def auto(data):
-    return KTRR("auto", kernel="auto", n_nonzero="auto", assign_labels="auto").fit(data[0])
+    return SubspaceClustering(reg=1.0, scaling=None, affine=False).fit(data[0])
 
 
 def random_graph(rng, n, k):
@@ -457,10 +457,10 @@ def test_methods_that_lack_something_are_refused(data):
         plots.CoefficientsDisplay.from_estimator(SC(4).fit(data[0]))
     with pytest.raises(ValueError, match=r"KMeans does not keep the points .* give them as the argument X"):
         plots.GalleryDisplay.from_estimator(KMeans(3, n_init=1).fit(data[0]))
-    with pytest.raises(ValueError, match='at least one parameter set to "auto"'):
+    with pytest.raises(ValueError, match="fit SubspaceClustering"):
         plots.SelectionDisplay.from_estimator(KTRR(4).fit(data[0]))
-    with pytest.raises(ValueError, match='n_clusters="auto"'):
-        plots.NumberOfClustersDisplay.from_estimator(KTRR(4, reg="auto").fit(data[0]))
+    with pytest.raises(ValueError, match="the number of clusters was given"):
+        plots.NumberOfClustersDisplay.from_estimator(SubspaceClustering(4, kernel="rbf").fit(data[0]))
 
 
 BAD = {

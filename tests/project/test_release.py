@@ -29,7 +29,8 @@ IMPORT_NAMES = {  # where a package is not imported under its own name, or not a
     "scikit-learn": {"sklearn"},
     "scikit-posthocs": {"scikit_posthocs"},
     "pillow": {"PIL"},
-    "python-calamine": set(),  # pandas reads workbooks with it
+    "python-calamine": {"python_calamine"},
+    "scikit-image": {"skimage"},
     "graspologic-native": {"graspologic_native"},
     "dask": {"dask", "distributed"},
     "efficientnet-lite-pytorch": {"efficientnet_lite_pytorch"},

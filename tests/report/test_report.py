@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from subspaces import EKTRR, KASP, KTRR, TRR
+from subspaces import EKTRR, KASP, KTRR, TRR, SubspaceClustering
 from subspaces.app.cli.main import app
 from subspaces.app.report import Content, _next, _page, _sections, _tables, render, write_report, write_tables
 from subspaces.engine.confidence import summarize
@@ -210,7 +210,7 @@ def test_written_whole_or_not_at_all(no_plots, content, tmp_path, monkeypatch):
 
 
 def test_page_says_what_was_done(points):
-    model = KTRR("auto", reg="auto").fit(points)
+    model = SubspaceClustering(kernel="rbf", scaling=None).fit(points)
     frame = pd.DataFrame(points, columns=[f"gene {j}" for j in range(12)])
     content = Content.from_estimator(model, frame, title="genes")
     page = render(content)
@@ -223,7 +223,7 @@ def test_page_says_what_was_done(points):
         assert title in text
     origins = {name: (value, origin) for name, value, origin, _ in _tables.parameters(content)}
     assert origins["reg"] == (str(model.selection_.winner.reg), "chosen")
-    assert origins["kernel"][1] == "default"
+    assert origins["kernel"][1] == "given"
     names: dict[str, object] = {"X": points}
     exec(_tables.python_lines(content), names)
     np.testing.assert_array_equal(names["labels"], model.labels_)

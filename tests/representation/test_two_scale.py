@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from subspaces import KTRR, TRR
-from subspaces.estimators import ridge as ridge_estimator
+from subspaces.engine import ridge_routes as ridge_estimator
 from subspaces.graphs.affinity import affinity
 from subspaces.graphs.truncation import truncate_symmetric
 from subspaces.kernels import KERNELS, as_kernel

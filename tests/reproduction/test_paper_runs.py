@@ -59,6 +59,7 @@ def start(tmp_path):
     return lambda *options: subprocess.Popen([*map(str, command), *options], **pipes)
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 @pytest.mark.parametrize(("name", "jobs"), [("SIGKILL", "2"), ("SIGINT", "1"), ("SIGTERM", "2"), ("SIGHUP", "1")])
 def test_stopped_in_mid_run_it_keeps_what_is_finished(start, tmp_path, name, jobs):
     process, runs = start("--jobs", jobs), tmp_path / "out" / "runs" / "tiny.jsonl"
@@ -83,6 +84,7 @@ def test_stopped_in_mid_run_it_keeps_what_is_finished(start, tmp_path, name, job
         assert start().communicate()[0].startswith("tiny: 0 cells computed, 3 kept;")
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 def test_two_runs_into_one_folder(start, tmp_path):
     runs = [start() for _ in range(2)]
     assert all(run.communicate() and run.returncode == 0 for run in runs)

@@ -118,6 +118,7 @@ def test_a_graph_of_neighbours_may_win(monkeypatch):
     assert adjusted_rand_score(y, model.labels_) > 0.9
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 def test_order_of_the_rows_and_seeds(data, rng):
     X, _ = data
     order = rng.permutation(len(X))

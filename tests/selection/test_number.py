@@ -86,6 +86,7 @@ def test_settings_that_find_the_same_communities(n_communities, kinds, coincidin
     assert count._coinciding(graphs, [graph.communities for graph in graphs]).tolist() == coinciding
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 def test_what_settings_find_by_themselves_needs_no_test():
     """400 of the 1,300 points, 20 of each subspace, look like one cloud; yet every setting finds the same 20."""
     X, y = make_subspaces(20, 5, 120, 65, noise=0.1, random_state=0)

@@ -246,6 +246,7 @@ def test_real_films_are_recognised(data_home):
     assert all(are_tracks(X) for X, _ in hopkins(data_home))
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 def test_hopkins(data_home):
     """Every eighth sequence; all 80 have 0.93 % (benchmarks/motion.py)."""
     wrong = [1 - accuracy(y, SubspaceClustering(len(np.unique(y))).fit_predict(X)) for X, y in hopkins(data_home)[::8]]

@@ -26,6 +26,7 @@ def roll(rng, n):
     return np.column_stack([t * np.cos(t), 20 * rng.random(n), t * np.sin(t)])
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 @pytest.mark.parametrize(
     "make",
     [

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from subspaces import KTRR
-from subspaces.estimators import ridge as ridge_estimator
+from subspaces.engine import ridge_routes as ridge_estimator
 from subspaces.kernels.scaling import apply_scaling, fit_components, fit_scaling
 from subspaces.utils.components import leading_directions, mean_and_deviation
 

@@ -247,6 +247,7 @@ for n in (13, 17, 32):
 """
 
 
+@pytest.mark.full  # takes seconds: .ci/run has it
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="OpenBLAS knows these types of CPU on x86")
 def test_other_cpus_find_the_same():
     """Issue: fits of one-hot rows died, on each CPU for other sizes, and regular graphs were cut by rounding."""

@@ -147,7 +147,7 @@ def run(
         if not plan.pairwise:
             warn_of_bad_numbers(X, plan.scaling)
         points = rows_of(X, order, pairwise=plan.pairwise)
-    found = run_ordered(plan, points, cache=cache or _reused.get(), listen=listen, until=until)
+    found = run_ordered(plan, points, cache=_reused.get() if cache is None else cache, listen=listen, until=until)
     found = as_given(found, distinct.place[order])
     return replace(_with_copies(found, distinct), row_hashes=row_hashes)
 

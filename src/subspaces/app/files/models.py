@@ -23,6 +23,7 @@ from subspaces.utils.process import quiet
 
 SUFFIX = ".skops"
 KIND = "a model of subspaces"
+_METHODS = ("subspaces.estimators.", "subspaces.selection.auto")
 
 OURS = {
     "engine.predict": "ByModel ByTrainingPoints",
@@ -187,7 +188,7 @@ def load_model(path: str | PathLike[str], max_bytes: int | None = None) -> tuple
         with quiet():
             document = skops.io.loads(content, trusted=sorted(set().union(*_ALLOWED.values())))
         is_ours = isinstance(document, dict) and document.get("kind") == KIND
-        if not is_ours or not type(document.get("estimator")).__module__.startswith("subspaces.estimators."):
+        if not is_ours or not type(document.get("estimator")).__module__.startswith(_METHODS):
             raise FileError(file, "this is no model that was saved here")
         return document["estimator"], Reading(**document["reading"])
     except FileError:

@@ -261,7 +261,7 @@ def _selection_of(estimator: Any) -> Selection:
     estimator = parts.clusterer_of(estimator)
     selection: Selection | None = getattr(estimator, "selection_", None)
     if selection is None:
-        problem = 'has no selection_: fit it with at least one parameter set to "auto".'
+        problem = "has no selection_: fit SubspaceClustering, which searches."
         raise ValueError(f"{type(estimator).__name__} {problem}")
     return selection
 
@@ -293,7 +293,7 @@ class SelectionDisplay(style.Display):
     def from_estimator(
         cls, estimator: Any, X: Any = None, *, criterion: str = "score", ax: Any = None, **keywords: Any
     ) -> Self:
-        """Draw from a fitted estimator some of whose parameters were ``"auto"``; X is not needed."""
+        """Draw from a fitted estimator that chose its parameters; X is not needed."""
         return cls(_selection_of(estimator), criterion).plot(ax, **keywords)
 
     def _draw(self, ax: Any, **keywords: Any) -> None:
@@ -337,10 +337,10 @@ class NumberOfClustersDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any = None, *, ax: Any = None) -> Self:
-        """Draw from an estimator fitted with ``n_clusters="auto"``; X is not needed."""
+        """Draw from an estimator fitted with the number left open; X is not needed."""
         count = _selection_of(estimator).n_clusters
         if count is None:
-            raise ValueError('the number of clusters was given: fit with n_clusters="auto".')
+            raise ValueError("the number of clusters was given: fit SubspaceClustering() without it.")
         return cls(count).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
