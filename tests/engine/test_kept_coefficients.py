@@ -100,7 +100,7 @@ SOLVERS = {
     "lsr2": lambda X: ridge_unconstrained(unit(X) @ unit(X).T, reg=0.1),
     "ssc": lambda X: ssc(unit(X), error_weight=20.0, tol=1e-4, max_iter=200),
     "kssc": lambda X: kssc(gaussian(X), error_weight=20.0, tol=1e-4, max_iter=200),
-    "ensc": lambda X: elastic_net(X, gamma=50.0, l1_ratio=0.9, tol=1e-6, max_iter=100),
+    "ensc": lambda X: elastic_net(X, error_weight=50.0, l1_ratio=0.9, tol=1e-6, max_iter=100),
     "sscomp": lambda X: orthogonal_matching_pursuit(offset_points(X), n_nonzero=5, tol=1e-6),
     "lrr1": lambda X: lrr(unit(X), reg=0.1, error="l1", tol=0.05, max_iter=1000),
     "lrr2": lambda X: lrr(unit(X), reg=1.0, error="l21", tol=1e-3, max_iter=1000),

@@ -52,7 +52,12 @@ class SubspaceClustering(GraphClusterer):
     scaling : {"auto", None, "unit", "max", "minmax", "standard", "log"}, default="auto"
         Scaling of the input; give it where you know the units.
     kernel, reg, n_nonzero, affine : default="auto"
-        As in :class:`KTRR`; what is given stays, the rest is chosen. With a kernel, no graph of neighbours is tried.
+        Kernel, penalty λ, coefficients kept per sample, and affine subspaces or not, with the values of :class:`KTRR`;
+        what is given stays, the rest is chosen. With a kernel, no graph of neighbours is tried.
+    bandwidth : float or {"rms", "median", "mean", "local"}, default="rms"
+        Width of kernels of distances, or how it is found from the samples.
+    kernel_params : mapping or None, default=None
+        Further parameters of a kernel that is given.
     assign_labels : {"auto", "kmeans", "modularity"}, default="auto"
         How graphs are cut.
     features : None, {"pixels", "efficientnet", "timm:NAME", "open_clip:NAME"}, path or callable, default=None
