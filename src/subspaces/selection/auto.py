@@ -54,7 +54,7 @@ class SubspaceClustering(GraphClusterer):
     kernel, reg, n_nonzero, affine : default="auto"
         Kernel, penalty λ, coefficients kept per sample, and affine subspaces or not, with the values of :class:`KTRR`;
         what is given stays, the rest is chosen. With a kernel, no graph of neighbours is tried.
-    bandwidth : float or {"rms", "median", "mean", "local"}, default="rms"
+    bandwidth : float or {"rms", "mean", "median"}, default="rms"
         Width of kernels of distances, or how it is found from the samples.
     kernel_params : mapping or None, default=None
         Further parameters of a kernel that is given.
