@@ -22,6 +22,7 @@ from subspaces.estimators.base import COUNT
 from subspaces.kernels import Linear
 from subspaces.kernels.scaling import Scaling
 from subspaces.representation.coefficients import Coefficients, from_dense
+from subspaces.spectral.partition import GRAPH_CUTS
 from subspaces.utils.decompositions import svd
 from subspaces.utils.process import quiet
 from subspaces.utils.types import Labels
@@ -156,7 +157,7 @@ def labels_of(coefficients: Coefficients, plan: Plan) -> Labels:
     assert plan.n_clusters is not None
     graph = stages.graph(coefficients, Evidence(Scaling(), Linear()), plan)
     with quiet():  # of a graph in pieces: it is cut many times before the one that counts
-        embedding = None if plan.cut.method == "modularity" else stages.embed(graph.W, plan.n_clusters)
+        embedding = None if plan.cut.method in GRAPH_CUTS else stages.embed(graph.W, plan.n_clusters)
     return stages.cut(graph, embedding, plan)
 
 

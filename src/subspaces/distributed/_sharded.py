@@ -88,6 +88,10 @@ def _planned(estimator: KTRR, sample: Array, n: int) -> Plan:
     Where few samples differ, the subset is small: the route is that of many samples all the same, so it is repeated.
     """
     sample = np.resize(sample, (max(len(sample), min(n, _sample.SAMPLE)), sample.shape[1]))
+    if estimator.assign_labels == "agglomerative":
+        raise ValueError(
+            'assign_labels="agglomerative" needs the whole graph: use "modularity" or "kmeans" on workers.'
+        )
     if estimator.spectral == "full" and estimator.assign_labels != "modularity":
         raise ValueError(
             f'spectral="full" embeds every point, which {n} points on workers are too many for: use spectral="auto".'

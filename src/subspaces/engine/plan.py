@@ -68,7 +68,7 @@ class Cut:
 
     Attributes
     ----------
-    method : ``"kmeans"``, ``"cluster_qr"``, ``"discretize"`` or ``"modularity"``
+    method : ``"kmeans"``, ``"cluster_qr"``, ``"discretize"``, ``"modularity"`` or ``"agglomerative"``
     n_init, init : starts of k-means; ``init="qr"`` starts once, from the clusters of the QR cut
     iterations : of Leiden; None lets the number of samples decide
     n_more : eigenvectors computed beyond one for each cluster, whose eigenvalues show the gap

@@ -24,6 +24,7 @@ from subspaces.representation.ridge import (
     ridge_unconstrained,
     ridge_unconstrained_low_rank,
 )
+from subspaces.spectral.partition import GRAPH_CUTS
 from subspaces.utils import memory
 from subspaces.utils.components import N_COMPONENTS, OVERSAMPLING
 from subspaces.utils.namespace import Place, current_place
@@ -58,7 +59,7 @@ def ridge_plan(
     plan.graph.require_memory(shape.n, chosen == "two_scale")
     searches = chosen == "low_rank" and shape.n > ridge_search.EXACT_SIZE
     reduced = chosen == "two_scale" and shape.is_sparse
-    coarse = plan.cut.method != "modularity" and is_coarse(spectral, plan, chosen)
+    coarse = plan.cut.method not in GRAPH_CUTS and is_coarse(spectral, plan, chosen)
     draws = "coefficients" if chosen == "two_scale" or searches else "embedding" if coarse else "cut"
     problem: dict[str, Any] = {"reg": reg, "affine": affine}
     place = current_place() if chosen == "dense" and constrained else None

@@ -20,7 +20,7 @@ from subspaces.engine.validation import all_equal, warn_of_bad_numbers
 from subspaces.kernels import as_kernel
 from subspaces.kernels.scaling import Scaling
 from subspaces.representation.coefficients import Coefficients, Factors, PermutedFactors
-from subspaces.spectral.partition import in_order
+from subspaces.spectral.partition import GRAPH_CUTS, in_order
 from subspaces.utils.ordering import (
     Distinct,
     canonical_order,
@@ -240,9 +240,9 @@ class _Run:
         return graph
 
     def embedding(self, graph: Graph) -> Embedding | None:
-        """Return eigenvectors of samples or micro-clusters; the modularity cut needs none."""
+        """Return eigenvectors of samples or micro-clusters; cuts of the graph need none."""
         plan = self.plan
-        if plan.cut.method == "modularity":
+        if plan.cut.method in GRAPH_CUTS:
             return None
         assert plan.n_clusters is not None
         k = plan.n_clusters

@@ -17,6 +17,7 @@ from subspaces.representation.coefficients import Coefficients, Factors, Permute
 from subspaces.representation.two_scale import TwoScale
 from subspaces.spectral.coarse import coarse_embedding, smooth_labels
 from subspaces.spectral.embedding import spectral_embedding, unit_rows
+from subspaces.spectral.hierarchy import cut_agglomeratively
 from subspaces.spectral.partition import cut_by_modularity, cut_embedding, distinct_communities
 from subspaces.utils.cells import build_cells
 from subspaces.utils.process import warn_caller
@@ -149,6 +150,8 @@ def falls_apart(found: Graph, plan: Plan) -> bool:
 
     Micro-clusters tie the pieces by themselves.
     """
+    if plan.cut.method == "agglomerative":  # merges pieces without edges by itself, the smallest last of all
+        return False
     connects = plan.connect and plan.represent is not None and (plan.between is None or plan.cut.method == "modularity")
     return connects and plan.n_clusters is not None and found.n_components > plan.n_clusters
 
@@ -203,6 +206,9 @@ def cut(found: Graph, embedding: Embedding | None, plan: Plan, communities: Labe
     if embedding is None:
         W = found.W if connected.all() else found.W[connected][:, connected]
         known = None if communities is None else communities[connected]
+        if how.method == "agglomerative":
+            assert k is not None
+            return filled(cut_agglomeratively(W, k, seed=plan.seed), connected)
         labels = cut_by_modularity(W, k, seed=plan.seed, iterations=how.iterations, communities=known)
         if k is None:
             labels = distinct_communities(W, labels)

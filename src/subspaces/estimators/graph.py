@@ -81,8 +81,9 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     Parameters
     ----------
-    assign_labels : {"kmeans", "cluster_qr", "discretize", "modularity"}, default="kmeans"
-        How the graph is cut: k-means, QR or discretisation of the spectral embedding, or Leiden communities.
+    assign_labels : {"kmeans", "cluster_qr", "discretize", "modularity", "agglomerative"}, default="kmeans"
+        How the graph is cut: k-means, QR or discretisation of the spectral embedding, Leiden communities, or
+        communities merged by the strength of their ties, which keeps small clusters beside large ones.
     n_init : int, default=20
         Starts of k-means.
     init : {"k-means++", "random"}, default="k-means++"
@@ -234,7 +235,7 @@ class GraphClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Answers,
 
     @property
     def embedding_(self) -> Array:
-        """Spectral embedding Y with unit rows; made when read for ``assign_labels="modularity"``."""
+        """Spectral embedding Y with unit rows; made when read for cuts of the graph itself."""
         check_is_fitted(self, "labels_")
         if self._embedding is None:
             return stages.embed(self.affinity_matrix_, self.n_clusters_).rows

@@ -22,7 +22,8 @@ from subspaces.estimators.ktrr import KTRR
 from subspaces.estimators.local import SC
 from subspaces.kernels import KernelLike
 from subspaces.selection.candidates import AUTO, NEIGHBORS
-from subspaces.selection.result import ClusterCount, Selection, verdict
+from subspaces.selection.count import ClusterCount
+from subspaces.selection.result import Selection, verdict
 from subspaces.selection.search import choose
 from subspaces.utils.choices import Bandwidth, Effort, Init, Scaling, options
 from subspaces.utils.optional import from_app
@@ -58,7 +59,7 @@ class SubspaceClustering(GraphClusterer):
         Width of kernels of distances, or how it is found from the samples.
     kernel_params : mapping or None, default=None
         Further parameters of a kernel that is given.
-    assign_labels : {"auto", "kmeans", "modularity"}, default="auto"
+    assign_labels : {"auto", "kmeans", "modularity", "agglomerative"}, default="auto"
         How graphs are cut.
     features : None, {"pixels", "efficientnet", "timm:NAME", "open_clip:NAME"}, path or callable, default=None
         What makes vectors of images before anything else, in :meth:`fit` and :meth:`predict` alike; X is then a list of
@@ -105,7 +106,7 @@ class SubspaceClustering(GraphClusterer):
     reg: float | Literal["auto"] = AUTO
     n_nonzero: int | Literal["auto"] | None = AUTO
     affine: bool | Literal["auto"] = AUTO
-    assign_labels: Literal["auto", "kmeans", "modularity"] = AUTO  # type: ignore[assignment]
+    assign_labels: Literal["auto", "kmeans", "modularity", "agglomerative"] = AUTO  # type: ignore[assignment]
     features: str | PathLike[str] | Callable[..., Any] | None = None
     image_shape: Sequence[int] | None = None
 
@@ -117,7 +118,7 @@ class SubspaceClustering(GraphClusterer):
             name: [*CONSTRAINTS[name], StrOptions({AUTO})]
             for name in ("scaling", "kernel", "reg", "n_nonzero", "affine")
         },
-        "assign_labels": [StrOptions({AUTO, "kmeans", "modularity"})],
+        "assign_labels": [StrOptions({AUTO, "kmeans", "modularity", "agglomerative"})],
         "features": [str, PathLike, callable, None],
         "image_shape": [tuple, list, None],
     }
@@ -206,7 +207,8 @@ class SubspaceClustering(GraphClusterer):
         count = self._count()
         if count is None:
             return super()._verdict(asked, n_doubtful)
-        return verdict(count, self.n_clusters_, len(self.labels_), n_doubtful)
+        assert self.selection_ is not None
+        return verdict(count, self.n_clusters_, len(self.labels_), n_doubtful, stability=self.selection_.stability)
 
     def _chosen(self, X: Data) -> Chosen:
         """Return the method that wins on these samples, and what was tried."""

@@ -87,7 +87,7 @@ class Tried(NamedTuple):
         return list(found.values())
 
 
-CUTS_TRIED = ("modularity", "kmeans")
+CUTS_TRIED = ("modularity", "kmeans", "agglomerative")
 
 
 def families_tried(n_features: int, effort: str) -> tuple[Family, ...]:

@@ -11,17 +11,17 @@ from subspaces.estimators import answers
 from subspaces.estimators.answers import doubtful
 from subspaces.kernels import Kernel, KernelLike
 from subspaces.selection.candidates import NEIGHBORS
+from subspaces.selection.count import ClusterCount
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
 
 _AS_GOOD = 0.98  # share of the winner's score from which a runner-up is worth a word
 _TIE = 1e-6
 _ALIKE = 0.9  # agreement from which clusters are said to differ a little
-_PROBABLY = 0.5  # probability of the number, give or take a fifth, from which it is called probable
-_UNCLEAR = 0.25  # and below which it is called unclear
+_PROBABLY = 1.7  # largest number of the range over the smallest, up to which a number is called probable
+_UNCLEAR = 4.0  # and from which it is called unclear
 TOO_FEW = 8
 """Points below which nothing can be said about groups: one cluster is not tested against more."""
-_BARELY = 0.2  # and below which that is said with doubt
 
 
 @dataclass(frozen=True)
@@ -54,69 +54,6 @@ class Trial:
     agreement: float = float("nan")
     excess: float = float("nan")
     score: float = float("nan")
-
-
-@dataclass(frozen=True)
-class ClusterCount:
-    """The number of clusters read off the graphs of all settings.
-
-    Attributes
-    ----------
-    estimate, low, high : the number, and a range that holds the number of classes in 85 % of the data sets that were
-        left out when it was made (``docs/automatic.md``)
-    p_value : of "all samples are one piece" (:func:`subspaces.spectral.splits.one_piece`); above 0.03 the estimate is
-        1, unless the settings agree; NaN where it was not asked
-    candidates : numbers looked at, two and more
-    probability : of each candidate, if there is more than one cluster
-    agreement : how well the settings agree when all are cut into that many clusters, one value per candidate
-    score : agreement × (1 − normalised cut)
-    communities : number of communities of largest modularity, one value per graph
-    eigenvalues : smallest eigenvalues of the normalised Laplacian of the graph that decided
-    agreed : whether settings of several kernels and penalties find the same clusters, as they do not of one piece
-    """
-
-    estimate: int
-    low: int
-    high: int
-    candidates: Labels
-    probability: Array
-    agreement: Array
-    score: Array
-    communities: Labels
-    eigenvalues: Array
-    p_value: float = float("nan")
-    agreed: bool = False
-
-    @property
-    def is_one(self) -> bool:
-        """Whether nothing speaks for more than one cluster."""
-        return self.estimate == 1
-
-    @property
-    def is_untested(self) -> bool:
-        """Whether the estimate is 1 only because the samples are too few to ask."""
-        return self.is_one and bool(np.isnan(self.p_value))
-
-    @property
-    def otherwise(self) -> int:
-        """The most probable number of clusters, if there is more than one."""
-        return int(self.candidates[self.probability.argmax()])
-
-    @property
-    def sureness(self) -> float:
-        """Probability that the number is within 20 % of the estimate, if there is more than one cluster."""
-        near = np.abs(np.log(self.candidates / max(self.estimate, 1))) <= np.log(1.2)
-        return float(self.probability[near].sum())
-
-    @property
-    def coarse_and_fine(self) -> tuple[int, int]:
-        """The estimate and the most probable number that differs from it by half or more, the smaller first."""
-        first = self.estimate
-        apart = np.abs(np.log(self.candidates / first)) >= np.log(1.5)
-        if not apart.any():
-            return first, first
-        second = int(self.candidates[np.where(apart, self.probability, -1).argmax()])
-        return min(first, second), max(first, second)
 
 
 @dataclass(frozen=True)
@@ -187,7 +124,7 @@ class Selection:
         k = int(self.labels.max()) + 1
         if self.n_clusters is None:
             return answers.verdict(k, self.n_samples, asked=k)
-        return verdict(self.n_clusters, k, self.n_samples)
+        return verdict(self.n_clusters, k, self.n_samples, stability=self.stability)
 
     def as_rows(self) -> list[dict[str, Any]]:
         """Return all trials as dictionaries, best first."""
@@ -219,9 +156,11 @@ def described(trial: Trial) -> str:
         "standard": "standardised features",
         "log": "logarithms of the counts",
     }.get(trial.scaling, f"{trial.scaling} scaling")
-    cut = {"modularity": "modularity", "kmeans": "k-means on eigenvectors"}.get(
-        trial.assign_labels, trial.assign_labels
-    )
+    cut = {
+        "modularity": "modularity",
+        "kmeans": "k-means on eigenvectors",
+        "agglomerative": "the strength of ties",
+    }.get(trial.assign_labels, trial.assign_labels)
     if trial.kernel == NEIGHBORS:
         return f"graph of the {trial.n_nonzero} nearest neighbours on {scaling}, cut by {cut}"
     kernel = {"rbf": "Gaussian (rbf)"}.get(trial.kernel, trial.kernel)
@@ -245,7 +184,9 @@ def sentence(winner: Trial, n_settings: int, scaling_reason: str) -> str:
     return f"{why}{extra}. {setting}"
 
 
-def verdict(count: ClusterCount, n_clusters: int, n_samples: int = 0, n_doubtful: int = 0) -> str:
+def verdict(
+    count: ClusterCount, n_clusters: int, n_samples: int = 0, n_doubtful: int = 0, *, stability: float = float("nan")
+) -> str:
     """Say in plain words what a search with the number left open found.
 
     Parameters
@@ -253,17 +194,22 @@ def verdict(count: ClusterCount, n_clusters: int, n_samples: int = 0, n_doubtful
     count : how the number was found
     n_clusters : clusters of the answer
     n_samples, n_doubtful : items, and those whose label is more probably wrong than right
+    stability : agreement of the answer with those for random parts of the graph, NaN where it is not known
     """
     doubt, groups = doubtful(n_doubtful, n_samples), counted(n_clusters, "group")
-    if count.is_untested:
+    if count.untested:
         return f"{counted(n_samples, 'item is', 'items are')} too few to tell whether there are groups."
-    if count.is_one and count.p_value <= _BARELY:
+    if count.otherwise is not None:
         return f"Perhaps no groups: the data look much like one cloud. If there are any, perhaps {count.otherwise}."
-    if count.is_one or n_clusters == 1:
+    if n_clusters == 1:
         return "No groups: the data look like one cloud."
+    if count.evidence == "steady":
+        agreed, of = (stability, "over resamples") if np.isfinite(stability) else (count.agreed, "between settings")
+        parts = f"its steadiest division has {n_clusters} parts (agreement {agreed:.2f} {of})"
+        return f"No gap between groups: one continuous cloud; {parts}{doubt}."
     span = f" ({count.low} to {count.high})" if count.low < count.high else ""
-    coarse, fine = count.coarse_and_fine
-    if count.sureness < _UNCLEAR and coarse < fine:
+    if count.high > _UNCLEAR * count.low:
+        coarse, fine = count.low, count.high
         return f"Groups exist, but their number is not clear: {coarse} coarse, {fine} fine; shown are {groups}{doubt}."
-    how = "Probably" if count.sureness >= _PROBABLY else "Perhaps"
+    how = "Probably" if count.high <= _PROBABLY * count.low else "Perhaps"
     return f"{how} {groups}{span}{doubt}."

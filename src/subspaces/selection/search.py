@@ -28,7 +28,7 @@ from subspaces.kernels import is_precomputed
 from subspaces.kernels.scaling import apply_scaling, fit_components, fit_scaling
 from subspaces.selection import candidates
 from subspaces.selection.candidates import AUTO, CUTS_TRIED, NEIGHBORS, PLANE, Setting, Tried, neighbouring, tried_on
-from subspaces.selection.count import count_clusters, most_supported
+from subspaces.selection.count import STEADY, ClusterCount, count_clusters, most_supported
 from subspaces.selection.criteria import (
     consensus,
     leading_components,
@@ -39,8 +39,7 @@ from subspaces.selection.criteria import (
     support,
 )
 from subspaces.selection.graphs import Candidate, Method, candidates_of, cut, plan_of_cut, recut, suitable_cut
-from subspaces.selection.outlying import outlying_components, without
-from subspaces.selection.result import TOO_FEW, ClusterCount, RunnerUp, Selection, Trial, name_of, sentence
+from subspaces.selection.result import TOO_FEW, RunnerUp, Selection, Trial, name_of, sentence
 from subspaces.selection.sampling import sample
 from subspaces.spectral.agreement import pairwise_agreement
 from subspaces.spectral.splits import MOST_POINTS, N_DRAWS, ONE_PIECE, one_piece
@@ -62,7 +61,7 @@ _TIE = 1e-6  # scores that differ by less are equal: the setting tried first win
 _FEW_GRAPHS = 4
 _OFTEN = 10  # copies of a row that make it a crowd
 _REPEATED = 1.1  # copies of a row, on average, from which values are few: ties are broken alike in all settings
-_N_TESTED = 6  # settings whose graphs tell whether there is more than one cluster
+_N_TESTED = 4  # settings whose graphs tell whether there is more than one cluster
 _SAME = 0.98  # adjusted Rand index from which two partitions are one answer
 _SQUARES = 6.0  # arrays of the size of the searched samples' kernel matrix, on two threads, measured
 _COPIES = 8.0  # and of the size of the searched samples
@@ -163,15 +162,16 @@ def choose(
         assert not isinstance(k, str)
         if k is not None and not 1 < k <= part.shape[0] // 2:
             graphs = graphs[:1]  # nothing to choose by
-        trials, partitions = _all_cuts(graphs, tried, k)
+        trials, partitions, of_graph = _all_cuts(graphs, tried, k)
         with phase("Comparing the answers"):
             trials = _scored(trials, partitions, None if is_matrix else part, tried, method)
         best = _best(trials, n_samples)
-        again = partial(recut, plan=plan_of_cut(graphs[best].plan, trials[best].assign_labels, k))
+        graph = graphs[of_graph[best]]
+        again = partial(recut, plan=plan_of_cut(graph.plan, trials[best].assign_labels, k))
         with phase("Checking how steady the answer is"):
-            steady = np.nan if effort == "fast" else stability(graphs[best].W, partitions[best], again, seed=seed)
+            steady = np.nan if effort == "fast" else stability(graph.W, partitions[best], again, seed=seed)
     winner = trials[best]
-    setting = graphs[best].setting
+    setting = graph.setting
     found = {"n_clusters": k, **asdict(setting), "assign_labels": winner.assign_labels}
     asked = [
         name
@@ -197,38 +197,28 @@ def choose(
 
 
 def _counted(graphs: list[Candidate], X: Data, copies: Labels, method: Method, is_matrix: bool) -> ClusterCount:
-    """Return the number of clusters; one where no split of the samples is better than chance, however they are scaled.
+    """Return the number of clusters; where the settings do not decide, a test against one cluster does.
 
-    `copies` says how often each sample occurs: chance repeats samples of few values as often. The test sees a sample,
-    with few samples of each where clusters are many: what the settings agree on needs no test, unless samples of few
-    values tie. A few samples that each occur often are a cluster each.
+    `copies` says how often each sample occurs: chance repeats samples of few values as often. A few samples that each
+    occur often are a cluster each.
     """
     with phase("Counting the clusters"):
-        count = _count_of_rest(graphs, X.shape[1], method.seed)
+        count = count_clusters(graphs, method.seed)
     if X.shape[0] < TOO_FEW:
         n_kinds = X.shape[0] if copies.mean() >= _OFTEN else 1
-        return replace(count, estimate=n_kinds, low=n_kinds, high=n_kinds)
+        return replace(count, estimate=n_kinds, low=n_kinds, high=n_kinds, evidence="none", untested=n_kinds == 1)
+    rows = np.repeat(np.arange(len(copies)), copies)
+    if count.evidence == "gap" and len(rows) < _REPEATED * len(copies):
+        return count
     views = [(X, graphs[0].setting.scaling)] if is_matrix else _views(graphs, X, method)
-    p_value, rows = 1.0, np.repeat(np.arange(len(copies)), copies)
+    p_value = 1.0
     with phase("Testing for one cluster", len(views) * (1 + 2 * N_DRAWS)) as step:
         for points, scaling in views:
             trusted = _trusted(graphs, scaling)
             p_value = min(p_value, len(views) * _one_piece(points, rows, trusted, method, is_matrix, step))
             if p_value <= ONE_PIECE:
-                return replace(count, p_value=p_value)
-    if count.agreed and len(rows) < _REPEATED * len(copies):
-        return replace(count, p_value=p_value)
-    return replace(count, p_value=p_value, estimate=1, low=1)
-
-
-def _count_of_rest(graphs: list[Candidate], n_features: int, seed: int) -> ClusterCount:
-    """Return how many clusters there are beside a few tiny pieces, and these."""
-    away, n_pieces = outlying_components(graphs)
-    if not n_pieces:
-        return count_clusters(graphs, n_features, seed)
-    count = count_clusters([without(graph, away) for graph in graphs], n_features, seed)
-    more = {name: getattr(count, name) + n_pieces for name in ("estimate", "high", "candidates")}
-    return replace(count, **more)
+                break
+    return count.tested(p_value)
 
 
 def _views(graphs: list[Candidate], X: Data, method: Method) -> list[tuple[Data, str | None]]:
@@ -279,22 +269,32 @@ def _one_piece(
 
 
 def _reason(winner: Trial, graphs: list[Candidate], tried: Tried, count: ClusterCount | None) -> str:
-    if count is not None and count.is_untested:
+    if count is not None and count.untested:
         return "One cluster, because the points are too few to test for more."
-    if count is not None and count.is_one:
+    if count is not None and count.estimate == 1:
         return (
             "One cluster, because no split of the points is clearer than in one cloud made by chance "
-            f"(p = {count.p_value:.2g}; groups are reported below {ONE_PIECE:g})."
+            f"(p = {count.p_value:.2g}; groups are reported below {ONE_PIECE:g}), and the settings do not agree on any "
+            f"division of it ({count.agreed:.2f} of 1; {STEADY:g} would be steady)."
         )
     return sentence(winner, len(graphs), tried.scaling_reason) + tried.kind_reason
 
 
-def _all_cuts(graphs: list[Candidate], tried: Tried, n_clusters: int | None) -> tuple[list[Trial], list[Labels]]:
-    """Return every graph cut in the way that suits it, side by side."""
+def _all_cuts(
+    graphs: list[Candidate], tried: Tried, n_clusters: int | None
+) -> tuple[list[Trial], list[Labels], list[int]]:
+    """Return every graph cut in the way that suits it, side by side, and which graph each trial is of.
+
+    The graphs to trust are cut agglomeratively as well, which alone keeps small clusters beside large ones.
+    """
+    ways = [(i, suitable_cut(graph, n_clusters, tried.cuts)) for i, graph in enumerate(graphs)]
+    if n_clusters is not None and "agglomerative" in tried.cuts:
+        ways += [(i, "agglomerative") for i in most_supported(graphs)]
 
     def one(start: int, stop: int) -> tuple[Trial, Labels]:
-        graph = graphs[start]
-        method, setting = suitable_cut(graph, n_clusters, tried.cuts), graph.setting
+        number, method = ways[start]
+        graph = graphs[number]
+        setting = graph.setting
         labels = np.unique(cut(graph, method, n_clusters), return_inverse=True)[1].astype(np.intp)
         trial = Trial(
             **{name: value for name, value in asdict(setting).items() if name in _OF_SETTING},
@@ -308,9 +308,9 @@ def _all_cuts(graphs: list[Candidate], tried: Tried, n_clusters: int | None) -> 
         step()
         return trial, labels
 
-    with phase("Cutting the graphs of all settings", len(graphs)) as step:
-        found = map_blocks(one, [(i, i + 1) for i in range(len(graphs))])
-    return [trial for trial, _ in found], [labels for _, labels in found]
+    with phase("Cutting the graphs of all settings", len(ways)) as step:
+        found = map_blocks(one, [(i, i + 1) for i in range(len(ways))])
+    return [trial for trial, _ in found], [labels for _, labels in found], [number for number, _ in ways]
 
 
 def _scored(trials: list[Trial], partitions: list[Labels], X: Data | None, tried: Tried, method: Method) -> list[Trial]:

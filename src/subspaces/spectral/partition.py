@@ -18,7 +18,9 @@ from subspaces.utils.process import one_thread
 from subspaces.utils.ties import first_largest, tolerance
 from subspaces.utils.types import Array, Labels, Sparse
 
-PARTITIONS = ("kmeans", "cluster_qr", "discretize", "modularity")
+PARTITIONS = ("kmeans", "cluster_qr", "discretize", "modularity", "agglomerative")
+GRAPH_CUTS = ("modularity", "agglomerative")
+"""Cuts of the graph itself, which need no embedding."""
 
 _MAX_RESOLUTION = 1e4
 _WEIGHT_BITS = 16

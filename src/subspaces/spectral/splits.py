@@ -50,7 +50,11 @@ SPREAD = 0.02, 0.1
 """Least spread of the return, and of the logarithm of the cut."""
 
 _DRAWS_OF_A_SPLIT = 8  # there are many
-_FIRST_LOOK, _HOPELESS = 5, 0.2  # after so many draws no more are made where the p-value is so large
+_FIRST_LOOK, _HOPELESS, _SURE = (
+    5,
+    0.2,
+    0.003,
+)  # after so many draws no more are made where the p-value is so large, or so small
 _LEAST_POINTS = 8  # of a piece that is tested
 _LOWEST = 1e-3  # a cut below is as good as none
 _FEW_DIMENSIONS = 5.5
@@ -251,7 +255,7 @@ def _largest_p_value(
             null = model()
             if graphs := graphs_of(_unit(null) if unit else null):
                 drawn.append(_best_split(graphs, n_splits))
-            if draw + 1 == _FIRST_LOOK and _p_value(observed, drawn, numbers) > _HOPELESS:
+            if draw + 1 == _FIRST_LOOK and not _SURE <= _p_value(observed, drawn, numbers) <= _HOPELESS:
                 break
         found.append(_p_value(observed, drawn, numbers))
         if found[-1] > ONE_PIECE:  # it cannot become significant again

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from sklearn.utils._param_validation import StrOptions
 
-AssignLabels = Literal["kmeans", "cluster_qr", "discretize", "modularity"]
+AssignLabels = Literal["kmeans", "cluster_qr", "discretize", "modularity", "agglomerative"]
 Scaling = Literal["unit", "max", "minmax", "standard", "log"]
 Bandwidth = Literal["rms", "mean", "median"]
 Ranking = Literal["magnitude", "value"]
