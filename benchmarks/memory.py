@@ -25,13 +25,13 @@ import numpy as np
 import psutil
 
 from child import in_child, measured, with_threads
-from subspaces import registry
+from subspaces import SubspaceClustering, registry
 from subspaces.datasets import make_subspaces
 from subspaces.utils import memory
 
 MB = 2**20
 N_CLUSTERS = 5
-AUTOMATIC = ("kernel", "reg", "n_nonzero", "scaling", "assign_labels")
+FRONT_DOOR = "SubspaceClustering"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ ROUTES = {
     "ktrr, low rank, search": Route("ktrr", 51_000, parameters={"kernel": "linear", "assign_labels": "modularity"}),
     "ktrr, feature map": Route("ktrr", 8000, m=30, parameters={"kernel": "quadratic"}),
     "ktrr, two scales": Route("ktrr", 31_000, m=30, parameters={"solver": "two_scale"}),
-    "ktrr, automatic": Route("ktrr", 3000, m=2000, parameters=dict.fromkeys(AUTOMATIC, "auto")),
+    "nothing to set": Route(FRONT_DOOR, 3000, m=2000),
     "trr": Route("trr", 6000, m=1000),
     "lsr1": Route("lsr1", 3000),
     "lsr2": Route("lsr2", 3000),
@@ -85,10 +85,9 @@ ROUTES = {
     "akk": Route("akk", 30_000, parameters={"n_landmarks": 1500}),
     "lsc": Route("lsc", 30_000, parameters={"n_landmarks": 2000}),
     "uspec": Route("uspec", 30_000, parameters={"n_landmarks": 2000}),
-    **{f"deep, {name}": Route(name, 2500, m=36, dtype="float32", parameters=NETWORK) for name in ("dscnet", "dasc")},
     **{
         f"deep, {name}": Route(name, 2500, m=36, dtype="float32", parameters=NETWORK)
-        for name in ("ktrrnet", "structae")
+        for name in ("dscnet", "dasc", "ktrrnet", "structae")
     },
     "deep, aektrr": Route("aektrr", 4000, m=36, dtype="float32", parameters=ENCODER),
     "deep, aessc": Route("aessc", 2500, m=36, dtype="float32", parameters=ENCODER),
@@ -96,11 +95,6 @@ ROUTES = {
     "ktrr, two scales, predict": Route("ktrr", 5000, parameters={"solver": "two_scale"}, predict=30_000),
     "ektrr, predict": Route("ektrr", 3000, m=200, predict=100_000),
 }
-
-
-def method(name: str) -> Any:
-    """A method of the package or of its deep part."""
-    return registry.load(name)
 
 
 def points(n: int, m: int, dtype: str) -> Any:
@@ -111,7 +105,8 @@ def points(n: int, m: int, dtype: str) -> Any:
 def run(route: Route) -> dict[str, Any]:
     """One route: what it said and what it took, in MB."""
     warnings.simplefilter("ignore")
-    model = method(route.method)(n_clusters=N_CLUSTERS, **route.parameters)
+    cls = SubspaceClustering if route.method == FRONT_DOOR else registry.load(route.method)
+    model = cls(n_clusters=N_CLUSTERS, **route.parameters)
     small = points(400, min(route.m, 50), route.dtype)
     model.fit(small).predict(small[:5])  # imports
     X = points(route.n, route.m, route.dtype)
@@ -179,7 +174,7 @@ RBF = ["--set", "kernel=rbf", *FIXED]
 COMMANDS = {
     "ktrr, dense": (Route("ktrr", 4000), RBF),
     "ktrr, two scales": (Route("ktrr", 12_000, dtype="float32"), RBF),
-    "ktrr, automatic": (Route("ktrr", 2500, m=500), []),
+    "nothing to set": (Route(FRONT_DOOR, 2500, m=500), []),
     "trr, low rank": (Route("trr", 10_000, m=600), FIXED),
     "ssc": (Route("ssc", 2500), []),
     "lsr1, all pairs": (Route("lsr1", 2500), []),
@@ -190,18 +185,10 @@ COMMANDS = {
 
 def command(file: Path, route: Route, options: list[str], limit: float | None, places: Path) -> dict[str, Any]:
     """Run ``subspaces cluster``; its exit code, peak in MB and last words."""
-    given = [
-        "--method",
-        route.method,
-        "-k",
-        str(N_CLUSTERS),
-        *options,
-        "-q",
-        "--force",
-        "-o",
-        str(places / "labels.csv"),
-    ]
-    if route.method in ("ktrr", "trr") and options:
+    given = ["-k", str(N_CLUSTERS), *options, "-q", "--force", "-o", str(places / "labels.csv")]
+    if route.method != FRONT_DOOR:
+        given += ["--method", route.method]
+    if route.method in ("ktrr", "trr"):
         given += ["--scaling", "none", "--set", "assign_labels=kmeans"]
     if limit is not None:
         given += ["--memory", f"{limit:.0f}"]
