@@ -208,6 +208,18 @@ def test_stale_tables_are_found(tmp_path, monkeypatch):
     assert len(stale_tables(tmp_path)) == 3
 
 
+TYPED = re.compile(
+    r"\d ?±|(?:accuracy|NMI|ARI|error) (?:is |was |of )?\d|\d[\d.,]* times (?:as fast|faster|slower)|\d (?:seconds|minutes)"
+)
+
+
+@on_every_page
+def test_no_measured_number_is_typed(page):
+    """Blocks of examples run and tables of benchmarks are compared; prose would go stale unseen."""
+    if page.name != "reproduction.md":  # made from its records, to the byte
+        assert not TYPED.findall(without_blocks(MEASURED.MARK.sub("", read(page))))
+
+
 # ---------------------------------------------------------------- methods
 
 
