@@ -11,9 +11,13 @@ for plus what was held then; "peak" is what the process really took above the le
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,14 +28,16 @@ from typing import Any
 import numpy as np
 import psutil
 
-from child import in_child, measured, with_threads
-from subspaces import registry
+from subspaces import SubspaceClustering, registry
 from subspaces.datasets import make_subspaces
 from subspaces.utils import memory
 
 MB = 2**20
 N_CLUSTERS = 5
-AUTOMATIC = ("kernel", "reg", "n_nonzero", "scaling", "assign_labels")
+FRONT_DOOR = "SubspaceClustering"
+THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+CPU_SECONDS, MEMORY = 300, 12 * 2**30
+"""What a run may take."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ ROUTES = {
     "ktrr, low rank, search": Route("ktrr", 51_000, parameters={"kernel": "linear", "assign_labels": "modularity"}),
     "ktrr, feature map": Route("ktrr", 8000, m=30, parameters={"kernel": "quadratic"}),
     "ktrr, two scales": Route("ktrr", 31_000, m=30, parameters={"solver": "two_scale"}),
-    "ktrr, automatic": Route("ktrr", 3000, m=2000, parameters=dict.fromkeys(AUTOMATIC, "auto")),
+    "nothing to set": Route(FRONT_DOOR, 3000, m=2000),
     "trr": Route("trr", 6000, m=1000),
     "lsr1": Route("lsr1", 3000),
     "lsr2": Route("lsr2", 3000),
@@ -85,10 +91,9 @@ ROUTES = {
     "akk": Route("akk", 30_000, parameters={"n_landmarks": 1500}),
     "lsc": Route("lsc", 30_000, parameters={"n_landmarks": 2000}),
     "uspec": Route("uspec", 30_000, parameters={"n_landmarks": 2000}),
-    **{f"deep, {name}": Route(name, 2500, m=36, dtype="float32", parameters=NETWORK) for name in ("dscnet", "dasc")},
     **{
         f"deep, {name}": Route(name, 2500, m=36, dtype="float32", parameters=NETWORK)
-        for name in ("ktrrnet", "structae")
+        for name in ("dscnet", "dasc", "ktrrnet", "structae")
     },
     "deep, aektrr": Route("aektrr", 4000, m=36, dtype="float32", parameters=ENCODER),
     "deep, aessc": Route("aessc", 2500, m=36, dtype="float32", parameters=ENCODER),
@@ -96,11 +101,6 @@ ROUTES = {
     "ktrr, two scales, predict": Route("ktrr", 5000, parameters={"solver": "two_scale"}, predict=30_000),
     "ektrr, predict": Route("ektrr", 3000, m=200, predict=100_000),
 }
-
-
-def method(name: str) -> Any:
-    """A method of the package or of its deep part."""
-    return registry.load(name)
 
 
 def points(n: int, m: int, dtype: str) -> Any:
@@ -111,17 +111,49 @@ def points(n: int, m: int, dtype: str) -> Any:
 def run(route: Route) -> dict[str, Any]:
     """One route: what it said and what it took, in MB."""
     warnings.simplefilter("ignore")
-    model = method(route.method)(n_clusters=N_CLUSTERS, **route.parameters)
+    cls = SubspaceClustering if route.method == FRONT_DOOR else registry.load(route.method)
+    model = cls(n_clusters=N_CLUSTERS, **route.parameters)
     small = points(400, min(route.m, 50), route.dtype)
     model.fit(small).predict(small[:5])  # imports
     X = points(route.n, route.m, route.dtype)
     if route.predict:
         model.fit(X)
         X = points(route.predict, route.m, route.dtype)
-    with demands() as said, measured() as meter:
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+    before, start = status("VmRSS"), time.process_time()
+    with demands() as said:
         model.predict(X) if route.predict else model.fit(X)
-    solver = getattr(model, "solver_", "")
-    return {"said": max(said, default=0) / MB, "peak": meter.mb, "cpu": meter.cpu, "solver": solver, "X": X.nbytes / MB}
+    seconds, peak = time.process_time() - start, (status("VmHWM") - before) / 1024
+    return {"said": max(said, default=0) / MB, "peak": peak, "cpu": seconds, "solver": getattr(model, "solver_", "")}
+
+
+def status(name: str) -> int:
+    """Return what the kernel knows of this process, in kB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+def in_child(route: Route) -> dict[str, Any]:
+    """Return what `run` returns in a forked process, or ``{"failed": why}`` where that ends badly."""
+    sys.stdout.flush()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        try:
+            result = run(route)
+        except BaseException as error:
+            result = {"failed": f"{type(error).__name__}: {error}"[:120]}
+        with os.fdopen(writer, "w") as file:
+            json.dump(result, file)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        said = file.read()
+    _, code = os.waitpid(child, 0)
+    return json.loads(said) if code == 0 and said else {"failed": f"stopped: {CPU_SECONDS} CPU s, or memory"}
 
 
 @contextmanager
@@ -147,7 +179,7 @@ def fits(names: list[str]) -> None:
     for name, route in ROUTES.items():
         if names and not any(name.startswith(wanted) for wanted in names):
             continue
-        row = in_child(run, {"route": route}, cpu_limit=300, memory_limit=12 * 2**30)
+        row = in_child(route)
         if "failed" in row:
             print(f"{name:28}{row['failed']}")
             continue
@@ -179,7 +211,7 @@ RBF = ["--set", "kernel=rbf", *FIXED]
 COMMANDS = {
     "ktrr, dense": (Route("ktrr", 4000), RBF),
     "ktrr, two scales": (Route("ktrr", 12_000, dtype="float32"), RBF),
-    "ktrr, automatic": (Route("ktrr", 2500, m=500), []),
+    "nothing to set": (Route(FRONT_DOOR, 2500, m=500), []),
     "trr, low rank": (Route("trr", 10_000, m=600), FIXED),
     "ssc": (Route("ssc", 2500), []),
     "lsr1, all pairs": (Route("lsr1", 2500), []),
@@ -190,18 +222,10 @@ COMMANDS = {
 
 def command(file: Path, route: Route, options: list[str], limit: float | None, places: Path) -> dict[str, Any]:
     """Run ``subspaces cluster``; its exit code, peak in MB and last words."""
-    given = [
-        "--method",
-        route.method,
-        "-k",
-        str(N_CLUSTERS),
-        *options,
-        "-q",
-        "--force",
-        "-o",
-        str(places / "labels.csv"),
-    ]
-    if route.method in ("ktrr", "trr") and options:
+    given = ["-k", str(N_CLUSTERS), *options, "-q", "--force", "-o", str(places / "labels.csv")]
+    if route.method != FRONT_DOOR:
+        given += ["--method", route.method]
+    if route.method in ("ktrr", "trr"):
         given += ["--scaling", "none", "--set", "assign_labels=kmeans"]
     if limit is not None:
         given += ["--memory", f"{limit:.0f}"]
@@ -234,7 +258,8 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=["fits", "limits"])
     parser.add_argument("names", nargs="*", help="routes, by the beginnings of their names")
     arguments = parser.parse_args()
-    with_threads(1)
+    if any(os.environ.get(name) != value for name, value in THREADS.items()):  # libraries look only once: start again
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | THREADS)
     if arguments.what in (None, "fits"):
         fits(arguments.names)
     if arguments.what in (None, "limits"):

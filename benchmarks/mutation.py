@@ -28,7 +28,7 @@ TESTS = {
 """Test files (globs below tests/) of modules whose tests are not only ``tests/<folder>/test_<module>*.py``."""
 
 SLOW = {
-    "embedding/spectral": "0.05-float32 or 0.001-float32 or float32-1e-05 or float32-0.0001 or float32-1e-06 "
+    "spectral/embedding": "0.05-float32 or 0.001-float32 or float32-1e-05 or float32-0.0001 or float32-1e-06 "
     "or float64-1e-05 or float64-0.0001 or float64-0.001 or 20-200 or same_bits_on_every_run or points_at_the_caller",
 }
 """Tests (as for ``pytest -k``) left out: repetitions with other numbers (every survivor would run them all), and what

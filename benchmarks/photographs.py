@@ -25,6 +25,7 @@ from sklearn.preprocessing import normalize
 
 import measured
 from subspaces import KTRR, SubspaceClustering
+from subspaces.app.cli._features import _CLEARER, _agreement
 from subspaces.app.features import vectors_of
 from subspaces.metrics import accuracy, normalized_mutual_info
 
@@ -123,25 +124,7 @@ def ktrr(X: np.ndarray, k: int | None) -> np.ndarray:
 
 def front_door(X: np.ndarray, k: int | None) -> tuple[np.ndarray, dict[str, float]]:
     model = SubspaceClustering(k).fit(X)
-    return model.labels_, label_free(model)
-
-
-def label_free(model: SubspaceClustering) -> dict[str, float]:
-    """What the search knows without labels, by which one might take pixels or the network."""
-    selection = model.selection_
-    if selection is None:
-        return {}
-    winner = selection.winner
-    W, labels = model.affinity_matrix_, model.labels_
-    inside = [float(W[labels == c][:, labels == c].sum()) for c in range(model.n_clusters_)]
-    ends = [float(W[labels == c].sum()) for c in range(model.n_clusters_)]
-    total = sum(ends)
-    return {
-        "agreement": float(winner.agreement),
-        "stability": float(selection.stability),
-        "confidence": float(np.median(model.confidence_)),
-        "modularity": sum(inside) / total - sum((end / total) ** 2 for end in ends),
-    }
+    return model.labels_, {"agreement": _agreement(model.selection_)}
 
 
 METHODS: dict[str, tuple[Callable[[np.ndarray, int | None], Any], bool, bool]] = {
@@ -221,29 +204,16 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-RULES = ("agreement", "stability", "confidence", "modularity")
-
-
-def rules(found: dict[str, Any]) -> str:
-    """Whether a number that needs no labels would have taken the better of pixels and network."""
-    head = ["images", "better (AC)", *RULES]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    right = dict.fromkeys(RULES, 0)
-    n = 0
+def rule(found: dict[str, Any]) -> str:
+    """Whether the agreement of the settings, which needs no labels, takes the better of pixels and network."""
+    lines = ["| images | AC, pixels / network | agreement | taken | |", "|---|---|---|---|---|"]
     for name in SETS:
         a, b = (found.get(f"{name}|{features}|SubspaceClustering|False") for features in ("pixels", "efficientnet"))
-        if not (a and b and "agreement" in a and "agreement" in b):
-            continue
-        n += 1
-        by_network = b["AC"] > a["AC"]
-        shown = []
-        for rule in RULES:
-            takes_network = b[rule] > a[rule]
-            right[rule] += takes_network == by_network
-            shown.append(f"{a[rule]:.2f} / {b[rule]:.2f} {'right' if takes_network == by_network else 'wrong'}")
-        better = "network" if by_network else "pixels"
-        lines.append(f"| {name} | {better} ({100 * a['AC']:.0f} / {100 * b['AC']:.0f}) | {' | '.join(shown)} |")
-    lines.append(f"| right | | {' | '.join(f'{right[rule]} of {n}' for rule in RULES)} |")
+        if a and b:
+            by_pixels = a["agreement"] > b["agreement"] + _CLEARER
+            scores = f"{100 * a['AC']:.0f} / {100 * b['AC']:.0f} | {a['agreement']:.2f} / {b['agreement']:.2f}"
+            right = "right" if by_pixels == (a["AC"] > b["AC"]) else "wrong"
+            lines.append(f"| {name} | {scores} | {'pixels' if by_pixels else 'network'} | {right} |")
     return "\n".join(lines)
 
 
@@ -252,8 +222,8 @@ def main() -> None:
     folders = (*measured.SEARCH, "app/features")
     with measured.kept("photographs", folders=folders):
         print(table(found))
-    with measured.kept("photographs_rules", folders=folders):
-        print(rules(found))
+    with measured.kept("photographs_rule", folders=folders):
+        print(rule(found))
 
 
 if __name__ == "__main__":

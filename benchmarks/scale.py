@@ -24,22 +24,13 @@ import numpy as np
 
 RESULTS = Path(__file__).parent / "results" / "scale.jsonl"
 
+LARGE = ("ektrr", "sssc", "slsr", "slrr", "kasp", "nystrom", "sec", "akk", "lsc", "uspec", "ktrr")
 COVTYPE: dict[str, dict[str, Any]] = {
     "constant": {},
     "kmeans": {"n_init": 10},
     "hnsw": {},
-    "ektrr": {"scaling": "minmax"},
     "ektrr-leverage": {"scaling": "minmax", "sampler": "leverage"},
-    "sssc": {"scaling": "minmax"},
-    "slsr": {"scaling": "minmax"},
-    "slrr": {"scaling": "minmax"},
-    "kasp": {"scaling": "minmax"},
-    "nystrom": {"scaling": "minmax"},
-    "sec": {"scaling": "minmax"},
-    "akk": {"scaling": "minmax"},
-    "lsc": {"scaling": "minmax"},
-    "uspec": {"scaling": "minmax"},
-    "ktrr": {"scaling": "minmax"},
+    **{method: {"scaling": "minmax"} for method in LARGE},
 }
 MNIST: dict[str, dict[str, Any]] = {  # on 50 principal components, or on pixels where it says so
     "kmeans-pixels": {"n_init": 10},

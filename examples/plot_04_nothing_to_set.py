@@ -2,9 +2,8 @@
 What if I do not want to set anything?
 ======================================
 
-``SubspaceClustering`` needs none. A few dozen settings are tried on the samples alone; no label is
-looked at. The winner is the setting whose clusters are confirmed by other settings and well separated in its graph
-(:doc:`/automatic` has the rule).
+``SubspaceClustering`` needs nothing. Several settings are tried on the samples alone; no label is looked at. The winner
+is the setting whose clusters are confirmed by other settings and lie near flat pieces (:doc:`/automatic`).
 """
 
 from sklearn.datasets import load_digits

@@ -2,8 +2,8 @@
 Which labels can I trust, and why is this sample here?
 ======================================================
 
-Every sample gets a label, the doubtful ones too. :func:`subspaces.engine.confidence.summarize` gives each label a
-number between 0 and 1 from the graph that was cut, and ``explain`` shows the samples that represent a sample.
+Every sample gets a label, the doubtful ones too. :func:`subspaces.engine.confidence.summarize` gives the probability
+that each label is right, from the graph that was cut, and ``explain`` shows the samples that represent a sample.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 What about many samples?
 ========================
 
-Dense methods need n² numbers and n³ operations: 3 GB and minutes at 20,000 samples. Above 10,000 samples KTRR takes a
+Dense methods need n² numbers and n³ operations: 3 GB at 20,000 samples. Above 10,000 samples KTRR takes a
 route without an n × n matrix by itself. EKTRR, the paper's way, clusters a sample and lets a small network label the
 rest: faster still, and rougher.
 """

@@ -39,4 +39,5 @@ ax.legend(ncols=4, loc="upper center")
 # %%
 # On digits, ten classes of about equal size, modularity wins by far. On clusters of very unequal size and on surfaces
 # it splits what belongs together; k-means is the default for that reason. Without labels to look at,
-# ``SubspaceClustering`` takes the cut with the larger modularity minus normalised cut (:doc:`/automatic`).
+# ``SubspaceClustering`` cuts by modularity where that finds about as many communities as clusters are wanted
+# (:doc:`/automatic`).

@@ -1,4 +1,4 @@
-"""An experiment from its name to its files: CSV, Markdown, LaTeX and figures."""
+"""An experiment from its name to its files: CSV, Markdown and figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reproduction.cells import Listener, digest, read_runs, run_cells
 from reproduction.compute import check_needs
 from reproduction.plan import CHOSEN, GRID, HERE, PICTURES, Experiment, Rows
 from reproduction.records import Run, make_records, to_csv, write_chosen
-from reproduction.tables import latex, markdown
+from reproduction.tables import markdown
 from subspaces.utils.atomic import write_atomically, write_text
 
 
@@ -72,7 +72,6 @@ def _write(run: Run, folder: Path, *, draw: bool) -> None:
     write_text(f"{file}.csv", to_csv(run.records))
     head = f"# {experiment.heading}\n\n{experiment.origin}\n\n"
     write_text(f"{file}.md", head + markdown(experiment, run.records))
-    write_text(f"{file}.tex", f"% {experiment.origin}\n{latex(experiment, run.records)}")
     if draw and experiment.style != "table" and find_spec("matplotlib") is not None:
         from reproduction.figures import save
 

@@ -1,4 +1,4 @@
-"""Records → Markdown and LaTeX: mean ± sd, the best in bold, a dagger where it is significant, the paper's beside."""
+"""Records → Markdown: mean ± sd, the best in bold, a dagger where it is significant, the paper's beside."""
 
 from __future__ import annotations
 
@@ -13,24 +13,12 @@ from subspaces.utils.spelling import counted
 
 def markdown(experiment: Experiment, records: Sequence[Record]) -> str:
     """Write one table per panel: every metric with the paper's number and the difference; notes on all at the end."""
-    parts = [table.to_markdown() + "\n" for table in _tables(experiment, records)]
-    return "\n".join([*parts, *(f"{note}  " for note in _footnotes(experiment, records))]).rstrip() + "\n"
-
-
-def latex(experiment: Experiment, records: Sequence[Record]) -> str:
-    """Write the same for LaTeX (booktabs), with the notes of each panel in its caption."""
-    tables = []
-    for table in _tables(experiment, records):
-        notes = _footnotes(experiment, [r for r in records if r.panel == table.caption])
-        tables.append(Table(table.header, table.rows, f"{experiment.title}: {table.caption}", notes).to_latex())
-    return "\n\n".join([f"% {experiment.name}: {experiment.title}", *tables]) + "\n"
-
-
-def _tables(experiment: Experiment, records: Sequence[Record]) -> Iterator[Table]:
+    parts = []
     for panel in distinct(records, "panel"):
         of_panel = [record for record in records if record.panel == panel]
         header, *rows = _curves(of_panel) if is_curve(of_panel) else _by_metric(experiment, of_panel)
-        yield Table(header, rows, panel)
+        parts.append(Table(header, rows, panel).to_markdown() + "\n")
+    return "\n".join([*parts, *(f"{note}  " for note in _footnotes(experiment, records))]).rstrip() + "\n"
 
 
 def _by_metric(experiment: Experiment, records: Sequence[Record]) -> list[list[str | Cell]]:

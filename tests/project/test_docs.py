@@ -98,6 +98,34 @@ def test_links_resolve(page):
     assert not broken_links(page)
 
 
+def missing_names(text: str) -> list[str]:
+    """Names below ``subspaces`` that a page writes out or imports, and that are not there."""
+    named = set(re.findall(r"\bsubspaces(?:\.[A-Za-z]\w*)+", text))
+    for module, names in re.findall(r"\bfrom (subspaces[\w.]*) import ([\w, ]+)", text):
+        named |= {f"{module}.{name.split(' as ')[0].strip()}" for name in names.split(",")}
+    return [name for name in sorted(named) if not exists(name)]
+
+
+def exists(name: str) -> bool:
+    """Whether the longest part of a name that is a module has the rest; True where it needs what is not installed."""
+    parts, rest = name.split("."), []
+    while parts:
+        try:
+            found = importlib.import_module(".".join(parts))
+        except ImportError as error:
+            if not str(error.name).startswith("subspaces"):
+                return True
+            rest.insert(0, parts.pop())
+        else:
+            return all((found := getattr(found, part, None)) is not None for part in rest)
+    return False
+
+
+@on_every_page
+def test_names_exist(page):
+    assert not missing_names(read(page))
+
+
 def test_the_checks_can_fail(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
@@ -107,6 +135,8 @@ def test_the_checks_can_fail(tmp_path):
         encoding="utf-8",
     )
     assert broken_links(page) == ["gone.md", "#b", "nowhere"]
+    text = "`subspaces.utils.gone` subspaces.metrics.accuracy\nfrom subspaces.graphs import rules, gone"
+    assert missing_names(text) == ["subspaces.graphs.gone", "subspaces.utils.gone"]
     results = doctest.DocTestRunner(verbose=False).run(examples(page), out=lambda text: None)
     assert (results.attempted, results.failed) == (2, 1)
 
@@ -176,6 +206,19 @@ def test_stale_tables_are_found(tmp_path, monkeypatch):
     assert "graphs changed since" in stale_tables(tmp_path)[0]
     page.write_text(read(page).replace("1.5", "1.4") + "\n<!-- measured: gone -->\n<!-- end -->")
     assert len(stale_tables(tmp_path)) == 3
+
+
+TYPED = re.compile(
+    r"\d ?±|(?:accuracy|NMI|ARI|error) (?:is |was |of )?\d"
+    r"|\d[\d.,]* times (?:as fast|faster|slower)|\d (?:seconds|minutes)"
+)
+
+
+def test_no_measured_number_is_typed():
+    """Blocks of examples run and tables of benchmarks are compared; prose would go stale unseen."""
+    prose = {page.name: without_blocks(MEASURED.MARK.sub("", read(page))) for page in PAGES}
+    del prose["reproduction.md"]  # made from its records, to the byte
+    assert not {name: found for name, text in prose.items() if (found := TYPED.findall(text))}
 
 
 # ---------------------------------------------------------------- methods
@@ -270,10 +313,16 @@ def test_reference_lists_only_names_that_exist():
     assert not gone
 
 
-def test_reference_of_commands_is_made_from_them():
+def test_reference_of_commands_is_made_from_them_and_pages_name_their_options():
     pytest.importorskip("typer")
+    reference = module_of(DOCS / "_ext" / "commands.py").reference()
     assert "<!-- commands -->" in read(DOCS / "commands.md")
-    assert "`--report" in module_of(DOCS / "_ext" / "commands.py").reference().partition("## subspaces cluster\n")[2]
+    assert "`--report" in reference.partition("## subspaces cluster\n")[2]
+    known = {*re.findall(r"(?<![\w-])--?[a-z][a-z-]*", reference), "--help"}
+    for page in PAGES:
+        code = re.findall(r"^(?:\$ )?subspaces .*|`(?:subspaces |--)[^`\n]+`", read(page), flags=re.M)
+        named = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", " ".join(code)))
+        assert named <= known, f"{page.name} names options that no command has: {sorted(named - known)}"
 
 
 def test_every_equation_that_is_named_is_printed_once():

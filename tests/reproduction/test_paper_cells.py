@@ -13,7 +13,7 @@ import pytest
 
 from reproduction import cells, compute, plan, records
 from reproduction.__main__ import main
-from reproduction.run import Settings, adapted, run_experiment
+from reproduction.run import Settings, adapted
 from subspaces import KTRR, registry
 from subspaces.datasets import make_motions
 from subspaces.datasets.loaders import NAMED
@@ -290,11 +290,3 @@ def test_classes_that_are_refused(own, capsys):
         assert said in capsys.readouterr().err
     with pytest.raises(ValueError, match="'fig4' takes no further row"):
         adapted("fig4", Settings(own, classes=("my_own_module:Halves",)))
-
-
-def test_real_data(data_home, tmp_path):
-    """COIL20 as in Table 4, small: KTRR's row is the paper's within its spread."""
-    settings = Settings(tmp_path / "out", data_home, quick=True)
-    found = run_experiment("table4", settings).records
-    ktrr = next(record for record in found if record.row == "KTRR" and record.metric == "AC")
-    assert abs(ktrr.difference) < 3

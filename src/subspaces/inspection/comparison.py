@@ -170,9 +170,8 @@ def _datasets(datasets: Any) -> dict[str, tuple[Any, Labels]]:
         if len(datasets) == 2 and not isinstance(datasets[0], str | tuple | list):
             datasets = {"data": datasets}  # a single pair
         else:
-            datasets = {
-                each if isinstance(each, str) else f"data {i}": each for i, each in enumerate(datasets, start=1)
-            }
+            names = (each if isinstance(each, str) else f"data {i}" for i, each in enumerate(datasets, start=1))
+            datasets = dict(zip(names, datasets, strict=True))
     found = {}
     for name, data in datasets.items():
         if not isinstance(data, str) and (not isinstance(data, tuple | list) or len(data) != 2):
@@ -276,10 +275,9 @@ class Comparison:
         approximation, where many runs are tied. Runs of a method that found the same partition count once; a method
         all of whose runs did so is not tested.
         """
-        every = range(len(self.datasets))
         if metric is not None:
             return [self._table(metric, [(name, metric, j) for j, name in enumerate(self.datasets)])]
-        return [self._table(self.datasets[j], [(name, name, j) for name in self.scores]) for j in every]
+        return [self._table(data, [(name, name, j) for name in self.scores]) for j, data in enumerate(self.datasets)]
 
     def to_markdown(self, metric: Metric | None = None) -> str:
         """Return the `tables` as Markdown."""

@@ -54,10 +54,6 @@ def show(estimator: Any, X: Any = None, *, image_shape: tuple[int, ...] | None =
     X : the samples; left out, those the estimator kept
     image_shape : (height, width) or (height, width, 3), where the samples are images
     figure : a Matplotlib figure to draw into; left out, a new one
-
-    Returns
-    -------
-    figure
     """
     clusterer = parts.clusterer_of(estimator)
     drawings: list[Any] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -24,15 +23,11 @@ class GalleryDisplay(style.Display):
     Members come most typical first: by the cosine of their row of the spectral embedding with the cluster's mean row,
     or without an embedding by their distance from the cluster's mean.
 
-    Parameters
+    Attributes
     ----------
-    members : the shown samples of each cluster, most typical first
-    sizes : samples in each cluster
-    names : name of each cluster
-    images : for each cluster an array of shape (n_shown, height, width) or (n_shown, height, width, 3) in [0, 1];
-        None for profiles
-    profiles : array of shape (k, 3, m): lower end, mean and upper end of the band; None for images
-    framed : for each cluster whether each of its shown images gets a frame, or None
+    members : the shown samples of each cluster
+    images : of these, for each cluster (n_shown, height, width) or (n_shown, height, width, 3) in [0, 1], or None
+    profiles : (k, 3, m), lower end, mean and upper end of each cluster's band, or None where there are images
     """
 
     def __init__(
@@ -42,13 +37,12 @@ class GalleryDisplay(style.Display):
         names: list[str],
         images: list[Array] | None = None,
         profiles: Array | None = None,
-        framed: list[Array] | None = None,
     ) -> None:
         self.members, self.sizes, self.names = members, sizes, names
-        self.images, self.profiles, self.framed = images, profiles, framed
+        self.images, self.profiles = images, profiles
         self._cell = (2.6, 1.15)  # width and height of a cluster's cell in heights of an image; the number at the left
         if images is not None:
-            height, width = next(shown for shown in images if len(shown)).shape[1:3]
+            height, width = images[0].shape[1:3]
             self._cell = (1.0 + max(map(len, images)) * (width + _gap(width)) / height, 1.1)
         self._n_columns = _n_columns(len(names), self._cell[0] / self._cell[1])
         self._n_rows = -(-len(names) // self._n_columns)
@@ -63,20 +57,13 @@ class GalleryDisplay(style.Display):
         X: Any = None,
         *,
         image_shape: tuple[int, ...] | None = None,
-        exemplars: Sequence[ArrayLike] | None = None,
         n_shown: int = 6,
         ax: Any = None,
     ) -> Self:
         """Draw from a fitted estimator, pipeline or search.
 
-        Parameters
-        ----------
-        estimator : fitted
-        X : the samples; left out, those the estimator kept
-        image_shape : (height, width) or (height, width, 3), where the samples are images
-        exemplars : indices of each cluster's members to show, in the order of the labels; left out, the most typical
-        n_shown : images of each cluster
-        ax : axes to draw into
+        Left out, X are the samples that the estimator kept. `image_shape` is (height, width) or (height, width, 3)
+        where samples are images; `n_shown` of each cluster are drawn.
         """
         clusterer = parts.clusterer_of(estimator)
         points = parts.kept_points(clusterer) if X is None else X
@@ -86,7 +73,7 @@ class GalleryDisplay(style.Display):
         shape = image_shape if image_shape is not None else getattr(clusterer, "image_shape_", None)
         few = len(clusterer.labels_) <= parts.MANY_POINTS
         embedding = getattr(clusterer, "embedding_" if few else "_embedding", None)
-        shown: dict[str, Any] = {"image_shape": shape, "exemplars": exemplars, "n_shown": n_shown, "ax": ax}
+        shown: dict[str, Any] = {"image_shape": shape, "n_shown": n_shown, "ax": ax}
         return cls.from_predictions(points, clusterer.labels_, embedding=embedding, **shown)
 
     @classmethod
@@ -97,28 +84,16 @@ class GalleryDisplay(style.Display):
         *,
         embedding: Array | None = None,
         image_shape: tuple[int, ...] | None = None,
-        exemplars: Sequence[ArrayLike] | None = None,
         n_shown: int = 6,
-        framed: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw samples and labels of any origin; parameters as in :meth:`from_estimator`.
-
-        `framed` says of each sample whether its image gets a frame: the wrong ones, say.
-        """
+        """Draw samples and labels of any origin; parameters as in :meth:`from_estimator`."""
         X = X if sparse.issparse(X) else np.asarray(X)
         codes, names = parts.checked_labels(labels, X.shape[0])
-        if exemplars is not None and len(exemplars) != len(names):
-            wanted = f"one entry for each of the {len(names)} clusters"
-            raise ValueError(f"exemplars must have {wanted}; got {len(exemplars)}.")
-        members = most_typical(X, codes, embedding, n_shown)
-        if exemplars is not None:
-            members = [np.asarray(rows, dtype=np.intp) for rows in exemplars]
-        sizes = np.bincount(codes)
+        members, sizes = most_typical(X, codes, embedding, n_shown), np.bincount(codes)
         if image_shape is None:
             return cls(members, sizes, names, profiles=profiles_of(X, codes)).plot(ax)
-        marks = None if framed is None else [np.asarray(framed, dtype=bool)[rows] for rows in members]
-        return cls(members, sizes, names, images=_images(X, members, image_shape), framed=marks).plot(ax)
+        return cls(members, sizes, names, images=_images(X, members, image_shape)).plot(ax)
 
     def _draw(self, ax: Any, **keywords: Any) -> None:
         width, height = self._cell
@@ -129,19 +104,18 @@ class GalleryDisplay(style.Display):
             ax.text(x + 0.82, y + 0.32, name, fontsize=fontsize, fontweight="bold", **right)
             ax.text(x + 0.82, y + 0.74, f"{self.sizes[cluster]:,}", fontsize=0.8 * fontsize, alpha=0.75, **right)
             if self.profiles is not None:
-                self._draw_profile(ax, self.profiles[cluster], x + 0.9, y + 0.08, 1.6, 1.0)
-            elif self.images is not None and len(self.images[cluster]):
-                frames = None if self.framed is None else self.framed[cluster]
-                _draw_strip(ax, self.images[cluster], frames, x + 0.9, y + 0.02)
+                self._draw_profile(ax, self.profiles[cluster], x + 0.9, y + 0.08)
+            elif self.images is not None:
+                _draw_strip(ax, self.images[cluster], x + 0.9, y + 0.02)
         ax.set(xlim=(0, self._n_columns * width), ylim=(self._n_rows * height, 0), aspect="equal", xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
         ax.set_title("Typical members" if self.images is not None else "Mean and middle 80 % of each feature")
         style.caption(ax, "number and size of each cluster" + (", most typical first" if self.images else ""))
 
-    def _draw_profile(self, ax: Any, profile: Array, x: float, y: float, width: float, height: float) -> None:
+    def _draw_profile(self, ax: Any, profile: Array, x: float, y: float) -> None:
         """Draw mean and band, all clusters on the same scale."""
         assert self.profiles is not None
-        least, most = float(self.profiles.min()), float(self.profiles.max())
+        least, most, width, height = float(self.profiles.min()), float(self.profiles.max()), 1.6, 1.0
         low, mean, high = y + height * (most - profile) / ((most - least) or 1.0)
         at = x + width * (np.linspace(0, 1, len(mean)) if len(mean) > 1 else np.array([0.5]))
         ax.fill_between(at, low, high, color=style.main_color(ax), alpha=0.25, linewidth=0)
@@ -151,18 +125,13 @@ class GalleryDisplay(style.Display):
             ax.plot([x, x + width], [zero, zero], color=style.foreground(ax), alpha=0.25, linewidth=0.5)
 
 
-def _draw_strip(ax: Any, images: Array, framed: Array | None, x: float, y: float) -> None:
+def _draw_strip(ax: Any, images: Array, x: float, y: float) -> None:
     """Draw images side by side from (x, y) on, in heights of an image; gaps let the page through."""
-    from matplotlib.patches import Rectangle
-
     height, width = images.shape[1:3]
     if images.shape[3:] == (3,):
         images = np.concatenate([images, np.ones((*images.shape[:3], 1))], axis=3)
     strip = np.ma.masked_invalid(side_by_side(images, _gap(width), np.nan if images.ndim == 3 else 0))
     ax.imshow(strip, extent=(x, x + strip.shape[1] / height, y + 1, y), cmap="gray", vmin=0, vmax=1)
-    for i in np.flatnonzero([] if framed is None else framed):
-        corner = (x + i * (width + _gap(width)) / height, y)
-        ax.add_patch(Rectangle(corner, width / height, 1, fill=False, edgecolor=style.ACCENT, linewidth=2))
 
 
 def side_by_side(images: Array, gap: int, paper: float = 0) -> Array:

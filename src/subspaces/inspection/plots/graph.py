@@ -134,12 +134,10 @@ class CoefficientsDisplay(_MatrixDisplay):
 
     With more samples than cells each cell shows its strongest coefficient, sign kept, so that none is hidden.
 
-    Parameters
+    Attributes
     ----------
     cells : matrix that is drawn (:func:`cells_of`)
-    sizes : samples in each cluster
-    names : name of each cluster
-    of_whom : whose samples these are, where not all
+    sizes, names : samples in each cluster, its name
     """
 
     _attribute, _how = "coefficients_", "strongest"
@@ -149,8 +147,8 @@ class CoefficientsDisplay(_MatrixDisplay):
 class AffinityDisplay(_MatrixDisplay):
     """Affinity matrix W, samples ordered by cluster: what lies off the diagonal blocks is what the cut went through.
 
-    With more samples than cells each cell shows the sum of its weights. Colours are on a root scale. Parameters and
-    attributes as in :class:`CoefficientsDisplay`.
+    With more samples than cells each cell shows the sum of its weights. Colours are on a root scale. Attributes as in
+    :class:`CoefficientsDisplay`.
     """
 
     _attribute, _how = "affinity_matrix_", "sum"
@@ -162,14 +160,9 @@ class SpectrumDisplay(style.Display):
 
     As many zeros as the graph has components; a wide gap after the k-th value says that k clusters stand apart.
 
-    Parameters
-    ----------
-    eigenvalues : ascending
-    n_clusters : number of clusters k
-    of_whom : whose samples these are, where not all
-
     Attributes
     ----------
+    eigenvalues : ascending
     gap_ : step from the k-th to the next eigenvalue, nan where that was not computed
     widest_ : the number of clusters after which the step is widest
     """
@@ -238,18 +231,11 @@ class EmbeddingDisplay(style.Display):
     Up to eight clusters have colours of their own; with more, colours and markers only tell neighbours apart and the
     number names the cluster.
 
-    Parameters
-    ----------
-    points : array of shape (n, 2)
-    centres : array of shape (k, 2)
-    labels : codes 0 ... k − 1
-    names : name of each cluster
-    method : ``"pca"`` or ``"map"``
-    of_whom : whose samples these are, where not all
-    noun : ``"cluster"`` or ``"class"``
-
     Attributes
     ----------
+    points, centres : places of the samples (n, 2) and of the clusters (k, 2)
+    labels, names : codes 0 ... k − 1 of the samples, name of each code
+    method : ``"pca"`` or ``"map"``
     colors_ : colour of each cluster
     """
 

@@ -38,13 +38,7 @@ def label_colors(n: int) -> Array:
 
 
 class LabelMapDisplay(style.Display):
-    """Map of labels: each pixel in the colour of its cluster, a legend with the number of pixels of each.
-
-    Parameters
-    ----------
-    labels : array of shape (rows, columns); negative where a pixel has none (left blank)
-    names : of the labels 0, 1, ...
-    """
+    """Map of labels: each pixel in the colour of its cluster, a legend with the number of pixels of each."""
 
     def __init__(self, labels: Labels, names: Sequence[str]) -> None:
         self.labels, self.names = labels, list(names)
@@ -52,7 +46,7 @@ class LabelMapDisplay(style.Display):
 
     @classmethod
     def from_predictions(cls, labels: ArrayLike, *, names: Sequence[str] | None = None, ax: Any = None) -> Self:
-        """Draw a map of labels."""
+        """Draw a map of labels (rows, columns), `names` those of 0, 1, ...; negative is no label and left blank."""
         given = np.asarray(labels)
         if given.ndim != 2 or given.size == 0 or given.dtype.kind not in "iu" or given.max() < 0:
             found = f"{given.dtype} of shape {given.shape}"
@@ -133,14 +127,7 @@ class SpectraDisplay(style.Display):
 
 
 class TracksDisplay(style.Display):
-    """Tracks of moving samples, one colour for each cluster; frames in which a sample was not seen are gaps.
-
-    Parameters
-    ----------
-    tracks : array of shape (n, n_frames, 2), NaN where a sample was not seen
-    labels : codes 0 ... k − 1
-    names : name of each cluster
-    """
+    """Tracks of moving samples, one colour for each cluster; frames in which a sample was not seen are gaps."""
 
     _figsize = (7.2, 5.8)
 

@@ -29,9 +29,9 @@ class ConfusionDisplay(style.Display):
     What lies on the diagonal counts for the accuracy. Colours show the share of the class, so that small classes are
     seen as well as large ones.
 
-    Parameters
+    Attributes
     ----------
-    counts : array of shape (n_classes, n_clusters)
+    counts : (n_classes, n_clusters)
     classes, clusters : names of rows and columns
     accuracy : share of samples on the diagonal
     """
@@ -43,21 +43,13 @@ class ConfusionDisplay(style.Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        y: ArrayLike | None = None,
-        *,
-        y_true: ArrayLike | None = None,
-        ax: Any = None,
-        **keywords: Any,
+        cls, estimator: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Any = None, **keywords: Any
     ) -> Self:
-        """Draw the labels of a fitted estimator, or with X those it predicts, against the classes `y` (or `y_true`)."""
-        y_true = y if y_true is None else y_true
-        if y_true is None:
+        """Draw the labels of a fitted estimator, or with X those it predicts, against the classes `y`."""
+        if y is None:
             raise ValueError("y, the classes of the points, is missing: from_estimator(estimator, X, y).")
         labels = parts.clusterer_of(estimator).labels_ if X is None else estimator.predict(X)
-        return cls.from_predictions(y_true, labels, ax=ax, **keywords)
+        return cls.from_predictions(y, labels, ax=ax, **keywords)
 
     @classmethod
     def from_predictions(cls, y_true: ArrayLike, labels: ArrayLike, *, ax: Any = None, **keywords: Any) -> Self:
@@ -105,14 +97,10 @@ class ConfusionDisplay(style.Display):
 class NoiseDisplay(style.Display):
     """Curves of a score against the level of damage, one for each method; a band where runs were repeated.
 
-    Parameters
-    ----------
-    levels : array of shape (n_levels,)
-    scores : for each method, array of shape (n_levels,) or (n_levels, n_repeats)
-    score_name, level_name : what the axes show
-
     Attributes
     ----------
+    levels : (n_levels,)
+    scores : of each method, (n_levels,) or (n_levels, n_repeats)
     mean_, deviation_ : of each method's scores at each level
     """
 
@@ -179,15 +167,10 @@ class NoiseDisplay(style.Display):
     def _draw(self, ax: Any, **keywords: Any) -> None:
         n_colors = len(style.OKABE_ITO)
         for i, (name, mean) in enumerate(self.mean_.items()):
-            color, other = (
-                style.OKABE_ITO[i % n_colors],
-                i + i // n_colors,
-            )  # marker, dashes and colour never all repeat
-            look = {
-                "marker": style.MARKERS[other % len(style.MARKERS)],
-                "linestyle": style.LINES[other % len(style.LINES)],
-            }
-            ax.plot(self.levels, mean, label=name, **{"color": color, **look, "markersize": 5, **keywords})
+            color, other = style.OKABE_ITO[i % n_colors], i + i // n_colors  # never the look of another line
+            marker, line = style.MARKERS[other % len(style.MARKERS)], style.LINES[other % len(style.LINES)]
+            look = {"color": color, "marker": marker, "linestyle": line, "markersize": 5, **keywords}
+            ax.plot(self.levels, mean, label=name, **look)
             spread = self.deviation_[name]
             if spread.any():
                 ax.fill_between(self.levels, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)
@@ -203,11 +186,6 @@ class CriticalDifferenceDisplay(style.Display):
 
     Methods under one bar are not different; the ruler at the top is as long as a difference must be. Needs
     scikit-posthocs (extra ``stats``).
-
-    Parameters
-    ----------
-    ranking : Ranking
-        Of ``Comparison.ranking`` or :func:`subspaces.metrics.significance.friedman`.
     """
 
     def __init__(self, ranking: Ranking) -> None:
@@ -237,9 +215,8 @@ class CriticalDifferenceDisplay(style.Display):
             from pandas import DataFrame
             from scikit_posthocs import critical_difference_diagram
         except ImportError:
-            raise ImportError(
-                "a critical-difference plot needs scikit-posthocs: pip install 'subspaces[stats]'."
-            ) from None
+            text = "a critical-difference plot needs scikit-posthocs: pip install 'subspaces[stats]'."
+            raise ImportError(text) from None
         ranking, ink = self.ranking, style.foreground(ax)
         ranks = dict(zip(ranking.names, ranking.ranks.tolist(), strict=True))
         apart = np.abs(ranking.ranks[:, None] - ranking.ranks) > ranking.critical_difference
@@ -269,12 +246,7 @@ def _selection_of(estimator: Any) -> Selection:
 class SelectionDisplay(style.Display):
     """Score of every setting as a map: kernels and penalties down, truncations across, the winner framed.
 
-    The letter tells the cut (m modularity, k k-means).
-
-    Parameters
-    ----------
-    selection : Selection
-    criterion : name of a column of the table, default ``"score"``
+    The letter tells the cut (m modularity, k k-means); `criterion` is a column of the selection's table.
     """
 
     def __init__(self, selection: Selection, criterion: str = "score") -> None:
@@ -325,12 +297,7 @@ def _row(trial: Trial) -> str:
 
 
 class NumberOfClustersDisplay:
-    """Agreement of the settings for each number of clusters, and the spectrum of the graph that decided.
-
-    Parameters
-    ----------
-    count : ClusterCount
-    """
+    """Agreement of the settings for each number of clusters, and the spectrum of the graph that decided."""
 
     def __init__(self, count: ClusterCount) -> None:
         self.count = count

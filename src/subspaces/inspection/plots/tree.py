@@ -27,11 +27,7 @@ class TreeDisplay(style.Display):
     have samples; below the level of the labels each has the colour of its cluster. A filled dot is a split that a null
     model does not explain, a hollow one may be chance; splits that were not tested have none.
 
-    Parameters
-    ----------
-    tree : ClusterTree
-    levels : the finest level that is drawn; left out, a little below that of the labels
-    of_whom : whose samples these are, where not all
+    `levels` is the finest level that is drawn; left out, a little below that of the labels.
 
     Attributes
     ----------
