@@ -231,10 +231,8 @@ def dscnet_affinity(
 
     Notes
     -----
-    It is not a safe default; report results with and without it. KTRR's coefficients on COIL20 (Gaussian
-    kernel, σ the mean distance, pixels as they are, λ = 10; accuracy and NMI by scikit-learn's discretising
-    spectral clustering): |C| + |C|ᵀ 68.9 / 79.0, this graph 92.9 / 97.6, without the unit diagonal 87.6 / 94.4,
-    with rows of X scaled to unit length 84.9 / 94.9; and at λ = 1 it collapses (29.0 / 42.7).
+    It is not a safe default; report results with and without it. On COIL20 it lifted KTRR's accuracy from 68.9 to
+    92.9 % at λ = 10 and ruined it at λ = 1 (29.0 %).
 
     References
     ----------

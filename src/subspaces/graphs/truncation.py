@@ -51,7 +51,7 @@ def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "ma
     if whole is not None and by == "magnitude":
         return largest_per_column(whole, n_nonzero)
     if coefficients.largest is not None and by == "magnitude" and n_nonzero + _SPARE < n:
-        return _peaks_by_search(coefficients, n_nonzero)[1]
+        return _peaks_and_largest(coefficients, n_nonzero, by_search=True)[1]
 
     def one_block(start: int, stop: int) -> Entries:
         columns = coefficients.columns(start, stop)
@@ -98,23 +98,28 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
     return Truncated(_from_blocks(map_blocks(one_block, _blocks_of(coefficients, coefficients.dtype)), n), C)
 
 
-def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
+def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int, by_search: bool = False) -> tuple[Array, Sparse]:
     """Return what :func:`column_peaks` does, and the `n_nonzero` largest entries of each column of C."""
     n, of_core = coefficients.n_samples, coefficients.of_core
     read = coefficients.core if coefficients.core is not None and of_core is not None else coefficients.columns
 
     def one_block(start: int, stop: int) -> tuple[Array, Entries]:
-        block = read(start, stop)
-        keys = np.abs(block)
-        counts, places, values = largest_per_row(block, keys, n_nonzero)
+        if by_search:
+            counts, places, values = _searched(coefficients, start, stop, n_nonzero)
+        else:
+            block = read(start, stop)
+            counts, places, values = largest_per_row(block, np.abs(block), n_nonzero)
         owner = np.repeat(np.arange(start, stop), counts)
-        peaks = np.zeros(stop - start, dtype=block.dtype)
+        peaks = np.zeros(stop - start, dtype=coefficients.dtype)
         np.maximum.at(peaks, owner - start, np.abs(values))
         if coefficients.core is not None and of_core is not None:
             values = of_core(values, owner)
         return peaks, (counts, places, values)
 
-    parts = map_blocks(one_block, _blocks_of(coefficients, coefficients.dtype))
+    if by_search:  # one block after the other: the device has threads of its own
+        parts = [one_block(*block) for block in _search_blocks(coefficients)]
+    else:
+        parts = map_blocks(one_block, _blocks_of(coefficients, coefficients.dtype))
     return np.concatenate([peaks for peaks, _ in parts]), _from_blocks([entries for _, entries in parts], n)
 
 
@@ -146,28 +151,14 @@ def _symmetric_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int
 def _symmetric_by_search(coefficients: Coefficients, n_nonzero: int, keep: bool) -> Truncated:
     """Apply the symmetric rule where another device finds the largest entries and only these are fetched."""
     n = coefficients.n_samples
-    peaks, C = _peaks_by_search(coefficients, n_nonzero if keep else 1)
+    peaks, C = _peaks_and_largest(coefficients, n_nonzero if keep else 1, by_search=True)
     divisors = np.where(peaks > 0, peaks, 1)
     with np.errstate(over="ignore"):
         weights = 1 / divisors
     if not np.isfinite(weights).all():  # the plain way divides instead
         return truncate_symmetric(replace(coefficients, largest=None), n_nonzero, keep=keep)
-    blocks = row_blocks(n, n * coefficients.dtype.itemsize, _SEARCH_BYTES)
-    parts = [_searched(coefficients, start, stop, n_nonzero, weights) for start, stop in blocks]
+    parts = [_searched(coefficients, *block, n_nonzero, weights) for block in _search_blocks(coefficients)]
     return Truncated(_from_blocks(parts, n), C if keep else None)
-
-
-def _peaks_by_search(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
-    """Return what :func:`_peaks_and_largest` does, by a search on another device."""
-    n, of_core = coefficients.n_samples, coefficients.of_core
-    assert of_core is not None
-    peaks, parts = np.zeros(n, dtype=coefficients.dtype), []
-    for start, stop in row_blocks(n, n * coefficients.dtype.itemsize, _SEARCH_BYTES):
-        counts, places, values = _searched(coefficients, start, stop, n_nonzero)
-        owner = np.repeat(np.arange(start, stop), counts)
-        np.maximum.at(peaks, owner, np.abs(values))
-        parts.append((counts, places, of_core(values, owner)))
-    return peaks, _from_blocks(parts, n)
 
 
 def _searched(coefficients: Coefficients, start: int, stop: int, k: int, weights: Array | None = None) -> Entries:
@@ -185,6 +176,10 @@ def _searched(coefficients: Coefficients, start: int, stop: int, k: int, weights
         values[i] = 0  # is not an entry
         columns[i, : len(chosen)], values[i, : len(chosen)] = chosen, found
     return largest_of_few(columns, values, k)
+
+
+def _search_blocks(coefficients: Coefficients) -> list[tuple[int, int]]:
+    return row_blocks(coefficients.n_samples, coefficients.n_samples * coefficients.dtype.itemsize, _SEARCH_BYTES)
 
 
 def _blocks_of(coefficients: Coefficients, dtype: np.dtype[Any]) -> list[tuple[int, int]]:

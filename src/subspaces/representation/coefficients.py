@@ -162,6 +162,19 @@ def from_sparse(C: Sparse, trace: Trace | None = None) -> Coefficients:
     )
 
 
+def from_core(core: Blocks, scale: Array, apply: Callable[..., Array] = np.multiply, **found: Any) -> Coefficients:
+    """Wrap C = M diag(s) by its symmetric hollow core M; s is `scale`, or one over it where `apply` divides by it."""
+    return Coefficients(
+        n_samples=len(scale),
+        dtype=scale.dtype,
+        columns=lambda start, stop: apply(core(start, stop), scale[start:stop, None]),
+        rows=lambda start, stop: apply(core(start, stop), scale),
+        core=core,
+        of_core=lambda values, points: apply(values, scale[points]),
+        **found,
+    )
+
+
 def from_factors(factors: Factors, trace: Trace | None = None) -> Coefficients:
     """Wrap low-rank coefficients without forming an n × n array."""
     left, right = factors.left * factors.singular_values, factors.right

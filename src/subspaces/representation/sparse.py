@@ -122,10 +122,6 @@ def ssc_admm(
     tol : largest difference between Z and C, and between the sums and one, at which to stop
     max_iter : largest number of steps
 
-    References
-    ----------
-    Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781, and their program.
-
     Notes
     -----
     With A = [√λ X, √ρ 1] the ridge problem is (AAᵀ + ρI)Z = AAᵀ + ρC − Λ − 1δᵀ. By Woodbury, with
