@@ -26,11 +26,7 @@ from low_rank_data import (
     subspaces_with_noise,
 )
 from solved import dense_and_trace, latent_dense
-from subspaces.graphs.affinity import affinity
-from subspaces.graphs.postprocessing import row_space_affinity
-from subspaces.graphs.rules import GraphRule, build_graph
 from subspaces.representation import _nuclear
-from subspaces.representation.coefficients import Factors, from_dense, from_factors
 from subspaces.representation.inverse import IndefiniteKernelWarning
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
 from subspaces.representation.low_rank import kernel_lrr, lrr
@@ -199,11 +195,6 @@ def test_clean_latent_model(rng):
         assert_allclose(nuclear(Z) + nuclear(L), 9, rtol=1e-5)
 
 
-def test_full_rank_kernel_without_errors_is_the_identity(rng):
-    K = rbf(rng.normal(size=(20, 3)))
-    assert_allclose(kernel_lrr(K, reg=np.inf).dense(), np.eye(20), atol=1e-8)
-
-
 @pytest.mark.parametrize(("solver", "_reg"), ITERATIVE)
 def test_weightless_errors_leave_nothing_to_represent(rng, solver, _reg):
     Z, trace = solver(subspaces_with_noise(rng), reg=1e-5)
@@ -362,28 +353,3 @@ def test_factors_are_singular_value_decompositions(rng):
         assert_allclose(factors.right.T @ factors.right, np.eye(rank), atol=1e-7)
         assert_allclose(factors.singular_values.sum(), nuclear(Z), rtol=1e-7)
         assert_array_equal(factors.dense(), Z)
-
-
-def random_factors(rng: np.random.Generator, dtype: type) -> Factors:
-    left, right = (scipy.linalg.orth(rng.normal(size=(40, 6))).astype(dtype) for _ in range(2))
-    return Factors(left, np.sort(rng.uniform(0.1, 1, size=6))[::-1].astype(dtype), right)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_graphs_from_factors_are_those_of_the_matrix(rng, dtype):
-    factors = random_factors(rng, dtype)
-    lazy, whole = from_factors(factors), from_dense(factors.dense())
-    tolerance = 1e-5 if dtype == np.float32 else 1e-10
-    assert lazy.dtype == dtype
-    assert lazy.n_samples == 40
-    assert_allclose(lazy.columns(3, 9), whole.columns(3, 9), atol=tolerance)
-    assert_allclose(lazy.rows(3, 9), whole.rows(3, 9), atol=tolerance)
-    for power in (1, 2, 3.5, 4, 0.5):
-        W = row_space_affinity(lazy, power)
-        assert W.dtype == dtype
-        assert_allclose(W, row_space_affinity(whole, power), atol=np.sqrt(tolerance) if power < 1 else 10 * tolerance)
-    for graph in ("row_space", "column", "symmetric", "mass"):
-        expected = affinity(build_graph(whole, GraphRule(graph, 5)).treated).toarray()
-        assert_allclose(
-            affinity(build_graph(lazy, GraphRule(graph, 5)).treated).toarray(), expected, atol=10 * tolerance
-        )
