@@ -149,17 +149,6 @@ def test_orthogonal_subspaces_give_a_block_diagonal_matrix(rng: np.random.Genera
 
 
 @pytest.mark.parametrize("l1_ratio", [0.9, 1.0])
-def test_float32_is_as_good_as_its_rounding(rng: np.random.Generator, l1_ratio: float) -> None:
-    X = cloud(rng, 150, 10).astype(np.float32)
-    C, trace = sparse_and_trace(elastic_net(X, l1_ratio=l1_ratio))
-    assert trace.converged
-    X, C = X.astype(np.float64), C.toarray().astype(np.float64)
-    assert largest_violation(X, C, 50.0, l1_ratio) < 100 * 50 * np.finfo(np.float32).eps
-    best = objectives(X, elastic_net(X, l1_ratio=l1_ratio).sparse().toarray(), 50.0, l1_ratio)
-    np.testing.assert_allclose(objectives(X, C, 50.0, l1_ratio), best, rtol=1e-4)
-
-
-@pytest.mark.parametrize("l1_ratio", [0.9, 1.0])
 def test_batches_do_not_matter(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, l1_ratio: float) -> None:
     X = cloud(rng, 61, 12)
     C, trace = sparse_and_trace(elastic_net(X, l1_ratio=l1_ratio))

@@ -138,21 +138,12 @@ def test_ten_times_the_machine_precision_is_nothing(dtype, multiple, n_atoms):
 
 
 @pytest.mark.parametrize(("multiple", "is_chosen"), [(9.0, False), (10.9, True)])
-def test_atoms_within_rounding_of_the_others_are_not_chosen(multiple, is_chosen):
-    """The second atom of the first sample hardly leaves the first one, relative to its own length."""
-    eps = np.finfo(np.float64).eps
-    X = np.array([[1.0, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.25 * multiple * eps, 0.0]])
-    C = orthogonal_matching_pursuit(X, n_nonzero=2).sparse().toarray()
-    assert (C[2, 0] != 0) == is_chosen
-
-
-@pytest.mark.parametrize(("multiple", "is_chosen"), [(9.0, False), (10.9, True)])
-def test_atoms_orthogonal_to_the_rest_are_not_chosen(multiple, is_chosen):
-    """The residual of the first sample is (0, 0.5, 0), which the last atom meets only in its last digits."""
-    eps = np.finfo(np.float64).eps
-    X = np.array([[1.0, 0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.25 * multiple * eps, 0.25]])
-    C = orthogonal_matching_pursuit(X, n_nonzero=2).sparse().toarray()
-    assert (C[2, 0] != 0) == is_chosen
+@pytest.mark.parametrize("direction", [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], ids=["in the span", "orthogonal"])
+def test_atoms_that_differ_from_no_use_by_rounding_are_not_chosen(direction, multiple, is_chosen):
+    """The first atom leaves (0, 0.5, 0) of the first sample, which the last one meets in its last digits only."""
+    last = 0.25 * np.array(direction) + [0.0, 0.25 * multiple * np.finfo(np.float64).eps, 0.0]
+    X = np.array([[1.0, 0.5, 0.0], [1.0, 0.0, 0.0], last])
+    assert (orthogonal_matching_pursuit(X, n_nonzero=2).dense()[2, 0] != 0) == is_chosen
 
 
 @pytest.mark.parametrize(

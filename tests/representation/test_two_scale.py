@@ -14,8 +14,6 @@ from threadpoolctl import threadpool_limits
 
 from subspaces import KTRR, TRR
 from subspaces.engine import ridge_routes as ridge_estimator
-from subspaces.graphs.affinity import affinity
-from subspaces.graphs.truncation import truncate_symmetric
 from subspaces.kernels import KERNELS, as_kernel
 from subspaces.representation import two_scale as two_scale_module
 from subspaces.representation.nystrom import fit_global_part
@@ -121,6 +119,14 @@ def test_candidates_are_those_of_double_precision(kernel, offset, seed, monkeypa
     found = rows_of_coefficients(prepared)[0]
     monkeypatch.setattr(type(settled), "steepest_at_zero", False)
     assert (found == rows_of_coefficients(prepared)[0]).all()
+
+
+@pytest.mark.parametrize("name", ["rbf", "inverse_distance", "quadratic", "polynomial", "linear"])
+def test_small_grams_are_grams(name, rng):
+    X = rng.standard_normal((3, 4, 6))
+    kernel = as_kernel(name).fit(X.reshape(12, 6))
+    for found, points in zip(two_scale_module._small_grams(X.copy(), kernel), X, strict=True):
+        np.testing.assert_allclose(found, kernel.gram(points), rtol=1e-9, atol=1e-12)
 
 
 def test_some_cells_at_a_time_give_the_same(seed, monkeypatch):
@@ -283,11 +289,3 @@ def test_two_scale_is_the_same_for_every_number_of_threads(seed):
 def test_routes_that_cannot_be_taken(params, X, word):
     with pytest.raises(ValueError, match=word):
         KTRR(2, **params).fit(X)
-
-
-def test_graph_of_two_scale_coefficients_is_symmetric(seed):
-    X = np.random.default_rng(seed).standard_normal((400, 3))
-    C = two_scale(X, kernel=as_kernel("rbf").fit(X), reg=1.0)
-    W = affinity(truncate_symmetric(C, 5).symmetric)
-    assert abs(W - W.T).max() == 0
-    assert W.diagonal().max() == 0
