@@ -120,7 +120,7 @@ def worst(histories: list[list[float]]) -> list[float]:
 
 @pytest.mark.parametrize("reg", [1e-9, 0.4, 3.0, 50.0])
 @pytest.mark.parametrize("max_iter", [1, 9, 10, 11, 20, 3000])
-def test_every_step_is_that_of_admm(rng: np.random.Generator, reg: float, max_iter: int) -> None:
+def test_every_step_is_that_of_admm(rng, reg, max_iter):
     gram, shares = batch(rng)
     max_iter = min(max_iter, 20) if reg == 1e-9 else max_iter  # rounding is all that is left after that
     solution, trace = module._sparse_sum_to_one(gram, shares, reg, 1e-6, max_iter)

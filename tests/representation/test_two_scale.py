@@ -179,14 +179,6 @@ def test_search_among_rows_of_h_agrees_with_all_products(seed):
     assert found.penalty == ridge_low_rank(X, reg=0.1).penalty
 
 
-@pytest.mark.parametrize("kernel", ["linear", "quadratic"])
-def test_low_rank_route_gives_the_dense_graph(kernel, seed):
-    X = np.random.default_rng(seed).standard_normal((300, 6))
-    dense, low = (KTRR(3, kernel=kernel, reg=0.1, solver=solver).fit(X) for solver in ("dense", "low_rank"))
-    assert (dense.coefficients_.indices == low.coefficients_.indices).all()
-    np.testing.assert_allclose(dense.coefficients_.data, low.coefficients_.data, rtol=1e-6)
-
-
 # ------------------------------------------------------------------ coarse graphs
 
 
