@@ -218,8 +218,7 @@ def dscnet_affinity(
     n_clusters, subspace_dim : int
         K, and the dimension d given to each cluster.
     share, power : float
-        ρ and α. Published (d, ρ, α): COIL20 and COIL100 12, 0.04, 8; ORL 3, 0.2, 1; Extended Yale B with K
-        subjects 10, max(0.4 − 0.1 ⌊(K − 1)/10⌋, 0.1), 3.5.
+        ρ and α. Published (d, ρ, α): COIL 12, 0.04, 8; ORL 3, 0.2, 1; Extended Yale B 10, 0.1 to 0.4, 3.5.
     unit_diagonal : bool
         The authors do so for COIL20 only. Without it a C with zero diagonal has as much negative as positive
         spectrum, and step 3 takes both alike.

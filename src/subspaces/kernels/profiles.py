@@ -382,22 +382,15 @@ def gram_at(kernel: Kernel, X: Array, place: Place) -> Any:
     profile, xp = _PROFILES.get(type(kernel)), place.xp
     if profile is None:
         return place.send(kernel.gram(X))
-    if isinstance(kernel, DistanceKernel):
-        points = place.send(X - origin_of(X))
-        K = points @ points.T
-        norms = xp.linalg.diagonal(K)
+    assert isinstance(kernel, _ProfileKernel)
+    points, origin = kernel.points(X), kernel._origin(X)
+    points = place.send(points if origin is None else points - origin)
+    K = points @ points.T
+    if kernel.of_distances:
+        norms, places = xp.linalg.diagonal(K), xp.arange(K.shape[0], device=K.device)
         K = xp.clip(norms[:, None] + norms[None, :] - 2 * K, min=0)
-        K = xp.where(_diagonal_of(K, xp), xp.zeros_like(K), K)
-    else:
-        assert isinstance(kernel, DotKernel)
-        points = place.send(kernel.points(X))
-        K = points @ points.T
+        K = xp.where(places[:, None] == places[None, :], xp.zeros_like(K), K)
     K = profile(xp, K, kernel)
     if not bool(xp.all(xp.isfinite(K))):
         return place.send(kernel.gram(X))  # which says what is wrong
     return (K + K.T) / 2  # a product need not be symmetric to the last digit
-
-
-def _diagonal_of(K: Any, xp: Any) -> Any:
-    places = xp.arange(K.shape[0], device=K.device)
-    return places[:, None] == places[None, :]
