@@ -13,7 +13,7 @@ from subspaces.graphs.postprocessing import (
     row_space_affinity,
     scale_columns_to_max,
 )
-from subspaces.representation.coefficients import from_dense
+from subspaces.representation.coefficients import Factors, from_dense, from_factors
 
 N_POINTS = 60
 TREATMENTS = {
@@ -140,7 +140,9 @@ def test_dscnet_affinity_is_the_released_program(rng, share, power, unit_diagona
 def test_dense_sparse_and_lazy_coefficients_are_treated_alike(C, treat):
     expected = dense(treat(C))
     np.testing.assert_allclose(dense(treat(csc_array(C))), expected, atol=1e-9)
-    np.testing.assert_allclose(dense(treat(from_dense(C))), expected, atol=1e-9)
+    left, singular_values, right = np.linalg.svd(C)
+    for wrapped in (from_dense(C), from_factors(Factors(left, singular_values, right.T))):
+        np.testing.assert_allclose(dense(treat(wrapped)), expected, atol=1e-9)
 
 
 @every_treatment

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from property_data import examples, fitted, subspaces
 from threadpoolctl import threadpool_limits
 
-from method_data import ALL
+from method_data import ALL, quiet
 from subspaces import KTRR, LSR1, LSR2, TRR
 from subspaces.kernels import KERNELS, as_kernel
 from subspaces.representation import ridge_search as low_rank
@@ -105,29 +105,13 @@ def test_ladder_reproduces_points_of_singular_kernels(dtype, seed, rank, reg):
     rng = np.random.default_rng(seed)
     Z = np.repeat(rng.standard_normal((12, rank)), 2, axis=0).astype(dtype)
     K = Z @ Z.T
-    with pytest.warns(IndefiniteKernelWarning) if reg < np.finfo(dtype).eps / 100 else _nothing():
+    with pytest.warns(IndefiniteKernelWarning) if reg < np.finfo(dtype).eps / 100 else quiet():
         routes = [ridge((K + K.T) / 2, reg=reg), ridge_low_rank(Z, reg=reg)]
     for found in routes:
         C = whole(found)
         assert np.isfinite(C).all()
         error = np.linalg.norm(C.T @ Z - Z) / np.linalg.norm(Z)
         assert error < (1e-4 if dtype == np.float64 else 0.2)
-
-
-def _nothing():
-    import warnings
-
-    context = warnings.catch_warnings()
-
-    class Quiet:
-        def __enter__(self):
-            context.__enter__()
-            warnings.simplefilter("ignore")
-
-        def __exit__(self, *args):
-            return context.__exit__(*args)
-
-    return Quiet()
 
 
 # ------------------------------------------------------------------ repetition

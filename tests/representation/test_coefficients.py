@@ -64,21 +64,3 @@ def test_what_a_solver_ends_with_is_kept(rng):
     assert from_sparse(whole).sparse() is from_sparse(whole).matrix is whole
     assert made_of("dense", C).matrix is None
     assert made_of("dense", C).factors is None
-
-
-def test_defaults():
-    found = from_dense(np.eye(2))
-    assert (found.trace, found.penalty, found.condition, found.residual, found.enlarge) == (None, None, None, None, 1)
-    assert (
-        from_sparse(sparse.eye_array(2)).trace is from_factors(Factors(np.eye(2), np.ones(2), np.eye(2))).trace is None
-    )
-    first, second = Trace(True, 0), Trace(True, 0)
-    first.primal.append(1.0)
-    assert (second.primal, second.dual, second.objective) == ([], [], [])
-
-
-def test_factors_of_low_rank_make_no_square_array(rng):
-    left, right = rng.standard_normal((50, 2)), rng.standard_normal((50, 2))
-    found = from_factors(Factors(left, np.array([2.0, 0.5]), right))
-    assert_allclose(found.rows(7, 8)[0], (left[7] * [2.0, 0.5]) @ right.T, rtol=1e-12)
-    assert found.columns(0, 3).shape == (3, 50)

@@ -12,29 +12,67 @@ import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from low_rank_data import (
-    ITERATIVE,
-    TIGHT,
-    independent_subspaces,
-    latent,
-    latent_objective,
-    linear_klrr,
-    lrr1,
-    lrr2,
-    nuclear,
-    objective,
-    subspaces_with_noise,
-)
 from solved import dense_and_trace, latent_dense
-from subspaces.graphs.affinity import affinity
-from subspaces.graphs.postprocessing import row_space_affinity
-from subspaces.graphs.rules import GraphRule, build_graph
 from subspaces.representation import _nuclear
-from subspaces.representation.coefficients import Factors, from_dense, from_factors
+from subspaces.representation.coefficients import Trace
 from subspaces.representation.inverse import IndefiniteKernelWarning
 from subspaces.representation.latent_low_rank import latent_lrr, latent_lrr_factors
 from subspaces.representation.low_rank import kernel_lrr, lrr
 from subspaces.utils.types import Array
+
+TIGHT: dict[str, Any] = {"tol": 1e-6, "max_iter": 50_000}
+
+
+def lrr1(X: Array, **options: Any) -> tuple[Array, Trace]:
+    return dense_and_trace(lrr(X, error="l1", **options))
+
+
+def lrr2(X: Array, **options: Any) -> tuple[Array, Trace]:
+    return dense_and_trace(lrr(X, error="l21", **options))
+
+
+def linear_klrr(X: Array, **options: Any) -> tuple[Array, Trace]:
+    return dense_and_trace(kernel_lrr(X @ X.T, **options))
+
+
+def latent(X: Array, **options: Any) -> tuple[Array, Trace]:
+    return dense_and_trace(latent_lrr(X, **options))
+
+
+# Every solver with a reg at which, on `subspaces_with_noise`, neither the representation nor the errors vanish.
+ITERATIVE = [
+    pytest.param(lrr1, 0.1, id="LRR1"),
+    pytest.param(lrr2, 0.3, id="LRR2"),
+    pytest.param(linear_klrr, 0.3, id="KLRR"),
+    pytest.param(latent, 0.1, id="LatLRR"),
+]
+
+
+def independent_subspaces(
+    rng: np.random.Generator, n_each: int = 12, dim: int = 3, m: int = 15, n_subspaces: int = 3
+) -> tuple[Array, Array]:
+    """Return unit samples on independent subspaces, as rows, and their labels."""
+    X = np.concatenate([rng.normal(size=(n_each, dim)) @ rng.normal(size=(dim, m)) for _ in range(n_subspaces)])
+    return X / np.linalg.norm(X, axis=1, keepdims=True), np.repeat(np.arange(n_subspaces), n_each)
+
+
+def subspaces_with_noise(rng: np.random.Generator, **shape: int) -> Array:
+    X, _ = independent_subspaces(rng, **shape)
+    return X + 0.2 / np.sqrt(X.shape[1]) * rng.normal(size=X.shape)
+
+
+def nuclear(M: Array) -> float:
+    return float(np.linalg.norm(M.astype(float), "nuc"))
+
+
+def objective(X: Array, Z: Array, reg: float, error: str) -> float:
+    E = X - Z.T @ X
+    size = {"l1": np.abs(E).sum(), "l21": np.linalg.norm(E, axis=1).sum(), "fro": (E**2).sum() / 2}[error]
+    return nuclear(Z) + reg * float(size)
+
+
+def latent_objective(X: Array, Z: Array, L: Array, reg: float) -> float:
+    return nuclear(Z) + nuclear(L) + reg * float(np.abs(X - Z.T @ X - X @ L.T).sum())
 
 
 def rbf(X: Array) -> Array:
@@ -199,11 +237,6 @@ def test_clean_latent_model(rng):
         assert_allclose(nuclear(Z) + nuclear(L), 9, rtol=1e-5)
 
 
-def test_full_rank_kernel_without_errors_is_the_identity(rng):
-    K = rbf(rng.normal(size=(20, 3)))
-    assert_allclose(kernel_lrr(K, reg=np.inf).dense(), np.eye(20), atol=1e-8)
-
-
 @pytest.mark.parametrize(("solver", "_reg"), ITERATIVE)
 def test_weightless_errors_leave_nothing_to_represent(rng, solver, _reg):
     Z, trace = solver(subspaces_with_noise(rng), reg=1e-5)
@@ -362,28 +395,3 @@ def test_factors_are_singular_value_decompositions(rng):
         assert_allclose(factors.right.T @ factors.right, np.eye(rank), atol=1e-7)
         assert_allclose(factors.singular_values.sum(), nuclear(Z), rtol=1e-7)
         assert_array_equal(factors.dense(), Z)
-
-
-def random_factors(rng: np.random.Generator, dtype: type) -> Factors:
-    left, right = (scipy.linalg.orth(rng.normal(size=(40, 6))).astype(dtype) for _ in range(2))
-    return Factors(left, np.sort(rng.uniform(0.1, 1, size=6))[::-1].astype(dtype), right)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_graphs_from_factors_are_those_of_the_matrix(rng, dtype):
-    factors = random_factors(rng, dtype)
-    lazy, whole = from_factors(factors), from_dense(factors.dense())
-    tolerance = 1e-5 if dtype == np.float32 else 1e-10
-    assert lazy.dtype == dtype
-    assert lazy.n_samples == 40
-    assert_allclose(lazy.columns(3, 9), whole.columns(3, 9), atol=tolerance)
-    assert_allclose(lazy.rows(3, 9), whole.rows(3, 9), atol=tolerance)
-    for power in (1, 2, 3.5, 4, 0.5):
-        W = row_space_affinity(lazy, power)
-        assert W.dtype == dtype
-        assert_allclose(W, row_space_affinity(whole, power), atol=np.sqrt(tolerance) if power < 1 else 10 * tolerance)
-    for graph in ("row_space", "column", "symmetric", "mass"):
-        expected = affinity(build_graph(whole, GraphRule(graph, 5)).treated).toarray()
-        assert_allclose(
-            affinity(build_graph(lazy, GraphRule(graph, 5)).treated).toarray(), expected, atol=10 * tolerance
-        )

@@ -32,19 +32,12 @@ def reference(X: Array, n_nonzero: int) -> Array:
 
 @pytest.mark.parametrize("shape", [(120, 15), (30, 50)])
 @pytest.mark.parametrize("n_nonzero", [1, 5, 10])
-def test_same_as_scikit_learn(rng: np.random.Generator, shape: tuple[int, int], n_nonzero: int) -> None:
+def test_same_as_scikit_learn(rng, shape, n_nonzero):
     X = unit(rng.standard_normal(shape))
     C = orthogonal_matching_pursuit(X, n_nonzero=n_nonzero).sparse().toarray()
     expected = reference(X, n_nonzero)
     np.testing.assert_array_equal(C != 0, expected != 0)
     np.testing.assert_allclose(C, expected, atol=1e-9 * np.abs(expected).max())
-
-
-def test_longer_atoms_are_chosen_as_in_scikit_learn(rng: np.random.Generator) -> None:
-    X = rng.standard_normal((60, 10)) * rng.uniform(0.1, 10, (60, 1))
-    np.testing.assert_allclose(
-        orthogonal_matching_pursuit(X, n_nonzero=4).sparse().toarray(), reference(X, 4), rtol=1e-6, atol=1e-9
-    )
 
 
 def slow_pursuit(X, i, n_steps, tol):
@@ -82,18 +75,7 @@ def test_every_step_of_every_sample(rng, monkeypatch, tol, batch):
     assert C.indices.dtype == C.indptr.dtype == np.int32
 
 
-def test_codes_are_least_squares_on_their_support(rng: np.random.Generator) -> None:
-    X = unit(rng.standard_normal((80, 20)))
-    C, trace = sparse_and_trace(orthogonal_matching_pursuit(X, n_nonzero=6))
-    residuals = X.T - X.T @ C
-    np.testing.assert_allclose(X @ residuals * (C.toarray() != 0), 0, atol=1e-12)
-    np.testing.assert_allclose(trace.primal[-1], np.linalg.norm(residuals, axis=0).max(), rtol=1e-10)
-    assert trace.n_iter == len(trace.primal) == 6
-    assert np.all(np.diff(trace.primal) <= 0)
-    assert trace.converged
-
-
-def test_stops_when_nothing_is_left(rng: np.random.Generator) -> None:
+def test_stops_when_nothing_is_left(rng):
     basis = np.linalg.qr(rng.standard_normal((12, 12)))[0]
     X = unit(np.vstack([rng.standard_normal((25, 3)) @ basis[3 * k : 3 * k + 3] for k in range(4)]))
     labels = np.repeat(np.arange(4), 25)
@@ -104,17 +86,8 @@ def test_stops_when_nothing_is_left(rng: np.random.Generator) -> None:
     assert np.all(labels[C.row] == labels[C.col])
 
 
-def test_tolerance_stops_each_sample_at_its_own_step(rng: np.random.Generator) -> None:
-    X = unit(rng.standard_normal((100, 10)))
-    counts = np.count_nonzero(orthogonal_matching_pursuit(X, n_nonzero=9, tol=0.3).sparse().toarray(), axis=0)
-    codes = [orthogonal_matching_pursuit(X, n_nonzero=k).sparse() for k in range(1, 10)]
-    short = np.array([np.linalg.norm(X.T - X.T @ C, axis=0) <= 0.3 for C in codes])
-    np.testing.assert_array_equal(counts, np.where(short.any(axis=0), short.argmax(axis=0) + 1, 9))
-    assert counts.min() < counts.max()
-
-
 @pytest.mark.parametrize(("dtype", "factor"), [(np.float64, 1e-150), (np.float64, 1e200), (np.float32, 1e30)])
-def test_a_common_factor_changes_nothing(rng: np.random.Generator, dtype: type, factor: float) -> None:
+def test_a_common_factor_changes_nothing(rng, dtype, factor):
     X = unit(rng.standard_normal((60, 8))).astype(dtype)
     expected = orthogonal_matching_pursuit(X, n_nonzero=3).sparse().toarray()
     tolerance = 1e-4 if dtype == np.float32 else 1e-10
@@ -124,7 +97,7 @@ def test_a_common_factor_changes_nothing(rng: np.random.Generator, dtype: type, 
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_duplicates_and_zero_rows(rng: np.random.Generator, dtype: type) -> None:
+def test_duplicates_and_zero_rows(rng, dtype):
     X = np.repeat(unit(rng.standard_normal((20, 6))), 2, axis=0).astype(dtype)
     X[10] = 0
     X[13] = -X[12]
@@ -139,14 +112,14 @@ def test_duplicates_and_zero_rows(rng: np.random.Generator, dtype: type) -> None
 
 
 @pytest.mark.parametrize("X", [np.eye(5), np.zeros((4, 3)), np.ones((1, 3)), np.zeros((2, 0))])
-def test_nothing_to_represent_with(X: Array) -> None:
+def test_nothing_to_represent_with(X):
     C = orthogonal_matching_pursuit(X).sparse()
     assert C.shape == (len(X), len(X))
     assert C.nnz == 0
 
 
 @pytest.mark.parametrize("shape", [(4, 9), (30, 3), (10, 1)])
-def test_more_atoms_asked_for_than_there_are(rng: np.random.Generator, shape: tuple[int, int]) -> None:
+def test_more_atoms_asked_for_than_there_are(rng, shape):
     X = unit(rng.standard_normal(shape))
     C = orthogonal_matching_pursuit(X, n_nonzero=100).sparse()
     assert np.all(np.isfinite(C.data))
@@ -165,21 +138,12 @@ def test_ten_times_the_machine_precision_is_nothing(dtype, multiple, n_atoms):
 
 
 @pytest.mark.parametrize(("multiple", "is_chosen"), [(9.0, False), (10.9, True)])
-def test_atoms_within_rounding_of_the_others_are_not_chosen(multiple, is_chosen):
-    """The second atom of the first sample hardly leaves the first one, relative to its own length."""
-    eps = np.finfo(np.float64).eps
-    X = np.array([[1.0, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.25 * multiple * eps, 0.0]])
-    C = orthogonal_matching_pursuit(X, n_nonzero=2).sparse().toarray()
-    assert (C[2, 0] != 0) == is_chosen
-
-
-@pytest.mark.parametrize(("multiple", "is_chosen"), [(9.0, False), (10.9, True)])
-def test_atoms_orthogonal_to_the_rest_are_not_chosen(multiple, is_chosen):
-    """The residual of the first sample is (0, 0.5, 0), which the last atom meets only in its last digits."""
-    eps = np.finfo(np.float64).eps
-    X = np.array([[1.0, 0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.25 * multiple * eps, 0.25]])
-    C = orthogonal_matching_pursuit(X, n_nonzero=2).sparse().toarray()
-    assert (C[2, 0] != 0) == is_chosen
+@pytest.mark.parametrize("direction", [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], ids=["in the span", "orthogonal"])
+def test_atoms_that_differ_from_no_use_by_rounding_are_not_chosen(direction, multiple, is_chosen):
+    """The first atom leaves (0, 0.5, 0) of the first sample, which the last one meets in its last digits only."""
+    last = 0.25 * np.array(direction) + [0.0, 0.25 * multiple * np.finfo(np.float64).eps, 0.0]
+    X = np.array([[1.0, 0.5, 0.0], [1.0, 0.0, 0.0], last])
+    assert (orthogonal_matching_pursuit(X, n_nonzero=2).dense()[2, 0] != 0) == is_chosen
 
 
 @pytest.mark.parametrize(
@@ -191,6 +155,6 @@ def test_atoms_orthogonal_to_the_rest_are_not_chosen(multiple, is_chosen):
         ({"X": np.array([[1.0, np.inf]])}, "X must be finite"),
     ],
 )
-def test_errors_name_the_argument(arguments: dict[str, object], message: str) -> None:
+def test_errors_name_the_argument(arguments, message):
     with pytest.raises(ValueError, match=message):
-        orthogonal_matching_pursuit(**{"X": np.eye(3), **arguments})  # type: ignore[arg-type]
+        orthogonal_matching_pursuit(**{"X": np.eye(3), **arguments})

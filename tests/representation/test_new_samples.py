@@ -55,14 +55,6 @@ def test_residual_scores_are_ridge_residuals_in_the_feature_space(kernel, dtype,
             assert_allclose(K[30 + i, 30 + i] - scores[i, label], expected, rtol=1e-8 if dtype == np.float64 else 1e-3)
 
 
-def test_residual_scores_find_the_subspace(rng):
-    bases = [np.linalg.qr(rng.standard_normal((20, 3)))[0] for _ in range(4)]
-    X = np.vstack([rng.standard_normal((15, 3)) @ basis.T for basis in bases])
-    new = np.vstack([rng.standard_normal((6, 3)) @ basis.T for basis in bases])
-    scores = residual_scores(new @ X.T, lambda m: X[m] @ X[m].T, np.repeat(np.arange(4), 15), 4, 1e-3)
-    assert_array_equal(scores.argmax(axis=1), np.repeat(np.arange(4), 6))
-
-
 def test_residual_scores_of_an_indefinite_kernel_use_its_positive_part():
     K = np.diag([2.0, -1.0])
     scores = residual_scores(np.array([[1.0, 5.0]]), lambda m: K[np.ix_(m, m)].copy(), np.zeros(2, int), 1, 0.5)

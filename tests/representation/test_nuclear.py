@@ -16,13 +16,9 @@ from subspaces.representation._nuclear import (
     LowRank,
     Residuals,
     Shrinkage,
-    check_arguments,
     entrywise_match,
-    levels,
     refitted,
-    scaled_copy,
     singular_value_shrinkage,
-    squared_error_match,
     stage_dictionary,
     thin_svd,
 )
@@ -51,32 +47,6 @@ def assert_is_shrunk(low: LowRank, M: Array, threshold: float, tolerance: float)
     assert_allclose(np.sort(low.singular_values)[::-1], expected, atol=tolerance)
     assert_allclose(low.right.T @ low.right, np.eye(len(expected)), atol=tolerance)
     assert_allclose(low.left.T @ low.left, np.diag(low.singular_values**2), atol=tolerance)
-
-
-@pytest.mark.parametrize(
-    ("entries", "scale"),
-    [
-        ([3.0, -1.0], 4.0),
-        ([-3.0, 1.0], 4.0),
-        ([4.0], 8.0),
-        ([0.1], 0.125),
-        ([0.75], 1.0),
-        ([0.0, 0.0], 1.0),
-        ([np.inf, 5.0], 1.0),
-        ([np.nan, 5.0], 1.0),
-    ],
-)
-@both_precisions
-def test_scaled_copy_divides_by_a_power_of_two(entries, scale, dtype):
-    X = np.array(entries, dtype=dtype)
-    before = X.copy()
-    found, power = scaled_copy(X)
-    assert power == scale
-    assert isinstance(power, float)
-    assert found.dtype == dtype
-    assert_array_equal(found, before / scale)
-    assert_array_equal(X, before)
-    assert not np.shares_memory(found, X)
 
 
 @both_precisions
@@ -170,40 +140,6 @@ def test_shrinkage_keeps_float32(rng, monkeypatch):
 # ------------------------------------------------------------------ start, levels, residuals
 
 
-@pytest.mark.parametrize("reg", [0.1, 1.0, 3.0, 1000.0])
-@pytest.mark.parametrize("n_terms", [5, 200])
-@pytest.mark.parametrize("scale", [0.01, 1.0, 50.0])
-def test_common_size_of_the_errors(reg, n_terms, scale):
-    spectrum, reg = scale**2 * np.array([9.0, 4.0, 1.0, 0.25, 0.01]), reg / scale
-    kept, size = squared_error_match(spectrum, reg, n_terms)
-    whole = np.sqrt(spectrum.sum() / n_terms)
-    expected = whole / 1000
-    for _ in range(100):
-        left = np.minimum(1, expected / (reg * spectrum))  # share of every direction that is not represented
-        expected = max(np.sqrt((spectrum * left**2).sum() / n_terms), 1e-12 * whole)
-    assert_allclose(size, expected, rtol=1e-8)
-    assert_allclose(kept, 1 - left, atol=1e-10)
-    assert isinstance(size, float)
-    assert squared_error_match(spectrum.astype(np.float32), reg, n_terms)[0].dtype == np.float32
-
-
-@pytest.mark.parametrize(
-    ("rank", "n_kept", "expected"),
-    [
-        (39, 3, [39]),
-        (40, 3, [32, 40]),
-        (40, 16, [32, 40]),
-        (42, 17, [42]),
-        (43, 17, [34, 43]),
-        (200, 3, [32, 64, 128, 200]),
-        (160, 20, [40, 80, 160]),
-        (1, 0, [1]),
-    ],
-)
-def test_levels_double_up_to_four_fifths(rank, n_kept, expected):
-    assert levels(rank, n_kept) == expected
-
-
 def test_residuals_and_their_trace():
     residuals = Residuals(0.1, 9)
     assert (residuals.budget(True), residuals.budget(False)) == (9, 4)
@@ -222,19 +158,6 @@ def test_residuals_and_their_trace():
     assert trace.primal == [0.2, 0.05, 0.1, 0.1, 0.05, 0.05, 0.02]
     assert trace.dual == [0.05, 0.2, 0.05, 0.05, 0.01, 0.15, 0.1]
     assert trace.objective == [7.0, 6.0, 5.0, 5.0, 4.5, 4.0, 3.0]
-
-
-def test_arguments():
-    assert isinstance(check_arguments(np.float64(0.5), 1e-3, 1), float)
-    assert check_arguments(np.inf, 1e-3, 1) == np.inf
-    for reg in (0.0, -1.0, np.nan):
-        with pytest.raises(ValueError, match="reg must be positive"):
-            check_arguments(reg, 1e-3, 1)
-    for tol in (0.0, -1.0, np.nan):
-        with pytest.raises(ValueError, match="tol must be positive"):
-            check_arguments(0.5, tol, 1)
-    with pytest.raises(ValueError, match="max_iter must be at least 1, got 0"):
-        check_arguments(0.5, 1e-3, 0)
 
 
 # ------------------------------------------------------------------ stages of the entrywise solvers
@@ -272,28 +195,6 @@ def test_start_keeps_what_two_and_a_half_times_the_size_of_errors_leaves():
     assert_allclose(kept, expected, rtol=1e-6)
     # the multiplier reg/size times the errors: s (1 - kept) reg/size
     assert_allclose(slopes, reg / (2.5 * size) * singular_values * (1 - expected), rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("stage", "n_kept", "size"),
-    [
-        *[("leading", 60, 88), ("leading", 62, 90), ("leading", 63, 92), ("leading", 18, 32), ("leading", 19, 33)],
-        *[("turned", 60, 76), ("turned", 62, 78), ("turned", 63, 80), ("turned", 22, 33), ("turned", 3, 32)],
-    ],
-)
-def test_room_of_a_stage(rng, stage, n_kept, size):
-    basis, singular_values, M = data(rng, 130, 125)
-    found = stage_dictionary(stage, basis, singular_values, M, n_kept)
-    assert found is not None
-    assert found.atoms.shape == (130, size)
-    assert found.singular_values.shape == (size,)
-    if stage == "leading":
-        assert found.rotation is None
-        assert_allclose(found.atoms, basis[:, :size] * singular_values[:size], rtol=1e-14)
-        assert_array_equal(found.singular_values, singular_values[:size])
-    else:
-        assert found.rotation is not None
-        assert found.rotation.shape == (125, size)
 
 
 @both_dtypes

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -51,7 +51,7 @@ def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "ma
     if whole is not None and by == "magnitude":
         return largest_per_column(whole, n_nonzero)
     if coefficients.largest is not None and by == "magnitude" and n_nonzero + _SPARE < n:
-        return _peaks_by_search(coefficients, n_nonzero)[1]
+        return _peaks_and_largest(coefficients, n_nonzero, by_search=True)[1]
 
     def one_block(start: int, stop: int) -> Entries:
         columns = coefficients.columns(start, stop)
@@ -59,7 +59,7 @@ def truncate(coefficients: Coefficients, n_nonzero: int | None, *, by: str = "ma
         keys = np.abs(columns) if by == "magnitude" else np.where(columns != 0, columns, -np.inf)
         return largest_per_row(columns, keys, n_nonzero)
 
-    return _from_blocks(map_blocks(one_block, _blocks_of(coefficients, coefficients.dtype)), n)
+    return _from_blocks(map_blocks(one_block, coefficients.blocks()), n)
 
 
 class Truncated(NamedTuple):
@@ -87,34 +87,38 @@ def truncate_symmetric(coefficients: Coefficients, n_nonzero: int | None, *, kee
     if coefficients.largest is not None and n_nonzero + _SPARE < n:
         return _symmetric_by_search(coefficients, n_nonzero, keep)
     peaks, C = _peaks_and_largest(coefficients, n_nonzero) if keep else (None, None)
-    of_other = coefficients.core is not None and coefficients.of_core is None  # peaks of C, not of the core
-    if peaks is None or coefficients.draft is not None or of_other:
+    if peaks is None or coefficients.draft is not None:
         peaks = column_peaks(coefficients)
 
     def one_block(start: int, stop: int) -> Entries:
         columns = symmetrised_columns(coefficients, peaks, start, stop)
         return largest_per_row(columns, columns, n_nonzero)
 
-    return Truncated(_from_blocks(map_blocks(one_block, _blocks_of(coefficients, coefficients.dtype)), n), C)
+    return Truncated(_from_blocks(map_blocks(one_block, coefficients.blocks()), n), C)
 
 
-def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
+def _peaks_and_largest(coefficients: Coefficients, n_nonzero: int, by_search: bool = False) -> tuple[Array, Sparse]:
     """Return what :func:`column_peaks` does, and the `n_nonzero` largest entries of each column of C."""
     n, of_core = coefficients.n_samples, coefficients.of_core
-    read = coefficients.core if coefficients.core is not None and of_core is not None else coefficients.columns
+    read = coefficients.core or coefficients.columns
 
     def one_block(start: int, stop: int) -> tuple[Array, Entries]:
-        block = read(start, stop)
-        keys = np.abs(block)
-        counts, places, values = largest_per_row(block, keys, n_nonzero)
+        if by_search:
+            counts, places, values = _searched(coefficients, start, stop, n_nonzero)
+        else:
+            block = read(start, stop)
+            counts, places, values = largest_per_row(block, np.abs(block), n_nonzero)
         owner = np.repeat(np.arange(start, stop), counts)
-        peaks = np.zeros(stop - start, dtype=block.dtype)
+        peaks = np.zeros(stop - start, dtype=coefficients.dtype)
         np.maximum.at(peaks, owner - start, np.abs(values))
-        if coefficients.core is not None and of_core is not None:
+        if of_core is not None:
             values = of_core(values, owner)
         return peaks, (counts, places, values)
 
-    parts = map_blocks(one_block, _blocks_of(coefficients, coefficients.dtype))
+    if by_search:  # one block after the other: the device has threads of its own
+        parts = [one_block(*block) for block in _search_blocks(coefficients)]
+    else:
+        parts = map_blocks(one_block, coefficients.blocks())
     return np.concatenate([peaks for peaks, _ in parts]), _from_blocks([entries for _, entries in parts], n)
 
 
@@ -139,35 +143,21 @@ def _symmetric_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int
         values[columns == rows] = 0
         return largest_of_few(columns, values, n_nonzero)
 
-    blocks = _blocks_of(coefficients, weights.dtype)
+    blocks = coefficients.blocks(weights.itemsize)
     return Truncated(_from_blocks(map_blocks(one_block, blocks), n), C if keep else None)
 
 
 def _symmetric_by_search(coefficients: Coefficients, n_nonzero: int, keep: bool) -> Truncated:
     """Apply the symmetric rule where another device finds the largest entries and only these are fetched."""
     n = coefficients.n_samples
-    peaks, C = _peaks_by_search(coefficients, n_nonzero if keep else 1)
+    peaks, C = _peaks_and_largest(coefficients, n_nonzero if keep else 1, by_search=True)
     divisors = np.where(peaks > 0, peaks, 1)
     with np.errstate(over="ignore"):
         weights = 1 / divisors
     if not np.isfinite(weights).all():  # the plain way divides instead
         return truncate_symmetric(replace(coefficients, largest=None), n_nonzero, keep=keep)
-    blocks = row_blocks(n, n * coefficients.dtype.itemsize, _SEARCH_BYTES)
-    parts = [_searched(coefficients, start, stop, n_nonzero, weights) for start, stop in blocks]
+    parts = [_searched(coefficients, *block, n_nonzero, weights) for block in _search_blocks(coefficients)]
     return Truncated(_from_blocks(parts, n), C if keep else None)
-
-
-def _peaks_by_search(coefficients: Coefficients, n_nonzero: int) -> tuple[Array, Sparse]:
-    """Return what :func:`_peaks_and_largest` does, by a search on another device."""
-    n, of_core = coefficients.n_samples, coefficients.of_core
-    assert of_core is not None
-    peaks, parts = np.zeros(n, dtype=coefficients.dtype), []
-    for start, stop in row_blocks(n, n * coefficients.dtype.itemsize, _SEARCH_BYTES):
-        counts, places, values = _searched(coefficients, start, stop, n_nonzero)
-        owner = np.repeat(np.arange(start, stop), counts)
-        np.maximum.at(peaks, owner, np.abs(values))
-        parts.append((counts, places, of_core(values, owner)))
-    return peaks, _from_blocks(parts, n)
 
 
 def _searched(coefficients: Coefficients, start: int, stop: int, k: int, weights: Array | None = None) -> Entries:
@@ -187,9 +177,8 @@ def _searched(coefficients: Coefficients, start: int, stop: int, k: int, weights
     return largest_of_few(columns, values, k)
 
 
-def _blocks_of(coefficients: Coefficients, dtype: np.dtype[Any]) -> list[tuple[int, int]]:
-    n = coefficients.n_samples
-    return row_blocks(n, n * dtype.itemsize // coefficients.enlarge)
+def _search_blocks(coefficients: Coefficients) -> list[tuple[int, int]]:
+    return row_blocks(coefficients.n_samples, coefficients.n_samples * coefficients.dtype.itemsize, _SEARCH_BYTES)
 
 
 def _from_blocks(parts: list[Entries], n: int) -> Sparse:
@@ -249,7 +238,7 @@ def column_peaks(coefficients: Coefficients) -> Array:
         columns = read(start, stop)
         return np.maximum(columns.max(axis=1), -columns.min(axis=1))
 
-    return np.concatenate(map_blocks(peaks_of, _blocks_of(coefficients, coefficients.dtype)))
+    return np.concatenate(map_blocks(peaks_of, coefficients.blocks()))
 
 
 def _peaks_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int = 1) -> tuple[Array, Sparse]:
@@ -270,7 +259,7 @@ def _peaks_by_draft(coefficients: Coefficients, draft: Draft, n_nonzero: int = 1
         counts, columns, values = largest_of_few(columns, values, min(n_nonzero, n - 1))
         return peaks, (counts, columns, of_core(values, np.repeat(rows, counts)))
 
-    parts = map_blocks(one_block, _blocks_of(coefficients, np.dtype(np.float32)))
+    parts = map_blocks(one_block, coefficients.blocks(np.dtype(np.float32).itemsize))
     return np.concatenate([peaks for peaks, _ in parts]), _from_blocks([entries for _, entries in parts], n)
 
 

@@ -58,26 +58,12 @@ def _parts(X: Array, origin: Array | None) -> Iterator[Array]:
         yield X[:, i : i + _PRODUCT_COLUMNS] - origin[i : i + _PRODUCT_COLUMNS]
 
 
-def cross_products(X: Data, Y: Data, transform: Callable[[Array, slice], None]) -> Array:
-    """Return X Yᵀ, changed in place by ``transform(block, rows)``, block of rows by block of rows."""
-    K: Array = np.ascontiguousarray(safe_sparse_dot(X, Y.T, dense_output=True))
-
-    def apply(start: int, stop: int) -> None:
-        transform(K[start:stop], slice(start, stop))
-
-    map_blocks(apply, row_blocks(K.shape[0], K.shape[1] * K.itemsize))
-    return K
-
-
-class DotKernel(Kernel):
-    """Base of the kernels of products: a subclass defines ``profile``, which turns xᵀy into k(x, y) in place.
-
-    ``sees_units`` is True unless a subclass says that its profile is a power of xᵀy.
-    """
+class _ProfileKernel(Kernel):
+    """Compute matrices from products xᵀy, or from the squared distances that follow from them if `of_distances`."""
 
     @abstractmethod
     def profile(self, block: Array) -> None:
-        """Turn products xᵀy, an array of any shape, into kernel values, in place."""
+        """Turn products xᵀy or squared distances, an array of any shape, into kernel values, in place."""
 
     def points(self, X: Data) -> Data:
         """Return the samples whose products are taken: here X itself."""
@@ -85,8 +71,10 @@ class DotKernel(Kernel):
 
     def gram(self, X: Data) -> Array:
         """Return the Gram matrix from one symmetric product."""
-        K = lower_products(self.points(X))
-        mirror_lower(K, lambda block, rows, columns: self.profile(block))
+        points = self.points(X)
+        K = lower_products(points, self._origin(points))
+        squared_norms = K.diagonal().copy()
+        mirror_lower(K, lambda block, i, j: self._apply(block, squared_norms[i, None], squared_norms[j]))
         return K
 
     def packed_gram(self, X: Data) -> Packed:
@@ -96,18 +84,46 @@ class DotKernel(Kernel):
         points = self.points(X)
 
         def fill(K: Packed) -> None:
-            K.set_products(_parts(points, None))
-            K.transform(lambda block, i, j: self.profile(block))
+            K.set_products(_parts(points, self._origin(points)))
+            squared_norms = K.diagonal()
+            K.transform(lambda block, i, j: self._apply(block, squared_norms[i], squared_norms[j]))
 
         return packed(len(points), points.dtype, fill)
 
     def has_packed_gram(self, is_sparse: bool = False) -> bool:
         """Tell whether X is dense and no subclass has a ``gram`` of its own."""
-        return not is_sparse and type(self).gram is DotKernel.gram
+        return not is_sparse and type(self).gram is _ProfileKernel.gram
 
     def cross(self, X: Data, Y: Data) -> Array:
         """Return kernel values between the rows of X and those of Y."""
-        return cross_products(self.points(X), self.points(Y), lambda block, rows: self.profile(block))
+        X, Y = self.points(X), self.points(Y)
+        origin = None if sparse.issparse(X) else self._origin(Y)
+        if origin is not None:
+            X, Y = X - origin, Y - origin
+        K: Array = np.ascontiguousarray(safe_sparse_dot(X, Y.T, dense_output=True))
+        x_norms, y_norms = squared_norms_of(X), squared_norms_of(Y)
+
+        def apply(start: int, stop: int) -> None:
+            self._apply(K[start:stop], x_norms[start:stop, None], y_norms)
+
+        map_blocks(apply, row_blocks(K.shape[0], K.shape[1] * K.itemsize))
+        return K
+
+    def _apply(self, block: Array, row_norms: Array, column_norms: Array) -> None:
+        if self.of_distances:
+            to_squared_distances(block, row_norms, column_norms)
+        self.profile(block)
+
+    def _origin(self, X: Data) -> Array | None:
+        """Return what is taken from all samples first: near the origin no digits of a distance are lost."""
+        return origin_of(X) if self.of_distances and not sparse.issparse(X) else None
+
+
+class DotKernel(_ProfileKernel):
+    """Base of the kernels of products: a subclass defines ``profile``, which turns xᵀy into k(x, y) in place.
+
+    ``sees_units`` is True unless a subclass says that its profile is a power of xᵀy.
+    """
 
     def diagonal(self, X: Data) -> Array:
         """Return the profile of the squared norms."""
@@ -247,7 +263,7 @@ def monomials(X: Array, degree: int) -> Array:
 
 
 @dataclass(frozen=True)
-class DistanceKernel(Kernel):
+class DistanceKernel(_ProfileKernel):
     """Base of the kernels of distances: a subclass defines ``profile``, which turns d² into k(x, y) in place.
 
     Parameters
@@ -269,63 +285,11 @@ class DistanceKernel(Kernel):
     sees_units: ClassVar[bool] = False
     power: ClassVar[int] = 2
 
-    @abstractmethod
-    def profile(self, block: Array) -> None:
-        """Turn squared distances, an array of any shape, into kernel values, in place."""
-
     def fit(self, X: Data) -> Self:
         """Return the kernel with its bandwidth as a number."""
         fitted = super().fit(X)
         warn_if_blind(X, fitted.sigma, self.power)
         return fitted
-
-    def gram(self, X: Data) -> Array:
-        """Return the Gram matrix, of samples moved near the origin first: there no digits of a distance are lost."""
-        K = lower_products(X, None if sparse.issparse(X) else origin_of(X))
-        squared_norms = K.diagonal().copy()
-
-        def transform(block: Array, rows: slice, columns: slice) -> None:
-            to_squared_distances(block, squared_norms[rows, None], squared_norms[columns])
-            if rows == columns:
-                np.fill_diagonal(block, 0)
-            self.profile(block)
-
-        mirror_lower(K, transform)
-        return K
-
-    def packed_gram(self, X: Data) -> Packed:
-        """Return the Gram matrix in half the memory."""
-        if not self.has_packed_gram(sparse.issparse(X)):
-            return super().packed_gram(X)
-
-        def fill(K: Packed) -> None:
-            K.set_products(_parts(X, origin_of(X)))
-            squared_norms = K.diagonal()
-
-            def transform(block: Array, i: Array, j: Array) -> None:
-                to_squared_distances(block, squared_norms[i], squared_norms[j])
-                self.profile(block)
-
-            K.transform(transform)
-
-        return packed(len(X), X.dtype, fill)
-
-    def has_packed_gram(self, is_sparse: bool = False) -> bool:
-        """Tell whether X is dense and no subclass has a ``gram`` of its own."""
-        return not is_sparse and type(self).gram is DistanceKernel.gram
-
-    def cross(self, X: Data, Y: Data) -> Array:
-        """Return kernel values between the rows of X and those of Y."""
-        if not (sparse.issparse(X) or sparse.issparse(Y)):
-            origin = origin_of(Y)
-            X, Y = X - origin, Y - origin
-        x_norms, y_norms = squared_norms_of(X), squared_norms_of(Y)
-
-        def transform(block: Array, rows: slice) -> None:
-            to_squared_distances(block, x_norms[rows, None], y_norms)
-            self.profile(block)
-
-        return cross_products(X, Y, transform)
 
     def diagonal(self, X: Data) -> Array:
         """Return the value at distance 0, n times."""
@@ -418,22 +382,15 @@ def gram_at(kernel: Kernel, X: Array, place: Place) -> Any:
     profile, xp = _PROFILES.get(type(kernel)), place.xp
     if profile is None:
         return place.send(kernel.gram(X))
-    if isinstance(kernel, DistanceKernel):
-        points = place.send(X - origin_of(X))
-        K = points @ points.T
-        norms = xp.linalg.diagonal(K)
+    assert isinstance(kernel, _ProfileKernel)
+    points, origin = kernel.points(X), kernel._origin(X)
+    points = place.send(points if origin is None else points - origin)
+    K = points @ points.T
+    if kernel.of_distances:
+        norms, places = xp.linalg.diagonal(K), xp.arange(K.shape[0], device=K.device)
         K = xp.clip(norms[:, None] + norms[None, :] - 2 * K, min=0)
-        K = xp.where(_diagonal_of(K, xp), xp.zeros_like(K), K)
-    else:
-        assert isinstance(kernel, DotKernel)
-        points = place.send(kernel.points(X))
-        K = points @ points.T
+        K = xp.where(places[:, None] == places[None, :], xp.zeros_like(K), K)
     K = profile(xp, K, kernel)
     if not bool(xp.all(xp.isfinite(K))):
         return place.send(kernel.gram(X))  # which says what is wrong
     return (K + K.T) / 2  # a product need not be symmetric to the last digit
-
-
-def _diagonal_of(K: Any, xp: Any) -> Any:
-    places = xp.arange(K.shape[0], device=K.device)
-    return places[:, None] == places[None, :]

@@ -122,7 +122,7 @@ class Coefficients:
         if self.factors is not None:
             return self.factors.dense()
         transposed = np.empty((self.n_samples, self.n_samples), dtype=self.dtype)
-        for start, stop in self._blocks():
+        for start, stop in self.blocks():
             transposed[start:stop] = self.columns(start, stop)
         return transposed.T
 
@@ -130,11 +130,12 @@ class Coefficients:
         """Return C as a CSC array of its nonzeros; it may be the solver's own array, so treat it as read only."""
         if self.matrix is not None:
             return self.matrix
-        blocks = [sparse.csr_array(self.columns(start, stop)) for start, stop in self._blocks()]
+        blocks = [sparse.csr_array(self.columns(start, stop)) for start, stop in self.blocks()]
         return sparse.vstack(blocks, format="csr").T
 
-    def _blocks(self) -> list[tuple[int, int]]:
-        return row_blocks(self.n_samples, self.n_samples * self.dtype.itemsize // self.enlarge)
+    def blocks(self, itemsize: int | None = None) -> list[tuple[int, int]]:
+        """Return ranges of columns or rows to read at a time, as numbers of `itemsize` bytes if given."""
+        return row_blocks(self.n_samples, self.n_samples * (itemsize or self.dtype.itemsize) // self.enlarge)
 
 
 def from_dense(C: Array, trace: Trace | None = None) -> Coefficients:
@@ -159,6 +160,19 @@ def from_sparse(C: Sparse, trace: Trace | None = None) -> Coefficients:
         rows=lambda start, stop: by_column[start:stop].toarray(),
         trace=trace,
         matrix=by_column,
+    )
+
+
+def from_core(core: Blocks, scale: Array, apply: Callable[..., Array] = np.multiply, **found: Any) -> Coefficients:
+    """Wrap C = M diag(s) by its symmetric hollow core M; s is `scale`, or one over it where `apply` divides by it."""
+    return Coefficients(
+        n_samples=len(scale),
+        dtype=scale.dtype,
+        columns=lambda start, stop: apply(core(start, stop), scale[start:stop, None]),
+        rows=lambda start, stop: apply(core(start, stop), scale),
+        core=core,
+        of_core=lambda values, points: apply(values, scale[points]),
+        **found,
     )
 
 

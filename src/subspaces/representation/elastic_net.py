@@ -1,6 +1,7 @@
 """Elastic-net self-expression: a sparse code of every sample over all others, solved to optimality.
 
-Every sample i has its own problem (You, Li, Robinson and Vidal, CVPR 2016)::
+Every sample i has its own problem (You, Li, Robinson and Vidal, "Oracle Based Active Set Algorithm for Scalable
+Elastic Net Subspace Clustering", CVPR 2016)::
 
     min over c, c_i = 0:   τ ‖c‖₁ + (1 − τ)/2 ‖c‖² + γᵢ/2 ‖x_i − Σ_j c_j x_j‖²
 
@@ -107,10 +108,6 @@ def elastic_net(
         Sparse, with zero diagonal; the column of a sample that is zero or orthogonal to all others is zero. In the
         trace, after each oracle test, ``primal`` is the largest relative violation and ``objective`` the sum over all
         samples.
-
-    References
-    ----------
-    C. You et al., "Oracle Based Active Set Algorithm for Scalable Elastic Net Subspace Clustering", CVPR 2016.
 
     Examples
     --------

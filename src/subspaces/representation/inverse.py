@@ -34,22 +34,13 @@ class IndefiniteKernelWarning(UserWarning):
 
 
 class Inverse(NamedTuple):
-    """Hold U = (K + λI)⁻¹ (or V, see `affine_inverse`) and the evidence of how it was reached.
+    """Hold U = (K + λI)⁻¹ (or V, see `affine_inverse`) and the evidence of how it was reached."""
 
-    Attributes
-    ----------
-    U : inverse, in the memory of K; of K over a power of two if K is of extreme size
-    lam : λ that made the inversion possible, over that power of two
-    penalty : λ
-    condition : condition number of K + λI (1-norm)
-    residual : ‖U(K + λI)v − v‖/‖v‖ for one random v
-    """
-
-    U: Packed
-    lam: float
-    penalty: float
-    condition: float
-    residual: float
+    U: Packed  # in the memory of K; of K over a power of two if K is of extreme size
+    lam: float  # λ that made the inversion possible, over that power of two
+    penalty: float  # λ
+    condition: float  # of K + λI, in the 1-norm
+    residual: float  # ‖U(K + λI)v − v‖/‖v‖ for one random v
 
 
 def inverse(K: Array | Packed, reg: float, affine: bool, overwrite: bool) -> Inverse:

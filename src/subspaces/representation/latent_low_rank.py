@@ -30,10 +30,8 @@ def latent_lrr(X: Array, *, reg: float, tol: float = 1e-3, max_iter: int = 1000)
         Weight :math:`\lambda` of the errors. ``numpy.inf`` is the model without errors. It has many minimisers, all
         with :math:`\|Z\|_* + \|L\|_*` equal to the rank; the symmetric one is returned,
         :math:`Z = \frac12 V V^T`, :math:`L = \frac12 U U^T`.
-    tol : float
-        Both relative residuals, primal and dual, have to fall to `tol`.
-    max_iter : int
-        Iterations before giving up with a ``ConvergenceWarning``.
+    tol, max_iter
+        As in :func:`~subspaces.representation.low_rank.lrr`.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Orthogonal matching pursuit: a code of at most η atoms for every sample, chosen greedily among the others.
 
-Sparse subspace clustering by matching pursuit (You, Robinson and Vidal, CVPR 2016) adds, step by step, the atom
-most correlated with the residual of the sample, and projects the sample anew on all chosen atoms. All samples of a
-batch take their steps together, so that the correlations of a step are one matrix product.
+"Scalable Sparse Subspace Clustering by Orthogonal Matching Pursuit" (You, Robinson and Vidal, CVPR 2016) adds, step by
+step, the atom most correlated with the residual of the sample, and projects the sample anew on all chosen atoms. All
+samples of a batch take their steps together, so that the correlations of a step are one matrix product.
 """
 
 from __future__ import annotations
@@ -40,10 +40,6 @@ def orthogonal_matching_pursuit(X: Array, *, n_nonzero: int = 10, tol: float = 1
         Sparse, with zero diagonal; the column of a sample that is zero or orthogonal to all others is zero. In the
         trace ``primal`` is the largest relative residual over all samples after each step. The pursuit always ends, so
         ``converged`` is true.
-
-    References
-    ----------
-    C. You, D. Robinson, R. Vidal, "Scalable Sparse Subspace Clustering by Orthogonal Matching Pursuit", CVPR 2016.
 
     Examples
     --------

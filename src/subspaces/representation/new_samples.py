@@ -69,17 +69,9 @@ def residual_scores(
 
 
 def about_mean(K: Array, to_train: Array) -> tuple[Array, Array, Array]:
-    """Centre kernel values at the mean of the training samples.
+    """Centre kernel values at the mean μ of the training samples: K (..., n, n) between them, `to_train` (..., n).
 
-    Parameters
-    ----------
-    K : of shape (..., n, n), between training samples
-    to_train : of shape (..., n), between new and training samples
-
-    Returns
-    -------
-    K, to_train : centred
-    beyond : ‖φ(x) − μ‖² − k(x, x) of the new samples
+    Returns both, and ‖φ(x) − μ‖² − k(x, x) of the new samples.
     """
     means = K.mean(axis=-1)
     mean, own = means.mean(axis=-1, keepdims=True), to_train.mean(axis=-1, keepdims=True)

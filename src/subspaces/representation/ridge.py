@@ -13,11 +13,13 @@ that: a shift of all samples changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from subspaces.representation.coefficients import Blocks, Coefficients, Draft
+from subspaces.representation.coefficients import Blocks, Coefficients, Draft, from_core
 from subspaces.representation.inverse import (
     _error,
     _exponent_of,
@@ -70,17 +72,7 @@ def ridge(K: Array | Packed, *, reg: float = 1.0, affine: bool = False, overwrit
     U = found.U
     scale = -1 / U.diagonal()
     U.set_diagonal(0)  # c_ii = 0, once for all blocks
-    return Coefficients(
-        n_samples=U.n,
-        dtype=U.dtype,
-        columns=lambda start, stop: U.rows(start, stop) * scale[start:stop, None],
-        rows=lambda start, stop: U.rows(start, stop) * scale,
-        penalty=found.penalty,
-        condition=found.condition,
-        residual=found.residual,
-        core=U.rows,
-        of_core=lambda values, points: values * scale[points],
-    )
+    return from_core(U.rows, scale, penalty=found.penalty, condition=found.condition, residual=found.residual)
 
 
 def ridge_unconstrained(
@@ -118,19 +110,11 @@ def ridge_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = False) -> Coeffi
         largest = max(H.max(), -H.min()) or 1.0
         single = np.divide(H, largest, out=np.empty(H.shape, dtype=np.float32), casting="same_kind")
         draft = Draft(_hollow_products(single), lambda i, j: (H[i, None] @ H[j].transpose(0, 2, 1))[:, 0])
-    return Coefficients(
-        n_samples=H.shape[0],
-        dtype=H.dtype,
-        columns=lambda start, stop: core(start, stop) / unexplained[start:stop, None],
-        rows=lambda start, stop: core(start, stop) / unexplained,
-        penalty=lam,
-        condition=condition,
-        residual=residual,
-        core=core,
-        draft=draft,
-        of_core=lambda values, points: values / unexplained[points],
-        enlarge=_enlarged(H.shape[1]),
-    )
+    # wide H: the product dominates, and 13 rows at once run at a third of the speed of 100; narrow H: the passes over
+    # the block dominate, and it should stay in cache
+    enlarge = min(8, max(1, H.shape[1] // 20))
+    found = from_core(core, unexplained, np.divide, penalty=lam, condition=condition, residual=residual)
+    return replace(found, draft=draft, enlarge=enlarge)
 
 
 def _hollow_products(H: Array) -> Blocks:
@@ -142,15 +126,6 @@ def _hollow_products(H: Array) -> Blocks:
         return block
 
     return core
-
-
-def _enlarged(rank: int) -> int:
-    """Return the size of a block of HHᵀ over the usual one.
-
-    If H is wide the product dominates, and 13 rows at once run at a third of the speed of 100; if it is narrow the
-    passes over the block dominate, and it should stay in cache.
-    """
-    return min(8, max(1, rank // 20))
 
 
 def ridge_unconstrained_low_rank(Z: Data, *, reg: float = 1.0, affine: bool = False) -> Coefficients:
@@ -217,37 +192,33 @@ def ridge_at(K: Any, *, place: Place, reg: float = 1.0, affine: bool = False) ->
         A, lam = K, penalty(diagonal, reg)
     A = A + lam * xp.eye(n, dtype=K.dtype, device=place.device)
     factor = cholesky_at(A, xp)
-    U = None if factor is None else _inverse_at(factor, xp)
+    U = None
+    if factor is not None and hasattr(xp, "cholesky_inverse"):  # PyTorch
+        U = xp.cholesky_inverse(factor)
+    elif factor is not None:
+        half = xp.linalg.inv(factor)
+        U = half.T @ half
     if U is None or not bool(xp.all(xp.isfinite(xp.linalg.diagonal(U)))):
         return ridge(place.fetch(K), reg=reg, affine=affine)  # raises λ, or says what is wrong
+    U = (U + U.T) / 2
     _warn_if_ill_conditioned(place.fetch(xp.linalg.diagonal(factor)))
     condition = float(xp.max(xp.sum(xp.abs(A), axis=1)) * xp.max(xp.sum(xp.abs(U), axis=1)))
     probe = _probe(n, diagonal.dtype)
     residual = _error(place.fetch(U @ (A @ place.send(probe))), probe)
-    return _coefficients_at(_affine_at(U, place) if affine else U, place, lam, condition, residual)
-
-
-def _inverse_at(factor: Any, xp: Any) -> Any:
-    if hasattr(xp, "cholesky_inverse"):  # PyTorch
-        U = xp.cholesky_inverse(factor)
-    else:
-        inverse = xp.linalg.inv(factor)
-        U = inverse.T @ inverse
-    return (U + U.T) / 2
-
-
-def _affine_at(U: Any, place: Place) -> Any:
-    """Compute V as ``affine_inverse`` does; rounding on its diagonal is handled in :func:`_coefficients_at`."""
-    sums = place.fetch(place.xp.sum(U, axis=1)).astype(np.float64)
-    root = place.send((sums / np.sqrt(sums.sum())).astype(place.fetch(U[:1, 0]).dtype))
-    return U - root[:, None] * root[None, :]
-
-
-def _coefficients_at(U: Any, place: Place, lam: float, condition: float, residual: float) -> Coefficients:
-    xp, n = place.xp, U.shape[0]
+    if affine:  # V, as in affine_inverse; rounding on its diagonal is handled below
+        sums = place.fetch(xp.sum(U, axis=1)).astype(np.float64)
+        root = place.send((sums / np.sqrt(sums.sum())).astype(diagonal.dtype))
+        U = U - root[:, None] * root[None, :]
     diagonal = place.fetch(xp.linalg.diagonal(U))
     scale: Array = -1 / np.maximum(diagonal, np.finfo(diagonal.dtype).eps * np.abs(diagonal).max())
-    places = xp.arange(n, device=place.device)
+    core, largest = _hollow_at(U, place)
+    return from_core(core, scale, largest=largest, penalty=lam, condition=condition, residual=residual)
+
+
+def _hollow_at(U: Any, place: Place) -> tuple[Blocks, Callable[..., tuple[Array, Array]]]:
+    """Return functions that fetch rows of U with a zero diagonal, and their largest entries."""
+    xp = place.xp
+    places = xp.arange(U.shape[0], device=place.device)
     M = xp.where(places[:, None] == places[None, :], xp.zeros_like(U), U)
 
     def core(start: int, stop: int) -> Array:
@@ -264,15 +235,4 @@ def _coefficients_at(U: Any, place: Place, lam: float, condition: float, residua
         columns = xp.sort(found, axis=1)
         return place.fetch(columns), place.fetch(xp.take_along_axis(block, columns, axis=1))
 
-    return Coefficients(
-        n_samples=n,
-        dtype=diagonal.dtype,
-        columns=lambda start, stop: core(start, stop) * scale[start:stop, None],
-        rows=lambda start, stop: core(start, stop) * scale,
-        penalty=lam,
-        condition=condition,
-        residual=residual,
-        core=core,
-        of_core=lambda values, points: values * scale[points],
-        largest=largest,
-    )
+    return core, largest

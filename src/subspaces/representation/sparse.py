@@ -114,17 +114,8 @@ def ssc_admm(
     moving objects its columns have 60 to 170 entries instead of six or seven. The small ones hold the graph of a motion
     together, and published figures rest on them.
 
-    Parameters
-    ----------
-    X : array of shape (n, m)
-    error_weight : λ = error_weight/μ as in :func:`ssc`, and ρ of the multipliers
-    affine : require columns that sum to one
-    tol : largest difference between Z and C, and between the sums and one, at which to stop
-    max_iter : largest number of steps
-
-    References
-    ----------
-    Elhamifar, Vidal: Sparse subspace clustering, TPAMI 35 (2013) 2765-2781, and their program.
+    Parameters are those of :func:`ssc`; `error_weight` is ρ of the multipliers too, and `tol` the largest difference
+    between Z and C, and between the sums and one, at which to stop.
 
     Notes
     -----

@@ -173,15 +173,8 @@ def coefficients_of_cells(
 ) -> tuple[Array, Array]:
     """Return candidates (positions) and coefficients of the samples of the cells `own`, some cells at a time.
 
-    Parameters
-    ----------
-    table : all cells that may be probed
-    own : rows of the table
-    probes : for each of these the cells around it, nearest first
-    points_of : function from cells to their samples, in double precision
-    model : the global part
-    n_candidates : number of candidates of each sample
-    around : approximate number of samples whose rows of H exist at a time
+    `probes` has for each of these the cells around it, nearest first; ``points_of(cells)`` returns their samples in
+    double precision. Rows of H exist for about `around` samples at a time.
     """
     needed, parts = table.needed(probes, n_candidates + 1), []
     all_fit = table.sizes.sum() <= around
