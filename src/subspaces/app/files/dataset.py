@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,37 @@ class Dataset:
     def table(self) -> dict[str, Any]:
         """Return the arguments that make `write_labels` write one row for each row of the file."""
         return {"ids": self.row_ids or self.ids, "lines": self.lines, "rows": self.rows, "n_rows": self.n_rows}
+
+
+def check_there(path: Path) -> None:
+    """Refuse a name that is none of a file or folder."""
+    if not path.exists():
+        raise FileError(path, "no such file; check the name and the folder")
+
+
+def needed(path: Path, module: str, what: str, extra: str = "app", instead: str = "") -> Any:
+    """Import a package that only some files need; say what to install where it is missing."""
+    try:
+        return import_module(module)
+    except ImportError:
+        name = module.partition(".")[0].replace("_", "-").replace("PIL", "Pillow")
+        raise FileError(path, f'{what} needs {name}: pip install "subspaces[{extra}]"{instead}') from None
+
+
+@contextmanager
+def told_in_one_line(path: Path, otherwise: str, too_large: str = "use fewer rows or columns") -> Iterator[None]:
+    """Turn whatever goes wrong while a file is read into one line; `otherwise` says what a damaged one may be."""
+    try:
+        yield
+    except FileError:
+        raise
+    except MemoryError as error:
+        raise FileError(path, f"does not fit in memory; {too_large}") from error
+    except Exception as error:  # damaged bytes meet the parsers of many formats in too many ways to list
+        if isinstance(error, OSError) and error.strerror:
+            raise FileError(path, f"cannot be read: {printable(error.strerror)}") from error
+        reason = printable(" ".join(str(error).split()), 120)
+        raise FileError(path, f"damaged, cut short or {otherwise} ({reason}); write or fetch it again") from error
 
 
 def first_not_finite(X: Array) -> tuple[int, int] | None:

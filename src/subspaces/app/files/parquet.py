@@ -18,7 +18,7 @@ from subspaces.app.files.columns import (
     text_trouble,
     without_ids,
 )
-from subspaces.app.files.dataset import Dataset, Request, encode, settle_missing
+from subspaces.app.files.dataset import Dataset, Request, encode, needed, settle_missing
 from subspaces.app.files.tables import TEXT_BYTES, dataset_of_texts
 from subspaces.app.files.text import SAMPLE, SAMPLE_CHARACTERS
 from subspaces.utils.files import FileError, check_size, printable
@@ -64,12 +64,8 @@ def read_columns(path: Path, wanted: Sequence[str], max_bytes: int) -> dict[str,
 
 
 def _schema(path: Path) -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        problem = 'reading Parquet needs pyarrow: pip install "subspaces[app]" (or save the table as CSV)'
-        raise FileError(path, problem) from None
-    with pyarrow.parquet.ParquetFile(path) as file:
+    parquet = needed(path, "pyarrow.parquet", "reading Parquet", instead=" (or save the table as CSV)")
+    with parquet.ParquetFile(path) as file:
         return file.schema_arrow
 
 
@@ -105,9 +101,9 @@ def _choose(path: Path, schema: Any, request: Request) -> Columns:
         raise text_trouble(path, found, request, next((cell for cells in found.values() for cell in cells), ""))
     numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
     for i in (*columns.features, columns.label, columns.id):
-        field = None if i is None else schema.field(i)
-        if field is None:
+        if i is None:
             continue
+        field = schema.field(i)
         if i in columns.features and not any(is_kind(field.type) for is_kind in numeric):
             remedy = f"not numbers; use {keep_out(field.name)} to keep it out of the points"
             raise FileError(path, f"of type {printable(field.type)}, {remedy}", column=field.name)

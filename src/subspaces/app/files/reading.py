@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
@@ -10,9 +9,9 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from subspaces.app.files.arrays import read_mat, read_npy, read_npz
-from subspaces.app.files.dataset import MISSING_RULES, Dataset, Request
+from subspaces.app.files.dataset import MISSING_RULES, Dataset, Request, check_there, told_in_one_line
 from subspaces.app.files.excel import read_xlsx
-from subspaces.app.files.image_files import belongs, read_images, read_texts, text_files
+from subspaces.app.files.image_files import belongs, files_below, is_text, read_images, read_texts
 from subspaces.app.files.parquet import read_parquet
 from subspaces.app.files.several import are_images, common_folder, expand, read_several, read_stream
 from subspaces.app.files.sparse_files import matrix_of_folder, read_10x, read_h5ad, read_mtx
@@ -24,7 +23,9 @@ from subspaces.utils.progress import phase
 Source: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | BinaryIO
 """A file or folder, several, or a pipe."""
 
-READERS: dict[str, Callable[[Path, Request], Dataset]] = {
+Reader: TypeAlias = Callable[[Path, Request], Dataset]
+
+READERS: dict[str, Reader] = {
     ".csv": read_text,
     ".csv.gz": read_text,
     ".tsv": read_text,
@@ -46,8 +47,7 @@ READERS: dict[str, Callable[[Path, Request], Dataset]] = {
 _TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 _BOOKS, _ARRAYS = (".xlsx", ".xlsm"), (".npz", ".mat")
 _FOLDER, _CELLS, _WRITINGS = "folder of images", "folder of cells", "folder of texts"
-_FOLDERS: dict[str, Callable[[Path, Request], Dataset]]
-_FOLDERS = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
+_FOLDERS: dict[str, Reader] = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
 _OPTIONS = {
     "array": (*_ARRAYS, ".h5ad", *_BOOKS),
     **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
@@ -157,59 +157,41 @@ def read_table(
         return read_stream(path, request, read_file)
     if not files:
         raise ValueError("path is an empty list; name a file.")
+    for file in files:
+        check_there(file)
     if len(files) == 1 and not belongs(files[0].name):
         return read_file(files[0], request)
-    for file in files:
-        if not file.exists():
-            raise _missing(file)
     if not are_images(files):
         return read_several(files, request, read_file)
-    together = partial(read_images, given=files)
-    return read_file(common_folder(files), request, together)
+    return read_file(common_folder(files), request, partial(read_images, given=files))
 
 
-def _missing(file: Path) -> FileError:
-    return FileError(file, "no such file; check the name and the folder")
-
-
-def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Dataset] | None = None) -> Dataset:
+def read_file(file: Path, request: Request, reader: Reader | None = None) -> Dataset:
     """Find the reader, check that it has a use for what was asked, and turn whatever goes wrong into one line.
 
     `reader` takes the place of the one that belongs to the suffix.
     """
-    if not file.exists():
-        raise _missing(file)
-    if not file.is_dir():
+    if file.is_dir():
+        what = suffix = _kind_of_folder(file) if reader is None else _FOLDER
+    else:
         check_regular(file)
-    suffix = suffix_of(file) if not file.is_dir() else _FOLDER if reader is not None else _kind_of_folder(file)
-    what = suffix if file.is_dir() else f"{suffix} file"
+        suffix = suffix_of(file)
+        what = f"{suffix} file"
     reader = reader or _FOLDERS.get(suffix) or READERS.get(suffix)
     if reader is None:
         raise _unknown(file, suffix)
     for option, suffixes in _OPTIONS.items():
         if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
             raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")
-    try:
-        with phase(f"Reading {printable(file.name, 40)}"):
-            return reader(file, request)
-    except FileError:
-        raise
-    except MemoryError as error:
-        raise FileError(file, "does not fit in memory; use fewer rows or columns") from error
-    except Exception as error:  # damaged bytes meet the parsers of five formats in too many ways to list
-        if isinstance(error, OSError) and error.strerror:
-            raise FileError(file, f"cannot be read: {printable(error.strerror)}") from error
-        reason = printable(" ".join(str(error).split()), 120)
-        raise FileError(file, f"damaged, cut short or not a {what} ({reason}); write or fetch it again") from error
+    with told_in_one_line(file, f"not a {what}"), phase(f"Reading {printable(file.name, 40)}"):
+        return reader(file, request)
 
 
 def _kind_of_folder(folder: Path) -> str:
     """Classify a folder: cells of one experiment; images; texts, where there is no image."""
     if matrix_of_folder(folder) is not None:
         return _CELLS
-    if any(belongs(name) for _, _, names in os.walk(folder) for name in names) or not text_files(folder):
-        return _FOLDER
-    return _WRITINGS
+    return _WRITINGS if files_below(folder, is_text) and not files_below(folder, belongs) else _FOLDER
 
 
 def has_columns(file: Path) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +34,7 @@ from subspaces.app.files.text import (
     number_of,
     open_text,
     open_unpacked,
-    take_rows,
+    take_sample,
     with_point,
 )
 from subspaces.utils.files import FileError, argument, check_size, printable
@@ -78,7 +77,7 @@ def read_text(path: Path, request: Request) -> Dataset:
 
 def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout: Layout) -> Dataset:
     """Find titles, header and parts of the columns in the first rows, then read them all."""
-    sample, notes = take_rows(rows), layout.notes
+    sample, notes = take_sample(rows, lambda row: sum(map(len, row[1]))), layout.notes
     if not sample:
         raise FileError(path, "the file is empty; it needs one line per point")
     if request.text is not None:
@@ -93,9 +92,8 @@ def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout:
     width = max(len(filled(row)) for _, row in sample)
     is_wider = 0 < width < max(len(row) for _, row in sample) and request.missing != "keep"  # there gaps mean something
     if layout.is_sheet or is_wider:
-        fit = _fitter(width, layout.is_sheet)
-        sample = [(line, fit(row)) for line, row in sample]
-        rows = ((line, fit(row)) for line, row in rows)
+        sample = [(line, _fitted(row, width, layout.is_sheet)) for line, row in sample]
+        rows = ((line, _fitted(row, width, layout.is_sheet)) for line, row in rows)
     head, body = _head(path, request, sample, layout)
     table = None if is_wider or layout.is_sheet else _read_clean(path, request, body[0][0], head, layout)
     table = table or _fill(path, request, chain(body, rows), head, layout)
@@ -108,15 +106,11 @@ def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout:
     return _dataset(path, request, table, head, notes)
 
 
-def _fitter(width: int, fill_up: bool) -> Callable[[list[str]], list[str]]:
-    """Return a function that cuts empty cells behind the last column (trailing commas), or adds them."""
-
-    def fit(row: list[str]) -> list[str]:
-        if len(row) > width and not any(cell.strip() for cell in row[width:]):
-            return row[:width]
-        return row + [""] * (width - len(row)) if fill_up else row
-
-    return fit
+def _fitted(row: list[str], width: int, fill_up: bool) -> list[str]:
+    """Cut empty cells behind the last column (trailing commas), or add them."""
+    if len(row) > width and not any(cell.strip() for cell in row[width:]):
+        return row[:width]
+    return row + [""] * (width - len(row)) if fill_up else row
 
 
 def _head(path: Path, request: Request, sample: list[Row], layout: Layout) -> tuple[_Head, list[Row]]:
@@ -222,12 +216,12 @@ def _read_clean(path: Path, request: Request, line: int, head: _Head, layout: La
 
 def _fill(path: Path, request: Request, rows: Iterable[Row], head: _Head, layout: Layout) -> _Table:
     columns, width = head.columns, len(head.names)
-    table, pick = _Table(), _picker(columns.features, width)
-    features, beside = [head.names[i] for i in columns.features], 0
+    table, beside = _Table(), 0
+    features = [head.names[j] for j in columns.features]
     for line, row in rows:
         if len(row) != width:
             raise _wrong_width(path, line, len(row), head, layout)
-        cells = pick(row)
+        cells = [row[j] for j in columns.features]
         try:
             numbers = list(map(float, cells)) if head.decimal == "." else [float(with_point(cell)) for cell in cells]
         except ValueError:
@@ -251,8 +245,7 @@ def _fill(path: Path, request: Request, rows: Iterable[Row], head: _Head, layout
                 beside += 2 * TEXT_BYTES + len(label)
             table.codes.append(table.classes.setdefault(label, len(table.classes)))
         needed = 8 * (len(table.values) + len(table.lines) + len(table.codes)) + beside
-        if needed > request.max_bytes:
-            check_size(path, needed, request.max_bytes, "its values need more than")
+        check_size(path, needed, request.max_bytes, "its values need more than")
     return table
 
 
@@ -261,14 +254,6 @@ def _wrong_width(path: Path, line: int, n_cells: int, head: _Head, layout: Layou
     remedy = "repair the line" + ("" if layout.is_sheet else quotes)
     where = "the first line" if head.line == 1 else f"line {head.line}"
     return FileError(path, f"{counted(n_cells, 'cell')} where {where} has {len(head.names)}; {remedy}", line=line)
-
-
-def _picker(positions: list[int], width: int) -> Callable[[list[str]], Sequence[str]]:
-    if positions == list(range(width)):
-        return lambda row: row
-    if len(positions) == 1:
-        return lambda row: (row[positions[0]],)
-    return itemgetter(*positions)
 
 
 def _with_gaps(cells: Sequence[str], decimal: str) -> list[float]:
