@@ -174,7 +174,7 @@ def test_array_refusals(tmp_path):
     np.savez(tmp_path / "x.npz", a=small_cube(), b=small_cube())
     assert "name the array with the image" in cube_refusal(tmp_path / "x.npz")
     assert "is not in the file; it holds 'a' (3 x 4 x 5)" in cube_refusal(tmp_path / "x.npz", array="c")
-    assert "is no array of numbers in the file" in cube_refusal(tmp_path / "x.npz", array="a", label="c")
+    assert "label 'c' is not in the file" in cube_refusal(tmp_path / "x.npz", array="a", label="c")
     assert "and the image 3 x 4 pixels" in cube_refusal(tmp_path / "x.npz", array="a", label="b")
 
 
@@ -279,7 +279,7 @@ def test_geotiff_damaged(tmp_path):
     path = write_tif(tmp_path / "x.tif", small_cube())
     assert read_cube(path).georeference is None
     path.write_bytes(path.read_bytes()[:300])
-    assert "damaged, or not what its suffix says" in cube_refusal(path)
+    assert "damaged, cut short or not what its suffix says" in cube_refusal(path)
     path.write_bytes(b"no image")
     assert str(path) in cube_refusal(path)
 

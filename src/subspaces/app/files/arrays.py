@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +19,12 @@ from subspaces.app.files.dataset import (
     check_points,
     encode,
     first_not_finite,
+    imported,
     whole_numbers,
 )
 from subspaces.app.files.sparse_files import check_sparse, checked_shape, compressed, from_triplets
 from subspaces.utils.column_names import LABEL_NAMES
-from subspaces.utils.files import FileError, argument, check_size, printable, quoted, read_header
+from subspaces.utils.files import FileError, argument, check_size, printable, read_header
 from subspaces.utils.mat_files import SPARSE, ArrayInfo, is_hdf5, list_matrices, read_matrix
 from subspaces.utils.process import quiet
 from subspaces.utils.spelling import counted
@@ -47,8 +48,9 @@ def read_npy(path: Path, request: Request) -> Dataset:
     check_size(path, math.prod(shape) * dtype.itemsize, request.max_bytes)
     if len(shape) < 2:
         raise FileError(path, f"the array has the shape {printable(shape)}; points are the rows of two dimensions")
+    check_not_empty(path, shape, "X")
     with path.open("rb") as stream:
-        X = _as_rows(_read_array(stream))
+        X = _read_array(stream).reshape(shape[0], -1)
     return check_points(Dataset(X, path, notes=_flattened(shape), image_shape=_image_shape(shape)), request.missing)
 
 
@@ -177,11 +179,7 @@ def mat_arrays(path: Path, max_bytes: int) -> Iterator[tuple[dict[str, ArrayInfo
         infos = {name: matrix.info for name, matrix in matrices.items()}
         yield infos, lambda name: read_matrix(path, matrices[name])
         return
-    try:
-        import h5py
-    except ImportError:
-        problem = 'a MATLAB 7.3 file needs h5py: pip install "subspaces[app]" (or save it with -v7)'
-        raise FileError(path, problem) from None
+    h5py = imported(path, "h5py", "a MATLAB 7.3 file", instead=" (or save it with -v7)")
     with h5py.File(path, "r") as file:
         infos = {
             name: _hdf5_info(path, file[name], max_bytes)
@@ -217,6 +215,16 @@ def listing(infos: Infos, most: int = 8) -> str:
     return shown + (f"; and {len(infos) - most} more" if len(infos) > most else "")
 
 
+def named_array(path: Path, infos: Infos, name: str, part: str, kinds: Sequence[str] = ("number",)) -> ArrayInfo:
+    """Return the description of the array `name`, for the argument `part`; refuse one that cannot be it."""
+    option = f"{argument(part)} '{printable(name)}'"
+    if name not in infos:
+        raise FileError(path, f"{option} is not in the file; it holds {listing(infos)}")
+    if infos[name].kind not in kinds:
+        raise FileError(path, f"{option} is {printable(infos[name].kind)}, not an array of numbers")
+    return infos[name]
+
+
 def _dataset(path: Path, infos: Infos, load: Load, request: Request, n_copies: int = 1) -> Dataset:
     """Choose, check and read the arrays, of whose samples `n_copies` are in memory at once."""
     name = _points_name(path, infos, request)
@@ -224,7 +232,7 @@ def _dataset(path: Path, infos: Infos, load: Load, request: Request, n_copies: i
     check_not_empty(path, shape, name)  # a companion may be as long as the first axis, for no bytes
     needed = n_copies * infos[name].n_bytes + _companion_bytes(path, infos, request, name)
     check_size(path, needed, request.max_bytes)
-    X = _as_rows(load(name))
+    X = load(name).reshape(shape[0], -1)
     y, classes, ids = _companions(path, infos, load, request, name)
     notes = _flattened(shape)
     if request.label is None:
@@ -238,23 +246,15 @@ def _dataset(path: Path, infos: Infos, load: Load, request: Request, n_copies: i
 
 
 def _points_name(path: Path, infos: Infos, request: Request) -> str:
-    if request.array is not None:
-        if request.array not in infos:
-            missing = f"{argument('array')} '{printable(request.array)}' is not in the file"
-            raise FileError(path, f"{missing}; it holds {listing(infos)}")
-        chosen = request.array
-    elif "X" in infos:
-        chosen = "X"
-    else:
+    chosen = request.array or ("X" if "X" in infos else None)
+    if chosen is None:
         matrices = [name for name, info in infos.items() if info.is_matrix]
         known = matrices if len(matrices) == 1 else [name for name in _POINT_NAMES if name in matrices]
         if not known:
             how = f"name the array with the points by {argument('array')}"
             raise FileError(path, f"{how}; the file holds {listing(infos)}")
         chosen = known[0]
-    info = infos[chosen]
-    if info.kind != "number":
-        raise FileError(path, f"'{printable(chosen)}' is {printable(info.kind)}, not an array of numbers")
+    info = named_array(path, infos, chosen, "array")
     if len(info.shape) < 2:
         problem = f"'{printable(chosen)}' has {counted(len(info.shape), 'dimension')}; points are the rows of two"
         raise FileError(path, f"{problem} (the file holds {listing(infos)})")
@@ -279,26 +279,17 @@ def _companion_bytes(path: Path, infos: Infos, request: Request, points: str) ->
     for part, wanted in (("label", request.label), ("id", request.id)):
         if wanted is None:
             continue
-        option = f"{argument(part)} '{printable(wanted)}'"
-        if wanted not in infos:
-            raise FileError(path, f"{option} is not in the file; it holds {quoted(list(infos))}")
-        info, shape = infos[wanted], infos[points].shape
-        if info.kind not in ("number", "text"):
-            raise FileError(path, f"{option} is {printable(info.kind)}; save it as an array of numbers")
+        info, shape = named_array(path, infos, wanted, part, ("number", "text")), infos[points].shape
         if not _is_vector(info.shape, shape[0]):
             hint = "; are the points in columns? then save the transposed array" if shape[-1] in info.shape else ""
-            problem = f"{option} ({info}) does not give one value for each of the {shape[0]} points"
-            raise FileError(path, problem + hint)
+            problem = f"'{printable(wanted)}' ({info}) does not give one value for each of the {shape[0]} points"
+            raise FileError(path, f"{argument(part)} {problem}{hint}")
         needed += info.n_bytes
     return needed
 
 
 def _is_vector(shape: tuple[int, ...], length: int) -> bool:
     return tuple(size for size in shape if size != 1) == ((length,) if length != 1 else ())
-
-
-def _as_rows(X: Array) -> Array:
-    return X if X.ndim == 2 else X.reshape(X.shape[0], -1)
 
 
 def _flattened(shape: tuple[int, ...]) -> tuple[str, ...]:

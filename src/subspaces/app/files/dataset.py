@@ -124,7 +124,7 @@ def check_there(path: Path) -> None:
         raise FileError(path, "no such file; check the name and the folder")
 
 
-def needed(path: Path, module: str, what: str, extra: str = "app", instead: str = "") -> Any:
+def imported(path: Path, module: str, what: str, extra: str = "app", instead: str = "") -> Any:
     """Import a package that only some files need; say what to install where it is missing."""
     try:
         return import_module(module)

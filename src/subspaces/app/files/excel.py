@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from subspaces.app.files.dataset import Dataset, Request, needed
+from subspaces.app.files.dataset import Dataset, Request, imported
 from subspaces.app.files.tables import dataset_from_rows
 from subspaces.app.files.text import Layout, Row, check_ratio
 from subspaces.utils.files import FileError, argument, check_size, printable, quoted
@@ -30,7 +30,7 @@ def read_xlsx(path: Path, request: Request) -> Dataset:
 @contextmanager
 def open_sheet(path: Path, request: Request) -> Iterator[tuple[Iterator[Row], Layout]]:
     """Open the rows of a sheet, with its layout."""
-    calamine = needed(path, "python_calamine", "reading workbooks", instead=" (or save the sheet as CSV)")
+    calamine = imported(path, "python_calamine", "reading workbooks", instead=" (or save the sheet as CSV)")
     unstored = _scan(path, request.max_bytes)
     note, book = "", calamine.CalamineWorkbook.from_path(path)
     try:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subspaces.app.files.dataset import Dataset, Request, encode, needed
+from subspaces.app.files.dataset import Dataset, Request, encode, imported
 from subspaces.app.files.tables import TEXT_COPIES
 from subspaces.utils.files import FileError, argument, check_size, inside, printable, quoted, readable_bytes
 from subspaces.utils.process import quiet
@@ -128,7 +128,7 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
     that leave the folder and folders made by ``--sort-into`` are left alone; of a file with several pictures the first
     is taken.
     """
-    needed(folder, "PIL.Image", "reading images")
+    imported(folder, "PIL.Image", "reading images")
     if request.label not in (None, _BY_FOLDER):
         problem = f"{argument('label')} of images can only be the subfolder of each, {argument('label', _BY_FOLDER)}"
         raise FileError(folder, f"{problem}; got '{printable(request.label)}'")

@@ -18,7 +18,7 @@ from subspaces.app.files.columns import (
     text_trouble,
     without_ids,
 )
-from subspaces.app.files.dataset import Dataset, Request, encode, needed, settle_missing
+from subspaces.app.files.dataset import Dataset, Request, encode, imported, settle_missing
 from subspaces.app.files.tables import TEXT_BYTES, dataset_of_texts
 from subspaces.app.files.text import SAMPLE, SAMPLE_CHARACTERS
 from subspaces.utils.files import FileError, check_size, printable
@@ -64,7 +64,7 @@ def read_columns(path: Path, wanted: Sequence[str], max_bytes: int) -> dict[str,
 
 
 def _schema(path: Path) -> Any:
-    parquet = needed(path, "pyarrow.parquet", "reading Parquet", instead=" (or save the table as CSV)")
+    parquet = imported(path, "pyarrow.parquet", "reading Parquet", instead=" (or save the table as CSV)")
     with parquet.ParquetFile(path) as file:
         return file.schema_arrow
 

@@ -72,8 +72,9 @@ def sort_into(
 ) -> list[str]:
     """Copy (or link) the files to ``cluster_00``, ``cluster_01``, ...; all of it is there or nothing.
 
-    Everything is built in a hidden folder beside the target, which then takes its place. `path` is the target, which `check_target` must have accepted; `names` are the paths of the files below `folder`,
-    in the order of `summary`. Returns the new path of each file below the target.
+    Everything is built in a hidden folder beside the target `path`, which `check_target` must have accepted, and then
+    takes its place. `names` are the paths of the files below `folder`, in the order of `summary`. Returns the new path
+    of each file below the target.
     """
     target = Path(path).absolute()
     if not link:

@@ -6,6 +6,7 @@ import math
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
@@ -175,10 +176,10 @@ def _read_clean(path: Path, request: Request, line: int, head: _Head, layout: La
 
     It refuses a gap, a blank line, a line break in a cell and a row of another width; `_fill` then says where it is.
     """
+    if head.decimal != "." or layout.delimiter == " " or layout.encoding == "utf-16" or find_spec("pyarrow") is None:
+        return None
     from pyarrow import csv, float64, string
 
-    if head.decimal != "." or layout.delimiter == " " or layout.encoding == "utf-16":
-        return None
     columns, table = head.columns, _Table()
     names = [str(j) for j in range(len(head.names))]
     features = [names[j] for j in columns.features]
