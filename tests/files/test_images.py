@@ -261,7 +261,7 @@ def test_bad_targets_are_refused(photos, tmp_path):
     for target, expected in (
         (photos, "the images themselves are in this folder"),
         (tmp_path, "the images themselves are in this folder"),
-        (tmp_path / "no" / "where", "its parent folder does not exist"),
+        (tmp_path / "no" / "where", "its folder does not exist"),
         (photos / "1.png", "this is a file"),
     ):
         with pytest.raises(FileError, match=expected):

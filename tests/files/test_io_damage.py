@@ -139,7 +139,7 @@ def test_odd_arrays_are_refused(tmp_path):
     bad = np.eye(3)
     bad[1, 2] = np.nan
     np.save(tmp_path / "n.npy", bad)
-    assert "X[1, 2] is missing (NaN)" in refusal(tmp_path / "n.npy")
+    assert "row 1, column '2': missing value; fill it in, use missing=\"drop\"" in refusal(tmp_path / "n.npy")
     scipy.sparse.save_npz(tmp_path / "s.npz", scipy.sparse.eye_array(3, format="dia"))
     assert "X.tocsr()" in refusal(tmp_path / "s.npz")
 

@@ -75,7 +75,7 @@ def test_payloads_of_nan_are_missing_values(tmp_path):
         X = np.ones((4, 2), dtype=dtype)
         X.view(dtype.replace("f", "u"))[1, 0] = bits  # a signalling NaN with a payload
         np.save(tmp_path / "x.npy", X)
-        assert "X[1, 0] is missing (NaN)" in refusal(tmp_path / "x.npy")
+        assert "row 1, column '0': missing value" in refusal(tmp_path / "x.npy")
         for how in ("drop", "mean", "median"):
             assert np.isfinite(read_table(tmp_path / "x.npy", missing=how).X).all()
 
@@ -131,7 +131,7 @@ def test_errors_stay_short_whatever_the_file_says(tmp_path, shape):
     refusal(write_zip(tmp_path / "x.npz", {"X.npy": npy_header(shape)}), max_bytes=2**20)
     many = {f"a{i}.npy": npy(np.eye(2)) for i in range(100)}
     assert "and 92 more" in refusal(write_zip(tmp_path / "many.npz", many))
-    assert "and 88 more" in refusal(tmp_path / "many.npz", array="a0", label="y")
+    assert "and 92 more" in refusal(tmp_path / "many.npz", array="a0", label="y")
     fields = [(f"field{i}", "<f8") for i in range(300)]
     np.save(tmp_path / "x.npy", np.zeros(3, dtype=fields))
     assert "of type" in refusal(tmp_path / "x.npy")

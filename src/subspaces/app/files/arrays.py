@@ -18,7 +18,7 @@ from subspaces.app.files.dataset import (
     check_not_empty,
     check_points,
     encode,
-    first_not_finite,
+    has_gaps,
     imported,
     whole_numbers,
 )
@@ -54,13 +54,13 @@ def read_npy(path: Path, request: Request) -> Dataset:
     return check_points(Dataset(X, path, notes=_flattened(shape), image_shape=_image_shape(shape)), request.missing)
 
 
-def npy_info(path: Path) -> tuple[tuple[int, ...], np.dtype]:
+def npy_info(path: Path, kinds: Sequence[str] = ("number",)) -> tuple[tuple[int, ...], np.dtype]:
     """Return shape and type of the numbers in a ``.npy`` file that is as long as its header says."""
     with path.open("rb") as stream:
         shape, dtype = read_header(stream)
         present = path.stat().st_size - stream.tell()
     kind, needed = _kind(dtype), math.prod(shape) * dtype.itemsize
-    if kind != "number":
+    if kind not in kinds:
         raise FileError(path, f"the array is {kind}; save an array of numbers")
     if present < needed:
         raise FileError(path, f"cut short: the header announces {printable(needed)} bytes, {present} are there")
@@ -69,14 +69,11 @@ def npy_info(path: Path) -> tuple[tuple[int, ...], np.dtype]:
 
 def read_vector(path: Path, max_bytes: int) -> Array:
     """Read labels: an array of one dimension."""
+    shape, dtype = npy_info(path, ("number", "text"))
+    if len(shape) != 1:
+        raise FileError(path, f"the array has the shape {printable(shape)}; labels have one dimension")
+    check_size(path, math.prod(shape) * max(dtype.itemsize, 60), max_bytes)
     with path.open("rb") as stream:
-        shape, dtype = read_header(stream)
-        if len(shape) != 1 or _kind(dtype) not in ("number", "text"):
-            raise FileError(path, f"the array has the shape {printable(shape)}; labels have one dimension")
-        check_size(path, math.prod(shape) * max(dtype.itemsize, 60), max_bytes)
-        if path.stat().st_size - stream.tell() < math.prod(shape) * dtype.itemsize:
-            raise FileError(path, "cut short; write or fetch it again")
-        stream.seek(0)
         return _read_array(stream)
 
 
@@ -134,7 +131,7 @@ def _scaled(data: Dataset, scale: Array) -> Dataset:
         raise FileError(data.source, f"the array 'scale' is {factor}; it must be a finite number other than zero")
     with np.errstate(over="ignore", invalid="ignore"):
         X = data.X * (data.X.dtype.type(factor) if data.X.dtype.kind == "f" else factor)
-    if first_not_finite(X) is not None:
+    if has_gaps(X):
         raise FileError(data.source, f"the points times the array 'scale', {factor:.6g}, are too large for {X.dtype}")
     note = f"the points were multiplied by the file's scale {factor:.6g}"
     return replace(data, X=X, notes=(*data.notes, note))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subspaces.app.files.image_files import MARKER, thumbnail
-from subspaces.app.files.writing import try_to_write, write_rows
+from subspaces.app.files.writing import check_folder_of, write_rows
 from subspaces.utils.atomic import is_abandoned, remove, temporary_name, unfinished
 from subspaces.utils.files import FileError, argument, printable, readable_bytes
 from subspaces.utils.progress import phase
@@ -40,11 +40,7 @@ def check_target(path: str | PathLike[str], *, source: Path, force: bool = False
     with `force`. Any other folder is refused whatever is forced: it is not ours to delete.
     """
     target = Path(path)
-    if not target.resolve().parent.is_dir():
-        raise FileError(target, "its parent folder does not exist; create it or choose another")
-    if not os.access(target.resolve().parent, os.W_OK):
-        raise FileError(target, "its parent folder may not be written to; choose another")
-    try_to_write(target)
+    check_folder_of(target)
     _settle_leftovers(target)
     if target.is_symlink():
         raise FileError(target, "this is a link; name the folder itself")

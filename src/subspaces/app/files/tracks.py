@@ -49,8 +49,9 @@ def read_tracks(
     file = Path(path)
     check_there(file)
     most = available_bytes() if max_bytes is None else max_bytes
-    names = {"label": label, "id": id, "array": array, "ignore": tuple(ignore)}
-    request = Request(**names, header=header, decimal=decimal, max_bytes=most, missing="keep")
+    request = Request(
+        label=label, id=id, ignore=ignore, array=array, header=header, decimal=decimal, max_bytes=most, missing="keep"
+    )
     is_film = suffix_of(file) == ".mat" and array is None and not file.is_dir()
     return _checked(read_file(file, request, _read_mat if is_film else None))
 
