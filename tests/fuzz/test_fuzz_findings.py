@@ -12,8 +12,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from fuzz.attack_data import MAT_HEADER, npy, npy_header, write_zip
-from io_data import Bomb, refusal
+from io_data import MAT_HEADER, Bomb, npy, npy_header, refusal, write_zip
 from subspaces.app.files import FileError, read_table
 from subspaces.app.files.image_files import MARKER
 from subspaces.app.files.sorting import check_target
