@@ -79,40 +79,34 @@ def read_table(
     min_images: int = 2,
     text: str | None = None,
 ) -> Dataset:
-    """Read samples, one per row, from a table, a workbook, an array or a folder of images.
+    """Read samples, one per row, from a table, a workbook, an array or a folder of images or texts.
 
-    Nothing is unpickled: files that hold Python objects are refused. The size that a header announces is compared
-    with `max_bytes` before memory is taken, so a small file cannot unpack into a full machine.
+    Nothing is unpickled, and sizes that a header announces are compared with `max_bytes` before memory is taken.
 
     Parameters
     ----------
     path : path-like, list of them, or binary stream
         The file; its suffix (in any case) gives the format: ``.csv``, ``.tsv``, ``.txt`` (also packed, ``.csv.gz``),
-        ``.xlsx``, ``.parquet``, ``.npy``, ``.npz``, ``.mat``; sparse ones of SciPy
-        (``.npz``), Matrix Market (``.mtx``, ``.mtx.gz``) and AnnData (``.h5ad``). A folder is searched for
-        images (PNG, JPEG, TIFF, BMP, WebP, GIF), unless 10x Genomics' programs wrote it;
-        one without images for texts (``.txt``, ``.md``).
+        ``.xlsx``, ``.parquet``, ``.npy``, ``.npz`` (also SciPy's sparse ones), ``.mat``, ``.mtx``, ``.h5ad``. A folder
+        is one of 10x Genomics, of images (PNG, JPEG, TIFF, BMP, WebP, GIF), or else of texts (``.txt``, ``.md``).
         Patterns (``"photos/*.png"``) are filled in. Several tables with the same columns become one; several images
         and folders of images, too. A stream (``sys.stdin.buffer``) is a table, whose first bytes tell its format.
     label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
-        ``"folder"`` for images: the folder of each is its class.
-        In a text file without a header the columns are named ``"1"``, ``"2"``, ...
+        ``"folder"`` for images and texts: the folder of each is its class. In a text file without a header the columns
+        are named ``"1"``, ``"2"``, ...
     id : column or array with an identifier of each sample: kept out of `X` and returned as `ids`
     ignore : columns to leave out
     keep : columns to use although they look like identifiers, which are left out and noted; None: all that are numbers
     array : array with the samples in a ``.npz`` or ``.mat`` file, sheet of a workbook
         By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
         dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the samples.
-    header : True if the first line of a text file holds the names of the columns
-        By default found from the first two lines.
-    decimal : {".", ","}, the sign before the decimals in a text file
-        By default found from the first lines.
+    header : True if the first line of a text file holds the names of the columns; by default found from two lines
+    decimal : {".", ","}, the sign before the decimals in a text file; by default found from the first lines
     max_bytes : the most memory the values may take; by default the memory that is free now
     missing : {"error", "drop", "mean", "median"}, default="error"
         Treatment of missing values: name them in an error, leave out their rows (``rows`` then lists those that
         are left), or put in the mean or median of the column.
-    image_size : (height, width) that images are brought to
-        By default small ones of one size stay as they are and others get about 32 x 32 pixels.
+    image_size : (height, width) of images; by default small ones of one size stay, others get about 32 x 32 pixels
     color : keep the colours of images (three values per pixel)
     columns : columns of a table to take, in this order; by default all that are left
     min_images : fewest images that are enough
@@ -122,7 +116,6 @@ def read_table(
     Returns
     -------
     Dataset
-        The samples and what came with them.
 
     Raises
     ------

@@ -18,10 +18,10 @@ from subspaces.app.files.columns import (
     find_column,
     keep_out,
     settle_ids,
+    settled,
     text_trouble,
-    without_ids,
 )
-from subspaces.app.files.dataset import Dataset, Request, encode, settle_missing
+from subspaces.app.files.dataset import Dataset, Request, encode
 from subspaces.app.files.text import (
     DELIMITERS,
     Layout,
@@ -162,10 +162,7 @@ def _dataset(path: Path, request: Request, table: _Table, head: _Head, notes: tu
         data = replace(data, y=np.array(table.codes, dtype=np.intp), classes=list(table.classes))
     if columns.id is not None:
         data = replace(data, ids=settle_ids(path, head.names[columns.id], table.ids, columns, request, table.lines[0]))
-    data = without_ids(data, features, request)
-    names, can_ignore = data.feature_names or features, request.columns is None
-    row_name = lambda i: f"line {table.lines[i]}"  # noqa: E731
-    return settle_missing(data, request.missing, row_name, names, table.first_missing, can_ignore)
+    return settled(data, features, request, lambda i: f"line {table.lines[i]}", table.first_missing)
 
 
 # ------------------------------------------------------------------ all rows

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from subspaces.utils.files import FileError, check_size, printable, readable_bytes
 
@@ -107,23 +107,20 @@ class _Bounded(io.RawIOBase):
         super().close()
 
 
-def open_unpacked(path: Path, max_bytes: int, max_line: int | None = None) -> BinaryIO:
+def open_unpacked(path: Path, max_bytes: int, max_line: int | None = None) -> io.BufferedReader:
     """Open a file, or the content of a ``.gz``, for bounded reading; lines are bounded by `MAX_LINE` by default."""
     return io.BufferedReader(_Bounded(path, max_bytes, max_line or MAX_LINE), 2**16)  # type: ignore[type-var]
 
 
 def find_encoding(path: Path, max_bytes: int) -> str:
     """Return the encoding by content: UTF-16 by its mark, UTF-8 if all bytes are, else Windows-1252."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
     with open_unpacked(path, max_bytes) as stream:
-        chunk = stream.read(2**16)
-        if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if stream.peek(2).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
         try:
-            while chunk:
-                decoder.decode(chunk)
-                chunk = stream.read(2**16)
-            decoder.decode(b"", final=True)
+            text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+            while text.read(2**16):
+                pass
         except UnicodeDecodeError:
             return "cp1252"
     return "utf-8-sig"
