@@ -212,7 +212,7 @@ def settle_missing(
     if how == "drop":
         return _drop(data, rows, f"{where}: {counted(len(rows), 'row')} with a gap left out, without a label")
     X = data.X.copy()
-    for j in columns:
+    for j in columns.tolist():
         known = X[~missing[:, j], j]
         if len(known) == 0:
             remedy = f"leave the column out{' with ' + argument('ignore', [names[j]]) if can_ignore else ''}"

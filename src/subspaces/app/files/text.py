@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from subspaces.utils.files import FileError, check_size, printable, readable_bytes
 
@@ -88,7 +88,7 @@ class _Bounded(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int:
         data = self.stream.read(len(buffer))
         self.n_read += len(data)
         if self.is_packed:
@@ -109,7 +109,7 @@ class _Bounded(io.RawIOBase):
 
 def open_unpacked(path: Path, max_bytes: int, max_line: int | None = None) -> io.BufferedReader:
     """Open a file, or the content of a ``.gz``, for bounded reading; lines are bounded by `MAX_LINE` by default."""
-    return io.BufferedReader(_Bounded(path, max_bytes, max_line or MAX_LINE), 2**16)  # type: ignore[type-var]
+    return io.BufferedReader(_Bounded(path, max_bytes, max_line or MAX_LINE), 2**16)
 
 
 def find_encoding(path: Path, max_bytes: int) -> str:
