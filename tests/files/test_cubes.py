@@ -201,14 +201,13 @@ def test_nan_bands_are_refused(tmp_path):
     X = small_cube()
     X[:, :, [1, 3]] = np.nan
     X[0, 0] = np.nan
-    np.save(tmp_path / "x.npy", X)
-    assert "bands 1, 3 (counted from 0) are NaN in every pixel; leave such bands out" in cube_refusal(
-        tmp_path / "x.npy"
-    )
+    path = tmp_path / "x.npy"
+    np.save(path, X)
+    assert "bands 1, 3 (counted from 0) are NaN in every pixel; leave such bands out" in cube_refusal(path)
     with pytest.raises(ValueError, match="bands 1, 3"):
         as_cube(X)
-    np.save(tmp_path / "x.npy", np.full((3, 4, 5), np.nan))
-    assert "no pixel is left" in cube_refusal(tmp_path / "x.npy")
+    np.save(path, np.full((3, 4, 5), np.nan))
+    assert "no pixel is left" in cube_refusal(path)
 
 
 def test_infinite_values_are_refused(tmp_path):
@@ -224,25 +223,25 @@ def test_masks(tmp_path, kind):
     mask[1, 1:3] = 1
     np.save(tmp_path / "x.npy", X)
     given = mask if kind == "array" else tmp_path / f"m.{kind}"
-    if kind == "npy":
-        np.save(given, mask)
-    elif kind == "npz":
-        np.savez(given, mask=mask)
-    elif kind == "mat":
-        scipy.io.savemat(given, {"mask": mask})
-    elif kind == "hdr":
-        write_envi(given, mask[:, :, None])
+    match kind:
+        case "npy":
+            np.save(given, mask)
+        case "npz":
+            np.savez(given, mask=mask)
+        case "mat":
+            scipy.io.savemat(given, {"mask": mask})
+        case "hdr":
+            write_envi(given, mask[:, :, None])
     np.testing.assert_array_equal(read_cube(tmp_path / "x.npy", mask=given).mask, mask == 1)
 
 
 def test_mask_refusals(tmp_path):
-    np.save(tmp_path / "x.npy", small_cube())
-    np.save(tmp_path / "m.npy", np.ones((4, 3)))
-    assert "the mask has the shape (4, 3) and the image 3 x 4 pixels" in cube_refusal(
-        tmp_path / "x.npy", mask=tmp_path / "m.npy"
-    )
-    np.save(tmp_path / "m.npy", np.zeros((3, 4)))
-    assert "no pixel is left" in cube_refusal(tmp_path / "x.npy", mask=tmp_path / "m.npy")
+    path, mask = tmp_path / "x.npy", tmp_path / "m.npy"
+    np.save(path, small_cube())
+    np.save(mask, np.ones((4, 3)))
+    assert "the mask has the shape (4, 3) and the image 3 x 4 pixels" in cube_refusal(path, mask=mask)
+    np.save(mask, np.zeros((3, 4)))
+    assert "no pixel is left" in cube_refusal(path, mask=mask)
     with pytest.raises(ValueError, match=r"mask must have the shape \(3, 4\)"):
         as_cube(small_cube(), np.ones((4, 3)))
     with pytest.raises(ValueError, match="no pixel is left"):

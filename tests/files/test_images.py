@@ -286,14 +286,6 @@ def test_sorted_folders_are_no_input(photos):
     assert read_table(photos).ids == NAMES
 
 
-def test_stacks_of_images_in_arrays_are_known(tmp_path, rng):
-    np.save(tmp_path / "x.npy", rng.uniform(size=(5, 8, 9)))
-    np.savez(tmp_path / "x.npz", X=rng.uniform(size=(5, 8, 9, 3)))
-    np.save(tmp_path / "flat.npy", rng.uniform(size=(5, 8)))
-    shapes = [read_table(tmp_path / name).image_shape for name in ("x.npy", "x.npz", "flat.npy")]
-    assert shapes == [(8, 9), (8, 9, 3), None]
-
-
 def test_contact_sheet_shows_what_can_be_read(photos):
     sheet = np.asarray(sorting.contact_sheet([photos / "5.png", photos / "gone.png"]))
     first, second = sheet[:, : sorting.TILE + 4], sheet[:, sorting.TILE + 6 :]

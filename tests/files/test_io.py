@@ -74,14 +74,18 @@ def test_npy_comes_back(tmp_path, points, dtype):
 
 
 def test_images_are_flattened(tmp_path):
-    images = np.arange(5 * 3 * 2).reshape(5, 3, 2)
+    images = np.arange(5 * 8 * 9).reshape(5, 8, 9)
     np.save(tmp_path / "x.npy", images)
     np.savez(tmp_path / "x.npz", images=images, y=np.arange(5))
     scipy.io.savemat(tmp_path / "x.mat", {"images": images})
     for suffix in (".npy", ".npz", ".mat"):
         data = read_table(tmp_path / f"x{suffix}")
-        np.testing.assert_array_equal(data.X, images.reshape(5, 6))
-        assert "5 points of 3 x 2 values each" in data.notes[0]
+        np.testing.assert_array_equal(data.X, images.reshape(5, 72))
+        assert "5 points of 8 x 9 values each" in data.notes[0]
+        assert data.image_shape == (8, 9)
+    for shape, known in (((5, 8, 9, 3), (8, 9, 3)), ((5, 8, 3, 3), None), ((5, 8), None)):
+        np.save(tmp_path / "x.npy", np.zeros(shape))
+        assert read_table(tmp_path / "x.npy").image_shape == known
 
 
 def test_float32_parquet_stays_float32_and_index_is_no_feature(tmp_path):

@@ -222,6 +222,13 @@ def test_odd_parquet_columns_are_refused(tmp_path, column, expected):
     assert read_table(tmp_path / "x.parquet", ignore=["s"]).X.shape == (3, 1)
 
 
+def test_odd_parquet_tables_are_refused(tmp_path):
+    pq.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "x.parquet")
+    assert "no rows" in refusal(tmp_path / "x.parquet")
+    pq.write_table(pa.table([[1.0, 2.0], [3.0, 4.0]], names=["a", "a"]), tmp_path / "x.parquet")
+    assert "two columns have the same name; give every column its own" in refusal(tmp_path / "x.parquet")
+
+
 @pytest.mark.parametrize("option", ["label", "id", None])
 def test_parquet_texts_are_measured_before_they_are_unpacked(tmp_path, option):
     n, path = 100, tmp_path / "x.parquet"
@@ -235,11 +242,6 @@ def test_parquet_texts_are_measured_before_they_are_unpacked(tmp_path, option):
     assert (data.classes if option == "label" else data.ids[:1]) == ["x" * 10**5]
 
 
-def test_empty_parquet_is_refused(tmp_path):
-    pq.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "x.parquet")
-    assert "no rows" in refusal(tmp_path / "x.parquet")
-
-
 def test_unknown_names_are_refused(tmp_path):
     assert "no such file" in refusal(tmp_path / "nothing.csv")
     (tmp_path / "folder.csv").mkdir()
@@ -247,8 +249,3 @@ def test_unknown_names_are_refused(tmp_path):
     for name in ("x.docx", "x", "x.gz", "x.json.gz"):
         (tmp_path / name).touch()
         assert all(suffix in refusal(tmp_path / name) for suffix in READERS)
-
-
-def test_parquet_columns_of_one_name_are_refused(tmp_path):
-    pq.write_table(pa.table([[1.0, 2.0], [3.0, 4.0]], names=["a", "a"]), tmp_path / "x.parquet")
-    assert "two columns have the same name; give every column its own" in refusal(tmp_path / "x.parquet")

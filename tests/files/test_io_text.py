@@ -155,7 +155,7 @@ PLAIN = "a,s,b\n" + "".join(f"{i / 3!r},{'xy'[i % 2]},{i / 7!r}\n" for i in rang
     ],
 )
 def test_fast_and_exact_reading_agree(tmp_path, change, problem):
-    """Plain tables go through pandas, all others row by row: numbers, lines and classes are the same."""
+    """Plain tables go through pyarrow, all others row by row: numbers, lines and classes are the same."""
     plain = read_table(write(tmp_path / "x.csv", PLAIN), label="s", missing="drop")
     gap = read_table(write(tmp_path / "y.csv", PLAIN + "NA,x,1\n"), label="s", missing="drop")
     np.testing.assert_array_equal(plain.X, [[i / 3, i / 7] for i in range(300)])

@@ -227,10 +227,8 @@ def _dataset(path: Path, infos: Infos, load: Load, request: Request, n_copies: i
     name = _points_name(path, infos, request)
     shape = infos[name].shape
     check_not_empty(path, shape, name)  # a companion may be as long as the first axis, for no bytes
-    needed = n_copies * infos[name].n_bytes + _companion_bytes(path, infos, request, name)
-    check_size(path, needed, request.max_bytes)
+    y, classes, ids = _companions(path, infos, load, request, name, n_copies)
     X = load(name).reshape(shape[0], -1)
-    y, classes, ids = _companions(path, infos, load, request, name)
     notes = _flattened(shape)
     if request.label is None:
         notes += tuple(
@@ -259,30 +257,28 @@ def _points_name(path: Path, infos: Infos, request: Request) -> str:
 
 
 def _companions(
-    path: Path, infos: Infos, load: Load, request: Request, points: str
+    path: Path, infos: Infos, load: Load, request: Request, points: str, n_copies: int = 0
 ) -> tuple[Labels | None, list[str] | None, list[Any] | None]:
-    """Read labels, their names, and identifiers of the array `points`; None where they were not asked for."""
-    check_size(path, _companion_bytes(path, infos, request, points), request.max_bytes)
-    y, classes = None, None
-    if request.label is not None:
-        y, classes = encode(path, load(request.label).reshape(-1), request.label)
-    ids = None if request.id is None else whole_numbers(load(request.id).reshape(-1)).tolist()
-    return y, classes, ids
+    """Read labels, their names, and identifiers of the array `points`; None where they were not asked for.
 
-
-def _companion_bytes(path: Path, infos: Infos, request: Request, points: str) -> int:
-    """Return the bytes of labels and identifiers, once they are known to be one for each sample."""
-    needed = 0
+    There must be room for them beside `n_copies` of that array, and one for each sample.
+    """
+    shape, needed = infos[points].shape, n_copies * infos[points].n_bytes
     for part, wanted in (("label", request.label), ("id", request.id)):
         if wanted is None:
             continue
-        info, shape = named_array(path, infos, wanted, part, ("number", "text")), infos[points].shape
+        info = named_array(path, infos, wanted, part, ("number", "text"))
         if not _is_vector(info.shape, shape[0]):
             hint = "; are the points in columns? then save the transposed array" if shape[-1] in info.shape else ""
             problem = f"'{printable(wanted)}' ({info}) does not give one value for each of the {shape[0]} points"
             raise FileError(path, f"{argument(part)} {problem}{hint}")
         needed += info.n_bytes
-    return needed
+    check_size(path, needed, request.max_bytes)
+    y, classes = None, None
+    if request.label is not None:
+        y, classes = encode(path, load(request.label).reshape(-1), request.label)
+    ids = None if request.id is None else whole_numbers(load(request.id).reshape(-1)).tolist()
+    return y, classes, ids
 
 
 def _is_vector(shape: tuple[int, ...], length: int) -> bool:
