@@ -17,10 +17,9 @@ from subspaces.app.files import FileError, read_table
 MAT_HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<HH", 0x0100, 0x4D49)
 
 
-def named_points():
-    """Twelve points with their classes and names."""
-    rng = np.random.default_rng(7)
-    return rng.normal(size=(12, 4)), np.repeat(["cat", "dog", "elk"], 4), [f"img{i}" for i in range(12)]
+POINTS = np.random.default_rng(7).normal(size=(12, 4))
+CLASSES, NAMES = np.repeat(["cat", "dog", "elk"], 4), [f"img{i}" for i in range(12)]
+"""Twelve points with their classes and names."""
 
 
 def refusal(source, read=read_table, **options):
