@@ -110,6 +110,9 @@ def test_odd_arrays_are_refused(tmp_path):
     bad[1, 2] = np.nan
     np.save(tmp_path / "n.npy", bad)
     assert "row 1, column '2': missing value; fill it in, use missing=\"drop\"" in refusal(tmp_path / "n.npy")
+    np.save(tmp_path / "n.npy", np.where(np.arange(3) == 1, np.nan, bad))
+    text = refusal(tmp_path / "n.npy", missing="mean")  # of ignore=, which arrays do not know, nothing is said
+    assert text.endswith("column '1': every value is missing; leave the column out")
     scipy.sparse.save_npz(tmp_path / "s.npz", scipy.sparse.eye_array(3, format="dia"))
     assert "X.tocsr()" in refusal(tmp_path / "s.npz")
 

@@ -165,6 +165,12 @@ def test_fast_and_exact_reading_agree(tmp_path, change, problem):
     assert problem in refusal(write(tmp_path / "z.csv", change(PLAIN)), label="s")
 
 
+def test_tables_without_pyarrow(tmp_path, monkeypatch):
+    """They were called damaged."""
+    monkeypatch.setattr("subspaces.app.files.tables.find_spec", lambda name: None)
+    assert read_table(write(tmp_path / "x.csv", PLAIN), label="s").X.shape == (300, 2)
+
+
 def test_points_know_their_lines(tmp_path):
     """As error messages count them: titles, blank lines, the header and dropped rows are counted too."""
     data = read_table(write(tmp_path / "x.csv", "a,b\n1,2\n\n3,4\nnan,5\n6,7\n"), missing="drop")
