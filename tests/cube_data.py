@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
+from functools import partial
 
-from subspaces.app.files import FileError, read_cube
+import numpy as np
+
+from io_data import refusal
+from subspaces.app.files import read_cube
 from subspaces.app.files.cubes import ORDERS, TYPES
 
 UTM = "UTM, 1, 1, 500000, 4600000, 10, 20, 33, North, WGS-84, units=Meters"
@@ -37,11 +39,5 @@ def write_envi(path, values, interleave="bsq", byte_order=0, offset=0, **fields)
     return path
 
 
-def cube_refusal(path, **options):
-    """The one line with which an image is refused."""
-    with pytest.raises(FileError) as caught:
-        read_cube(path, **options)
-    text = str(caught.value)
-    assert text.isprintable()
-    assert len(text) < 600
-    return text
+cube_refusal = partial(refusal, read=read_cube)
+"""The one line with which an image is refused."""

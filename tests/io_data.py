@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import struct
+import tracemalloc
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -12,27 +14,61 @@ import pytest
 
 from subspaces.app.files import FileError, read_table
 
-
-def named_points():
-    """Twelve points with their classes and names."""
-    rng = np.random.default_rng(7)
-    return rng.normal(size=(12, 4)), np.repeat(["cat", "dog", "elk"], 4), [f"img{i}" for i in range(12)]
+MAT_HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<HH", 0x0100, 0x4D49)
 
 
-def refusal(path, **options):
-    """The one line with which a file is refused."""
+POINTS = np.random.default_rng(7).normal(size=(12, 4))
+CLASSES, NAMES = np.repeat(["cat", "dog", "elk"], 4), [f"img{i}" for i in range(12)]
+"""Twelve points with their classes and names."""
+
+
+def refusal(source, read=read_table, **options):
+    """The one line with which a file (or several, or a stream) is refused."""
     with pytest.raises(FileError) as caught:
-        read_table(path, **options)
+        read(source, **options)
     text = str(caught.value)
     assert text.isprintable()
-    assert text.startswith(str(path))
     assert len(text) < 1000
+    if isinstance(source, Path) and "mask" not in options:
+        assert text.startswith(str(source))
     return text
+
+
+def refusal_and_peak(source, **options):
+    """The same, with the most memory that Python and NumPy took meanwhile."""
+    tracemalloc.start()
+    try:
+        return refusal(source, **options), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+# ------------------------------------------------------------------ how files are written
 
 
 def write(path, text):
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def write_zip(path, members, method=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def npy(array):
+    stream = io.BytesIO()
+    np.save(stream, np.asarray(array))
+    return stream.getvalue()
+
+
+def npy_header(shape, descr="<f8"):
+    """The header of a ``.npy`` file, without values."""
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_2_0(stream, {"descr": descr, "fortran_order": False, "shape": shape})
+    return stream.getvalue()
 
 
 def save_mat73(path, arrays):

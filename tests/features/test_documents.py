@@ -13,7 +13,7 @@ from io_data import refusal
 from subspaces import SubspaceClustering
 from subspaces.app.features import as_extractor, documents, featured, fit_extractor
 from subspaces.app.features.documents import class_tfidf, cluster_words
-from subspaces.app.files import FileError, load_model, read_table, save_model
+from subspaces.app.files import load_model, read_table, save_model
 from subspaces.app.files.models import Reading
 
 TOPICS = (
@@ -98,15 +98,10 @@ def test_word_vectors_are_those_of_the_package(corpus):
     np.testing.assert_allclose(found[:-1], theirs / np.linalg.norm(theirs, axis=1, keepdims=True), atol=1e-5)
 
 
-def test_word_vectors_that_are_not_there(monkeypatch, tmp_path):
+def test_word_vectors_that_are_not_there(monkeypatch):
     monkeypatch.setattr("subspaces.app.features.extractor.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"subspaces\[text\]"):
         as_extractor("sentences")(["a text"])
-    with pytest.raises(FileError, match="is not where"):
-        documents.known_bytes(tmp_path / "w", "0")
-    (tmp_path / "w").write_bytes(b"other")
-    with pytest.raises(FileError, match="are not loaded"):
-        documents.known_bytes(tmp_path / "w", "0")
 
 
 # ---------------------------------------------------------------- files

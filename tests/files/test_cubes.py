@@ -1,4 +1,4 @@
-"""Readers of images with many bands: ENVI, GeoTIFF, NumPy and MATLAB, masks, and what is refused in one line."""
+"""Images with many bands: ENVI, GeoTIFF, NumPy and MATLAB files, masks, refusals in one line; maps of clusters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ import scipy.io
 
 from cube_data import UTM, cube_refusal, small_cube, write_envi
 from io_data import Bomb
-from subspaces.app.files import read_cube
-from subspaces.app.files.cubes import TYPES, read_header
-from subspaces.applications.cube import as_cube
+from subspaces.app.files import FileError, read_cube
+from subspaces.app.files import cubes as envi_files
+from subspaces.app.files.cubes import TYPES, map_info_of, read_header, write_envi_map, write_geotiff_map
+from subspaces.applications.cube import Georeference, as_cube
+
+
+@pytest.fixture
+def rasterio():
+    return pytest.importorskip("rasterio", reason='GDAL reads GeoTIFF and ENVI: pip install "subspaces[geo]"')
+
 
 # ------------------------------------------------------------------ ENVI
 
@@ -91,8 +98,7 @@ def test_envi_georeference(tmp_path):
 
 
 @pytest.mark.parametrize("rotation", ["", ", rotation=30"])
-def test_envi_georeference_as_gdal_reads_it(tmp_path, rotation):
-    rasterio = pytest.importorskip("rasterio", reason='GDAL reads ENVI too: pip install "subspaces[geo]"')
+def test_envi_georeference_as_gdal_reads_it(tmp_path, rotation, rasterio):
     square = UTM.replace("10, 20", "10, 10") + rotation
     cube = read_cube(write_envi(tmp_path / "x.hdr", small_cube(), map_info=f"{{{square}}}"))
     with rasterio.open(tmp_path / "x.dat") as file:
@@ -174,7 +180,7 @@ def test_array_refusals(tmp_path):
     np.savez(tmp_path / "x.npz", a=small_cube(), b=small_cube())
     assert "name the array with the image" in cube_refusal(tmp_path / "x.npz")
     assert "is not in the file; it holds 'a' (3 x 4 x 5)" in cube_refusal(tmp_path / "x.npz", array="c")
-    assert "is no array of numbers in the file" in cube_refusal(tmp_path / "x.npz", array="a", label="c")
+    assert "label 'c' is not in the file" in cube_refusal(tmp_path / "x.npz", array="a", label="c")
     assert "and the image 3 x 4 pixels" in cube_refusal(tmp_path / "x.npz", array="a", label="b")
 
 
@@ -201,14 +207,13 @@ def test_nan_bands_are_refused(tmp_path):
     X = small_cube()
     X[:, :, [1, 3]] = np.nan
     X[0, 0] = np.nan
-    np.save(tmp_path / "x.npy", X)
-    assert "bands 1, 3 (counted from 0) are NaN in every pixel; leave such bands out" in cube_refusal(
-        tmp_path / "x.npy"
-    )
+    path = tmp_path / "x.npy"
+    np.save(path, X)
+    assert "bands 1, 3 (counted from 0) are NaN in every pixel; leave such bands out" in cube_refusal(path)
     with pytest.raises(ValueError, match="bands 1, 3"):
         as_cube(X)
-    np.save(tmp_path / "x.npy", np.full((3, 4, 5), np.nan))
-    assert "no pixel is left" in cube_refusal(tmp_path / "x.npy")
+    np.save(path, np.full((3, 4, 5), np.nan))
+    assert "no pixel is left" in cube_refusal(path)
 
 
 def test_infinite_values_are_refused(tmp_path):
@@ -224,25 +229,25 @@ def test_masks(tmp_path, kind):
     mask[1, 1:3] = 1
     np.save(tmp_path / "x.npy", X)
     given = mask if kind == "array" else tmp_path / f"m.{kind}"
-    if kind == "npy":
-        np.save(given, mask)
-    elif kind == "npz":
-        np.savez(given, mask=mask)
-    elif kind == "mat":
-        scipy.io.savemat(given, {"mask": mask})
-    elif kind == "hdr":
-        write_envi(given, mask[:, :, None])
+    match kind:
+        case "npy":
+            np.save(given, mask)
+        case "npz":
+            np.savez(given, mask=mask)
+        case "mat":
+            scipy.io.savemat(given, {"mask": mask})
+        case "hdr":
+            write_envi(given, mask[:, :, None])
     np.testing.assert_array_equal(read_cube(tmp_path / "x.npy", mask=given).mask, mask == 1)
 
 
 def test_mask_refusals(tmp_path):
-    np.save(tmp_path / "x.npy", small_cube())
-    np.save(tmp_path / "m.npy", np.ones((4, 3)))
-    assert "the mask has the shape (4, 3) and the image 3 x 4 pixels" in cube_refusal(
-        tmp_path / "x.npy", mask=tmp_path / "m.npy"
-    )
-    np.save(tmp_path / "m.npy", np.zeros((3, 4)))
-    assert "no pixel is left" in cube_refusal(tmp_path / "x.npy", mask=tmp_path / "m.npy")
+    path, mask = tmp_path / "x.npy", tmp_path / "m.npy"
+    np.save(path, small_cube())
+    np.save(mask, np.ones((4, 3)))
+    assert "the mask has the shape (4, 3) and the image 3 x 4 pixels" in cube_refusal(path, mask=mask)
+    np.save(mask, np.zeros((3, 4)))
+    assert "no pixel is left" in cube_refusal(path, mask=mask)
     with pytest.raises(ValueError, match=r"mask must have the shape \(3, 4\)"):
         as_cube(small_cube(), np.ones((4, 3)))
     with pytest.raises(ValueError, match="no pixel is left"):
@@ -252,8 +257,7 @@ def test_mask_refusals(tmp_path):
 # ------------------------------------------------------------------ GeoTIFF
 
 
-def write_tif(path, X, **profile):
-    rasterio = pytest.importorskip("rasterio", reason='GeoTIFF needs rasterio: pip install "subspaces[geo]"')
+def write_tif(rasterio, path, X, **profile):
     rows, columns, bands = X.shape
     shape = {"height": rows, "width": columns, "count": bands, "dtype": X.dtype}
     with rasterio.open(path, "w", driver="GTiff", **shape, **profile) as file:
@@ -261,12 +265,11 @@ def write_tif(path, X, **profile):
     return path
 
 
-def test_geotiff(tmp_path):
-    rasterio = pytest.importorskip("rasterio", reason='GeoTIFF needs rasterio: pip install "subspaces[geo]"')
+def test_geotiff(tmp_path, rasterio):
     place = rasterio.Affine(10, 0, 500000, 0, -20, 4600000)
     X = small_cube("i2")
     X[1, 1] = -1
-    cube = read_cube(write_tif(tmp_path / "x.tif", X, crs="EPSG:32633", transform=place, nodata=-1))
+    cube = read_cube(write_tif(rasterio, tmp_path / "x.tif", X, crs="EPSG:32633", transform=place, nodata=-1))
     np.testing.assert_array_equal(cube.values, X)
     assert np.argwhere(~cube.mask).tolist() == [[1, 1]]
     assert cube.georeference.transform == (10, 0, 500000, 0, -20, 4600000)
@@ -275,11 +278,11 @@ def test_geotiff(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Dataset has no geotransform")  # rasterio's own word for it
-def test_geotiff_damaged(tmp_path):
-    path = write_tif(tmp_path / "x.tif", small_cube())
+def test_geotiff_damaged(tmp_path, rasterio):
+    path = write_tif(rasterio, tmp_path / "x.tif", small_cube())
     assert read_cube(path).georeference is None
     path.write_bytes(path.read_bytes()[:300])
-    assert "damaged, or not what its suffix says" in cube_refusal(path)
+    assert "damaged, cut short or not what its suffix says" in cube_refusal(path)
     path.write_bytes(b"no image")
     assert str(path) in cube_refusal(path)
 
@@ -295,3 +298,83 @@ def test_hostile_headers_take_no_longer_than_their_length(tmp_path):
             assert "is never closed" in str(error)  # noqa: PT017
     path.write_text(text + " " * 2**23)
     assert "is no ENVI header" in cube_refusal(path)
+
+
+# ------------------------------------------------------------------ maps of clusters
+
+LABELS = np.array([[0, 1, -1], [2, 2, 0]])
+NAMES, COLORS = ["a", "b{,}", "c"], np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+PLACE = (10.0, 0.0, 500000.0, 0.0, -20.0, 4600000.0)
+
+
+def test_envi_map_keeps_the_place(tmp_path):
+    cube = read_cube(write_envi(tmp_path / "x.hdr", small_cube(), map_info=f"{{{UTM}}}"))
+    write_envi_map(tmp_path / "map.hdr", LABELS, NAMES, COLORS, cube.georeference)
+    header = read_header(tmp_path / "map.hdr")
+    assert header["file type"] == "ENVI Classification"
+    assert header["map info"] == UTM
+    assert header["classes"] == "4"
+    assert header["class names"] == "none, a, b, c".replace("b,", "b   ,")
+    assert header["class lookup"] == "0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+    stored = np.fromfile(tmp_path / "map.dat", dtype=np.uint8).reshape(2, 3)
+    np.testing.assert_array_equal(stored, LABELS + 1)
+
+
+def test_envi_map_as_gdal_reads_it(tmp_path, rasterio):
+    write_envi_map(tmp_path / "map.hdr", LABELS, NAMES, COLORS, Georeference(PLACE, "EPSG:32733"))
+    with rasterio.open(tmp_path / "map.dat") as file:
+        np.testing.assert_array_equal(file.read(1), LABELS + 1)
+        assert tuple(file.transform)[:6] == PLACE
+        assert file.crs.to_epsg() == 32733
+        assert file.colormap(1)[1][:3] == (1, 2, 3)
+
+
+def test_envi_map_of_many_clusters_and_without_a_place(tmp_path):
+    labels = np.arange(300).reshape(20, 15)
+    write_envi_map(tmp_path / "map.hdr", labels, [str(i) for i in range(300)], np.zeros((300, 3)), None)
+    stored = np.fromfile(tmp_path / "map.dat", dtype="<u2").reshape(20, 15)
+    np.testing.assert_array_equal(stored, labels + 1)
+    assert "map info" not in read_header(tmp_path / "map.hdr")
+
+
+def test_envi_map_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
+    def full(path, text):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(envi_files, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_envi_map(tmp_path / "map.hdr", LABELS, NAMES, COLORS, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("crs", "first", "last"),
+    [
+        ("EPSG:32633", "UTM", "units=Meters"),
+        ("EPSG:4326", "Geographic Lat/Lon", "units=Degrees"),
+        ('PROJCS["my own"]', "Arbitrary", "20"),
+    ],
+)
+def test_map_info_of_other_formats(crs, first, last):
+    info = map_info_of(Georeference(PLACE, crs))
+    assert info[:7] == (first, "1", "1", "500000", "4600000", "10", "20")
+    assert info[-1] == last
+
+
+@pytest.mark.filterwarnings("ignore:Dataset has no geotransform")  # rasterio's own word for it
+@pytest.mark.parametrize("place", [None, Georeference(PLACE, "EPSG:32633"), Georeference((1, 0.5, 3, 0.5, -1, 4), "")])
+def test_geotiff_map_keeps_the_place(tmp_path, place, rasterio):
+    write_geotiff_map(tmp_path / "map.tif", LABELS, NAMES, COLORS, place)
+    with rasterio.open(tmp_path / "map.tif") as file:
+        np.testing.assert_array_equal(file.read(1), LABELS + 1)
+        assert file.nodata == 0
+        assert file.colormap(1)[3] == (7, 8, 9, 255)
+        if place is not None:
+            np.testing.assert_allclose(tuple(file.transform)[:6], place.transform)
+        assert (None if file.crs is None else file.crs.to_epsg()) == (32633 if place and place.crs else None)
+
+
+def test_geotiff_map_of_an_unknown_coordinate_system(tmp_path, rasterio):
+    with pytest.raises(FileError, match="is not one that GDAL knows; write an ENVI map"):
+        write_geotiff_map(tmp_path / "map.tif", LABELS, NAMES, COLORS, Georeference(PLACE, "nonsense"))
+    assert list(tmp_path.iterdir()) == []

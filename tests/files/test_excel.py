@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import datetime
 import re
-import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 
-from io_data import refusal, workbook
+from io_data import refusal, refusal_and_peak, workbook, write_zip
 from subspaces.app.files import FileError, read_table, write_labels
 from subspaces.app.files import writing as module
 
@@ -34,11 +33,7 @@ def changed(path, member, change):
     """The same workbook with one part changed."""
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    parts[member] = change(parts[member])
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
-    return path
+    return write_zip(path, parts | {member: change(parts[member])})
 
 
 ROWS = [["name", "a", "b", "kind"], ["p", 1.5, 2, "x"], ["q", 3, -4e-7, "y"], ["r", 0.1, 6, "x"]]
@@ -96,16 +91,13 @@ def test_formulas_are_not_computed(tmp_path):
 
 def test_texts_that_are_stored_apart(tmp_path):
     """As Excel writes them."""
-    parts = workbook()
-    with zipfile.ZipFile(tmp_path / "x.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
-    data = read_table(tmp_path / "x.xlsx", label="c", missing="mean")
+    path = write_zip(tmp_path / "x.xlsx", workbook())
+    data = read_table(path, label="c", missing="mean")
     assert data.feature_names == ["a", "b"]
     np.testing.assert_array_equal(data.X, [[1, 2.5], [3, 1.75], [5, 1]])
     many = b"<si><t>x</t></si>" * 10**5
     change = lambda xml: xml.replace(b"</sst>", many + b"</sst>")  # noqa: E731
-    text, peak = peak_of_refusal(changed(tmp_path / "x.xlsx", "xl/sharedStrings.xml", change), max_bytes=10**7)
+    text, peak = refusal_and_peak(changed(path, "xl/sharedStrings.xml", change), max_bytes=10**7)
     assert "the workbook needs" in text
     assert peak < 10**7
 
@@ -126,14 +118,6 @@ def test_missing_libraries_are_named(tmp_path, monkeypatch):
 
 
 # ------------------------------------------------------------------ traps
-
-
-def peak_of_refusal(path, **options):
-    tracemalloc.start()
-    try:
-        return refusal(path, **options), tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def fill(opening, inside, closing):
@@ -157,7 +141,7 @@ BOMBS = {
 def test_bombs_are_refused_before_they_go_off(tmp_path, name):
     path = changed(book(tmp_path / "x.xlsx", ("Data", ROWS)), *BOMBS[name])
     assert path.stat().st_size < 10**6
-    text, peak = peak_of_refusal(path, max_bytes=5 * 10**6)
+    text, peak = refusal_and_peak(path, max_bytes=5 * 10**6)
     assert "only 5 MB of memory may be used" in text
     assert peak < 5 * 10**6
 

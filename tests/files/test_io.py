@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from io_data import named_points, refusal, save_mat73, write
+from io_data import CLASSES, NAMES, POINTS, refusal, save_mat73, write
 from subspaces.app.files import read_table
 
 pytest.importorskip("h5py")
@@ -15,17 +15,12 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 
-@pytest.fixture
-def points():
-    return named_points()
-
-
 # ------------------------------------------------------------------ formats
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".CSV", ".csv.gz", ".tsv.gz", ".parquet"])
-def test_tables_come_back(tmp_path, points, suffix):
-    X, y, ids = points
+def test_tables_come_back(tmp_path, suffix):
+    X, y, ids = POINTS, CLASSES, NAMES
     frame = pd.DataFrame(X, columns=["a", "b", "c [red]", "x.1"]).assign(species=y, name=ids)
     path = tmp_path / f"table{suffix}"
     if suffix == ".parquet":
@@ -43,8 +38,8 @@ def test_tables_come_back(tmp_path, points, suffix):
 
 @pytest.mark.parametrize("save", ["npz", "compressed", "mat5", "packed mat5", "mat73"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "uint8", "int16"])
-def test_named_arrays_come_back(tmp_path, points, save, dtype):
-    X = np.asarray(np.abs(points[0]) * 20).astype(dtype)
+def test_named_arrays_come_back(tmp_path, save, dtype):
+    X = np.asarray(np.abs(POINTS) * 20).astype(dtype)
     y, number = np.repeat([3, 1, 2], 4), np.arange(100, 112)
     arrays = {"X": X, "y": y, "number": number}
     path = tmp_path / ("a.npz" if save in ("npz", "compressed") else "a.mat")
@@ -65,8 +60,8 @@ def test_named_arrays_come_back(tmp_path, points, save, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "uint8", "bool"])
-def test_npy_comes_back(tmp_path, points, dtype):
-    X = points[0].astype(dtype)
+def test_npy_comes_back(tmp_path, dtype):
+    X = POINTS.astype(dtype)
     np.save(tmp_path / "x.npy", X)
     data = read_table(tmp_path / "x.npy")
     np.testing.assert_array_equal(data.X, X)
@@ -74,14 +69,18 @@ def test_npy_comes_back(tmp_path, points, dtype):
 
 
 def test_images_are_flattened(tmp_path):
-    images = np.arange(5 * 3 * 2).reshape(5, 3, 2)
+    images = np.arange(5 * 8 * 9).reshape(5, 8, 9)
     np.save(tmp_path / "x.npy", images)
     np.savez(tmp_path / "x.npz", images=images, y=np.arange(5))
     scipy.io.savemat(tmp_path / "x.mat", {"images": images})
     for suffix in (".npy", ".npz", ".mat"):
         data = read_table(tmp_path / f"x{suffix}")
-        np.testing.assert_array_equal(data.X, images.reshape(5, 6))
-        assert "5 points of 3 x 2 values each" in data.notes[0]
+        np.testing.assert_array_equal(data.X, images.reshape(5, 72))
+        assert "5 points of 8 x 9 values each" in data.notes[0]
+        assert data.image_shape == (8, 9)
+    for shape, known in (((5, 8, 9, 3), (8, 9, 3)), ((5, 8, 3, 3), None), ((5, 8), None)):
+        np.save(tmp_path / "x.npy", np.zeros(shape))
+        assert read_table(tmp_path / "x.npy").image_shape == known
 
 
 def test_float32_parquet_stays_float32_and_index_is_no_feature(tmp_path):
@@ -106,8 +105,8 @@ def test_parquet_takes_integers_booleans_and_decimals_in_several_groups(tmp_path
 # ------------------------------------------------------------------ which array, which column
 
 
-def test_labels_are_never_used_unasked(tmp_path, points):
-    X, y, _ = points
+def test_labels_are_never_used_unasked(tmp_path):
+    X, y = POINTS, CLASSES
     np.savez(tmp_path / "x.npz", X=X, y=y)
     data = read_table(tmp_path / "x.npz")
     assert data.y is None
@@ -132,8 +131,8 @@ def test_scale_is_applied_if_scalar(tmp_path):
     assert "'scale' is nan" in refusal(tmp_path / "nan.npz")
 
 
-def test_array_is_chosen_or_asked_for(tmp_path, points):
-    X = points[0]
+def test_array_is_chosen_or_asked_for(tmp_path):
+    X = POINTS
     path = tmp_path / "x.npz"
     np.savez(path, points=X, other=np.arange(12), n=3)
     np.testing.assert_array_equal(read_table(path).X, X)
@@ -150,8 +149,8 @@ def test_array_is_chosen_or_asked_for(tmp_path, points):
     assert "not an array of numbers" in refusal(path, array="text")
 
 
-def test_companions_must_fit(tmp_path, points):
-    X = points[0]
+def test_companions_must_fit(tmp_path):
+    X = POINTS
     scipy.io.savemat(tmp_path / "x.mat", {"fea": X.T, "gnd": np.arange(12)[:, None], "name": "hello"})
     assert "transposed" in refusal(tmp_path / "x.mat", label="gnd")
     assert "is not in the file" in refusal(tmp_path / "x.mat", label="y")

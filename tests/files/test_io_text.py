@@ -155,7 +155,7 @@ PLAIN = "a,s,b\n" + "".join(f"{i / 3!r},{'xy'[i % 2]},{i / 7!r}\n" for i in rang
     ],
 )
 def test_fast_and_exact_reading_agree(tmp_path, change, problem):
-    """Plain tables go through pandas, all others row by row: numbers, lines and classes are the same."""
+    """Plain tables go through pyarrow, all others row by row: numbers, lines and classes are the same."""
     plain = read_table(write(tmp_path / "x.csv", PLAIN), label="s", missing="drop")
     gap = read_table(write(tmp_path / "y.csv", PLAIN + "NA,x,1\n"), label="s", missing="drop")
     np.testing.assert_array_equal(plain.X, [[i / 3, i / 7] for i in range(300)])
@@ -163,6 +163,12 @@ def test_fast_and_exact_reading_agree(tmp_path, change, problem):
     np.testing.assert_array_equal(plain.lines, gap.lines[:-1])
     assert plain.y.tolist() == gap.y.tolist() == [i % 2 for i in range(300)]
     assert problem in refusal(write(tmp_path / "z.csv", change(PLAIN)), label="s")
+
+
+def test_tables_without_pyarrow(tmp_path, monkeypatch):
+    """They were called damaged."""
+    monkeypatch.setattr("subspaces.app.files.tables.find_spec", lambda name: None)
+    assert read_table(write(tmp_path / "x.csv", PLAIN), label="s").X.shape == (300, 2)
 
 
 def test_points_know_their_lines(tmp_path):

@@ -11,14 +11,6 @@ import pytest
 from io_data import refusal, write
 from subspaces.app.files import FileError, image_files, read_table
 
-
-def refused(source, **options):
-    with pytest.raises(FileError) as caught:
-        read_table(source, **options)
-    assert str(caught.value).isprintable()
-    return str(caught.value)
-
-
 # ------------------------------------------------------------------ tables
 
 
@@ -57,14 +49,14 @@ def test_dropped_rows_of_several_tables(tmp_path):
     assert data.row_ids == ["a.csv:2", "a.csv:3", "a.csv:4", "b.csv:2", "b.csv:3"]
 
 
-def test_tables_that_do_not_fit_together_are_refused(tmp_path):
+def test_tables_that_do_not_fit_together_are_refusal(tmp_path):
     a, b = write(tmp_path / "a.csv", "x,y\n1,2\n3,4\n"), write(tmp_path / "b.csv", "x,z\n1,2\n3,4\n")
-    assert "a.csv and this file differ in 'y', 'z'; files that are read together need the same" in refused([a, b])
+    assert "a.csv and this file differ in 'y', 'z'; files that are read together need the same" in refusal([a, b])
     write(b, "1,2,3\n4,5,6\n")
-    assert f"{b}: 3 columns, and a.csv has 2; files" in refused([a, b])
-    assert "no such file" in refused([a, tmp_path / "c.csv"])
-    assert "no file fits this pattern" in refused(str(tmp_path / "*.tsv"))
-    assert "memory may be used" in refused([a, a], max_bytes=40)
+    assert f"{b}: 3 columns, and a.csv has 2; files" in refusal([a, b])
+    assert "no such file" in refusal([a, tmp_path / "c.csv"])
+    assert "no file fits this pattern" in refusal(str(tmp_path / "*.tsv"))
+    assert "memory may be used" in refusal([a, a], max_bytes=40)
     with pytest.raises(ValueError, match="path is an empty list"):
         read_table([])
 
@@ -76,7 +68,7 @@ def test_names_with_brackets_are_files_first(tmp_path):
 
 @pytest.mark.parametrize("address", ["https://example.com/x.csv", "http:/example.com/x.csv", "S3://bucket/x.npy"])
 def test_addresses_get_one_honest_sentence(address):
-    text = refused(address)
+    text = refusal(address)
     assert text.endswith("files are not fetched from the net; download it first and name the copy")
     assert "://" in text.partition(": ")[0]
 
@@ -98,10 +90,10 @@ def test_pipes_are_tables(tmp_path):
 
 
 def test_pipes_with_mistakes(tmp_path):
-    assert refused(io.BytesIO(b"a,b\n1,2\n1\n")).startswith("standard input, line 3: 1 cell where")
-    assert "standard input: the file is empty" in refused(io.BytesIO(b""))
-    assert "standard input: damaged" in refused(io.BytesIO(b"PK\x03\x04nonsense"))
-    assert "it holds more than" in refused(io.BytesIO(b"1,2\n" * 1000), max_bytes=1000)
+    assert refusal(io.BytesIO(b"a,b\n1,2\n1\n")).startswith("standard input, line 3: 1 cell where")
+    assert "standard input: the file is empty" in refusal(io.BytesIO(b""))
+    assert "standard input: damaged" in refusal(io.BytesIO(b"PK\x03\x04nonsense"))
+    assert "it holds more than" in refusal(io.BytesIO(b"1,2\n" * 1000), max_bytes=1000)
     with pytest.raises(FileError, match=r"^standard input, line 2: 2 columns hold text"):
         read_table(io.BytesIO(b"a,b,c\n1,x,y\n2,x,y\n"))
 
@@ -129,7 +121,7 @@ def test_images_by_name_and_by_pattern(photos):
     assert read_table([photos / "cats", photos / "dogs"]).ids == read_table(photos).ids
     (photos / "cats" / "notes.txt").write_text("fluffy")
     assert "1 file skipped: notes.txt (not an image)" in read_table(str(photos / "cats" / "*")).notes[1]
-    assert "1 readable image here; clustering needs at least 2" in refused(photos / "cats" / "1.png")
+    assert "1 readable image here; clustering needs at least 2" in refusal([photos / "cats" / "1.png"])
 
 
 def test_folders_are_classes(photos):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -15,18 +14,18 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-from subspaces.app.features.extractor import Extractor, Shape
+from subspaces.app.features.extractor import Extractor, Shape, known_bytes
 from subspaces.utils.components import N_COMPONENTS, leading_directions
-from subspaces.utils.files import FileError
 from subspaces.utils.progress import Step
 from subspaces.utils.types import Array, Labels, Sparse
 
 INSTALL = 'pip install "subspaces[text]"'
+PACKAGE = "wordllama==0.4.0"
 FILES = {
     "weights/l2_supercat_256.safetensors": "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
     "tokenizers/l2_supercat_tokenizer_config.json": "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
 }
-"""Files of wordllama 0.4.0 with SHA-256: no other bytes are loaded, and nothing is ever downloaded."""
+"""Files of this package with SHA-256: no other bytes are loaded, and nothing is ever downloaded."""
 
 SHORT = 40
 """Words of the median text below which word vectors are the better choice (docs/texts.md)."""
@@ -137,22 +136,13 @@ def _wordllama() -> tuple[Any, Array]:
     spec = find_spec("wordllama")
     assert spec is not None
     assert spec.origin is not None
-    weights, pieces = (known_bytes(Path(spec.origin).parent / name, sha256) for name, sha256 in FILES.items())
+    folder = Path(spec.origin).parent
+    weights, pieces = (known_bytes(folder / name, sha256, PACKAGE) for name, sha256 in FILES.items())
     (vectors,) = safetensors.numpy.load(weights).values()
     tokenizer = Tokenizer.from_str(pieces.decode())
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer, np.asarray(vectors, dtype=np.float32)
-
-
-def known_bytes(path: Path, sha256: str) -> bytes:
-    """Return the content of a file, if it is the known one."""
-    if not path.is_file():
-        raise FileError(path, f"is not where wordllama puts it; {INSTALL} --force-reinstall brings it back")
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise FileError(path, "its bytes are not those of wordllama 0.4.0 and are not loaded; install that version")
-    return content
 
 
 def count_words(texts: Sequence[str]) -> tuple[Sparse, Array]:

@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from subspaces.app.features.cache import opened
 from subspaces.app.files.reading import read_table
-from subspaces.utils.files import FileError
+from subspaces.utils.files import FileError, printable
 from subspaces.utils.memory import require
 from subspaces.utils.progress import Step, phase
 from subspaces.utils.spelling import counted
@@ -142,11 +143,30 @@ class FromFile(Extractor):
         """Read the file; refuse one with another number of rows."""
         vectors, n = read_table(self.path).X, n_items(items)
         if len(vectors) != n:
-            problem = (
-                f"holds {counted(len(vectors), 'vector')}, and there {'is 1 item' if n == 1 else f'are {n} items'}"
-            )
+            there = "is 1 item" if n == 1 else f"are {n} items"
+            problem = f"holds {counted(len(vectors), 'vector')}, and there {there}"
             raise FileError(self.path, f"{problem}; write one row for each, in their order")
         return vectors
+
+
+def known_bytes(path: Path, sha256: str, package: str) -> bytes:
+    """Return the content of a file of a package, if it is the known one; no other bytes are ever loaded.
+
+    Raises
+    ------
+    FileError
+        If the file is not there or holds other bytes; it is then not looked into.
+    """
+    again = f"install it again: pip install --force-reinstall --no-deps {package}"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileError(path, f"cannot be read: {printable(error.strerror or error)}; {again}") from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        problem = f"its bytes are not those of {package} (SHA-256 {found[:12]}...)"
+        raise FileError(path, f"{problem}, so they are not loaded; {again}")
+    return content
 
 
 def n_items(items: Any) -> int:

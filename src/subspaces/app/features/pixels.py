@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from subspaces.utils.memory import require
 from subspaces.utils.progress import Step
 from subspaces.utils.types import Array
 
-Result = TypeVar("Result")
 Item = Path | Array
 """A picture: its file, or its pixels (height, width) or (height, width, 3) as whole numbers to 255 or from 0 to 1."""
 
@@ -87,7 +86,8 @@ def identified(item: Item) -> bytes:
 def as_rgb(item: Item, size: tuple[int, int] | None) -> Array:
     """Return a picture in colour as float32 from 0 to 1, of this height and width (None: its own), centre-cropped."""
     if isinstance(item, Path):
-        return _decoded(item, partial(load_image, item, size, True))
+        with _decoding(item):
+            return load_image(item, size, True)
     from PIL import Image, ImageOps
 
     if size is not None:
@@ -100,9 +100,10 @@ def as_rgb(item: Item, size: tuple[int, int] | None) -> Array:
     return np.clip(values if values.ndim == 3 else np.dstack([values] * 3), 0, 1)
 
 
-def _decoded(path: Path, read: Callable[[], Result]) -> Result:
+@contextmanager
+def _decoding(path: Path) -> Iterator[None]:
     try:
-        return read()
+        yield
     except FileNotFoundError:
         raise FileError(path, "no such file; check the name and the folder") from None
     except Exception as error:  # decoders meet damaged bytes in too many ways to list
@@ -126,8 +127,11 @@ class Pixels(Extractor):
         """Settle the size that files are brought to, by the rule of the reader."""
         if not len(items) or not isinstance(items[0], Path):
             return self
-        paths = [Path(str(item)) for item in items]
-        return replace(self, size=common_size([_decoded(path, partial(shown_size, path)) for path in paths]))
+        sizes = []
+        for item in items:
+            with _decoding(Path(str(item))):
+                sizes.append(shown_size(Path(str(item))))
+        return replace(self, size=common_size(sizes))
 
     def compute(self, items: Sequence[Item], step: Step) -> Array:
         """Return the pixels, row by row."""
@@ -138,7 +142,7 @@ class Pixels(Extractor):
         require(4 * size[0] * size[1] * len(items), f"the pixels of {len(items)} images", "Use fewer images.")
         rows = np.empty((len(items), size[0] * size[1]), dtype=np.float32)
         for i, item in enumerate(items):
-            path = Path(str(item))
-            rows[i] = _decoded(path, partial(load_image, path, size, False)).reshape(-1)
+            with _decoding(Path(str(item))):
+                rows[i] = load_image(Path(str(item)), size, False).reshape(-1)
             step()
         return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +18,13 @@ from subspaces.app.files.dataset import (
     check_not_empty,
     check_points,
     encode,
-    first_not_finite,
+    has_gaps,
+    imported,
     whole_numbers,
 )
 from subspaces.app.files.sparse_files import check_sparse, checked_shape, compressed, from_triplets
 from subspaces.utils.column_names import LABEL_NAMES
-from subspaces.utils.files import FileError, argument, check_size, printable, quoted, read_header
+from subspaces.utils.files import FileError, argument, check_size, printable, read_header
 from subspaces.utils.mat_files import SPARSE, ArrayInfo, is_hdf5, list_matrices, read_matrix
 from subspaces.utils.process import quiet
 from subspaces.utils.spelling import counted
@@ -47,18 +48,19 @@ def read_npy(path: Path, request: Request) -> Dataset:
     check_size(path, math.prod(shape) * dtype.itemsize, request.max_bytes)
     if len(shape) < 2:
         raise FileError(path, f"the array has the shape {printable(shape)}; points are the rows of two dimensions")
+    check_not_empty(path, shape, "X")
     with path.open("rb") as stream:
-        X = _as_rows(_read_array(stream))
+        X = _read_array(stream).reshape(shape[0], -1)
     return check_points(Dataset(X, path, notes=_flattened(shape), image_shape=_image_shape(shape)), request.missing)
 
 
-def npy_info(path: Path) -> tuple[tuple[int, ...], np.dtype]:
+def npy_info(path: Path, kinds: Sequence[str] = ("number",)) -> tuple[tuple[int, ...], np.dtype]:
     """Return shape and type of the numbers in a ``.npy`` file that is as long as its header says."""
     with path.open("rb") as stream:
         shape, dtype = read_header(stream)
         present = path.stat().st_size - stream.tell()
     kind, needed = _kind(dtype), math.prod(shape) * dtype.itemsize
-    if kind != "number":
+    if kind not in kinds:
         raise FileError(path, f"the array is {kind}; save an array of numbers")
     if present < needed:
         raise FileError(path, f"cut short: the header announces {printable(needed)} bytes, {present} are there")
@@ -67,14 +69,11 @@ def npy_info(path: Path) -> tuple[tuple[int, ...], np.dtype]:
 
 def read_vector(path: Path, max_bytes: int) -> Array:
     """Read labels: an array of one dimension."""
+    shape, dtype = npy_info(path, ("number", "text"))
+    if len(shape) != 1:
+        raise FileError(path, f"the array has the shape {printable(shape)}; labels have one dimension")
+    check_size(path, math.prod(shape) * max(dtype.itemsize, 60), max_bytes)
     with path.open("rb") as stream:
-        shape, dtype = read_header(stream)
-        if len(shape) != 1 or _kind(dtype) not in ("number", "text"):
-            raise FileError(path, f"the array has the shape {printable(shape)}; labels have one dimension")
-        check_size(path, math.prod(shape) * max(dtype.itemsize, 60), max_bytes)
-        if path.stat().st_size - stream.tell() < math.prod(shape) * dtype.itemsize:
-            raise FileError(path, "cut short; write or fetch it again")
-        stream.seek(0)
         return _read_array(stream)
 
 
@@ -132,7 +131,7 @@ def _scaled(data: Dataset, scale: Array) -> Dataset:
         raise FileError(data.source, f"the array 'scale' is {factor}; it must be a finite number other than zero")
     with np.errstate(over="ignore", invalid="ignore"):
         X = data.X * (data.X.dtype.type(factor) if data.X.dtype.kind == "f" else factor)
-    if first_not_finite(X) is not None:
+    if has_gaps(X):
         raise FileError(data.source, f"the points times the array 'scale', {factor:.6g}, are too large for {X.dtype}")
     note = f"the points were multiplied by the file's scale {factor:.6g}"
     return replace(data, X=X, notes=(*data.notes, note))
@@ -177,11 +176,7 @@ def mat_arrays(path: Path, max_bytes: int) -> Iterator[tuple[dict[str, ArrayInfo
         infos = {name: matrix.info for name, matrix in matrices.items()}
         yield infos, lambda name: read_matrix(path, matrices[name])
         return
-    try:
-        import h5py
-    except ImportError:
-        problem = 'a MATLAB 7.3 file needs h5py: pip install "subspaces[app]" (or save it with -v7)'
-        raise FileError(path, problem) from None
+    h5py = imported(path, "h5py", "a MATLAB 7.3 file", instead=" (or save it with -v7)")
     with h5py.File(path, "r") as file:
         infos = {
             name: _hdf5_info(path, file[name], max_bytes)
@@ -217,15 +212,23 @@ def listing(infos: Infos, most: int = 8) -> str:
     return shown + (f"; and {len(infos) - most} more" if len(infos) > most else "")
 
 
+def named_array(path: Path, infos: Infos, name: str, part: str, kinds: Sequence[str] = ("number",)) -> ArrayInfo:
+    """Return the description of the array `name`, for the argument `part`; refuse one that cannot be it."""
+    option = f"{argument(part)} '{printable(name)}'"
+    if name not in infos:
+        raise FileError(path, f"{option} is not in the file; it holds {listing(infos)}")
+    if infos[name].kind not in kinds:
+        raise FileError(path, f"{option} is {printable(infos[name].kind)}, not an array of numbers")
+    return infos[name]
+
+
 def _dataset(path: Path, infos: Infos, load: Load, request: Request, n_copies: int = 1) -> Dataset:
     """Choose, check and read the arrays, of whose samples `n_copies` are in memory at once."""
     name = _points_name(path, infos, request)
     shape = infos[name].shape
     check_not_empty(path, shape, name)  # a companion may be as long as the first axis, for no bytes
-    needed = n_copies * infos[name].n_bytes + _companion_bytes(path, infos, request, name)
-    check_size(path, needed, request.max_bytes)
-    X = _as_rows(load(name))
-    y, classes, ids = _companions(path, infos, load, request, name)
+    y, classes, ids = _companions(path, infos, load, request, name, n_copies)
+    X = load(name).reshape(shape[0], -1)
     notes = _flattened(shape)
     if request.label is None:
         notes += tuple(
@@ -238,23 +241,15 @@ def _dataset(path: Path, infos: Infos, load: Load, request: Request, n_copies: i
 
 
 def _points_name(path: Path, infos: Infos, request: Request) -> str:
-    if request.array is not None:
-        if request.array not in infos:
-            missing = f"{argument('array')} '{printable(request.array)}' is not in the file"
-            raise FileError(path, f"{missing}; it holds {listing(infos)}")
-        chosen = request.array
-    elif "X" in infos:
-        chosen = "X"
-    else:
+    chosen = request.array or ("X" if "X" in infos else None)
+    if chosen is None:
         matrices = [name for name, info in infos.items() if info.is_matrix]
         known = matrices if len(matrices) == 1 else [name for name in _POINT_NAMES if name in matrices]
         if not known:
             how = f"name the array with the points by {argument('array')}"
             raise FileError(path, f"{how}; the file holds {listing(infos)}")
         chosen = known[0]
-    info = infos[chosen]
-    if info.kind != "number":
-        raise FileError(path, f"'{printable(chosen)}' is {printable(info.kind)}, not an array of numbers")
+    info = named_array(path, infos, chosen, "array")
     if len(info.shape) < 2:
         problem = f"'{printable(chosen)}' has {counted(len(info.shape), 'dimension')}; points are the rows of two"
         raise FileError(path, f"{problem} (the file holds {listing(infos)})")
@@ -262,10 +257,23 @@ def _points_name(path: Path, infos: Infos, request: Request) -> str:
 
 
 def _companions(
-    path: Path, infos: Infos, load: Load, request: Request, points: str
+    path: Path, infos: Infos, load: Load, request: Request, points: str, n_copies: int = 0
 ) -> tuple[Labels | None, list[str] | None, list[Any] | None]:
-    """Read labels, their names, and identifiers of the array `points`; None where they were not asked for."""
-    check_size(path, _companion_bytes(path, infos, request, points), request.max_bytes)
+    """Read labels, their names, and identifiers of the array `points`; None where they were not asked for.
+
+    There must be room for them beside `n_copies` of that array, and one for each sample.
+    """
+    shape, needed = infos[points].shape, n_copies * infos[points].n_bytes
+    for part, wanted in (("label", request.label), ("id", request.id)):
+        if wanted is None:
+            continue
+        info = named_array(path, infos, wanted, part, ("number", "text"))
+        if not _is_vector(info.shape, shape[0]):
+            hint = "; are the points in columns? then save the transposed array" if shape[-1] in info.shape else ""
+            problem = f"'{printable(wanted)}' ({info}) does not give one value for each of the {shape[0]} points"
+            raise FileError(path, f"{argument(part)} {problem}{hint}")
+        needed += info.n_bytes
+    check_size(path, needed, request.max_bytes)
     y, classes = None, None
     if request.label is not None:
         y, classes = encode(path, load(request.label).reshape(-1), request.label)
@@ -273,32 +281,8 @@ def _companions(
     return y, classes, ids
 
 
-def _companion_bytes(path: Path, infos: Infos, request: Request, points: str) -> int:
-    """Return the bytes of labels and identifiers, once they are known to be one for each sample."""
-    needed = 0
-    for part, wanted in (("label", request.label), ("id", request.id)):
-        if wanted is None:
-            continue
-        option = f"{argument(part)} '{printable(wanted)}'"
-        if wanted not in infos:
-            raise FileError(path, f"{option} is not in the file; it holds {quoted(list(infos))}")
-        info, shape = infos[wanted], infos[points].shape
-        if info.kind not in ("number", "text"):
-            raise FileError(path, f"{option} is {printable(info.kind)}; save it as an array of numbers")
-        if not _is_vector(info.shape, shape[0]):
-            hint = "; are the points in columns? then save the transposed array" if shape[-1] in info.shape else ""
-            problem = f"{option} ({info}) does not give one value for each of the {shape[0]} points"
-            raise FileError(path, problem + hint)
-        needed += info.n_bytes
-    return needed
-
-
 def _is_vector(shape: tuple[int, ...], length: int) -> bool:
     return tuple(size for size in shape if size != 1) == ((length,) if length != 1 else ())
-
-
-def _as_rows(X: Array) -> Array:
-    return X if X.ndim == 2 else X.reshape(X.shape[0], -1)
 
 
 def _flattened(shape: tuple[int, ...]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.dataset import Dataset, Request
+from subspaces.app.files.dataset import Dataset, Request, settle_missing
 from subspaces.app.files.text import MISSING
 from subspaces.utils.column_names import IDS, LABEL_NAMES, is_id, last_word
 from subspaces.utils.files import FileError, argument, printable, quoted
@@ -197,7 +197,16 @@ def is_id_name(name: str) -> bool:
     return last_word(name) in IDS | NUMBERINGS or name.strip().lower() == "index"
 
 
-def without_ids(data: Dataset, names: Sequence[str], request: Request) -> Dataset:
+def settled(
+    data: Dataset, names: Sequence[str], request: Request, row_name: Callable[[int], str], cell: str = ""
+) -> Dataset:
+    """Return the data without columns that are identifiers and without missing values; see `settle_missing`."""
+    data = _without_ids(data, names, request)
+    names, can_ignore = data.feature_names or names, request.columns is None
+    return settle_missing(data, request.missing, row_name, names, cell, can_ignore)
+
+
+def _without_ids(data: Dataset, names: Sequence[str], request: Request) -> Dataset:
     """Return the data without the columns of numbers that are identifiers, with notes of all that was left out.
 
     `names` are those of the columns of ``data.X``. The first identifier whose values all differ names the samples where

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.arrays import MAT_COPIES, listing, mat_arrays, npy_info, npz_arrays
+from subspaces.app.files.arrays import MAT_COPIES, Infos, Load, listing, mat_arrays, named_array, npy_info, npz_arrays
+from subspaces.app.files.dataset import Request, check_there, imported, told_in_one_line
 from subspaces.applications.cube import Cube, Georeference, present_pixels
 from subspaces.utils.atomic import write_atomically, write_text
 from subspaces.utils.files import (
@@ -25,7 +26,6 @@ from subspaces.utils.files import (
     printable,
     readable_bytes,
 )
-from subspaces.utils.mat_files import ArrayInfo
 from subspaces.utils.memory import available_bytes
 from subspaces.utils.spelling import counted
 from subspaces.utils.types import Array, Labels
@@ -39,15 +39,6 @@ ORDERS = {"bsq": (2, 0, 1), "bil": (0, 2, 1), "bip": (0, 1, 2)}
 _SUFFIXES = ("", ".dat", ".img", ".raw", ".bsq", ".bil", ".bip", ".bin", ".cube")  # of ENVI data files
 _MAX_HEADER = 2**22
 _UTM_NORTH, _UTM_SOUTH = 32600, 32700
-
-
-@dataclass(frozen=True)
-class _Request:
-    """Names of arrays in a ``.npz`` or ``.mat`` file, and the most memory for them."""
-
-    array: str | None = None
-    label: str | None = None
-    max_bytes: int = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -94,7 +85,7 @@ def read_cube(
     for name, value in (("array", array), ("label", label)):
         if value is not None and file.suffix.lower() not in (".npz", ".mat"):
             raise FileError(file, f"{argument(name)} has a meaning only for .npz and .mat files")
-    raw = _read(file, _Request(array, label, most))
+    raw = _read(file, Request(array=array, label=label, max_bytes=most))
     shape = raw.values.shape
     if len(shape) != 3:
         problem = f"the array has the shape {printable(shape)}: there is no spatial order"
@@ -113,28 +104,19 @@ def read_cube(
     return cube if raw.labels is None else _labelled(file, cube, raw.labels)
 
 
-def _read(path: Path, request: _Request) -> _Raw:
-    """Read by the suffix; turn whatever a damaged file does to a reader into one line."""
+def _read(path: Path, request: Request) -> _Raw:
+    """Read by the suffix."""
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         found = f"the suffix '{printable(path.suffix)}'" if path.suffix else "a name without a suffix"
         hint = "; of ENVI give the header (.hdr)" if path.with_suffix(".hdr").exists() else ""
         raise FileError(path, f"no image can be read from {found}; known are {', '.join(_READERS)}{hint}")
-    if not path.exists():
-        raise FileError(path, "no such file")
+    check_there(path)
     if path.is_dir():
         raise FileError(path, "this is a folder; name a file in it")
     check_regular(path)
-    try:
+    with told_in_one_line(path, "not what its suffix says", "cut the image into parts"):
         return reader(path, request)
-    except (FileError, ImportError):
-        raise
-    except MemoryError:
-        raise FileError(path, "does not fit in memory; cut the image into parts") from None
-    except Exception as error:
-        if isinstance(error, OSError) and error.strerror:
-            raise FileError(path, f"cannot be read ({printable(error.strerror)})") from None
-        raise FileError(path, f"damaged, or not what its suffix says ({printable(error, 200)})") from None
 
 
 def _wanted(path: Path, mask: Any, shape: tuple[int, int], max_bytes: int) -> Array:
@@ -144,7 +126,7 @@ def _wanted(path: Path, mask: Any, shape: tuple[int, int], max_bytes: int) -> Ar
     where, found = path, mask
     if not isinstance(mask, np.ndarray):
         where = Path(mask)
-        values = _read(where, _Request(max_bytes=max_bytes)).values
+        values = _read(where, Request(max_bytes=max_bytes)).values
         found = values[:, :, 0] if values.ndim == 3 and values.shape[2] == 1 else values
     if found.shape != shape:
         problem = f"the mask has the shape {printable(found.shape)} and the image {shape[0]} x {shape[1]} pixels"
@@ -167,7 +149,7 @@ def _labelled(path: Path, cube: Cube, given: Array) -> Cube:
 # ------------------------------------------------------------------ arrays
 
 
-def _read_npy(path: Path, request: _Request) -> _Raw:
+def _read_npy(path: Path, request: Request) -> _Raw:
     """Map the only array of a file into memory."""
     shape, dtype = npy_info(path)
     if 0 in shape:  # nothing to map
@@ -175,59 +157,40 @@ def _read_npy(path: Path, request: _Request) -> _Raw:
     return _Raw(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
-def _read_npz(path: Path, request: _Request) -> _Raw:
+def _read_npz(path: Path, request: Request) -> _Raw:
     with npz_arrays(path) as (infos, load):
         return _from_arrays(path, infos, load, request, 1)
 
 
-def _read_mat(path: Path, request: _Request) -> _Raw:
+def _read_mat(path: Path, request: Request) -> _Raw:
     with mat_arrays(path, request.max_bytes) as (infos, load):
         return _from_arrays(path, infos, load, request, MAT_COPIES)
 
 
-def _from_arrays(
-    path: Path, infos: Mapping[str, ArrayInfo], load: Callable[[str], Array], request: _Request, n_copies: int
-) -> _Raw:
+def _from_arrays(path: Path, infos: Infos, load: Load, request: Request, n_copies: int) -> _Raw:
     """Read one of several arrays, and maybe its labels."""
-    name = _cube_name(path, infos, request.array)
-    info, labels = infos[name], None
-    notes: tuple[str, ...] = ()
-    check_size(path, n_copies * info.n_bytes, request.max_bytes)
-    if request.label is not None:
-        known = infos.get(request.label)
-        if known is None or known.kind != "number":
-            problem = f"{argument('label')} '{printable(request.label)}' is no array of numbers in the file"
-            raise FileError(path, f"{problem}; it holds {listing(infos)}")
-        check_size(path, info.n_bytes + known.n_bytes, request.max_bytes)
-        labels = load(request.label)
-    else:
-        notes = tuple(
-            f"the file also holds '{printable(key)}', one value per pixel: {argument('label', key)} scores the map"
-            for key, value in infos.items()
-            if key != name and value.kind == "number" and value.shape == info.shape[:2] and 1 not in value.shape
-        )
-    return _Raw(load(name), labels=labels, notes=notes)
-
-
-def _cube_name(path: Path, infos: Mapping[str, ArrayInfo], wanted: str | None) -> str:
-    if wanted is not None:
-        if wanted not in infos:
-            missing = f"{argument('array')} '{printable(wanted)}' is not in the file"
-            raise FileError(path, f"{missing}; it holds {listing(infos)}")
-        if infos[wanted].kind != "number":
-            raise FileError(path, f"'{printable(wanted)}' is {printable(infos[wanted].kind)}, not an array of numbers")
-        return wanted
     numbers = {name: info for name, info in infos.items() if info.kind == "number" and math.prod(info.shape) > 1}
     cubes = [name for name, info in numbers.items() if len(info.shape) == 3] or list(numbers)
-    if len(cubes) != 1:
+    if request.array is None and len(cubes) != 1:
         raise FileError(path, f"name the array with the image by {argument('array')}; the file holds {listing(infos)}")
-    return cubes[0]
+    name = request.array or cubes[0]
+    info = named_array(path, infos, name, "array")
+    check_size(path, n_copies * info.n_bytes, request.max_bytes)
+    if request.label is not None:
+        check_size(path, info.n_bytes + named_array(path, infos, request.label, "label").n_bytes, request.max_bytes)
+        return _Raw(load(name), labels=load(request.label))
+    notes = tuple(
+        f"the file also holds '{printable(key)}', one value per pixel: {argument('label', key)} scores the map"
+        for key, value in infos.items()
+        if key != name and value.kind == "number" and value.shape == info.shape[:2] and 1 not in value.shape
+    )
+    return _Raw(load(name), notes=notes)
 
 
 # ------------------------------------------------------------------ ENVI, memory-mapped: cubes may exceed memory
 
 
-def _read_envi(path: Path, request: _Request) -> _Raw:
+def _read_envi(path: Path, request: Request) -> _Raw:
     """Map the cube that a header describes into memory."""
     header = read_header(path)
     rows, columns, bands = (_number(path, header, name) for name in ("lines", "samples", "bands"))
@@ -244,16 +207,15 @@ def _read_envi(path: Path, request: _Request) -> _Raw:
         raise FileError(path, f"byte order {byte_order} is unknown; it must be 0 (little) or 1 (big)")
     dtype = np.dtype(("<", ">")[byte_order] + TYPES[code])
     data = check_beside(_data_file(path, header))
-    needed, present = offset + rows * columns * bands * dtype.itemsize, data.stat().st_size
-    if present < needed:
-        promised = f"the header promises {readable_bytes(needed)} ({rows} x {columns} pixels, {bands} bands)"
-        raise FileError(path, f"{promised}, and {printable(data.name)} holds {readable_bytes(present)}")
+    promised, present = offset + rows * columns * bands * dtype.itemsize, data.stat().st_size
+    if present < promised:
+        problem = f"the header promises {readable_bytes(promised)} ({rows} x {columns} pixels, {bands} bands)"
+        raise FileError(path, f"{problem}, and {printable(data.name)} holds {readable_bytes(present)}")
     stored = np.asarray(np.memmap(data, dtype=dtype, mode="r", offset=offset, shape=rows * columns * bands))
     axes, sizes = ORDERS[order], (rows, columns, bands)
     values = stored.reshape([sizes[axis] for axis in axes]).transpose(np.argsort(axes))
-    notes = (
-        () if present == needed else (f"{printable(data.name)} is longer than its header says; the rest is not read",)
-    )
+    longer = f"{printable(data.name)} is longer than its header says; the rest is not read"
+    notes = (longer,) if present > promised else ()
     wavelengths, good = _floats(path, header, "wavelength", bands), _floats(path, header, "bbl", bands)
     if good is not None and (good == 0).any() and (good != 0).any():
         kept = np.flatnonzero(good != 0)
@@ -369,17 +331,9 @@ def _floats(path: Path, header: dict[str, str], name: str, bands: int) -> Array 
 # ------------------------------------------------------------------ GeoTIFF
 
 
-def _rasterio(path: Path) -> Any:
-    try:
-        import rasterio
-    except ImportError:
-        raise FileError(path, 'GeoTIFF needs rasterio: pip install "subspaces[geo]"') from None
-    return rasterio
-
-
-def _read_geotiff(path: Path, request: _Request) -> _Raw:
+def _read_geotiff(path: Path, request: Request) -> _Raw:
     """Read all bands of a file."""
-    rasterio = _rasterio(path)
+    rasterio = imported(path, "rasterio", "GeoTIFF", "geo")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         # this driver alone: others (VRT, WMS) may lead to files that were never named, or to the net
@@ -402,7 +356,7 @@ def _read_geotiff(path: Path, request: _Request) -> _Raw:
     return _Raw(values, None if ignored is not None and np.isnan(ignored) else ignored, wavelengths, "", place)
 
 
-_READERS: dict[str, Callable[[Path, _Request], _Raw]] = {
+_READERS: dict[str, Callable[[Path, Request], _Raw]] = {
     ".hdr": _read_envi,
     ".npy": _read_npy,
     ".npz": _read_npz,
@@ -480,18 +434,16 @@ def write_geotiff_map(
     path: Path, labels: Labels, names: Sequence[str], colors: Array, georeference: Georeference | None
 ) -> None:
     """Write a label map as a GeoTIFF of one band: 0 is "no cluster" (and the file's nodata), i + 1 is label i."""
-    rasterio = _rasterio(path)
-    from rasterio.io import MemoryFile
-
+    rasterio = imported(path, "rasterio", "GeoTIFF", "geo")
     dtype = "uint8" if len(names) < 255 else "uint16"
     place: dict[str, Any] = {}
     if georeference is not None and georeference.transform is not None:
         place["transform"] = rasterio.Affine(*georeference.transform)
     if georeference is not None and georeference.crs:
         place["crs"] = georeference.crs
-    rows, columns = labels.shape
-    shape = {"height": rows, "width": columns, "count": 1, "dtype": dtype, "nodata": 0, "compress": "deflate"}
-    with warnings.catch_warnings(), MemoryFile() as memory:
+    height, width = labels.shape
+    shape = {"height": height, "width": width, "count": 1, "dtype": dtype, "nodata": 0, "compress": "deflate"}
+    with warnings.catch_warnings(), rasterio.MemoryFile() as memory:
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         try:
             file = memory.open(driver="GTiff", **shape, **place)

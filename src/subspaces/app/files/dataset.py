@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -116,19 +118,46 @@ class Dataset:
         return {"ids": self.row_ids or self.ids, "lines": self.lines, "rows": self.rows, "n_rows": self.n_rows}
 
 
-def first_not_finite(X: Array) -> tuple[int, int] | None:
-    """Return row and column of the first NaN or infinity, without a mask of the size of `X`."""
+def check_there(path: Path) -> None:
+    """Refuse a name that is none of a file or folder."""
+    if not path.exists():
+        raise FileError(path, "no such file; check the name and the folder")
+
+
+def imported(path: Path, module: str, what: str, extra: str = "app", instead: str = "") -> Any:
+    """Import a package that only some files need; say what to install where it is missing."""
+    try:
+        return import_module(module)
+    except ImportError:
+        name = module.partition(".")[0].replace("_", "-").replace("PIL", "Pillow")
+        raise FileError(path, f'{what} needs {name}: pip install "subspaces[{extra}]"{instead}') from None
+
+
+@contextmanager
+def told_in_one_line(path: Path, otherwise: str, too_large: str = "use fewer rows or columns") -> Iterator[None]:
+    """Turn whatever goes wrong while a file is read into one line; `otherwise` says what a damaged one may be."""
+    try:
+        yield
+    except FileError:
+        raise
+    except MemoryError as error:
+        raise FileError(path, f"does not fit in memory; {too_large}") from error
+    except Exception as error:  # damaged bytes meet the parsers of many formats in too many ways to list
+        if isinstance(error, OSError) and error.strerror:
+            raise FileError(path, f"cannot be read: {printable(error.strerror)}") from error
+        reason = printable(" ".join(str(error).split()), 120)
+        raise FileError(path, f"damaged, cut short or {otherwise} ({reason}); write or fetch it again") from error
+
+
+def has_gaps(X: Array) -> bool:
+    """Return True if any value is NaN or infinite, without a mask of the size of `X`."""
     # Imported late: it loads scikit-learn, and a wrong file name should not wait seconds for its answer.
     from subspaces.utils.blocks import row_blocks
 
     if X.dtype.kind != "f":
-        return None
-    for start, stop in row_blocks(X.shape[0], X.shape[1] * X.itemsize):
-        finite = np.isfinite(X[start:stop])
-        if not finite.all():
-            row, column = np.unravel_index(int(np.argmin(finite)), finite.shape)
-            return start + int(row), int(column)
-    return None
+        return False
+    blocks = row_blocks(X.shape[0], X.shape[1] * X.itemsize)
+    return not all(np.isfinite(X[start:stop]).all() for start, stop in blocks)
 
 
 def whole_numbers(values: Array) -> Array:
@@ -162,10 +191,9 @@ def settle_missing(
     (``"line 7"``), `names` are the columns, `cell` is the text of the first missing value in the file, and
     `can_ignore` allows the remedy of leaving out columns.
     """
-    if first_not_finite(data.X) is None:
+    if not has_gaps(data.X):
         return data
-    missing = np.isnan(data.X)
-    infinite = ~np.isfinite(data.X) & ~missing
+    infinite = np.isinf(data.X)
     if infinite.any():
         i, j = (int(index) for index in np.unravel_index(int(np.argmax(infinite)), infinite.shape))
         problem = f"{row_name(i)}, column '{printable(names[j])}': {data.X[i, j]} is not finite"
@@ -173,6 +201,7 @@ def settle_missing(
         raise FileError(data.source, f"{problem}; correct it or {how}")
     if how == "keep":
         return data
+    missing = np.isnan(data.X)
     rows, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
     if how == "error":
         or_else = f", or leave out the column ({argument('ignore')})" if can_ignore else ""
@@ -182,7 +211,13 @@ def settle_missing(
     where = f"{counted(int(missing.sum()), 'value was', 'values were')} missing ({counts}{more})"
     if how == "drop":
         return _drop(data, rows, f"{where}: {counted(len(rows), 'row')} with a gap left out, without a label")
-    X = _fill_in(data.source, data.X, missing, columns, how, names)
+    X = data.X.copy()
+    for j in columns.tolist():
+        known = X[~missing[:, j], j]
+        if len(known) == 0:
+            remedy = f"leave the column out{' with ' + argument('ignore', [names[j]]) if can_ignore else ''}"
+            raise FileError(data.source, f"every value is missing; {remedy}", column=names[j])
+        X[missing[:, j], j] = _middle(known, how)
     return replace(data, X=X, notes=(*data.notes, f"{where}: the {how} of the column was put in"))
 
 
@@ -216,17 +251,6 @@ def _drop(data: Dataset, rows: Array, note: str) -> Dataset:
     return replace(data, X=data.X[kept], y=y, ids=ids, rows=kept, row_ids=data.ids, n_rows=n, notes=notes)
 
 
-def _fill_in(path: Path, X: Array, missing: Array, columns: Array, how: str, names: Sequence[str]) -> Array:
-    X = X.copy()
-    for j in columns:
-        known = X[~missing[:, j], j]
-        if len(known) == 0:
-            remedy = f"leave the column out with {argument('ignore', [names[j]])}"
-            raise FileError(path, f"every value is missing; {remedy}", column=names[j])
-        X[missing[:, j], j] = _middle(known, how)
-    return X
-
-
 def _middle(known: Array, how: str) -> Any:
     """Return mean or median; numbers near the largest float are scaled, as their sum would overflow."""
     largest = np.abs(known).max()
@@ -242,14 +266,6 @@ def check_not_empty(path: Path, shape: tuple[int, ...], name: str) -> None:
 
 def check_points(data: Dataset, missing: str, name: str = "X") -> Dataset:
     """Refuse an empty array and infinite values; treat missing values as asked."""
-    X = data.X
-    check_not_empty(data.source, X.shape, name)
-    bad = first_not_finite(X)
-    if bad is None:
-        return data
-    if missing != "error":
-        return settle_missing(data, missing, lambda i: f"row {i}", [str(j) for j in range(X.shape[1])])
-    problem, remedy = f"{X[bad]}", "leave out its row or column"
-    if np.isnan(X[bad]):
-        problem, remedy = "missing (NaN)", f"{argument('missing', 'drop')}, mean or median settles it"
-    raise FileError(data.source, f"{printable(name)}[{bad[0]}, {bad[1]}] is {problem}; fill it in, or {remedy}")
+    check_not_empty(data.source, data.X.shape, name)
+    columns = [str(j) for j in range(data.X.shape[1])]
+    return settle_missing(data, missing, lambda i: f"row {i}", columns, can_ignore=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from subspaces.app.files.dataset import Dataset, Request
+from subspaces.app.files.dataset import Dataset, Request, imported
 from subspaces.app.files.tables import dataset_from_rows
 from subspaces.app.files.text import Layout, Row, check_ratio
 from subspaces.utils.files import FileError, argument, check_size, printable, quoted
@@ -30,13 +30,9 @@ def read_xlsx(path: Path, request: Request) -> Dataset:
 @contextmanager
 def open_sheet(path: Path, request: Request) -> Iterator[tuple[Iterator[Row], Layout]]:
     """Open the rows of a sheet, with its layout."""
-    try:
-        import python_calamine
-    except ImportError:
-        problem = 'reading workbooks needs python-calamine: pip install "subspaces[app]" (or save the sheet as CSV)'
-        raise FileError(path, problem) from None
+    calamine = imported(path, "python_calamine", "reading workbooks", instead=" (or save the sheet as CSV)")
     unstored = _scan(path, request.max_bytes)
-    note, book = "", python_calamine.CalamineWorkbook.from_path(path)
+    note, book = "", calamine.CalamineWorkbook.from_path(path)
     try:
         names = [sheet.name for sheet in book.sheets_metadata if "work" in str(sheet.typ).lower()]
         name, rows = _choose(path, book, names, request)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subspaces.app.files.dataset import Dataset, Request, encode
+from subspaces.app.files.dataset import Dataset, Request, encode, imported
 from subspaces.app.files.tables import TEXT_COPIES
 from subspaces.utils.files import FileError, argument, check_size, inside, printable, quoted, readable_bytes
 from subspaces.utils.process import quiet
@@ -63,8 +63,14 @@ def _suffixes() -> tuple[str, ...]:
     return _IMAGES + (_HEIF if reads_heif() else ())
 
 
-def _is_image(name: str) -> bool:
+def is_image(name: str) -> bool:
+    """Return True for a picture that is read."""
     return name.lower().endswith(_suffixes())
+
+
+def is_text(name: str) -> bool:
+    """Return True for a file with a text."""
+    return name.lower().endswith(_TEXT_SUFFIXES)
 
 
 def why_not(name: str) -> str:
@@ -87,7 +93,19 @@ def why_not(name: str) -> str:
 
 def belongs(name: str) -> bool:
     """Return True for a picture of some kind, read or not."""
-    return _is_image(name) or bool(why_not(name))
+    return is_image(name) or bool(why_not(name))
+
+
+def files_below(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
+    """Return the files with wanted names in a folder and below; hidden ones and what ``--sort-into`` made are not."""
+    found: list[Path] = []
+    for where, folders, names in os.walk(folder):  # does not follow links to folders
+        if MARKER in names:
+            folders.clear()
+            continue
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(where, name) for name in names if not name.startswith(".") and is_wanted(name)]
+    return found
 
 
 # ------------------------------------------------------------------ images
@@ -110,10 +128,7 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
     that leave the folder and folders made by ``--sort-into`` are left alone; of a file with several pictures the first
     is taken.
     """
-    try:
-        import PIL.Image  # noqa: F401
-    except ImportError:
-        raise FileError(folder, 'reading images needs Pillow: pip install "subspaces[app]"') from None
+    imported(folder, "PIL.Image", "reading images")
     if request.label not in (None, _BY_FOLDER):
         problem = f"{argument('label')} of images can only be the subfolder of each, {argument('label', _BY_FOLDER)}"
         raise FileError(folder, f"{problem}; got '{printable(request.label)}'")
@@ -140,11 +155,9 @@ def read_images(folder: Path, request: Request, given: Sequence[Path] | None = N
         raise _too_few(folder, len(kept), skipped, request)
     how += ", in colour" if request.color else f", in grey ({argument('color', True)} keeps colours)"
     y, classes, by_folder = _classes(folder, kept, request.label)
-    notes = (how, *by_folder, *_told_skipped(skipped))
-    left_out = tuple(sorted(skipped))
-    return Dataset(
-        X[: len(kept)], folder, y=y, classes=classes, ids=kept, notes=notes, image_shape=shape, skipped=left_out
-    )
+    notes, left_out = (how, *by_folder, *_told_skipped(skipped)), tuple(sorted(skipped))
+    X = X[: len(kept)]
+    return Dataset(X, folder, y=y, classes=classes, ids=kept, notes=notes, image_shape=shape, skipped=left_out)
 
 
 def _classes(
@@ -156,10 +169,8 @@ def _classes(
     if label is None:
         if not 1 < len(different) <= len(names) / 2:
             return None, None, ()
-        hint = (
-            f"the images are in {len(different)} folders: {argument('label', _BY_FOLDER)} scores the clusters by them"
-        )
-        return None, None, (hint,)
+        how = f"{argument('label', _BY_FOLDER)} scores the clusters by them"
+        return None, None, (f"the images are in {len(different)} folders: {how}",)
     if len(different) < 2:
         problem = f"all images are in one folder, and {argument('label', _BY_FOLDER)} needs one for each class"
         raise FileError(folder, f"{problem}; leave it out")
@@ -167,19 +178,18 @@ def _classes(
     return y, classes, (f"the folder of an image is its class ({quoted(different, 4)})",)
 
 
-def load_image(path: Path, size: tuple[int, int] | None, color: bool, mode: str = "crop") -> Array:
+def load_image(path: Path, size: tuple[int, int] | None, color: bool) -> Array:
     """Return an image as float32 from 0 to 1: turned as the camera says, on white where transparent, resized.
 
-    Its shape is (height, width, 3) or (height, width), those of `size` unless that is None. Another aspect ratio is
-    cut to the middle (mode ``"crop"``), or the whole is fitted into `size` (``"fit"``), which may then not be filled.
+    Its shape is (height, width, 3) or (height, width), those of `size` unless that is None; another aspect ratio is
+    cut to the middle.
     """
     from PIL import Image, ImageOps
 
     # JPEG can be decoded at a fraction of its size, many times faster
     with _upright(path, color, None if size is None else (4 * size[1], 4 * size[0])) as plain:
         if size is not None and plain.size != (size[1], size[0]):
-            shrink = ImageOps.fit if mode == "crop" else ImageOps.contain
-            plain = shrink(plain, (size[1], size[0]), Image.Resampling.LANCZOS)
+            plain = ImageOps.fit(plain, (size[1], size[0]), Image.Resampling.LANCZOS)
         values = np.asarray(plain, dtype=np.float32)
     values = np.clip(values / 255, 0, 1)
     return np.repeat(values[:, :, np.newaxis], 3, axis=2) if color and values.ndim == 2 else values
@@ -262,7 +272,7 @@ def _headers(
                     )
                 height, width = _turned(image)
         except Exception as error:
-            skipped.append((name.encode(errors="backslashreplace").decode(), _reason(error)))
+            skipped.append((_in_utf8(name), _reason(error)))
         else:
             yield _ImageFile(path, name, height, width)
 
@@ -281,27 +291,17 @@ def shown_size(path: Path) -> tuple[int, int]:
 
 def _found(folder: Path, given: Sequence[Path] | None) -> tuple[list[Path], list[tuple[str, str]]]:
     """Return images sorted by name, each once, and pictures of other kinds with the reason why they are left out."""
-    files = _files(folder) if given is None else []
-    for path in given or ():
-        files += _files(path) if path.is_dir() else [path]
+    files = [file for path in given or [folder] for file in (files_below(path, belongs) if path.is_dir() else [path])]
     below = {os.path.relpath(os.path.abspath(path), os.path.abspath(folder)): path for path in files}
     names = sorted(below, key=lambda name: _natural(Path(name).parts))
-    images = [folder / name for name in names if _is_image(name)]
-    others = [Path(name).as_posix() for name in names if not _is_image(name)]
-    shown = [name.encode(errors="backslashreplace").decode() for name in others]
-    return images, [(name, why_not(name) or "not an image") for name in shown]
+    images = [folder / name for name in names if is_image(name)]
+    others = [_in_utf8(Path(name).as_posix()) for name in names if not is_image(name)]
+    return images, [(name, why_not(name) or "not an image") for name in others]
 
 
-def _files(folder: Path) -> list[Path]:
-    found = []
-    for where, folders, names in os.walk(folder):  # does not follow links to folders
-        if MARKER in names:
-            folders.clear()
-            continue
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        pictures = [name for name in names if not name.startswith(".") and (_is_image(name) or why_not(name))]
-        found += [Path(where, name) for name in pictures]
-    return found
+def _in_utf8(name: str) -> str:
+    """Return a name with bytes that are not UTF-8 written out."""
+    return name.encode(errors="backslashreplace").decode()
 
 
 def _natural(parts: tuple[str, ...]) -> list[Any]:
@@ -329,9 +329,7 @@ def _chosen_size(images: list[_ImageFile], wanted: tuple[int, int] | None) -> tu
         return size, f"{n} of {size[0]} x {size[1]} pixels, used as they are"
     ratios = [image.height / image.width for image in images]
     cut = sum(not 0.9 < ratio * size[1] / size[0] < 1.1 for ratio in ratios)
-    middle = ""
-    if cut:
-        middle = f"; {counted(cut, 'of another shape was', 'of another shape were')} cut to the middle"
+    middle = f"; {counted(cut, 'of another shape was', 'of another shape were')} cut to the middle" if cut else ""
     why = "" if wanted is not None else f" ({argument('image_size')} sets it)"
     found = f"{n} of {counted(len(sizes), 'size')}"
     return size, f"{found} reduced to {size[0]} x {size[1]} pixels{why}{middle}"
@@ -372,24 +370,12 @@ def _reason(error: Exception) -> str:
 # ------------------------------------------------------------------ texts
 
 
-def text_files(folder: Path) -> list[Path]:
-    """Return the files of texts in a folder and below, sorted by name, without hidden ones."""
-    found = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [
-            Path(place, name) for name in names if name.lower().endswith(_TEXT_SUFFIXES) and not name.startswith(".")
-        ]
-    return sorted(found)
-
-
 def read_texts(path: Path, request: Request) -> Dataset:
     """Read every file of a folder as one text, named by its path below it; ``label="folder"`` takes its folder."""
-    files = text_files(path)
-    if request.label not in (None, "folder"):
+    if request.label not in (None, _BY_FOLDER):
         raise FileError(path, f"{argument('label')} of a folder of texts can only be 'folder', the folder of each")
     texts, kept, skipped, used = [], [], [], 0
-    for file in files:
+    for file in sorted(files_below(path, is_text)):
         name = file.relative_to(path).as_posix()
         try:
             with inside(file, path).open("rb") as stream:
@@ -410,10 +396,7 @@ def read_texts(path: Path, request: Request) -> Dataset:
     if len(texts) < 2:
         found = counted(len(texts), "text")
         raise FileError(path, f"{found} in it ({', '.join(_TEXT_SUFFIXES)}); two or more are needed")
-    y, classes = None, None
-    if request.label is not None:
-        parents = np.array([str(Path(name).parent.as_posix()) for name in kept])
-        y, classes = encode(path, parents, "folder")
+    parents = np.array([Path(name).parent.as_posix() for name in kept])
+    y, classes = (None, None) if request.label is None else encode(path, parents, _BY_FOLDER)
     X, notes = np.empty((len(texts), 0)), tuple(_told_skipped(skipped))
-    left_out = tuple(skipped)
-    return Dataset(X, path, y=y, classes=classes, ids=kept, skipped=left_out, texts=texts, notes=notes)
+    return Dataset(X, path, y=y, classes=classes, ids=kept, skipped=tuple(skipped), texts=texts, notes=notes)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from subspaces.app.files.arrays import read_vector
-from subspaces.app.files.dataset import Request
+from subspaces.app.files.dataset import Request, told_in_one_line
 from subspaces.app.files.excel import open_sheet
 from subspaces.app.files.parquet import read_columns
 from subspaces.app.files.text import SEPARATORS, Layout, Row, kind_of, open_text
@@ -51,25 +51,19 @@ def read_labels(path: str | PathLike[str], truth: str | None = None, max_bytes: 
     file = Path(path)
     if not file.is_file():
         raise FileError(file, "no such file; check the name and the folder")
-    try:
+    with told_in_one_line(file, "of another format"):
         columns = _columns(file, truth, available_bytes() if max_bytes is None else max_bytes)
-    except FileError:
-        raise
-    except Exception as error:  # damaged bytes meet the parsers of several formats in too many ways to list
-        reason = printable(" ".join(str(error).split()), 120)
-        raise FileError(file, f"damaged, cut short or of another format ({reason}); write it again") from error
     labels = next((columns[name] for name in NAMES if name in columns), None)
-    is_truth = labels is None and bool(columns.get(truth or ""))
-    if is_truth:
-        labels = columns[truth or ""]
+    classes = columns.get(truth or "")
+    is_truth = labels is None and bool(classes)
+    labels = classes if is_truth else labels
     if labels is None:
         raise FileError(file, f"no column is called {quoted(NAMES)}; the columns are {quoted(list(columns))}")
     known = [i for i, label in enumerate(labels) if label]
     if not known:
         raise FileError(file, "it holds no labels")
     named_by = next((name for name in IDS if name in columns), None)
-    names = None if named_by is None else columns[named_by]
-    ids, classes = (None if found is None else [found[i] for i in known] for found in (names, columns.get(truth or "")))
+    ids, classes = (found and [found[i] for i in known] for found in (columns.get(named_by or ""), classes))
     return LabelFile(file, [labels[i] for i in known], ids, named_by and named_by.removesuffix("s"), classes, is_truth)
 
 

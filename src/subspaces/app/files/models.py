@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from subspaces.app.files.dataset import Dataset
+from subspaces.app.files.dataset import Dataset, told_in_one_line
 from subspaces.registry import METHODS, SHALLOW
 from subspaces.utils.atomic import write_atomically
 from subspaces.utils.files import FileError, check_size, printable, quoted, read_header
@@ -177,7 +177,7 @@ def load_model(path: str | PathLike[str], max_bytes: int | None = None) -> tuple
     import skops.io
 
     most = available_bytes() if max_bytes is None else max_bytes
-    try:
+    with told_in_one_line(file, "not a model"):
         check_size(file, file.stat().st_size, most, "is a file of")
         content = file.read_bytes()  # once: what was looked at is what is loaded
         _check_members(file, content, most)
@@ -191,13 +191,6 @@ def load_model(path: str | PathLike[str], max_bytes: int | None = None) -> tuple
         if not is_ours or not type(document.get("estimator")).__module__.startswith(_METHODS):
             raise FileError(file, "this is no model that was saved here")
         return document["estimator"], Reading(**document["reading"])
-    except FileError:
-        raise
-    except MemoryError as error:
-        raise FileError(file, "does not fit in memory") from error
-    except Exception as error:  # damaged bytes meet skops, JSON and NumPy in too many ways to list
-        reason = printable(" ".join(str(error).split()), 120)
-        raise FileError(file, f"damaged, cut short or not a model ({reason}); save it again") from error
 
 
 # ------------------------------------------------------------------ parts of a model, looked up before any is made
@@ -233,7 +226,7 @@ def _digest(value: Any) -> int:
 
 
 def _check_sparse(content: bytes) -> None:
-    """Raise ValueError if a sparse matrix samples outside of itself, which SciPy's programs in C would follow."""
+    """Raise ValueError if a sparse matrix points outside of itself, which SciPy's programs in C would follow."""
     from scipy import sparse
 
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

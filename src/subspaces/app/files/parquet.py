@@ -15,10 +15,10 @@ from subspaces.app.files.columns import (
     find_column,
     keep_out,
     settle_ids,
+    settled,
     text_trouble,
-    without_ids,
 )
-from subspaces.app.files.dataset import Dataset, Request, encode, settle_missing
+from subspaces.app.files.dataset import Dataset, Request, encode, imported
 from subspaces.app.files.tables import TEXT_BYTES, dataset_of_texts
 from subspaces.app.files.text import SAMPLE, SAMPLE_CHARACTERS
 from subspaces.utils.files import FileError, check_size, printable
@@ -49,9 +49,7 @@ def read_parquet(path: Path, request: Request) -> Dataset:
     if "id" in beside:
         ids = settle_ids(path, beside["id"], found[beside["id"]], columns, request)
     data = Dataset(X, path, y=y, classes=classes, ids=ids, feature_names=features, notes=columns.notes)
-    data = without_ids(replace(data, left_out=columns.left_out), features, request)
-    kept, can_ignore = data.feature_names or features, request.columns is None
-    return settle_missing(data, request.missing, lambda i: f"row {i}", kept, can_ignore=can_ignore)
+    return settled(replace(data, left_out=columns.left_out), features, request, lambda i: f"row {i}")
 
 
 def read_columns(path: Path, wanted: Sequence[str], max_bytes: int) -> dict[str, list[Any]]:
@@ -64,12 +62,8 @@ def read_columns(path: Path, wanted: Sequence[str], max_bytes: int) -> dict[str,
 
 
 def _schema(path: Path) -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        problem = 'reading Parquet needs pyarrow: pip install "subspaces[app]" (or save the table as CSV)'
-        raise FileError(path, problem) from None
-    with pyarrow.parquet.ParquetFile(path) as file:
+    parquet = imported(path, "pyarrow.parquet", "reading Parquet", instead=" (or save the table as CSV)")
+    with parquet.ParquetFile(path) as file:
         return file.schema_arrow
 
 
@@ -95,19 +89,18 @@ def _choose(path: Path, schema: Any, request: Request) -> Columns:
     import pyarrow.types as types
 
     given = {request.label, request.id, *request.ignore}
-    free = [(i, schema.field(i).type) for i, name in enumerate(schema.names) if name not in given]
-    at = [i for i, kind in free if _is_text(kind)]
-    texts: dict[int, Sequence[str]] = dict(zip(at, _first_texts(path, schema, at, request.max_bytes), strict=True))
-    texts |= {i: [_A_DATE] for i, kind in free if types.is_temporal(kind)}
+    free = {i: schema.field(i).type for i, name in enumerate(schema.names) if name not in given}
+    texts = _first_texts(path, schema, [i for i, kind in free.items() if _is_text(kind)], request.max_bytes)
+    texts |= {i: [_A_DATE] for i, kind in free.items() if types.is_temporal(kind)}
     columns = choose_columns(path, schema.names, request, texts)
     if columns.texts:
         found = {schema.names[i]: cells for i, cells in columns.texts.items()}
         raise text_trouble(path, found, request, next((cell for cells in found.values() for cell in cells), ""))
     numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
     for i in (*columns.features, columns.label, columns.id):
-        field = None if i is None else schema.field(i)
-        if field is None:
+        if i is None:
             continue
+        field = schema.field(i)
         if i in columns.features and not any(is_kind(field.type) for is_kind in numeric):
             remedy = f"not numbers; use {keep_out(field.name)} to keep it out of the points"
             raise FileError(path, f"of type {printable(field.type)}, {remedy}", column=field.name)
@@ -117,15 +110,15 @@ def _choose(path: Path, schema: Any, request: Request) -> Columns:
     return columns
 
 
-def _first_texts(path: Path, schema: Any, positions: list[int], max_bytes: int) -> list[list[str]]:
+def _first_texts(path: Path, schema: Any, positions: list[int], max_bytes: int) -> dict[int, Sequence[str]]:
     """Return the first texts of columns; none of a column whose first texts are too long to look at."""
     names = [schema.names[i] for i in positions]
     batch = next(_batches(path, schema, names, max_bytes, SAMPLE), None)
-    columns = [] if batch is None else [batch.column(name).slice(0, SAMPLE) for name in names]
-    return [
-        [printable(value) for value in column.to_pylist()] if _text_bytes(column) < SAMPLE_CHARACTERS else []
-        for column in columns
-    ] or [[] for _ in names]
+    found: dict[int, Sequence[str]] = dict.fromkeys(positions, ())
+    for i, column in zip(positions, () if batch is None else map(batch.column, names), strict=False):
+        if _text_bytes(column) < SAMPLE_CHARACTERS:
+            found[i] = [printable(value) for value in column.to_pylist()]
+    return found
 
 
 def _batches(path: Path, schema: Any, names: list[str], max_bytes: int, size: int = 2**16) -> Iterator[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
@@ -10,9 +9,9 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from subspaces.app.files.arrays import read_mat, read_npy, read_npz
-from subspaces.app.files.dataset import MISSING_RULES, Dataset, Request
+from subspaces.app.files.dataset import MISSING_RULES, Dataset, Request, check_there, told_in_one_line
 from subspaces.app.files.excel import read_xlsx
-from subspaces.app.files.image_files import belongs, read_images, read_texts, text_files
+from subspaces.app.files.image_files import belongs, files_below, is_text, read_images, read_texts
 from subspaces.app.files.parquet import read_parquet
 from subspaces.app.files.several import are_images, common_folder, expand, read_several, read_stream
 from subspaces.app.files.sparse_files import matrix_of_folder, read_10x, read_h5ad, read_mtx
@@ -24,7 +23,9 @@ from subspaces.utils.progress import phase
 Source: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | BinaryIO
 """A file or folder, several, or a pipe."""
 
-READERS: dict[str, Callable[[Path, Request], Dataset]] = {
+Reader: TypeAlias = Callable[[Path, Request], Dataset]
+
+READERS: dict[str, Reader] = {
     ".csv": read_text,
     ".csv.gz": read_text,
     ".tsv": read_text,
@@ -46,8 +47,7 @@ READERS: dict[str, Callable[[Path, Request], Dataset]] = {
 _TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 _BOOKS, _ARRAYS = (".xlsx", ".xlsm"), (".npz", ".mat")
 _FOLDER, _CELLS, _WRITINGS = "folder of images", "folder of cells", "folder of texts"
-_FOLDERS: dict[str, Callable[[Path, Request], Dataset]]
-_FOLDERS = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
+_FOLDERS: dict[str, Reader] = {_FOLDER: read_images, _CELLS: read_10x, _WRITINGS: read_texts}
 _OPTIONS = {
     "array": (*_ARRAYS, ".h5ad", *_BOOKS),
     **dict.fromkeys(("header", "decimal"), (*_TEXT, *_BOOKS)),
@@ -79,40 +79,34 @@ def read_table(
     min_images: int = 2,
     text: str | None = None,
 ) -> Dataset:
-    """Read samples, one per row, from a table, a workbook, an array or a folder of images.
+    """Read samples, one per row, from a table, a workbook, an array or a folder of images or texts.
 
-    Nothing is unpickled: files that hold Python objects are refused. The size that a header announces is compared
-    with `max_bytes` before memory is taken, so a small file cannot unpack into a full machine.
+    Nothing is unpickled, and sizes that a header announces are compared with `max_bytes` before memory is taken.
 
     Parameters
     ----------
     path : path-like, list of them, or binary stream
         The file; its suffix (in any case) gives the format: ``.csv``, ``.tsv``, ``.txt`` (also packed, ``.csv.gz``),
-        ``.xlsx``, ``.parquet``, ``.npy``, ``.npz``, ``.mat``; sparse ones of SciPy
-        (``.npz``), Matrix Market (``.mtx``, ``.mtx.gz``) and AnnData (``.h5ad``). A folder is searched for
-        images (PNG, JPEG, TIFF, BMP, WebP, GIF), unless 10x Genomics' programs wrote it;
-        one without images for texts (``.txt``, ``.md``).
+        ``.xlsx``, ``.parquet``, ``.npy``, ``.npz`` (also SciPy's sparse ones), ``.mat``, ``.mtx``, ``.h5ad``. A folder
+        is one of 10x Genomics, of images (PNG, JPEG, TIFF, BMP, WebP, GIF), or else of texts (``.txt``, ``.md``).
         Patterns (``"photos/*.png"``) are filled in. Several tables with the same columns become one; several images
         and folders of images, too. A stream (``sys.stdin.buffer``) is a table, whose first bytes tell its format.
     label : column (tables) or array (``.npz``, ``.mat``) with the true classes: kept out of `X`, returned as `y`
-        ``"folder"`` for images: the folder of each is its class.
-        In a text file without a header the columns are named ``"1"``, ``"2"``, ...
+        ``"folder"`` for images and texts: the folder of each is its class. In a text file without a header the columns
+        are named ``"1"``, ``"2"``, ...
     id : column or array with an identifier of each sample: kept out of `X` and returned as `ids`
     ignore : columns to leave out
     keep : columns to use although they look like identifiers, which are left out and noted; None: all that are numbers
     array : array with the samples in a ``.npz`` or ``.mat`` file, sheet of a workbook
         By default ``X``, else the only array with two or more dimensions, else ``fea`` or ``data``. Further
         dimensions (images) are flattened. In a ``.npz`` a scalar named ``scale`` multiplies the samples.
-    header : True if the first line of a text file holds the names of the columns
-        By default found from the first two lines.
-    decimal : {".", ","}, the sign before the decimals in a text file
-        By default found from the first lines.
+    header : True if the first line of a text file holds the names of the columns; by default found from two lines
+    decimal : {".", ","}, the sign before the decimals in a text file; by default found from the first lines
     max_bytes : the most memory the values may take; by default the memory that is free now
     missing : {"error", "drop", "mean", "median"}, default="error"
         Treatment of missing values: name them in an error, leave out their rows (``rows`` then lists those that
         are left), or put in the mean or median of the column.
-    image_size : (height, width) that images are brought to
-        By default small ones of one size stay as they are and others get about 32 x 32 pixels.
+    image_size : (height, width) of images; by default small ones of one size stay, others get about 32 x 32 pixels
     color : keep the colours of images (three values per pixel)
     columns : columns of a table to take, in this order; by default all that are left
     min_images : fewest images that are enough
@@ -122,7 +116,6 @@ def read_table(
     Returns
     -------
     Dataset
-        The samples and what came with them.
 
     Raises
     ------
@@ -157,59 +150,41 @@ def read_table(
         return read_stream(path, request, read_file)
     if not files:
         raise ValueError("path is an empty list; name a file.")
+    for file in files:
+        check_there(file)
     if len(files) == 1 and not belongs(files[0].name):
         return read_file(files[0], request)
-    for file in files:
-        if not file.exists():
-            raise _missing(file)
     if not are_images(files):
         return read_several(files, request, read_file)
-    together = partial(read_images, given=files)
-    return read_file(common_folder(files), request, together)
+    return read_file(common_folder(files), request, partial(read_images, given=files))
 
 
-def _missing(file: Path) -> FileError:
-    return FileError(file, "no such file; check the name and the folder")
-
-
-def read_file(file: Path, request: Request, reader: Callable[[Path, Request], Dataset] | None = None) -> Dataset:
+def read_file(file: Path, request: Request, reader: Reader | None = None) -> Dataset:
     """Find the reader, check that it has a use for what was asked, and turn whatever goes wrong into one line.
 
     `reader` takes the place of the one that belongs to the suffix.
     """
-    if not file.exists():
-        raise _missing(file)
-    if not file.is_dir():
+    if file.is_dir():
+        what = suffix = _kind_of_folder(file) if reader is None else _FOLDER
+    else:
         check_regular(file)
-    suffix = suffix_of(file) if not file.is_dir() else _FOLDER if reader is not None else _kind_of_folder(file)
-    what = suffix if file.is_dir() else f"{suffix} file"
+        suffix = suffix_of(file)
+        what = f"{suffix} file"
     reader = reader or _FOLDERS.get(suffix) or READERS.get(suffix)
     if reader is None:
         raise _unknown(file, suffix)
     for option, suffixes in _OPTIONS.items():
         if getattr(request, option) != getattr(Request(), option) and suffix not in suffixes:
             raise FileError(file, f"{argument(option)} has no meaning for a {what} (only for {', '.join(suffixes)})")
-    try:
-        with phase(f"Reading {printable(file.name, 40)}"):
-            return reader(file, request)
-    except FileError:
-        raise
-    except MemoryError as error:
-        raise FileError(file, "does not fit in memory; use fewer rows or columns") from error
-    except Exception as error:  # damaged bytes meet the parsers of five formats in too many ways to list
-        if isinstance(error, OSError) and error.strerror:
-            raise FileError(file, f"cannot be read: {printable(error.strerror)}") from error
-        reason = printable(" ".join(str(error).split()), 120)
-        raise FileError(file, f"damaged, cut short or not a {what} ({reason}); write or fetch it again") from error
+    with told_in_one_line(file, f"not a {what}"), phase(f"Reading {printable(file.name, 40)}"):
+        return reader(file, request)
 
 
 def _kind_of_folder(folder: Path) -> str:
     """Classify a folder: cells of one experiment; images; texts, where there is no image."""
     if matrix_of_folder(folder) is not None:
         return _CELLS
-    if any(belongs(name) for _, _, names in os.walk(folder) for name in names) or not text_files(folder):
-        return _FOLDER
-    return _WRITINGS
+    return _WRITINGS if files_below(folder, is_text) and not files_below(folder, belongs) else _FOLDER
 
 
 def has_columns(file: Path) -> bool:

@@ -8,6 +8,7 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -68,16 +69,13 @@ def read_several(files: Sequence[Path], request: Request, read: Callable[[Path, 
     parts: list[Dataset] = []
     for file in files:
         used = sum(part.X.nbytes for part in parts)
-        if len(parts) == 1:
-            request = _as_first(parts[0], request)
         check_size(file, used, request.max_bytes, "the files before it hold")
-        parts.append(
-            _in_order(parts[0], read(file, replace(request, max_bytes=request.max_bytes - used)))
-            if parts
-            else read(file, request)
-        )
-        if not isinstance(parts[-1].X, np.ndarray):
+        data = read(file, replace(request, max_bytes=request.max_bytes - used))
+        if not isinstance(data.X, np.ndarray):
             raise FileError(file, "sparse files are read one by one; join them first with scipy.sparse.vstack")
+        if not parts:
+            request = _as_first(data, request)
+        parts.append(_in_order(parts[0], data) if parts else data)
     total = sum(part.X.nbytes for part in parts)
     check_size(files[-1], 2 * total, request.max_bytes, "with the other files, its values need")
     return _joined(parts)
@@ -102,10 +100,9 @@ def _in_order(first: Dataset, data: Dataset) -> Dataset:
     if ours is not None and theirs is not None and ours != theirs and len(set(ours)) == len(ours):
         odd = sorted(set(ours) ^ set(theirs))
         if odd or len(theirs) != len(ours):
-            where = (
-                f"{printable(first.source.name)} and this file differ in {quoted(odd) or 'how often a column is there'}"
-            )
-            raise FileError(data.source, f"{where}; files that are read together need the same columns")
+            where = quoted(odd) or "how often a column is there"
+            problem = f"{printable(first.source.name)} and this file differ in {where}"
+            raise FileError(data.source, f"{problem}; files that are read together need the same columns")
         data = replace(data, X=data.X[:, [theirs.index(name) for name in ours]], feature_names=ours)
     if data.X.shape[1] != first.X.shape[1]:
         widths = f"{counted(data.X.shape[1], 'column')}, and {printable(first.source.name)} has {first.X.shape[1]}"
@@ -146,10 +143,11 @@ def _joined_names(parts: list[Dataset], ids: list[Any], places: list[dict[str, l
         return together
     short = [part.source.name for part in parts]
     files = short if len(set(short)) == len(short) else [part.source.as_posix() for part in parts]
-    found = [
-        next(iter(place.values()), range(part.n_rows or len(part.X))) for part, place in zip(parts, places, strict=True)
+    return [
+        f"{file}:{name}"
+        for file, part, place in zip(files, parts, places, strict=True)
+        for name in next(iter(place.values()), range(part.n_rows or len(part.X)))
     ]
-    return [f"{file}:{name}" for file, own in zip(files, found, strict=True) for name in own]
 
 
 def _joined_notes(parts: list[Dataset]) -> tuple[str, ...]:
@@ -166,8 +164,7 @@ def _joined_notes(parts: list[Dataset]) -> tuple[str, ...]:
 def read_stream(stream: BinaryIO, request: Request, read: Callable[[Path, Request], Dataset]) -> Dataset:
     """Read a table from a pipe; its first bytes tell the format, text if they are of none that is known."""
     with tempfile.TemporaryDirectory(prefix="subspaces-") as folder:
-        plain = Path(folder, "piped")
-        size = 0
+        plain, size = Path(folder, "piped"), 0
         with plain.open("wb") as copy:
             while chunk := stream.read(_CHUNK):
                 size += len(chunk)
@@ -183,9 +180,7 @@ def _suffix(path: Path) -> str:
     with path.open("rb") as stream:
         head = stream.read(16)
     if head.startswith(b"PK\x03\x04"):
-        try:
-            with zipfile.ZipFile(path) as archive:
-                return ".xlsx" if "[Content_Types].xml" in archive.namelist() else ".npz"
-        except (zipfile.BadZipFile, ValueError):
-            return ".npz"
+        with suppress(zipfile.BadZipFile, ValueError), zipfile.ZipFile(path) as archive:
+            return ".xlsx" if "[Content_Types].xml" in archive.namelist() else ".npz"
+        return ".npz"
     return next((suffix for magic, suffix in _MAGIC.items() if head.startswith(magic)), ".txt")

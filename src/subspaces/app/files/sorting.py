@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subspaces.app.files.image_files import MARKER, load_image
-from subspaces.app.files.writing import try_to_write, write_rows
+from subspaces.app.files.image_files import MARKER, thumbnail
+from subspaces.app.files.writing import check_folder_of, write_rows
 from subspaces.utils.atomic import is_abandoned, remove, temporary_name, unfinished
 from subspaces.utils.files import FileError, argument, printable, readable_bytes
 from subspaces.utils.progress import phase
@@ -40,11 +40,7 @@ def check_target(path: str | PathLike[str], *, source: Path, force: bool = False
     with `force`. Any other folder is refused whatever is forced: it is not ours to delete.
     """
     target = Path(path)
-    if not target.resolve().parent.is_dir():
-        raise FileError(target, "its parent folder does not exist; create it or choose another")
-    if not os.access(target.resolve().parent, os.W_OK):
-        raise FileError(target, "its parent folder may not be written to; choose another")
-    try_to_write(target)
+    check_folder_of(target)
     _settle_leftovers(target)
     if target.is_symlink():
         raise FileError(target, "this is a link; name the folder itself")
@@ -72,10 +68,9 @@ def sort_into(
 ) -> list[str]:
     """Copy (or link) the files to ``cluster_00``, ``cluster_01``, ...; all of it is there or nothing.
 
-    Everything is built in a hidden folder beside the target, which then takes its place.
-
-    `path` is the target, which `check_target` must have accepted; `names` are the paths of the files below `folder`,
-    in the order of `summary`. Returns the new path of each file below the target.
+    Everything is built in a hidden folder beside the target `path`, which `check_target` must have accepted, and then
+    takes its place. `names` are the paths of the files below `folder`, in the order of `summary`. Returns the new path
+    of each file below the target.
     """
     target = Path(path).absolute()
     if not link:
@@ -88,7 +83,10 @@ def sort_into(
                 (building / cluster).mkdir()
             with phase("Linking the images" if link else "Copying the images", len(names)) as step:
                 for name, place in zip(names, places, strict=True):
-                    _put(folder / name, building / place, link)
+                    if link:
+                        (building / place).symlink_to((folder / name).resolve())
+                    else:
+                        shutil.copy2(folder / name, building / place)
                     step()
             with phase("Making contact sheets", len(summary.clusters)) as step:
                 for label in summary.clusters:
@@ -109,7 +107,7 @@ def sort_into(
 
 def contact_sheet(files: Sequence[Path]) -> Any:
     """Draw images side by side, each fitted into a square; one that cannot be read leaves its square grey."""
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     n_columns = max(1, min(len(files), round(np.sqrt(1.5 * len(files)))))
     n_rows = -(-len(files) // n_columns)
@@ -118,10 +116,9 @@ def contact_sheet(files: Sequence[Path]) -> Any:
     for i, file in enumerate(files):
         x, y = 4 + step * (i % n_columns), 4 + step * (i // n_columns)
         try:
-            values = load_image(file, (TILE, TILE), color=True, mode="fit")
+            tile = ImageOps.contain(thumbnail(file, TILE), (TILE, TILE), Image.Resampling.LANCZOS)  # small ones grow
         except Exception:  # it could be read a moment ago; the sheet is still worth having
-            values = np.full((TILE, TILE, 3), 0.8, dtype=np.float32)
-        tile = Image.fromarray(np.rint(255 * values).astype(np.uint8))
+            tile = Image.new("RGB", (TILE, TILE), (204, 204, 204))
         sheet.paste(tile, (x + (TILE - tile.width) // 2, y + (TILE - tile.height) // 2))
     return sheet
 
@@ -154,10 +151,6 @@ def _places(names: Sequence[str], summary: Summary) -> list[str]:
             taken.add((folder, chosen.casefold()))
         places.append(f"{folder}/{chosen}")
     return places
-
-
-def _put(source: Path, target: Path, link: bool) -> None:
-    os.symlink(source.resolve(), target) if link else shutil.copy2(source, target)
 
 
 def _write_index(path: Path, names: Sequence[str], places: Sequence[str], summary: Summary) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from subspaces.app.files.dataset import Dataset, Request, check_not_empty, check_points, encode
+from subspaces.app.files.dataset import Dataset, Request, check_not_empty, check_points, encode, imported
 from subspaces.app.files.text import open_unpacked
 from subspaces.utils.files import FileError, argument, check_beside, check_size, printable, quoted
 from subspaces.utils.types import Array, Data, Sparse
@@ -25,6 +25,7 @@ _PER_INDEX, _PER_FEATURE = 8, 64  # bytes of a row, and of a feature whether it 
 _PER_ENTRY = 48  # bytes of a triplet while it is sorted into rows, measured
 _LONG_LINE = 2**20
 _NAMES_AT_ONCE, _PER_NAME = 256, 100
+_UNFIT = "its values and their places do not fit together; save or fetch the matrix again"
 
 
 # ------------------------------------------------------------------ matrices
@@ -53,8 +54,7 @@ def compressed(path: Path, kind: str, data: Array, indices: Array, indptr: Array
         X = container((data, indices, indptr), shape=shape)
         X.check_format(full_check=True)
     except ValueError:
-        problem = "its values and their places do not fit together; save or fetch the matrix again"
-        raise FileError(path, problem) from None
+        raise FileError(path, _UNFIT) from None
     X = X.tocsr()
     X.sum_duplicates()
     return X
@@ -64,13 +64,12 @@ def from_triplets(path: Path, data: Array, rows: Array, columns: Array, *, shape
     """Return a CSR matrix from values with their rows and columns; values of one place are added."""
     from scipy import sparse
 
+    if rows.dtype.kind not in "iu" or columns.dtype.kind not in "iu":
+        raise FileError(path, _UNFIT)
     try:
-        if rows.dtype.kind not in "iu" or columns.dtype.kind not in "iu":
-            raise TypeError("places of values are whole numbers")
         return sparse.coo_array((data, (rows, columns)), shape=shape).tocsr()
     except (ValueError, TypeError):
-        problem = "its values and their places do not fit together; save or fetch the matrix again"
-        raise FileError(path, problem) from None
+        raise FileError(path, _UNFIT) from None
 
 
 def check_sparse(data: Dataset) -> Dataset:
@@ -151,11 +150,7 @@ def _first(folder: Path, names: tuple[str, ...]) -> Path | None:
 
 def read_h5ad(path: Path, request: Request) -> Dataset:
     """Read cells from an AnnData file: ``obsm/X_pca`` if it is there, else ``X``, or the part that `array` names."""
-    try:
-        import h5py
-    except ImportError:
-        raise FileError(path, 'an AnnData file needs h5py: pip install "subspaces[app]"') from None
-    with h5py.File(path, "r") as file:
+    with imported(path, "h5py", "an AnnData file").File(path, "r") as file:
         name = request.array or (COMPONENTS if _item(file, COMPONENTS) is not None else "X")
         item = _item(file, name)
         if item is None:
@@ -278,7 +273,7 @@ def _strings_or_numbers(path: Path, item: Any, max_bytes: int) -> Array:
     check_size(path, largest * item.dtype.itemsize, max_bytes, "its names need")
     names: list[str] = []
     used = 0
-    # many entries may sample at one text as long as the file: four copies of each, in half of the memory
+    # many entries may point at one text as long as the file: four copies of each, in half of the memory
     at_once = max(1, min(_NAMES_AT_ONCE, max_bytes // (8 * path.stat().st_size)))
     for start in range(0, item.shape[0], at_once):
         names += [_text(value) for value in item[start : start + at_once]]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +18,10 @@ from subspaces.app.files.columns import (
     find_column,
     keep_out,
     settle_ids,
+    settled,
     text_trouble,
-    without_ids,
 )
-from subspaces.app.files.dataset import Dataset, Request, encode, settle_missing
+from subspaces.app.files.dataset import Dataset, Request, encode
 from subspaces.app.files.text import (
     DELIMITERS,
     Layout,
@@ -35,7 +35,7 @@ from subspaces.app.files.text import (
     number_of,
     open_text,
     open_unpacked,
-    take_rows,
+    take_sample,
     with_point,
 )
 from subspaces.utils.files import FileError, argument, check_size, printable
@@ -78,7 +78,7 @@ def read_text(path: Path, request: Request) -> Dataset:
 
 def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout: Layout) -> Dataset:
     """Find titles, header and parts of the columns in the first rows, then read them all."""
-    sample, notes = take_rows(rows), layout.notes
+    sample, notes = take_sample(rows, lambda row: sum(map(len, row[1]))), layout.notes
     if not sample:
         raise FileError(path, "the file is empty; it needs one line per point")
     if request.text is not None:
@@ -93,9 +93,8 @@ def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout:
     width = max(len(filled(row)) for _, row in sample)
     is_wider = 0 < width < max(len(row) for _, row in sample) and request.missing != "keep"  # there gaps mean something
     if layout.is_sheet or is_wider:
-        fit = _fitter(width, layout.is_sheet)
-        sample = [(line, fit(row)) for line, row in sample]
-        rows = ((line, fit(row)) for line, row in rows)
+        sample = [(line, _fitted(row, width, layout.is_sheet)) for line, row in sample]
+        rows = ((line, _fitted(row, width, layout.is_sheet)) for line, row in rows)
     head, body = _head(path, request, sample, layout)
     table = None if is_wider or layout.is_sheet else _read_clean(path, request, body[0][0], head, layout)
     table = table or _fill(path, request, chain(body, rows), head, layout)
@@ -108,15 +107,11 @@ def dataset_from_rows(path: Path, request: Request, rows: Iterator[Row], layout:
     return _dataset(path, request, table, head, notes)
 
 
-def _fitter(width: int, fill_up: bool) -> Callable[[list[str]], list[str]]:
-    """Return a function that cuts empty cells behind the last column (trailing commas), or adds them."""
-
-    def fit(row: list[str]) -> list[str]:
-        if len(row) > width and not any(cell.strip() for cell in row[width:]):
-            return row[:width]
-        return row + [""] * (width - len(row)) if fill_up else row
-
-    return fit
+def _fitted(row: list[str], width: int, fill_up: bool) -> list[str]:
+    """Cut empty cells behind the last column (trailing commas), or add them."""
+    if len(row) > width and not any(cell.strip() for cell in row[width:]):
+        return row[:width]
+    return row + [""] * (width - len(row)) if fill_up else row
 
 
 def _head(path: Path, request: Request, sample: list[Row], layout: Layout) -> tuple[_Head, list[Row]]:
@@ -167,10 +162,7 @@ def _dataset(path: Path, request: Request, table: _Table, head: _Head, notes: tu
         data = replace(data, y=np.array(table.codes, dtype=np.intp), classes=list(table.classes))
     if columns.id is not None:
         data = replace(data, ids=settle_ids(path, head.names[columns.id], table.ids, columns, request, table.lines[0]))
-    data = without_ids(data, features, request)
-    names, can_ignore = data.feature_names or features, request.columns is None
-    row_name = lambda i: f"line {table.lines[i]}"  # noqa: E731
-    return settle_missing(data, request.missing, row_name, names, table.first_missing, can_ignore)
+    return settled(data, features, request, lambda i: f"line {table.lines[i]}", table.first_missing)
 
 
 # ------------------------------------------------------------------ all rows
@@ -181,10 +173,10 @@ def _read_clean(path: Path, request: Request, line: int, head: _Head, layout: La
 
     It refuses a gap, a blank line, a line break in a cell and a row of another width; `_fill` then says where it is.
     """
+    if head.decimal != "." or layout.delimiter == " " or layout.encoding == "utf-16" or find_spec("pyarrow") is None:
+        return None
     from pyarrow import csv, float64, string
 
-    if head.decimal != "." or layout.delimiter == " " or layout.encoding == "utf-16":
-        return None
     columns, table = head.columns, _Table()
     names = [str(j) for j in range(len(head.names))]
     features = [names[j] for j in columns.features]
@@ -222,12 +214,12 @@ def _read_clean(path: Path, request: Request, line: int, head: _Head, layout: La
 
 def _fill(path: Path, request: Request, rows: Iterable[Row], head: _Head, layout: Layout) -> _Table:
     columns, width = head.columns, len(head.names)
-    table, pick = _Table(), _picker(columns.features, width)
-    features, beside = [head.names[i] for i in columns.features], 0
+    table, beside = _Table(), 0
+    features = [head.names[j] for j in columns.features]
     for line, row in rows:
         if len(row) != width:
             raise _wrong_width(path, line, len(row), head, layout)
-        cells = pick(row)
+        cells = [row[j] for j in columns.features]
         try:
             numbers = list(map(float, cells)) if head.decimal == "." else [float(with_point(cell)) for cell in cells]
         except ValueError:
@@ -251,8 +243,7 @@ def _fill(path: Path, request: Request, rows: Iterable[Row], head: _Head, layout
                 beside += 2 * TEXT_BYTES + len(label)
             table.codes.append(table.classes.setdefault(label, len(table.classes)))
         needed = 8 * (len(table.values) + len(table.lines) + len(table.codes)) + beside
-        if needed > request.max_bytes:
-            check_size(path, needed, request.max_bytes, "its values need more than")
+        check_size(path, needed, request.max_bytes, "its values need more than")
     return table
 
 
@@ -261,14 +252,6 @@ def _wrong_width(path: Path, line: int, n_cells: int, head: _Head, layout: Layou
     remedy = "repair the line" + ("" if layout.is_sheet else quotes)
     where = "the first line" if head.line == 1 else f"line {head.line}"
     return FileError(path, f"{counted(n_cells, 'cell')} where {where} has {len(head.names)}; {remedy}", line=line)
-
-
-def _picker(positions: list[int], width: int) -> Callable[[list[str]], Sequence[str]]:
-    if positions == list(range(width)):
-        return lambda row: row
-    if len(positions) == 1:
-        return lambda row: (row[positions[0]],)
-    return itemgetter(*positions)
 
 
 def _with_gaps(cells: Sequence[str], decimal: str) -> list[float]:

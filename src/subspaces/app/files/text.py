@@ -8,12 +8,12 @@ import gzip
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, Literal, TypeVar
 
 from subspaces.utils.files import FileError, check_size, printable, readable_bytes
 
@@ -53,6 +53,8 @@ Kind = Literal["number", "missing", "text"]
 Row = tuple[int, list[str]]
 """Line number and cells."""
 
+Item = TypeVar("Item")
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -86,7 +88,7 @@ class _Bounded(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int:
         data = self.stream.read(len(buffer))
         self.n_read += len(data)
         if self.is_packed:
@@ -105,23 +107,20 @@ class _Bounded(io.RawIOBase):
         super().close()
 
 
-def open_unpacked(path: Path, max_bytes: int, max_line: int | None = None) -> BinaryIO:
+def open_unpacked(path: Path, max_bytes: int, max_line: int | None = None) -> io.BufferedReader:
     """Open a file, or the content of a ``.gz``, for bounded reading; lines are bounded by `MAX_LINE` by default."""
-    return io.BufferedReader(_Bounded(path, max_bytes, max_line or MAX_LINE), 2**16)  # type: ignore[type-var]
+    return io.BufferedReader(_Bounded(path, max_bytes, max_line or MAX_LINE), 2**16)
 
 
 def find_encoding(path: Path, max_bytes: int) -> str:
     """Return the encoding by content: UTF-16 by its mark, UTF-8 if all bytes are, else Windows-1252."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
     with open_unpacked(path, max_bytes) as stream:
-        chunk = stream.read(2**16)
-        if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if stream.peek(2).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
         try:
-            while chunk:
-                decoder.decode(chunk)
-                chunk = stream.read(2**16)
-            decoder.decode(b"", final=True)
+            text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+            while text.read(2**16):
+                pass
         except UnicodeDecodeError:
             return "cp1252"
     return "utf-8-sig"
@@ -134,7 +133,7 @@ def open_text(path: Path, max_bytes: int, header: bool | None = None) -> Iterato
     encoding = find_encoding(path, max_bytes)
     with io.TextIOWrapper(open_unpacked(path, max_bytes), encoding=encoding, newline="") as stream:
         lines = iter(stream)
-        sample = _take_lines(lines)
+        sample = take_sample(lines, len, _is_content)
         n = _count_comments(sample)
         delimiter = find_delimiter(sample[n:], candidates)
         names = _names_in_comment(sample[n - 1], sample[n:], delimiter) if n and header is None else None
@@ -150,11 +149,12 @@ def open_text(path: Path, max_bytes: int, header: bool | None = None) -> Iterato
 
 def _rows(path: Path, lines: Iterator[str], delimiter: str, n_before: int, max_bytes: int) -> Iterator[Row]:
     """Yield the cells of every line that is not blank, with its number."""
-    reader = _Blanks(lines) if delimiter == " " else csv.reader(lines, delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    numbered = enumerate(map(str.split, lines), 1) if delimiter == " " else ((reader.line_num, row) for row in reader)
     n_rows, n_blank, most = 0, 0, min(MAX_CELLS, max_bytes // _PER_CELL)
     try:
-        for row in reader:
-            line = n_before + reader.line_num
+        for number, row in numbered:
+            line = n_before + number
             if row:
                 n_rows += 1
                 if len(row) > most:
@@ -169,18 +169,6 @@ def _rows(path: Path, lines: Iterator[str], delimiter: str, n_before: int, max_b
     except csv.Error as error:
         problem = f"the quoting is broken ({printable(error)}); check the quotes of this line"
         raise FileError(path, problem, line=n_before + reader.line_num) from error
-
-
-class _Blanks:
-    """Cells between blanks, with lines counted as by the csv module."""
-
-    def __init__(self, lines: Iterator[str]) -> None:
-        self.lines, self.line_num = lines, 0
-
-    def __iter__(self) -> Iterator[list[str]]:
-        for line in self.lines:
-            self.line_num += 1
-            yield line.split()
 
 
 # ------------------------------------------------------------------ cells
@@ -213,7 +201,7 @@ def number_of(cell: str, decimal: str = ".") -> float:
 
 
 def with_point(cell: str) -> str:
-    """Rewrite a number with a decimal comma (and maybe samples between thousands) as Python writes it.
+    """Rewrite a number with a decimal comma (and maybe points between thousands) as Python writes it.
 
     Examples
     --------
@@ -230,7 +218,7 @@ def with_point(cell: str) -> str:
 
 
 def find_decimal(rows: Sequence[Sequence[str]]) -> str:
-    """Return the decimal sign: a comma if some number needs one and none needs a sample.
+    """Return the decimal sign: a comma if some number needs one and none needs a point.
 
     ``1,234`` alone decides nothing: it is one and a bit in Berlin and a thousand and more in Boston.
 
@@ -323,13 +311,8 @@ def count_titles(rows: Sequence[Sequence[str]]) -> int:
 
 def _count_comments(lines: Sequence[str]) -> int:
     """Count the comments above the table, with blank lines between them; 0 where all is comment."""
-    n = 0
-    for i, line in enumerate(lines):
-        if line.strip():
-            if not line.lstrip().startswith(_COMMENT):
-                return n
-            n = i + 1
-    return 0
+    first = next((i for i, line in enumerate(lines) if _is_content(line)), 0)
+    return max((i + 1 for i in range(first) if lines[i].strip()), default=0)
 
 
 def _names_in_comment(line: str, below: Sequence[str], delimiter: str) -> list[str] | None:
@@ -373,26 +356,20 @@ def counts_up(cells: Sequence[str]) -> bool:
     return list(cells) == [str(i) for i in range(len(cells))]
 
 
-def _take_lines(lines: Iterator[str]) -> list[str]:
-    """Take the lines that show the dialect: `SAMPLE` beside comments."""
-    taken: list[str] = []
-    n_lines = n_characters = 0
-    for line in lines:
-        taken.append(line)
-        n_lines += bool(line.strip()) and not line.lstrip().startswith(_COMMENT)
-        n_characters += len(line)
-        if n_lines == SAMPLE or (len(taken) > 2 and n_characters > SAMPLE_CHARACTERS):
-            break
-    return taken
+def _is_content(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith(_COMMENT)
 
 
-def take_rows(rows: Iterator[Row]) -> list[Row]:
-    """Take the rows that show how a table is laid out."""
-    taken: list[Row] = []
-    n_characters = 0
-    for line, row in rows:
-        taken.append((line, row))
-        n_characters += sum(map(len, row))
-        if len(taken) == SAMPLE or (len(taken) > 2 and n_characters > SAMPLE_CHARACTERS):
+def take_sample(
+    items: Iterator[Item], length: Callable[[Item], int], counts: Callable[[Item], bool] = lambda _: True
+) -> list[Item]:
+    """Take the lines or rows that show how a table is laid out: `SAMPLE` that count, fewer if they are long."""
+    taken: list[Item] = []
+    n = n_characters = 0
+    for item in items:
+        taken.append(item)
+        n += counts(item)
+        n_characters += length(item)
+        if n == SAMPLE or (len(taken) > 2 and n_characters > SAMPLE_CHARACTERS):
             break
     return taken

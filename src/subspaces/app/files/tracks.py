@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from subspaces.app.files.arrays import MAT_COPIES
-from subspaces.app.files.dataset import Dataset, Request, encode
+from subspaces.app.files.dataset import Dataset, Request, check_there, encode
 from subspaces.app.files.reading import read_file, suffix_of
 from subspaces.utils.files import FileError, check_size, printable, quoted
 from subspaces.utils.mat_files import Matrix, is_hdf5, list_matrices, read_matrix
@@ -47,16 +47,10 @@ def read_tracks(
         If the file cannot be used. The text is one line that names the file, the place and the remedy.
     """
     file = Path(path)
+    check_there(file)
     most = available_bytes() if max_bytes is None else max_bytes
     request = Request(
-        label=label,
-        id=id,
-        ignore=tuple(ignore),
-        array=array,
-        header=header,
-        decimal=decimal,
-        max_bytes=most,
-        missing="keep",
+        label=label, id=id, ignore=ignore, array=array, header=header, decimal=decimal, max_bytes=most, missing="keep"
     )
     is_film = suffix_of(file) == ".mat" and array is None and not file.is_dir()
     return _checked(read_file(file, request, _read_mat if is_film else None))

@@ -61,12 +61,7 @@ def check_output(
         raise FileError(file, f'writing {kind} needs {module}: pip install "subspaces[app]" (or choose .csv)')
     if file.is_dir():
         raise FileError(file, "this is a folder; name a file in it")
-    folder = file.resolve().parent
-    if not folder.is_dir():
-        raise FileError(file, "its folder does not exist; create it or choose another")
-    if not os.access(folder, os.W_OK):
-        raise FileError(file, "its folder may not be written to; choose another or change its permissions")
-    try_to_write(file)
+    check_folder_of(file)
     if source is not None and file.exists() and Path(source).exists() and file.samefile(source):
         raise FileError(file, f"this is the input file; choose another name for the {what}")
     if file.exists() and not force:
@@ -74,14 +69,18 @@ def check_output(
         raise FileError(file, f"the file exists; choose another name or {allow}")
 
 
-def try_to_write(file: Path) -> None:
-    """Find out what permissions do not tell: a disk that refuses even its owner, a name that is too long.
+def check_folder_of(file: Path) -> None:
+    """Refuse an output whose folder is not there or takes no file of that name.
 
     Files that killed processes left in the folder are removed first: they may be what fills the disk.
     """
     probe = file.resolve().with_name(temporary_name(file.name))
+    if not probe.parent.is_dir():
+        raise FileError(file, "its folder does not exist; create it or choose another")
+    if not os.access(probe.parent, os.W_OK):
+        raise FileError(file, "its folder may not be written to; choose another or change its permissions")
     remove_leftovers(probe.parent)
-    try:
+    try:  # what permissions do not tell: a disk that refuses even its owner, a name that is too long
         os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         probe.unlink()
     except OSError as error:
