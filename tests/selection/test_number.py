@@ -1,178 +1,130 @@
-"""The number of clusters: probabilities, ranges, edges, and the sentence that says it."""
+"""The number of clusters: evidence, range, small clusters, and the sentence that says it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.preprocessing import normalize
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import adjusted_rand_score
 
 from subspaces import KTRR, SubspaceClustering
 from subspaces.datasets import make_subspaces
 from subspaces.metrics import accuracy
-from subspaces.selection import choose, count, fitted
-from subspaces.selection.candidates import Setting, Tried
-from subspaces.selection.count import count_clusters
-from subspaces.selection.graphs import Method, candidates_of
-from subspaces.selection.outlying import outlying_components, without
-from subspaces.selection.result import ClusterCount, verdict
-from subspaces.spectral.hierarchy import Merged
-
-TRIED = Tried(tuple(Setting(None, kernel, reg, 5) for kernel, reg in (("rbf", 0.1), ("quadratic", 0.1))), ("kmeans",))
+from subspaces.selection import choose, count
+from subspaces.selection.count import ClusterCount
+from subspaces.selection.result import verdict
 
 
-def counted(candidates, probability, **changed):
-    k = np.asarray(candidates)
-    p = np.asarray(probability, dtype=float)
-    nothing = np.zeros(len(k))
-    found = {"estimate": int(k[p.argmax()]), "low": int(k[0]), "high": int(k[-1]), "p_value": 0.001}
-    return ClusterCount(
-        candidates=k, probability=p / p.sum(), agreement=nothing, score=nothing, communities=k, eigenvalues=nothing,
-        **{**found, **changed},
-    )  # fmt: skip
+def counted(agreement, natural, estimate=2, evidence="none", best=None, **changed):
+    """Return what is known of the numbers from two on."""
+    agreement = np.asarray(agreement, dtype=float)
+    candidates = np.arange(2, len(agreement) + 2)
+    best = agreement if best is None else np.asarray(best, dtype=float)
+    low, high = changed.pop("low", estimate), changed.pop("high", estimate)
+    natural = np.full(3, natural)
+    return ClusterCount(estimate, low, high, evidence, candidates, agreement, best, natural, **changed)
+
+
+def unequal(sizes, n_features, seed):
+    """Gaussians of these sizes, eight deviations apart along the axes."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    centres = np.vstack([np.zeros(n_features), 8 * np.eye(n_features)])[: len(sizes)]
+    order = rng.permutation(len(y))
+    return (rng.normal(size=(len(y), n_features)) + centres[y])[order], y[order]
 
 
 @pytest.mark.parametrize("k", [3, 6, 12])
 def test_unions_are_counted(k):
     X, _ = make_subspaces(k, 3, 30, 40, noise=0.01, random_state=k)
     found = choose(X).n_clusters
-    assert found.estimate == k
+    assert (found.estimate, found.evidence) == (k, "gap")
     assert found.low <= k <= found.high
-    assert found.probability.sum() == pytest.approx(1)
-    assert found.p_value < 0.01
-    assert 0 <= found.sureness <= 1
 
 
-def test_many_subspaces_are_counted():
+def test_many_subspaces_are_counted_and_need_no_test():
     X, y = make_subspaces(20, 3, 50, 40, noise=0.05, random_state=0)
     found = SubspaceClustering().fit(X)
-    count_ = found.selection_.n_clusters
-    assert (found.n_clusters_, count_.low >= 18, count_.high <= 24) == (20, True, True)
+    number = found.selection_.n_clusters
+    assert (found.n_clusters_, number.low >= 18, number.high <= 24) == (20, True, True)
+    assert np.isnan(number.p_value)
     assert accuracy(y, found.labels_) == 1
 
 
-def test_agreement_decides_alone_only_where_it_is_nearly_full_and_new():
-    candidates = np.arange(2, 22)
-    rising = np.linspace(0.1, 1.0, 20)
-    assert count._agreed_on(candidates, rising)
-    assert not count._agreed_on(candidates, 0.85 * rising)
-    assert not count._agreed_on(candidates, 0.8 + 0.2 * rising)
-    assert not count._agreed_on(candidates[:1], np.ones(1))
+@pytest.mark.parametrize("sizes", [(1000, 100, 20), (300, 30)])
+@pytest.mark.parametrize("k", [None, "given"])
+def test_small_clusters_are_found(sizes, k):
+    X, y = unequal(sizes, 5, 0)
+    assert adjusted_rand_score(y, SubspaceClustering(None if k is None else len(sizes)).fit_predict(X)) > 0.98
 
 
-def _graphs(n_communities, kinds):
-    """Settings of so many kernels and penalties each, and how many communities of 60 points each of them finds."""
-    found = []
-    for i, k in enumerate(n_communities):
-        setting = SimpleNamespace(scaling=None, kernel="rbf", reg=float(i % kinds))
-        found.append(SimpleNamespace(setting=setting, communities=np.arange(60) * k // 60))
-    return found
+def test_the_agglomerative_cut_keeps_five_samples():
+    X, y = unequal((500, 50, 5), 5, 0)
+    assert adjusted_rand_score(y, KTRR(3, n_nonzero=10, assign_labels="agglomerative").fit_predict(X)) > 0.98
+    assert adjusted_rand_score(y, KTRR(3, n_nonzero=10).fit_predict(X)) < 0.5
 
 
-@pytest.mark.parametrize(
-    ("n_communities", "kinds", "coinciding"),
-    [
-        ([6, 6, 6, 2, 3], 5, [0, 1, 2]),  # three of five kinds
-        ([6, 6, 2, 3, 4], 5, []),  # two
-        ([6, 6, 6, 2, 3, 4, 5, 7, 8, 9], 10, []),  # three of ten
-        ([6, 3, 6, 2, 6, 4, 6, 5, 6, 7], 2, []),  # truncations of one kernel and penalty
-        ([1, 1, 1, 2, 3], 5, []),  # one community is no answer
-    ],
-)
-def test_settings_that_find_the_same_communities(n_communities, kinds, coinciding):
-    graphs = _graphs(n_communities, kinds)
-    assert count._coinciding(graphs, [graph.communities for graph in graphs]).tolist() == coinciding
+def test_a_division_without_a_gap_is_said_to_be_one():
+    """Malignant and benign: two crowds that run into each other."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = SubspaceClustering().fit(X)
+    assert model.n_clusters_ == 2
+    assert adjusted_rand_score(y, model.labels_) > 0.6
 
 
-@pytest.mark.full  # takes seconds: .ci/run has it
-def test_what_settings_find_by_themselves_needs_no_test():
-    """400 of the 1,300 points, 20 of each subspace, look like one cloud; yet every setting finds the same 20."""
-    X, y = make_subspaces(20, 5, 120, 65, noise=0.1, random_state=0)
-    found = SubspaceClustering().fit(X)
-    assert found.selection_.n_clusters.agreed
-    assert found.selection_.n_clusters.p_value > 0.03
-    assert found.n_clusters_ == 20
-    assert accuracy(y, found.labels_) > 0.99
+@pytest.mark.parametrize("n_features", [5, 10, 40])
+def test_noise_is_nothing(n_features, rng):
+    model = SubspaceClustering().fit(rng.normal(size=(400, n_features)))
+    assert model.selection_.n_clusters.evidence == "none"
+    assert model.n_clusters_ == 1
 
 
-def test_an_estimate_at_the_edge_extends_the_search(monkeypatch):
-    X, _ = make_subspaces(4, 2, 12, 40, noise=0.01, random_state=0)
-    seen, judged = [], count._judged_numbers
-
-    def listening(graphs, seed, resolution):
-        found = judged(graphs, seed, resolution)
-        seen.append((resolution, found[0][-1]))
-        return found
-
-    monkeypatch.setattr(count, "_judged_numbers", listening)
-    choose(X)
-    assert len(seen) == 1
-    seen.clear()
-    monkeypatch.setattr(count, "_agreed_on", lambda candidates, agreement: False)
-    monkeypatch.setattr(count, "_KINDS", 1000)
-    monkeypatch.setattr(count, "_best", lambda candidates, probability: len(candidates) - 1)
-    choose(X)
-    assert [resolution for resolution, _ in seen] == [3.0, 6.0, 12.0, 24.0][: len(seen)]
-    assert seen[-1][1] > seen[0][1]
+def test_groups_on_a_line(rng):
+    y = np.repeat(np.arange(2), 200)
+    model = SubspaceClustering().fit((rng.normal(size=400) + 6 * y)[:, np.newaxis])
+    assert model.n_clusters_ <= 3
 
 
-def test_range_holds_enough_of_the_probability():
-    candidates, probability = np.arange(2, 12), np.array([1, 1, 5, 60, 20, 5, 4, 2, 1, 1]) / 100
-    low, high = count._range(candidates, probability)
-    inside = probability[(candidates >= low) & (candidates <= high)].sum()
-    assert inside >= fitted.MASS
-    assert low <= 5 <= high
-    assert probability[(candidates > low) & (candidates < high)].sum() < fitted.MASS
+def test_without_a_gap_the_best_third_decide():
+    agreement = [0.5, 0.55, 0.6, 0.5]
+    found = counted(agreement, natural=4, estimate=4, best=[0.95, 0.7, 0.7, 0.6])
+    assert found.tested(0.01).evidence == "gap"
+    assert (found.tested(0.01).estimate, found.tested(0.5).estimate) == (4, 2)
+    assert found.tested(0.5).evidence == "steady"
+    weak = replace(found, best_agreement=0.6 * found.best_agreement).tested(0.1)
+    assert (weak.evidence, weak.estimate, weak.otherwise) == ("none", 1, 2)
+    assert replace(found, best_agreement=0.6 * found.best_agreement).tested(0.5).otherwise is None
 
 
-def test_neighbouring_numbers_support_each_other():
-    candidates = np.arange(2, 42)
-    probability = np.zeros(40)
-    probability[0], probability[[27, 28, 29]] = 0.4, 0.2
-    assert candidates[count._best(candidates, probability)] == 30
-
-
-def test_splits_are_made_from_the_root_the_most_probable_first():
-    """Leaves 0 to 3; merges 0: (0, 1), 1: (2, 3), 2: both."""
-    tree = Merged(np.array([[0, 1], [2, 3], [4, 5]]), np.array([1, 1, 1, 1, 2, 2, 4]), np.zeros(0), np.zeros(0))
-    assert count._in_order_made(tree, np.array([0.2, 0.7, 0.1])).tolist() == [0.1, 0.7, 0.2]
-
-
-def test_what_settings_keep_together(rng):
-    pieces, own = np.repeat(np.arange(3), 10), [np.repeat([0, 1], [20, 10]), np.repeat([0, 0, 1], 10)]
-    tree = Merged(np.array([[0, 1], [3, 2]]), np.array([10, 10, 10, 20, 30]), np.zeros(0), np.zeros(0))
-    np.testing.assert_allclose(count._kept_together(tree, pieces, own), [1, 0])
-
-
-def test_level_features_against_loops(rng):
-    candidates = np.arange(2, 9)
-    agreement, separation, border = rng.random((3, 7))
-    probable = np.sort(rng.random(12))[::-1]
-    found = count.level_features(candidates, agreement, separation, border, probable)
-    score = agreement * separation
-    np.testing.assert_allclose(found[:, 0], np.log(np.maximum(score, 0.01) / score.max()))
-    np.testing.assert_allclose(found[:, 5], np.log(candidates))
-    for row, k in zip(found, candidates, strict=True):
-        assert row[7] == pytest.approx(np.log(np.clip(probable[: k - 1].min(), 1e-3, 1 - 1e-3)))
-        nexts = np.clip(probable[k - 1 : k + max(1, k // 4)], 1e-3, 1 - 1e-3)
-        assert row[8] == pytest.approx(np.log(1 - nexts).min())
+def test_a_number_far_from_the_natural_one_needs_a_larger_agreement():
+    agreement = np.full(20, 0.6)
+    natural = counted(agreement, natural=6)
+    assert natural.candidates[natural.score.argmax()] == 6
+    agreement[10] = 0.6 + count.ABOVE * np.log(12 / 6) - 0.01
+    assert natural.candidates[counted(agreement, natural=6).score.argmax()] == 6
+    agreement[10] += 0.02
+    assert natural.candidates[counted(agreement, natural=6).score.argmax()] == 12
+    agreement[0] = 1.0  # 0.1 for each e-fold below
+    assert natural.candidates[counted(agreement, natural=6).score.argmax()] == 2
 
 
 def test_sentences():
-    sure = counted(range(2, 30), np.exp(-(np.log(np.arange(2, 30) / 20) ** 2) / 0.005), low=17, high=23)
-    assert verdict(sure, 20, 575, 14) == "Probably 20 groups (17 to 23); 14 of 575 items are doubtful."
-    flat = counted([2, 8, 20, 41, 60], [1, 3, 1, 2.9, 1])
-    assert verdict(flat, 8) == "Probably 8 groups (2 to 60)." or "Perhaps" in verdict(flat, 8)
-    unclear = counted(range(2, 60), np.ones(58) + (np.arange(2, 60) == 8) + 0.5 * (np.arange(2, 60) == 41))
-    shown = "8 coarse, 41 fine; shown are 8 groups; 1 of 100 items is doubtful."
-    assert verdict(unclear, 8, 100, 1) == f"Groups exist, but their number is not clear: {shown}"
-    assert verdict(replace(sure, estimate=1, p_value=0.4), 1) == "No groups: the data look like one cloud."
-    barely = "Perhaps no groups: the data look much like one cloud. If there are any, perhaps 20."
-    assert verdict(replace(sure, estimate=1, p_value=0.1), 1) == barely
-    untested = "5 items are too few to tell whether there are groups."
-    assert verdict(replace(sure, estimate=1, p_value=np.nan), 1, 5) == untested
+    some = counted(np.linspace(0.5, 1, 30), 20, 20, "gap", low=17, high=23)
+    assert verdict(some, 20, 575, 14) == "Probably 20 groups (17 to 23); 14 of 575 items are doubtful."
+    assert verdict(replace(some, low=12), 20) == "Perhaps 20 groups (12 to 23)."
+    unclear = "Groups exist, but their number is not clear: 5 coarse, 23 fine; shown are 20 groups"
+    assert verdict(replace(some, low=5), 20, 100, 1) == f"{unclear}; 1 of 100 items is doubtful."
+    steady = "No gap between groups: one continuous cloud; its steadiest division has 2 parts"
+    division = verdict(replace(some, evidence="steady"), 2, stability=0.93)
+    assert division == f"{steady} (agreement 0.93 over resamples)."
+    assert "between settings" in verdict(replace(some, evidence="steady"), 2)
+    none = replace(some, evidence="none", estimate=1, high=3)
+    assert verdict(replace(none, p_value=0.4), 1) == "No groups: the data look like one cloud."
+    barely = "Perhaps no groups: the data look much like one cloud. If there are any, perhaps 3."
+    assert verdict(replace(none, p_value=0.1), 1) == barely
+    assert verdict(replace(none, untested=True), 1, 5) == "5 items are too few to tell whether there are groups."
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -194,17 +146,10 @@ def test_the_sentence_comes_with_every_fit(rng):
     assert KTRR(3).fit(X).verdict_.startswith("3 groups, as asked")
 
 
-def test_a_few_tiny_pieces_do_not_decide():
-    """Copies of one sentence among many texts: every graph agrees on them and the rest."""
-    rng = np.random.default_rng(0)
-    centres = normalize(rng.normal(size=(6, 12))) * 5
-    X = np.vstack([rng.normal(size=(60, 12)) + centre for centre in centres])
-    copies = 12 * normalize(rng.normal(size=(1, 12))) + 0.001 * rng.normal(size=(7, 12))
-    graphs = candidates_of(np.vstack([X, copies]), TRIED, Method())
-    away, n_pieces = outlying_components(graphs)
-    np.testing.assert_array_equal(np.flatnonzero(away), np.arange(len(X), len(X) + 7))
-    assert n_pieces == 1
-    rest = [without(graph, away) for graph in graphs]
-    assert all(graph.W.shape == (len(X), len(X)) for graph in rest)
-    assert (count_clusters(graphs, 12).estimate, count_clusters(rest, 12).estimate) == (2, 6)
-    assert not outlying_components(rest).away.any()
+def test_a_few_outliers_do_not_hide_the_groups(rng):
+    """Near-copies of one sentence among many texts: one gap, beyond which the settings still agree."""
+    y = np.repeat(np.arange(6), 60)
+    X = rng.normal(size=(360, 12)) + 8 * np.eye(6, 12)[y]
+    X = np.vstack([X, 40 * np.eye(12)[11] + 0.01 * rng.normal(size=(7, 12))])
+    found = SubspaceClustering().fit(X)
+    assert adjusted_rand_score(y, found.labels_[:360]) > 0.9

@@ -131,35 +131,24 @@ def test_merge_steps_are_the_merges_of_merge_communities(rng):
 
 
 @pytest.mark.parametrize("n_alone", [0, 7])
-def test_partitions_into_every_number_and_their_cuts(n_alone, rng):
-    """From all fine communities down to two, a point without edges in the first; judged as the criterion does."""
+def test_partitions_into_every_number(n_alone, rng):
+    """By modularity and by ties: from all fine communities down to two, clusters joined and never split."""
     W = sparse.csr_array(sparse.block_diag([random_graph(rng, 200, 0.02), sparse.csr_array((n_alone, n_alone))]))
     isolated = np.asarray(W.sum(axis=1)).ravel() == 0
-    merged = count._merged(SimpleNamespace(W=W, communities=np.where(isolated, -1, 0)), seed=0, resolution=3.0)
-    assert list(merged) == count._spread(max(merged), len(isolated))[::-1]
-    finer = np.arange(len(isolated))
-    for k, (labels, separate, border) in merged.items():
-        assert len(np.unique(labels)) == k
-        assert (labels[isolated] == 0).all()
-        together = sparse.csr_array(W[~isolated][:, ~isolated])
-        assert separate == pytest.approx(1 - normalized_cut(together, labels[~isolated]), rel=1e-12)
-        assert border == pytest.approx(slow_border(together.toarray(), labels[~isolated]), rel=1e-9)
-        pairs = set(zip(finer[~isolated], labels[~isolated], strict=True))
-        assert len(pairs) == len(np.unique(finer[~isolated]))  # clusters are joined, never split
-        finer = labels
-
-
-def slow_border(W, labels):
-    """The largest share of the edges of one of two clusters, inside and between the two, that lies between them."""
-    widest = 0.0
-    for a in range(labels.max() + 1):
-        for b in set(range(labels.max() + 1)) - {a}:
-            crossing = W[labels == a][:, labels == b].sum()
-            own = W[labels == a][:, labels == a].sum() + crossing
-            other = W[labels == b][:, labels == b].sum() + crossing
-            if crossing:
-                widest = max(widest, crossing / min(own, other))
-    return widest
+    cuts = count._cuts(SimpleNamespace(W=W, communities=np.where(isolated, -1, 0)), seed=0)
+    for by_number in (cuts.by_modularity, cuts.by_ties):
+        assert sorted(by_number) == count._spread(max(by_number), len(isolated))
+        finer = None
+        for k in sorted(by_number, reverse=True):
+            labels = by_number[k]
+            assert len(np.unique(labels)) == k
+            assert (labels[isolated] == 0).all()
+            if finer is not None:
+                assert len(set(zip(finer[~isolated], labels[~isolated], strict=True))) == len(
+                    np.unique(finer[~isolated])
+                )
+            finer = labels
+    assert set(cuts.returns) == set(cuts.by_ties)
 
 
 def test_numbers_that_are_looked_at():

@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from subspaces.selection.candidates import PLANE
 from subspaces.selection.criteria import support
 from subspaces.selection.graphs import Candidate, part_of
 from subspaces.spectral.agreement import pairwise_agreement
@@ -37,9 +38,10 @@ from subspaces.utils.types import Array, Labels
 N_GRAPHS = 12
 """Graphs that decide on the number of clusters."""
 ABOVE, BELOW = 0.2, 0.1
-GAP, FALL = 0.22, 0.2
-DIVIDED = 0.7
-"""Agreement from which a finer division counts more than the gaps: a few outliers beside ten clusters are one gap."""
+GAP, FALL = 0.25, 0.2
+DIVIDED, LOPSIDED = 0.7, 0.6
+"""Agreement from which a finer division counts more than gaps that leave more than this share of the samples together:
+a few outliers beside ten clusters are one gap."""
 SURE, STEADY = 0.9, 0.6
 """Agreement that chance does not reach; and that of the best third of the settings on a steady division."""
 NEAR = 0.14
@@ -61,6 +63,7 @@ class ClusterCount:
     agreement : of the settings when all are cut into that many clusters, one value per candidate
     best_agreement : of the third of them that agree best
     natural : number of distinct communities of every graph
+    are_shapes : whether the samples lie in the plane or in space, where natural numbers say nothing
     p_value : of "all samples are one piece", NaN where it was not asked
     untested : whether the samples are too few to tell
     """
@@ -73,6 +76,7 @@ class ClusterCount:
     agreement: Array
     best_agreement: Array
     natural: Labels
+    are_shapes: bool = False
     p_value: float = float("nan")
     untested: bool = False
 
@@ -96,13 +100,21 @@ class ClusterCount:
         """Return what remains where one piece has this p-value: groups, a steady division, or one cluster."""
         if p_value <= ONE_PIECE:
             return replace(self, evidence="gap", p_value=p_value)
-        score = _scores(self.candidates, self.best_agreement, self.natural)
+        score = _scores(self.candidates, self.best_agreement, self.natural, 0.0 if self.are_shapes else BELOW)
         best = int(first_largest(score))
         estimate, (low, high) = int(self.candidates[best]), _range(self.candidates, score)
         found = replace(self, estimate=estimate, low=low, high=high, evidence="steady", p_value=p_value)
         if self.best_agreement[best] >= STEADY:
             return found
         return replace(found, estimate=1, low=1, high=estimate, evidence="none")
+
+
+class _Apart(NamedTuple):
+    """Clusters between which all splits are gaps: their number, agreement and the share of the largest."""
+
+    n_clusters: int
+    agreement: float
+    largest: float
 
 
 class _Cuts(NamedTuple):
@@ -113,12 +125,13 @@ class _Cuts(NamedTuple):
     returns: dict[int, float]
 
 
-def count_clusters(graphs: Sequence[Candidate], seed: int = 0) -> ClusterCount:
+def count_clusters(graphs: Sequence[Candidate], n_features: int, seed: int = 0) -> ClusterCount:
     """Return the number of clusters if there is more than one.
 
     Parameters
     ----------
     graphs : of all settings
+    n_features : of the samples; up to `PLANE` they are shapes, whose steady divisions may be found by ties as well
     seed : of Leiden
     """
     natural = np.array([_natural(graph) for graph in graphs])
@@ -127,15 +140,22 @@ def count_clusters(graphs: Sequence[Candidate], seed: int = 0) -> ClusterCount:
     candidates = np.array(_spread(largest, graphs[0].W.shape[0]), dtype=np.intp)
     table = [_agreement([cut.by_modularity[k] for cut in cuts if k in cut.by_modularity]) for k in candidates.tolist()]
     agreement, best_agreement = np.array(table).T
+    are_shapes = n_features <= PLANE
+    if are_shapes:
+        by_ties = [_agreement([cut.by_ties[k] for cut in cuts if k in cut.by_ties]) for k in candidates.tolist()]
+        best_agreement = np.maximum(best_agreement, np.array(by_ties)[:, 1])
     score = _scores(candidates, agreement, natural)
     best = int(first_largest(score))
     low, high = _range(candidates, score)
-    count = ClusterCount(int(candidates[best]), low, high, "none", candidates, agreement, best_agreement, natural)
+    found = int(candidates[best]), low, high
+    count = ClusterCount(*found, "none", candidates, agreement, best_agreement, natural, are_shapes)
     apart = _gaps(cuts, candidates)
-    if apart is not None and (agreement[best] < DIVIDED or apart == count.estimate):
-        return replace(
-            count, estimate=apart, low=min(low, apart), high=max(apart, min(high, 2 * apart)), evidence="gap"
-        )
+    if apart is not None:
+        k = apart.n_clusters
+        own = float(_scores(np.array([k]), np.array([apart.agreement]), natural)[0])
+        decides = agreement[best] < DIVIDED or (apart.largest <= LOPSIDED and own > score[best])
+        if decides or k == count.estimate:
+            return replace(count, estimate=k, low=min(low, k), high=max(k, min(high, 2 * k)), evidence="gap")
     return replace(count, evidence="gap") if agreement[best] >= SURE else count
 
 
@@ -145,9 +165,9 @@ def _natural(graph: Candidate) -> int:
     return int(distinct_communities(part_of(graph.W, known), graph.communities[known]).max()) + 1
 
 
-def _scores(candidates: Labels, agreement: Array, natural: Labels) -> Array:
+def _scores(candidates: Labels, agreement: Array, natural: Labels, below: float = BELOW) -> Array:
     away = np.log(candidates / max(1.0, float(np.median(natural))))
-    score: Array = agreement - np.where(away > 0, ABOVE, BELOW) * np.abs(away)
+    score: Array = agreement - np.where(away > 0, ABOVE, below) * np.abs(away)
     return score
 
 
@@ -156,22 +176,26 @@ def _range(candidates: Labels, score: Array) -> tuple[int, int]:
     return int(near.min()), int(near.max())
 
 
-def _gaps(cuts: Sequence[_Cuts], candidates: Labels) -> int | None:
-    """Return the largest number down to which every split is a gap, and beyond which the settings disagree."""
-    found, before = None, None
+def _gaps(cuts: Sequence[_Cuts], candidates: Labels) -> _Apart | None:
+    """Return the most clusters down to which every split is a gap, and beyond which the settings disagree."""
+    found: _Apart | None = None
+    before: _Apart | None = None
     for k in candidates.tolist():
         with_k = [cut for cut in cuts if k in cut.by_ties]
-        mean = _agreement([cut.by_ties[k] for cut in with_k])[0] if len(with_k) > 1 else 0.0
-        if before is not None and before[1] - mean >= FALL:
-            found = before[0]
+        mean = _agreement([cut.by_ties[k] for cut in with_k])[0]
+        if before is not None and before.agreement - mean >= FALL:
+            found = before
         if not with_k or np.mean([cut.returns[k] for cut in with_k]) >= GAP:
             break
-        before = k, mean
+        largest = [np.bincount(cut.by_ties[k]).max() / len(cut.by_ties[k]) for cut in with_k]
+        before = _Apart(k, mean, float(np.median(largest)))
     return found
 
 
 def _agreement(partitions: Sequence[Labels]) -> tuple[float, float]:
-    """Return how well partitions confirm each other, mean of all and of the best third."""
+    """Return how well partitions confirm each other, mean of all and of the best third; 0 where there are none."""
+    if len(partitions) < 2:
+        return float(len(partitions)), float(len(partitions))
     confirmation = np.sort(support(pairwise_agreement(partitions)))
     return float(confirmation.mean()), float(confirmation[-max(3, len(confirmation) // 3) :].mean())
 

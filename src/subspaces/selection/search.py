@@ -203,7 +203,7 @@ def _counted(graphs: list[Candidate], X: Data, copies: Labels, method: Method, i
     occur often are a cluster each.
     """
     with phase("Counting the clusters"):
-        count = count_clusters(graphs, method.seed)
+        count = count_clusters(graphs, X.shape[1], method.seed)
     if X.shape[0] < TOO_FEW:
         n_kinds = X.shape[0] if copies.mean() >= _OFTEN else 1
         return replace(count, estimate=n_kinds, low=n_kinds, high=n_kinds, evidence="none", untested=n_kinds == 1)

@@ -246,10 +246,10 @@ def fine_pieces(W: Sparse, labels: Labels | None = None, *, seed: int = 0, resol
     n = W.shape[0]
     fine = np.zeros(n, dtype=np.intp)
     connected = np.asarray(W.sum(axis=1)).ravel() > 0
-    for resolution in (resolution, 1.0):
+    for fineness in (resolution, 1.0):
         if connected.any():
             part = sparse.csr_array(W) if connected.all() else sparse.csr_array(W)[connected][:, connected]
-            fine[connected] = 1 + cut_by_modularity(part, resolution=resolution, seed=seed, iterations=3)
+            fine[connected] = 1 + cut_by_modularity(part, resolution=fineness, seed=seed, iterations=3)
         pieces = fine if labels is None else fine + (int(fine.max()) + 1) * np.asarray(labels)
         if len(np.unique(pieces)) <= _MOST_LEAVES:
             return in_order(pieces)

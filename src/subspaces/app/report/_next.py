@@ -102,8 +102,8 @@ def other_numbers(content: Content) -> list[int]:
     count = getattr(getattr(content.estimator, "selection_", None), "n_clusters", None)
     if shown == 1:
         return [2]
-    if count is not None and not count.is_one:
-        found += [*count.coarse_and_fine, count.low, count.high]
+    if count is not None:
+        found += [count.low, count.high]
     tree = tree_of(content)
     if tree is not None:
         found += tree.layers

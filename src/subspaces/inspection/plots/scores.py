@@ -297,7 +297,7 @@ def _row(trial: Trial) -> str:
 
 
 class NumberOfClustersDisplay:
-    """Agreement of the settings for each number of clusters, and the spectrum of the graph that decided."""
+    """Agreement of the settings for each number of clusters, and the natural numbers of their graphs."""
 
     def __init__(self, count: ClusterCount) -> None:
         self.count = count
@@ -317,14 +317,17 @@ class NumberOfClustersDisplay:
         left, right = ax
         count, blue = self.count, style.main_color(left)
         left.plot(count.candidates, count.agreement, color=style.OKABE_ITO[-1], label="agreement between settings")
-        left.plot(count.candidates, count.score, color=blue, marker=".", label="agreement × (1 − normalised cut)")
-        right.plot(np.arange(1, len(count.eigenvalues) + 1), count.eigenvalues, ".", color=blue)
-        right.set(xlabel="k", ylabel="eigenvalue", title="smallest eigenvalues of the Laplacian")
+        left.plot(
+            count.candidates, count.score, color=blue, marker=".", label="less the distance from the natural numbers"
+        )
+        numbers, times = np.unique(count.natural, return_counts=True)
+        right.bar(numbers, times, color=blue)
+        right.set(xlabel="number of clusters", ylabel="graphs", title="distinct communities of each graph")
         span = f"{count.low} to {count.high}" if count.low < count.high else "no other as good"
         left.set(xlabel="number of clusters", title=f"{counted(count.estimate, 'cluster')} ({span})", ylim=(0, 1.02))
-        for axis, step in ((left, 0.0), (right, 0.5)):
+        for axis in (left, right):
             axis.xaxis.get_major_locator().set_params(integer=True)
-            axis.axvline(count.estimate + step, color=style.ACCENT, linewidth=1, label="estimate")
+            axis.axvline(count.estimate, color=style.ACCENT, linewidth=1, label="estimate")
         left.axvspan(count.low - 0.3, count.high + 0.3, color=style.ACCENT, alpha=0.12, label="range")
         left.legend(fontsize=8)
         self.ax_, self.figure_ = (left, right), left.figure
