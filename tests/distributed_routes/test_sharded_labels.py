@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -40,9 +39,9 @@ def test_a_cluster_that_smoothing_left_empty_is_kept(balls, monkeypatch, lost):
     """The labels given are those in which it has its points again, numbered by their first points."""
     expected, smooth = fit_predict(ktrr(3), balls, client="here"), _cut.smooth
 
-    def too_much(work, folder, name, number):
-        smooth(work, folder, name, number)
-        path = Path(folder) / f"{name}-{number}" / "codes.npy"
+    def too_much(work, number):
+        smooth(work, number)
+        path = work.cut / f"labels-{number}" / "codes.npy"
         codes = np.load(path)
         _files.save(path, np.where(codes == lost, 1, codes))
 
