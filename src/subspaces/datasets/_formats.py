@@ -24,15 +24,10 @@ from subspaces.utils.types import Array, Labels
 
 COIL_IMAGE = re.compile(r"obj(\d+)__(\d+)\.png", re.IGNORECASE)
 """Object and view (COIL-20: 0, 1, ..., 71; COIL-100: the angle 0, 5, ..., 355) in the name of an image."""
-
 COIL_SIDE, BLOCK = 128, 4
 """Side of a COIL image in pixels, and of the blocks whose means make the images 32 × 32."""
-
-MAX_IMAGE_BYTES = 2**20
-"""Largest accepted size of one COIL image; the real ones have below 50 kB."""
-
-MAX_BYTES = 2**26
-"""Largest accepted size of an unpacked idx file; MNIST's images have 47 MB."""
+MAX_IMAGE_BYTES = 2**20  # of one COIL image; the real ones have below 50 kB
+MAX_BYTES = 2**26  # of an unpacked idx file; MNIST's images have 47 MB
 
 
 class Points(NamedTuple):
