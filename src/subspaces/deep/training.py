@@ -25,8 +25,7 @@ from subspaces.utils.progress import phase
 Progress = Callable[[str, int, int, float], None]
 """Called after every epoch with the stage, the epoch (from 1), the largest number of epochs and the loss."""
 
-FORMAT = 1
-"""Of checkpoints."""
+FORMAT = 2  # of checkpoints
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,10 @@ class Checkpoint:
             return None
         try:
             with quiet():  # of pickles in another dialect, which are refused
-                _check_archive(self.path)
+                with zipfile.ZipFile(self.path) as archive:
+                    # not what we write: PyTorch's old format and packed members take what memory they announce
+                    if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
+                        raise ValueError("packed members")
                 state = torch.load(self.path, map_location="cpu", weights_only=True)
         except Exception as error:  # torch raises many kinds for files that are not its own
             raise ValueError(
@@ -76,13 +78,6 @@ class Checkpoint:
         if not plain or identity != self.identity:  # a tensor in there could not be compared
             raise ValueError(f"{self.path} is a checkpoint of another version or run: delete it.")
         return state
-
-
-def _check_archive(path: Path) -> None:
-    """Refuse what we do not write: PyTorch's old format and packed members take what memory they announce."""
-    with zipfile.ZipFile(path) as archive:
-        if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
-            raise ValueError("packed members")
 
 
 @dataclass(eq=False)
