@@ -18,7 +18,8 @@ import psutil
 import pytest
 from scipy import sparse
 
-from subspaces import EKTRR, KTRR
+from distributed_routes.rings_data import ektrr, ktrr, three_rings
+from subspaces import KTRR
 from subspaces.distributed import _blocks, _cut, _files, _sample, _sampled, _sharded, _shards, connect, fit_predict
 from subspaces.distributed._tasks import ThisProcess
 from subspaces.graphs.affinity import affinity
@@ -26,24 +27,12 @@ from subspaces.kernels import RBF, DistanceKernel
 from subspaces.metrics import adjusted_rand
 
 
-@pytest.fixture(scope="module")
-def client():
-    dask = pytest.importorskip("dask", reason="Dask is not installed: pip install subspaces[dask]")
-    pytest.importorskip("distributed", reason="Dask is not installed: pip install subspaces[dask]")
-    # Dask gives a worker up that is down when it looks again, 15 s after it was killed: also for the second time
-    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
-    with patient, connect(n_workers=2) as client:
-        yield client
-
-
 @pytest.fixture
 def rings(rng) -> np.ndarray:
-    """Three rings in four dimensions, in single precision; some points are there twice."""
-    n = 2400
-    angle, radius = rng.uniform(0, 2 * np.pi, n), rng.integers(1, 4, n)
-    ring = np.c_[radius * np.cos(angle), radius * np.sin(angle), 0.1 * rng.normal(size=(n, 2))]
+    """Three rings; some points are there twice."""
+    ring = three_rings(rng, 2400)
     ring[100:120] = ring[2000:2020]
-    return ring.astype(np.float32)
+    return ring
 
 
 @pytest.fixture
@@ -59,16 +48,6 @@ def small_shards(monkeypatch) -> None:
     monkeypatch.setattr(_sharded, "_DELIVERED", 700)
     monkeypatch.setattr(_shards, "SHARD", 800)
     monkeypatch.setattr(_shards, "BLOCK", 256)
-
-
-def ktrr(**parameters) -> KTRR:
-    return KTRR(**{"n_clusters": 3, "solver": "two_scale", "assign_labels": "modularity", **parameters})
-
-
-def ektrr() -> EKTRR:
-    estimator = EKTRR(3, n_landmarks=100)
-    estimator._block_bytes = 2**12  # points are labelled in many tasks
-    return estimator
 
 
 def here(X, folder=None, **parameters) -> np.ndarray:

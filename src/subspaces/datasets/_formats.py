@@ -31,14 +31,9 @@ MAX_BYTES = 2**26  # of an unpacked idx file; MNIST's images have 47 MB
 
 
 class Points(NamedTuple):
-    """Samples as their file stores them.
+    """Samples as their file stores them: the values are ``X * scale``, or X itself without a `scale`.
 
-    Attributes
-    ----------
-    X : array of shape (n_samples, n_features); ``X * scale`` are the values, `X` itself without a `scale`
-    y : class of each sample as an index into `classes`
-    classes : the source's own labels
-    scale : factor of `X`, or None
+    `y` holds the class of each sample as an index into `classes`, the source's own labels.
     """
 
     X: Array

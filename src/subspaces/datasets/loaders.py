@@ -56,13 +56,9 @@ OPENML_USPS = 41082
 class DataSet:
     """Describe a data set: the files it may be in, how to fetch it, and its documentation.
 
-    Attributes
-    ----------
-    title, description : for people
-    files : name (in any case) and reader of each file it may be in, most preferred first; the first is our own format
-    n_features, image_shape : of its samples
-    where : where a person finds one of the files
-    fetch : downloads into a folder and returns the samples; None where no public source exists
+    `files` gives name (in any case) and reader of each file it may be in, most preferred first; the first is our own
+    format. `where` says where a person finds one of them. `fetch` downloads into a folder and returns the samples; None
+    where no public source exists.
     """
 
     title: str

@@ -194,8 +194,11 @@ class _Run:
             counts = np.sum([np.diff(files.mapped(path / "bounds.npy")) for path in splits], axis=0)
             files.save(folder / "counts.npy", counts)
             there = np.flatnonzero(counts).tolist()
-            tasks = [(folder, splits, shard, self.plan.seed) for shard in there]
-            self._phase(_shards.gather, tasks, [folder / f"shard-{shard}" for shard in there])
+            self._phase(
+                _shards.gather,
+                [(folder, splits, s, self.plan.seed) for s in there],
+                [folder / f"shard-{shard}" for shard in there],
+            )
         if files.absent([folder / "layout"]):
             _shards.save_layout(_shards.make_layout(folder, counts, centres, _NEAR))
         return _shards.open_layout(folder)
