@@ -89,13 +89,9 @@ def gather(folder: Path, splits: list[Path], shard: int, seed: int) -> None:
 class Layout:
     """Positions of all samples in the files of the shards.
 
-    Attributes
-    ----------
-    folder : of the shards
-    shards : numbers of those that hold samples
-    offsets : position of the first sample of each of these, and the number of samples
-    near : for each of these the nearest ones, by their place in `shards`
-    tasks : place of the shard, first and last cell, first and last position of each block of the graph
+    `shards` holds the numbers of the shards in which there are samples, `offsets` the position of the first sample of
+    each of these, and the number of samples; `near` for each the nearest ones, by their place in `shards`; `tasks` the
+    place of the shard, the first and last cell, the first and last position of each block of the graph.
     """
 
     folder: Path
