@@ -96,7 +96,7 @@ def represent(work: Work, number: int) -> None:
     layout, model = work.layout, open_model(work)
     place, first, last, start, stop = layout.tasks[number].tolist()
     table = _Table.of(layout, place)
-    own = table.row_of(place, np.arange(first, last))
+    own = table.first[place] + np.arange(first, last)
     probes = nearest_cells(table.cells.centroids[own], table.cells.centroids)
     candidates, values = coefficients_of_cells(
         table.cells, own, probes, partial(_points_of, layout, table), model, work.n_candidates, AROUND
@@ -130,9 +130,6 @@ class _Table:
         )
         first = dict(zip(places.tolist(), np.cumsum([0, *counts[:-1]]).tolist(), strict=True))
         return _Table(cells, np.repeat(places, counts), first)
-
-    def row_of(self, place: int, cells: Labels) -> Labels:
-        return self.first[int(place)] + cells
 
 
 def _points_of(layout: Layout, table: _Table, chosen: Labels) -> Array:

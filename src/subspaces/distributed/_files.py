@@ -44,7 +44,10 @@ def _checksum(array: Array) -> bytes:
 
 
 def save_folder(target: Path, **arrays: Array) -> None:
-    """Write arrays as ``.npy`` files of a folder, which appears when it is complete."""
+    """Write arrays as ``.npy`` files of a folder, which appears when it is complete.
+
+    Where another run, or a lost worker, was faster, theirs stays.
+    """
     with unfinished(target) as temporary:
         temporary.mkdir()  # no parents: a task that outlives its run must not bring a removed folder back
         for name, array in arrays.items():
@@ -52,19 +55,14 @@ def save_folder(target: Path, **arrays: Array) -> None:
                 _write(stream, array)
                 stream.flush()
                 os.fsync(stream.fileno())
-        place_folder(temporary, target)
-
-
-def place_folder(temporary: Path, target: Path) -> None:
-    """Give a complete folder its name; where another run, or a lost worker, was faster, theirs stays."""
-    if target.is_dir() and not is_whole(target):
-        with unfinished(target) as damaged:
-            os.replace(target, damaged)
-    try:
-        os.replace(temporary, target)
-    except OSError:
-        if not target.is_dir():
-            raise
+        if target.is_dir() and not is_whole(target):
+            with unfinished(target) as damaged:
+                os.replace(target, damaged)
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            if not target.is_dir():
+                raise
 
 
 def load(path: Path) -> Array | None:

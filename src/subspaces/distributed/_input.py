@@ -28,7 +28,6 @@ from subspaces.utils.process import warn_caller
 from subspaces.utils.types import Array
 
 SUFFIXES = (".npy", ".zarr", ".parquet")
-_HERE = 'client="here"'
 _MASKED = "X has masked entries, whose values would be used all the same: fill or remove them first."
 PIECE_BYTES = 64 * 2**20
 """Bytes of a file that one task reads, about."""
@@ -286,7 +285,8 @@ def as_source(X: Any, workers: Workers) -> Source:
     if isinstance(workers, DaskWorkers):
         return _from_dask(X, workers)
     if hasattr(X, "dask"):
-        raise TypeError(f"X is a {type(X).__name__} of Dask, whose tasks need a client: {_HERE} computes without Dask.")
+        kind = type(X).__name__
+        raise TypeError(f'X is a {kind} of Dask, whose tasks need a client: client="here" computes without Dask.')
     X, names = _in_memory(X)
     return _of_reader(Path("X"), ArrayRows(X), X.shape, X.dtype, names)
 
