@@ -188,29 +188,26 @@ def _treated(work: Work, layout: Layout, number: int) -> tuple[Sparse, Labels]:
     rule, place = work.rule, work.graph / f"rows-{number}"
     start, stop = layout.span(number)
     candidates, values = (np.array(files.mapped(place / f"{name}.npy")) for name in ("candidates", "values"))
-    own, width = np.arange(start, stop), candidates.shape[1]
+    (n_own, width), positions = candidates.shape, candidates.ravel()
+    column = np.repeat(np.arange(n_own), width)
     if rule.name != "symmetric":
-        known = np.unique(np.concatenate([candidates.ravel(), own]))
-        size, first = len(known), int(np.searchsorted(known, start))
-        indptr = np.concatenate([np.zeros(first), np.arange(stop - start + 1) * width])
-        indptr = np.concatenate([indptr, np.full(size - first - (stop - start), indptr[-1])]).astype(np.int64)
-        entries = (values.ravel(), np.searchsorted(known, candidates.ravel()), indptr)
-        C = sparse.csc_array(entries, shape=(size, size))
-        C.sort_indices()
+        known = np.unique(np.concatenate([positions, np.arange(start, stop)]))
+        first = int(np.searchsorted(known, start))
+        entries = (values.ravel(), (np.searchsorted(known, positions), first + column))
+        C = sparse.csc_array(sparse.coo_array(entries, shape=2 * (len(known),)))
         treated = build_graph(from_sparse(C), rule, keep=False).treated
-        return sparse.csc_array(treated)[:, first : first + stop - start], known
+        return sparse.csc_array(treated)[:, first : first + n_own], known
     rows, columns, weights = _incoming(work, layout, number)
-    known = np.unique(np.concatenate([candidates.ravel(), own, columns]))
-    first = int(np.searchsorted(known, start))
-    row = np.searchsorted(known, candidates.ravel())
-    column, shape = np.repeat(np.arange(stop - start), width), (len(known), stop - start)
-    scaled = magnitudes(values).ravel()
-    inside = (candidates.ravel() >= start) & (candidates.ravel() < stop)
-    across = (scaled[inside], (first + column[inside], candidates.ravel()[inside] - start))
-    S = sparse.csc_array(sparse.coo_array((scaled, (row, column)), shape=shape))
-    S = S + sparse.csc_array(sparse.coo_array(across, shape=shape))
-    S = S + sparse.csc_array(sparse.coo_array((weights, (np.searchsorted(known, columns), rows - start)), shape=shape))
-    return largest_per_column(S, layout.n if rule.n_nonzero is None else rule.n_nonzero), known
+    known = np.unique(np.concatenate([positions, np.arange(start, stop), columns]))
+    first, shape = int(np.searchsorted(known, start)), (len(known), n_own)
+    scaled, inside = magnitudes(values).ravel(), (positions >= start) & (positions < stop)
+    parts = (
+        (scaled, (np.searchsorted(known, positions), column)),
+        (scaled[inside], (first + column[inside], positions[inside] - start)),
+        (weights, (np.searchsorted(known, columns), rows - start)),
+    )
+    own, mirrored, others = (sparse.csc_array(sparse.coo_array(part, shape=shape)) for part in parts)
+    return largest_per_column(own + mirrored + others, layout.n if rule.n_nonzero is None else rule.n_nonzero), known
 
 
 def _incoming(work: Work, layout: Layout, number: int) -> tuple[Array, Array, Array]:
